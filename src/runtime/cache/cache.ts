@@ -1,0 +1,48 @@
+import type { KubeObject, ObjectName } from "../resource.ts"
+
+/** What a cache keeps of an object: whatever `project` returns. The rest of the JSON is dropped as it is parsed. */
+export type Projected = { readonly resourceVersion: string }
+
+export type Change<T> = {
+  key: string
+  before?: T
+  after?: T
+  /** Part of the first list: the object did not change, we only did not know it. Such work can wait. */
+  initial: boolean
+}
+
+export type CacheOptions<T extends Projected> = {
+  /** Parsed once at the edge into the fields that are used; must carry the resourceVersion. */
+  project: (object: KubeObject) => T
+  /** Named indexes, kept with each event: the values under which an object is found. */
+  indexes?: Record<string, (object: T, key: string) => readonly string[]>
+  namespace?: string
+  labelSelector?: string
+  fieldSelector?: string
+}
+
+/** A live, eventually consistent copy of one resource: list, then watch, for as long as its signal lets it. */
+export type Cache<T extends Projected> = {
+  get(key: string): T | undefined
+  entries(): IterableIterator<[string, T]>
+  readonly size: number
+  /** Keys of the objects that have `value` in the index `name`. */
+  keysBy(name: string, value: string): ReadonlySet<string>
+  /**
+   * Calls back after each change, in order, once the cache and its indexes show it. A late subscriber first gets what
+   * is there, as `initial`. Returns the way to unsubscribe.
+   */
+  subscribe(listener: (change: Change<T>) => void): () => void
+  /** True once the first list is in. Before, an absent object means nothing. */
+  readonly hasSynced: boolean
+  synced(signal?: AbortSignal): Promise<void>
+  /**
+   * Read-your-writes: resolves when the cache shows this object at this resourceVersion or a later one (or knows it
+   * deleted). Rejects on abort. resourceVersions are integers within one resource (KEP-5504).
+   */
+  reached(name: ObjectName, resourceVersion: string, signal?: AbortSignal): Promise<void>
+  /** Milliseconds since the server last said anything, events and bookmarks alike. */
+  stalenessMs(): number
+  /** Runs until the signal is aborted. Never rejects for trouble with the server. */
+  run(signal: AbortSignal): Promise<void>
+}

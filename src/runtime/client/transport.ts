@@ -1,0 +1,39 @@
+/**
+ * The narrow waist below the client. HTTPS answers it in production, the in-process cluster in the demo and the
+ * simulation, a hostile server in the tests; nothing above knows which.
+ */
+export type Transport = {
+  /**
+   * Sends one request. Resolves when the status line is there; the body then streams. Rejects with a `NotSent` if it
+   * is certain that the server never saw the request, with any other error if it may have.
+   */
+  send(request: Request): Promise<Response>
+  /** Ends idle connections. Requests under way are ended by their signals. */
+  close(): void
+}
+
+export type Request = {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+  /** Path and query, already encoded. */
+  path: string
+  headers: Record<string, string>
+  body?: string
+  signal: AbortSignal
+  /**
+   * Called synchronously as the last thing before the first byte leaves, with the connection already there. If it
+   * throws, nothing is sent. A deposed leader that was stopped in between is caught here.
+   */
+  guard?: () => void
+}
+
+export type Response = {
+  status: number
+  /** Names in lower case. */
+  headers: Record<string, string | undefined>
+  body: AsyncIterable<Uint8Array>
+}
+
+/** The request did not leave this process: repeating it is safe whatever it was. */
+export class NotSent extends Error {
+  override name = "NotSent"
+}

@@ -1,0 +1,59 @@
+/** What an API path needs to know of a kind. */
+export type Resource = {
+  readonly group: string // "" for the core group
+  readonly version: string
+  readonly plural: string
+  readonly kind: string
+  readonly namespaced: boolean
+}
+
+export type ObjectMeta = {
+  name: string
+  namespace?: string
+  uid?: string
+  resourceVersion?: string
+  generation?: number
+  creationTimestamp?: string
+  deletionTimestamp?: string
+  labels?: Record<string, string>
+  annotations?: Record<string, string>
+  ownerReferences?: OwnerReference[]
+  finalizers?: string[]
+}
+
+export type OwnerReference = {
+  apiVersion: string
+  kind: string
+  name: string
+  uid: string
+  controller?: boolean
+  blockOwnerDeletion?: boolean
+}
+
+/** Any object as it travels: raw JSON, times as strings. */
+export type KubeObject = { apiVersion?: string; kind?: string; metadata: ObjectMeta }
+
+export type ObjectName = { name: string; namespace?: string | undefined }
+
+/** `namespace/name`, or `name` for a cluster-scoped object: what queues and caches are keyed by. */
+export const keyOf = ({ namespace, name }: ObjectName) => (namespace ? `${namespace}/${name}` : name)
+
+export function nameOf(key: string): ObjectName {
+  const slash = key.indexOf("/")
+  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
+}
+
+export const apiVersionOf = ({ group, version }: Pick<Resource, "group" | "version">) =>
+  group ? `${group}/${version}` : version
+
+/** `dicoms.services.example.com`, as kubectl and RBAC name a resource. */
+export const resourceName = ({ plural, group }: Pick<Resource, "plural" | "group">) =>
+  group ? `${plural}.${group}` : plural
+
+export const core = (plural: string, kind: string, namespaced = true): Resource => ({
+  group: "",
+  version: "v1",
+  plural,
+  kind,
+  namespaced,
+})

@@ -1,0 +1,135 @@
+import { z } from "zod"
+import type { Rule } from "./structural-schema.ts"
+
+/**
+ * The building blocks kinds are declared with. Each is bounded: a rule over an unbounded string or list is refused by
+ * the server for its cost, and an unbounded status can outgrow what etcd stores.
+ */
+
+/** CEL rules for a schema node: `.meta(rules({ rule, message }))`. */
+export const rules = (...list: Rule[]) => ({ "x-kubernetes-validations": list })
+
+/** A list merged element by element; `keys` tell the elements apart and may not repeat. */
+export const listMap = (...keys: string[]) => ({
+  "x-kubernetes-list-type": "map" as const,
+  "x-kubernetes-list-map-keys": keys,
+})
+
+/** A list in which no element repeats. */
+export const listSet = { "x-kubernetes-list-type": "set" as const }
+
+/** A list that is replaced as a whole. */
+export const listAtomic = { "x-kubernetes-list-type": "atomic" as const }
+
+/** Free text for people. No control characters: some of it quotes what others wrote, and ends on a terminal. */
+export const text = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .regex(/^\P{Cc}*$/u)
+
+/** Text in our own words: characters that take one byte each in JSON, where many of them must fit. */
+export const plainText = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .regex(/^[ !#-%'-;=?-[\]-~]*$/)
+
+/**
+ * A word of a vocabulary that the code closes but the schema leaves open: a newer controller must be able to write a
+ * new word into the status while the older CustomResourceDefinition is still installed.
+ */
+export const word = <Word extends string>(maxLength = 64) =>
+  z
+    .string()
+    .max(maxLength)
+    .regex(/^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$/) as unknown as z.ZodType<Word, Word>
+
+export const timestamp = () => z.string().max(32).meta({ format: "date-time" })
+
+/** Bounded by what a JavaScript number holds exactly, far beyond any generation. */
+export const generation = () => z.int().min(0).max(Number.MAX_SAFE_INTEGER).meta({ format: "int64" })
+
+export const count = (maximum: number) => z.int().min(0).max(maximum).meta({ format: "int32" })
+
+/** A number of objects, or a share of them. */
+export function countOrPercent(options: { minimum: 0 | 1; maximum: number }) {
+  const { minimum, maximum } = options
+  // Pattern and bounds rather than a rule: the server has no upper length for a rule's int-or-string, so it costs too much.
+  return z.union([z.int(), z.string()]).meta({
+    "x-kubernetes-int-or-string": true,
+    pattern: minimum === 0 ? "^([0-9]|[1-9][0-9]|100)%$" : "^([1-9][0-9]?|100)%$",
+    minimum,
+    maximum,
+    maxLength: 10,
+    hint: `write a number from ${minimum} to ${maximum}, or a percentage from "${minimum}%" to "100%"`,
+  })
+}
+
+export const labelValuePattern = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
+const labelKeyPattern = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+
+const labelValue = () =>
+  z
+    .string()
+    .max(63)
+    .regex(new RegExp(labelValuePattern))
+    .meta({ hint: "write at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit" })
+
+/** metav1.LabelSelector, with bounds. */
+export const labelSelector = () =>
+  z
+    .object({
+      matchLabels: z
+        .record(z.string(), labelValue())
+        .meta({
+          maxProperties: 32,
+          ...rules({
+            rule: `self.all(key, key.size() <= 317 && key.matches('${labelKeyPattern}'))`,
+            message: "a label key is NAME or PREFIX/NAME, such as app or example.com/team",
+          }),
+        })
+        .describe("Labels an object must carry with exactly these values.")
+        .optional(),
+      matchExpressions: z
+        .array(
+          z
+            .object({
+              key: z
+                .string()
+                .max(317)
+                .regex(new RegExp(labelKeyPattern))
+                .meta({ hint: "a label key is NAME or PREFIX/NAME, such as app or example.com/team" })
+                .describe("The label's key."),
+              operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("How key and values relate."),
+              values: z
+                .array(labelValue())
+                .max(64)
+                .meta(listAtomic)
+                .describe("For In and NotIn: the values.")
+                .optional(),
+            })
+            .meta(
+              rules({
+                rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",
+                message: "In and NotIn need values; Exists and DoesNotExist take none",
+              }),
+            ),
+        )
+        .max(32)
+        .meta(listAtomic)
+        .describe("Further requirements; all must hold.")
+        .optional(),
+    })
+    .meta({ "x-kubernetes-map-type": "atomic" })
+
+/** metav1.Condition. `message` is the schema of the text, because its bound differs with how many conditions there are. */
+export const condition = <Type extends string, Reason extends string>(message: z.ZodString) =>
+  z.object({
+    type: word<Type>().describe("Which question this answers."),
+    status: z.enum(["True", "False", "Unknown"]).describe("The answer."),
+    observedGeneration: generation().describe("The metadata.generation this answer is about."),
+    lastTransitionTime: timestamp().describe("When status last changed; a new reason or message does not move it."),
+    reason: word<Reason>().describe("Why, in one word; the words are listed below."),
+    message: message.describe("Why, in a sentence."),
+  })

@@ -1,0 +1,2 @@
+export const group = "autoimagemanager.io"
+export const version = "v1alpha1"

@@ -1,0 +1,37 @@
+export {
+  type ImageSpec,
+  type ImageSpecCondition,
+  imageSpec,
+  imageSpecConditions,
+  upgradeTierLabel,
+} from "./image-spec.ts"
+export {
+  type ConditionType,
+  conditions,
+  type FailureReason,
+  type FailureScope,
+  failureReasons,
+  type Phase,
+  phases,
+  type Reason,
+  reasons,
+} from "./reasons.ts"
+export {
+  type Condition,
+  type Failure,
+  type HistoryEntry,
+  maxExamples,
+  maxExamplesPerTier,
+  maxHistory,
+  maxInflight,
+  maxTiers,
+  type Operation,
+  ServiceImage,
+  type ServiceImageSpec,
+  type ServiceImageSpecInput,
+  type ServiceImageStatus,
+  type Step,
+  type Target,
+  type Tier,
+  type TierStatus,
+} from "./schema.ts"

@@ -1,0 +1,147 @@
+/**
+ * The words a ServiceImage gives for everything it does, waits for or refuses. The same word stands in condition,
+ * event, metric label, log line, CLI and dashboard; the sentence is what the documentation says about it.
+ */
+export const reasons = {
+  // It is going well.
+  AllUpToDate: "Every counted object runs its image.",
+  NoObjects: "No object matches the target, so there is nothing to do.",
+  RollingOut: "Objects are being stamped, or have been and are not up to date yet.",
+  RollingBack: "The rollout failed, and onFailure: Rollback is taking back what it changed.",
+  RolledBack: "The rollout failed, and what it had changed is back on its former image.",
+  NotStalled: "Nothing needs a person.",
+  Observing: "Seen for the first time; not judged yet.",
+
+  // It is waiting, and goes on by itself.
+  WaitingForPriority: "Tiers of a higher priority come first.",
+  WaitingForConcurrency: "As many objects as maxConcurrent allows are on their way.",
+  WaitingForPace: "Stamping more now would disturb more pods per second than pace allows.",
+  WaitingForHealth: "Stamped objects are not up to date yet, and their deadline has not passed.",
+  Soaking: "A step is up to date and its soakSeconds are running.",
+  PreCaching: "The images are on their way to the nodes, before the tier starts.",
+  TierReopened:
+    "A finished tier has an object with another image again, so it is worked before lower priorities go on.",
+  WaitingForFence: "A new leader is making sure that no write of its predecessor can still arrive.",
+
+  // It is waiting for a person.
+  Paused: "spec.paused is true; nothing is stamped until it is false.",
+  AwaitingApproval: "The tier has requireApproval and nobody has approved this operation; run `aim approve`.",
+  SerializedChange:
+    "Target or images changed while an operation was in progress; serialize says whether that is allowed.",
+
+  // It has stopped.
+  FailureHaltsUpdate: "An object that says failureHaltsUpdate has not become up to date within its deadline.",
+  FailureBudgetSpent: "More objects of a tier failed than its failureBudget allows.",
+  AllFailed: "Every counted object of a step failed, so the image itself is the likely cause.",
+  PreCacheIncomplete: "The images did not reach every node within preCacheTimeoutSeconds, and preCacheMissing is Wait.",
+
+  // The spec cannot be carried out.
+  InvalidImage: "An image is not a valid reference, or a tier has none.",
+  InvalidTiers: "Two tiers have the same name.",
+  InvalidHealth: "spec.target.health is not a CEL expression that yields true or false.",
+  InvalidTarget: "The target's objects do not have the image field or container that spec.target.image names.",
+  ImageNotResolved: "resolveDigest is AtStart, and the registry did not give a digest for an image.",
+  ClaimedByAnother: "Another ServiceImage already manages some of the same objects; the older one keeps them.",
+  KindNotFound: "The cluster does not serve the target's kind in this version; the rollout starts when it does.",
+  ListFailed: "The target's objects could not be listed, so nothing is concluded about them.",
+
+  // One object, and why it has, or has not yet, its image.
+  Stamped: "The object got its image from this rollout.",
+  StampedNew: "The object was created during the rollout and got its tier's newDeploymentImage.",
+  UpToDate: "The object has its image and every pod runs it.",
+  Unmanaged: "The object says manuallySpecifiedImage, so its image is left alone.",
+  Unmatched: "The object belongs to no tier, and there is no defaultImage for it.",
+  Contested: "Another writer keeps restoring a different image; it is named by its field manager.",
+  Regressed: "The object was up to date and is no longer healthy, with the right image.",
+  IgnoredFailure: "The object failed, and without failureHaltsUpdate that does not stop the rollout.",
+
+  // One object, and why it fails.
+  ImagePullFailed: "A pod cannot pull the image.",
+  Unhealthy: "Pods run the image and do not become ready.",
+  Unschedulable: "No node takes a pod of the object.",
+  AdmissionDenied: "The API server or an admission policy refused the new image.",
+  QuotaExceeded: "A resource quota does not leave room for the new pods.",
+  Forbidden: "Nobody has granted aim the right to change objects of this namespace; run `aim grant NAMESPACE`.",
+  Timeout: "The object did not become up to date within progressDeadlineSeconds, for none of the causes above.",
+} as const satisfies Record<string, string>
+
+export type Reason = keyof typeof reasons
+
+/** Why an object fails: the classes a tier's `failures` are counted by. */
+export const failureReasons = [
+  "ImagePullFailed",
+  "Unhealthy",
+  "Unschedulable",
+  "AdmissionDenied",
+  "QuotaExceeded",
+  "Forbidden",
+  "Timeout",
+] as const satisfies Reason[]
+export type FailureReason = (typeof failureReasons)[number]
+
+/** The conditions of a ServiceImage, what each means when True, and the reasons it may give. */
+export const conditions = {
+  Complete: {
+    means:
+      "Everything that existed when the operation started runs its image. Objects created later do not count until they were deployed once.",
+    reasons: [
+      "AllUpToDate", "NoObjects", "RolledBack", "Observing", "RollingOut", "RollingBack", "WaitingForPriority", "WaitingForConcurrency",
+      "WaitingForPace", "WaitingForHealth", "Soaking", "PreCaching", "TierReopened", "WaitingForFence", "Paused", "AwaitingApproval",
+      "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete", "InvalidImage", "InvalidTiers", "InvalidHealth",
+      "InvalidTarget", "ImageNotResolved", "ClaimedByAnother", "KindNotFound", "ListFailed",
+    ], // biome-ignore format: a table of words
+  },
+  InProgress: {
+    means: "The rollout, or this tier of it, has started and is not complete.",
+    reasons: [
+      "RollingOut", "RollingBack", "WaitingForConcurrency", "WaitingForPace", "WaitingForHealth", "Soaking", "PreCaching", "TierReopened",
+      "WaitingForFence", "AwaitingApproval", "SerializedChange", "Observing", "AllUpToDate", "NoObjects", "RolledBack",
+      "WaitingForPriority", "Paused", "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete",
+    ], // biome-ignore format: a table of words
+  },
+  Ready: {
+    means: "The same as Complete, under the name that generic tools look for.",
+    reasons: ["AllUpToDate", "NoObjects", "RollingOut", "Observing"],
+  },
+  Stalled: {
+    means: "It does not go on without a person: halted, invalid or in conflict.",
+    reasons: [
+      "NotStalled", "Observing", "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete", "InvalidImage",
+      "InvalidTiers", "InvalidHealth", "InvalidTarget", "ImageNotResolved", "ClaimedByAnother", "KindNotFound", "RolledBack",
+    ], // biome-ignore format: a table of words
+  },
+  Halted: {
+    means: "A failure stopped the rollout before its next step.",
+    reasons: [
+      "FailureHaltsUpdate",
+      "FailureBudgetSpent",
+      "AllFailed",
+      "PreCacheIncomplete",
+      "RolledBack",
+      "NotStalled",
+    ],
+  },
+  Paused: { means: "spec.paused holds the rollout.", reasons: ["Paused"] },
+  Invalid: {
+    means: "The spec cannot be carried out as a whole, so none of it is; the last good rollout is untouched.",
+    reasons: ["InvalidImage", "InvalidTiers", "InvalidHealth", "InvalidTarget", "ImageNotResolved"],
+  },
+  Conflict: { means: "Another ServiceImage manages some of the same objects.", reasons: ["ClaimedByAnother"] },
+  TargetKindMissing: { means: "The cluster does not serve the target's kind.", reasons: ["KindNotFound"] },
+} as const satisfies Record<string, { means: string; reasons: Reason[] }>
+
+export type ConditionType = keyof typeof conditions
+
+/** What a failed tier's failures have in common. */
+export type FailureScope = "All" | "Partial"
+
+/** Where an operation stands. */
+export const phases = {
+  InProgress: "The operation is being carried out.",
+  Halted: "It has stopped at a failure.",
+  RollingBack: "It failed and is being taken back.",
+  Complete: "Every counted object runs its image.",
+  RolledBack: "It failed and was taken back.",
+  Superseded: "The spec changed before it was complete.",
+} as const
+export type Phase = keyof typeof phases

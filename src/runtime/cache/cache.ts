@@ -1,3 +1,4 @@
+import type { KubeError } from "../client/errors.ts"
 import type { KubeObject, ObjectName } from "../resource.ts"
 
 /** What a cache keeps of an object: whatever `project` returns. The rest of the JSON is dropped as it is parsed. */
@@ -26,11 +27,12 @@ export type Cache<T extends Projected> = {
   get(key: string): T | undefined
   entries(): IterableIterator<[string, T]>
   readonly size: number
-  /** Keys of the objects that have `value` in the index `name`. */
+  /** Keys of the objects that have `value` in the index `name`: a live view, to be read now and not kept. */
   keysBy(name: string, value: string): ReadonlySet<string>
   /**
    * Calls back after each change, in order, once the cache and its indexes show it. A late subscriber first gets what
-   * is there, as `initial`. Returns the way to unsubscribe.
+   * is there, as `initial`. An object that was deleted and made again under its name is two changes, even if a list is
+   * all we saw of it. Returns the way to unsubscribe.
    */
   subscribe(listener: (change: Change<T>) => void): () => void
   /** True once the first list is in. Before, an absent object means nothing. */
@@ -41,6 +43,16 @@ export type Cache<T extends Projected> = {
    * deleted). Rejects on abort. resourceVersions are integers within one resource (KEP-5504).
    */
   reached(name: ObjectName, resourceVersion: string, signal?: AbortSignal): Promise<void>
+  /**
+   * The last error while the cache is not connected, undefined while it is: what is shown may be old, and nothing is to
+   * be concluded from what is absent. A broken watch counts until the server has said something again.
+   */
+  readonly failure: KubeError | undefined
+  /**
+   * Keys of objects that exist but that `project` could not read. The cache goes on showing the last version it could
+   * read, if there was one: an object nobody understands is not one that is gone.
+   */
+  readonly unreadable: ReadonlySet<string>
   /** Milliseconds since the server last said anything, events and bookmarks alike. */
   stalenessMs(): number
   /** Runs until the signal is aborted. Never rejects for trouble with the server. */

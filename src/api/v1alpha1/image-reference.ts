@@ -6,14 +6,15 @@ export const imageReferenceMaxLength = 512
 const hostLabel = "[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?"
 const port = ":[0-9]+"
 // A name in front of the first slash is a host only with a dot, a port or brackets; else it is the first part of a path.
-const host = `(${hostLabel}([.]${hostLabel})*${port}|${hostLabel}([.]${hostLabel})+|\\\\[[0-9A-Fa-f:]+\\\\](${port})?)`
+const host = `(${hostLabel}([.]${hostLabel})*${port}|${hostLabel}([.]${hostLabel})+|[[][0-9A-Fa-f:]+[]](${port})?)`
+const firstPart = "[a-z0-9]+((_|__|-+)[a-z0-9]+)*"
 const pathPart = "[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
 const tag = ":[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}"
 const digest = "@(sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})"
 
 /** What `core/image-reference.ts` parses, as a CEL rule; "" means "not given". Lengths of the parts are checked there only. */
 export const imageReferenceRule = {
-  rule: `self == '' || (self.matches('^(${host}/)?${pathPart}(/${pathPart})*(${tag})?(${digest})?$') && !self.matches('^[a-f0-9]{64}$'))`,
+  rule: `self == '' || (self.matches('^((${host}|${firstPart})/(${pathPart}/)*)?${pathPart}(${tag})?(${digest})?$') && !self.matches('^[a-f0-9]{64}$'))`,
   message:
     "write an image as [HOST[:PORT]/]PATH[:TAG][@DIGEST], such as registry.example.com/team/app:v2; the path is in lower case, and a bare 64-digit ID is not a name",
 }

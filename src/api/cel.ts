@@ -1,0 +1,84 @@
+import { type ASTNode, Environment } from "@marcbachmann/cel-js"
+import { serialize } from "@marcbachmann/cel-js/serialize"
+import { RE2JS } from "re2js"
+import type { StructuralSchema } from "./structural-schema.ts"
+
+/** A compiled expression. Throws when the values do not fit it, as the server would report an error. */
+export type Expression = (variables: Record<string, unknown>) => unknown
+
+/** Compiles a CEL expression over the named variables. Throws with the position when it is not CEL. */
+export function compile(expression: string, variables: readonly string[]): Expression {
+  const environment = environmentFor(variables)
+  const { ast } = environment.parse(expression)
+  useLinearMatches(ast)
+  const compiled = environment.parse(serialize(ast))
+  const { valid, error } = compiled.check()
+  if (!valid) throw error
+  return compiled
+}
+
+/** Does the pattern match somewhere in the text? Go's syntax, in linear time: both may come from a stranger. */
+export function matches(text: string, pattern: string): boolean {
+  let compiled = patterns.get(pattern)
+  if (!compiled) {
+    compiled = RE2JS.compile(pattern)
+    // The patterns of our schemas are few; those of users must not pile up.
+    if (patterns.size >= 1000) patterns.clear()
+    patterns.set(pattern, compiled)
+  }
+  return compiled.matcher(text).find()
+}
+
+/**
+ * A JSON value as CEL sees it through a schema: whole numbers become integers (JavaScript's are doubles, for which
+ * `size() <= self.count` has no overload), times become timestamps, and nothing is inherited from a prototype.
+ */
+export function celValue(value: unknown, schema: StructuralSchema | undefined): unknown {
+  if (Array.isArray(value)) return value.map(item => celValue(item, schema?.items))
+  if (typeof value === "object" && value !== null) {
+    const entries = Object.entries(value).map(([name, child]) => {
+      const property =
+        schema?.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
+      return [name, celValue(child, property ?? schema?.additionalProperties)]
+    })
+    return Object.assign(Object.create(null), Object.fromEntries(entries))
+  }
+  if (typeof value === "number" && schema?.type !== "number" && Number.isSafeInteger(value)) return BigInt(value)
+  if (typeof value === "string" && schema?.format === "date-time") return new Date(value)
+  return value
+}
+
+const patterns = new Map<string, ReturnType<typeof RE2JS.compile>>()
+const environments = new Map<string, Environment>()
+
+function environmentFor(variables: readonly string[]): Environment {
+  const key = variables.join(",")
+  let environment = environments.get(key)
+  if (!environment) {
+    environment = kubernetesFunctions.clone()
+    for (const name of variables) environment.registerVariable(name, "dyn")
+    environments.set(key, environment)
+  }
+  return environment
+}
+
+/** What Kubernetes adds to CEL and our rules use. */
+const kubernetesFunctions = new Environment({ enableOptionalTypes: true })
+  .registerFunction("string.linearMatches(string): bool", matches)
+  .registerFunction("list.isSorted(): bool", (list: bigint[]) =>
+    list.every((item, i) => i === 0 || list[i - 1]! <= item),
+  )
+  .registerFunction("list.sum(): int", (list: bigint[]) => list.reduce((total, item) => total + item, 0n))
+
+/** The library's own `matches` is JavaScript's, with another syntax and exponential time, and cannot be replaced by name. */
+function useLinearMatches(node: unknown): void {
+  if (Array.isArray(node)) for (const child of node) useLinearMatches(child)
+  else if (isNode(node)) {
+    const args = node.args as unknown[]
+    if (node.op === "rcall" && args[0] === "matches") args[0] = "linearMatches"
+    useLinearMatches(args)
+  }
+}
+
+const isNode = (value: unknown): value is ASTNode =>
+  typeof value === "object" && value !== null && "op" in value && "args" in value

@@ -1,0 +1,40 @@
+import type { Kind } from "./kind.ts"
+import type { StructuralSchema } from "./structural-schema.ts"
+
+/** The CustomResourceDefinition of a kind, ready for `kubectl apply`. */
+export function crdOf(kind: Kind) {
+  const { group, version, plural, singular, shortNames, categories, scope, printerColumns } = kind
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope,
+      names: { kind: kind.kind, listKind: `${kind.kind}List`, plural, singular, shortNames, categories },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: printerColumns,
+          schema: { openAPIV3Schema: withoutHints(kind.schema) },
+        },
+      ],
+    },
+  }
+}
+
+/** Hints are for our validator; the server would drop them from what it stores, and `kubectl diff` would never be empty. */
+function withoutHints({ hint: _, ...schema }: StructuralSchema): StructuralSchema {
+  const { properties, items, additionalProperties } = schema
+  return {
+    ...schema,
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, withoutHints(child)])),
+    }),
+    ...(items && { items: withoutHints(items) }),
+    ...(additionalProperties && { additionalProperties: withoutHints(additionalProperties) }),
+  }
+}

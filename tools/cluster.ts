@@ -1,0 +1,83 @@
+// `npm run cluster`: a real Kubernetes in the foreground, until Ctrl-C.
+import { dirname } from "node:path"
+import { parseArgs } from "node:util"
+import { startCluster } from "./kube/cluster.ts"
+import { removeLeftovers } from "./kube/state.ts"
+
+const help = `Starts a real Kubernetes cluster on this machine and keeps it until Ctrl-C.
+
+  npm run cluster -- [options]
+
+  --nodes N      how many nodes kwok plays (2)
+  --no-kubelet   no real node: only the control plane and the nodes of kwok
+  --clean-up     remove what clusters left whose process was killed, and end
+  --help         this text
+
+It needs Linux and root. What is missing is built (Go) or installed (apt-get) the first time.
+`
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  const options = { nodes: { type: "string", default: "2" }, kubelet: { type: "boolean", default: true } } as const
+  const { values } = parseArgs({
+    options: { ...options, "clean-up": { type: "boolean" }, help: { type: "boolean" } },
+    allowNegative: true,
+  })
+  if (values.help) return print(help)
+  if (values["clean-up"]) {
+    const removed = await removeLeftovers()
+    return print(removed.length > 0 ? `removed ${removed.join(", ")}\n` : "nothing was left\n")
+  }
+  const nodes = Number(values.nodes)
+  if (!Number.isInteger(nodes) || nodes < 0) throw new Error(`--nodes takes a number, not ${values.nodes}`)
+
+  const stopping = new AbortController()
+  const stop = Promise.withResolvers<void>()
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.on(name, () => {
+      stopping.abort(new Error(`stopped by ${name}`))
+      stop.resolve()
+    })
+
+  const cluster = await startCluster({ kwokNodes: nodes, kubelet: values.kubelet, say, signal: stopping.signal }).catch(
+    (error: Error) => {
+      say(stopping.signal.aborted ? "stopped before it was ready; nothing is left" : `${error.stack}`)
+      if (error.cause) say(String(error.cause))
+    },
+  )
+  if (!cluster) return 1
+  print(`
+A cluster is up (${(cluster.startedInMs / 1000).toFixed(1)} s). To use it:
+
+  export KUBECONFIG=${cluster.kubeconfig}
+  export PATH=${dirname(cluster.kubectl)}:$PATH
+  kubectl get nodes
+${
+  cluster.registry
+    ? `
+Images go to its registry, and pods name them the same way:
+
+  skopeo copy --dest-tls-verify=false SOURCE docker://${cluster.registry}/NAME:TAG
+`
+    : ""
+}
+Logs:      ${cluster.folder}/logs
+Go inside: nsenter --target ${cluster.pid} --all
+Ctrl-C ends it and leaves nothing behind.
+`)
+  await stop.promise
+  const since = Date.now()
+  await cluster.stop()
+  say(`stopped in ${((Date.now() - since) / 1000).toFixed(1)} s; nothing is left`)
+  return 0
+}
+
+function print(text: string): number {
+  process.stdout.write(text)
+  return 0
+}
+
+function say(line: string) {
+  process.stderr.write(`cluster: ${line}\n`)
+}

@@ -1,0 +1,104 @@
+import { Agent, request } from "node:https"
+import { text } from "node:stream/consumers"
+
+/** How to reach an API server. */
+export type Access = { server: string; certificateAuthority: string; token: string }
+
+export class ApiError extends Error {
+  status: number
+  reason: string
+  constructor(what: string, status: number, reason: string, message: string) {
+    super(`${what}: ${status} ${reason}: ${message}`)
+    this.status = status
+    this.reason = reason
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of any kind pass through; the floor knows none of their schemas.
+export type Json = any
+
+/**
+ * The few requests that the floor itself and its tests need, on purpose not the client of the product:
+ * what judges a test must not share its mistakes.
+ */
+export type Api = {
+  get(path: string): Promise<Json>
+  /** Undefined when there is no such object. */
+  find(path: string): Promise<Json | undefined>
+  create(path: string, body: object): Promise<Json>
+  replace(path: string, body: object): Promise<Json>
+  /** A JSON merge patch. */
+  patch(path: string, body: object): Promise<Json>
+  /** Server-side apply, taking over the fields from whoever owns them. */
+  apply(path: string, body: object): Promise<Json>
+  remove(path: string, options?: object): Promise<void>
+  text(path: string): Promise<string>
+  close(): void
+}
+
+export function connectApi({ server, certificateAuthority, token }: Access): Api {
+  const agent = new Agent({ keepAlive: true, ca: certificateAuthority })
+
+  async function call(method: string, path: string, body?: object, contentType = "application/json"): Promise<string> {
+    const headers = { authorization: `Bearer ${token}`, accept: "application/json", "content-type": contentType }
+    const sent = request(new URL(path, server), { method, agent, headers, timeout: 30_000 })
+    sent.once("timeout", () => sent.destroy(new Error("no answer within 30 s")))
+    sent.end(body && JSON.stringify(body))
+    const { promise, resolve, reject } = Promise.withResolvers<import("node:http").IncomingMessage>()
+    sent.once("response", resolve).once("error", reject)
+    const response = await promise.catch(cause => {
+      throw new Error(`${method} ${path}`, { cause })
+    })
+    const answer = await text(response)
+    const status = response.statusCode ?? 0
+    if (status < 400) return answer
+    const told = parseStatus(answer)
+    throw new ApiError(`${method} ${path}`, status, told.reason ?? "", told.message ?? answer)
+  }
+  const json = async (...args: Parameters<typeof call>): Promise<Json> => JSON.parse(await call(...args))
+
+  return {
+    get: path => json("GET", path),
+    find: path => json("GET", path).catch(nothingIf404),
+    create: (path, body) => json("POST", path, body),
+    replace: (path, body) => json("PUT", path, body),
+    patch: (path, body) => json("PATCH", path, body, "application/merge-patch+json"),
+    apply: (path, body) => json("PATCH", `${path}?fieldManager=floor&force=true`, body, "application/apply-patch+yaml"),
+    remove: async (path, options) => void (await json("DELETE", path, options).catch(nothingIf404)),
+    text: path => call("GET", path),
+    close: () => agent.destroy(),
+  }
+}
+
+function nothingIf404(error: unknown): undefined {
+  if (!(error instanceof ApiError) || error.status !== 404) throw error
+}
+
+function parseStatus(answer: string): { reason?: string; message?: string } {
+  try {
+    return JSON.parse(answer)
+  } catch {
+    return {}
+  }
+}
+
+/** Asks again until the answer is neither undefined nor false, and gives it; throws with the last trouble when late. */
+export async function until<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false>,
+  { withinMs = 60_000, everyMs = 100, signal }: { withinMs?: number; everyMs?: number; signal?: AbortSignal } = {},
+): Promise<T> {
+  const deadline = Date.now() + withinMs
+  for (let trouble: unknown; ; ) {
+    signal?.throwIfAborted()
+    try {
+      const answer = await ask()
+      if (answer !== undefined && answer !== false) return answer
+      trouble = undefined
+    } catch (error) {
+      trouble = error
+    }
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs / 1000} s`, { cause: trouble })
+    await new Promise(resolve => setTimeout(resolve, everyMs))
+  }
+}

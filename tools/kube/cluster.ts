@@ -1,0 +1,272 @@
+import { randomBytes } from "node:crypto"
+import { closeSync, cpSync, existsSync, fstatSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { type Access, type Api, connectApi, until } from "./api.ts"
+import { prepareBinaries } from "./binaries.ts"
+import { makeCertificates } from "./certificates.ts"
+import { run } from "./command.ts"
+import {
+  apiServer,
+  type Component,
+  controllerManager,
+  etcd,
+  kubeconfig,
+  kwok,
+  makeTokens,
+  realNode,
+  scheduler,
+} from "./components.ts"
+import { pushPauseImage } from "./images.ts"
+import { allowPlainHttp, containerd, containerdSocket, kubelet, type NodePlace, pauseImage, registry } from "./node.ts"
+import { network } from "./orders.ts"
+import { preparePackages } from "./packages.ts"
+import { freePort, openSandbox, planHierarchies, type Sandbox } from "./sandbox.ts"
+import { makeStateFolder, removeLeftovers, removeState, writeOwner } from "./state.ts"
+
+export type ClusterOptions = {
+  /** How many nodes kwok plays: named kwok-0, kwok-1, …; labelled type=kwok and tainted. */
+  kwokNodes?: number
+  /** Whether there is a real node too, with kubelet, containerd and a registry. */
+  kubelet?: boolean
+  /** Told what goes on, a line at a time. */
+  say?: (line: string) => void
+  /** Stops the start half-way. */
+  signal?: AbortSignal
+  /** Where the programs' logs are copied to when the start fails, or by `keepLogs`. */
+  logsFolder?: string
+}
+
+export type Cluster = {
+  folder: string
+  /** Path of an administrator's kubeconfig, for programs outside. */
+  kubeconfig: string
+  access: Access
+  kubectl: string
+  /** `127.0.0.1:PORT`: the same reference works here and for containerd. Undefined without a real node. */
+  registry?: string
+  containerdSocket?: string
+  /** For `nsenter --target PID --all`. */
+  pid: number
+  startedInMs: number
+  /** Ends one program, as a crash would with SIGKILL, and later starts it again. */
+  stopProgram(name: string, signal?: NodeJS.Signals): Promise<void>
+  startProgram(name: string): Promise<void>
+  /** Makes a loopback port of the machine reachable from nodes and pods (also as a plain registry for pulls). */
+  expose(port: number): Promise<void>
+  /** Copies the programs' logs out of the folder that `stop` removes, and gives where to. */
+  keepLogs(to: string): string
+  stop(): Promise<void>
+}
+
+/** Starts a cluster and returns when its nodes are ready. Leaves nothing behind when that fails. */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { kwokNodes = 2, kubelet: withNode = true, say = () => {}, signal } = options
+  if (process.platform !== "linux" || process.getuid?.() !== 0)
+    throw new Error("a cluster needs Linux and root, for its namespaces")
+  await removeLeftovers()
+  await preparePackages({ node: withNode, say })
+  const binaries = await prepareBinaries(say)
+  signal?.throwIfAborted()
+
+  const started = Date.now()
+  const since = () => `${((Date.now() - started) / 1000).toFixed(1)} s`
+  const folder = makeStateFolder()
+  const hierarchies = planHierarchies(folder)
+  writeOwner(folder, hierarchies)
+  const groups = hierarchies.map(({ group }) => group)
+  let sandbox: Sandbox | undefined
+  let api: Api | undefined
+  const stop = async () => {
+    api?.close()
+    await sandbox?.close()
+    await removeState(folder, groups)
+  }
+  const keepLogs = (to: string) => {
+    cpSync(join(folder, "logs"), to, { recursive: true })
+    return to
+  }
+
+  try {
+    const [inside, certificates, apiPort, registryPort, snapshotter] = await Promise.all([
+      openSandbox({ folder, hierarchies }),
+      makeCertificates(folder),
+      freePort(),
+      freePort(),
+      chooseSnapshotter(folder),
+    ])
+    sandbox = inside
+    writeOwner(folder, hierarchies, sandbox.pid)
+    const tokens = makeTokens(() => randomBytes(16).toString("hex"))
+    const place: NodePlace = { folder, binaries, certificates, tokens, registryPort: registryPort.port, snapshotter }
+    const programs = new Map<string, Component>()
+    const launch = async (...components: Component[]) => {
+      for (const component of components) programs.set(component.name, component)
+      await Promise.all(
+        components.map(component => inside.start({ ...component, log: logFile(folder, component.name) })),
+      )
+    }
+    const failure = watchPrograms(inside, folder, say, signal)
+
+    await inside.relay(apiPort.listener, { host: network.address, port: network.apiPort })
+    const access = {
+      server: `https://127.0.0.1:${apiPort.port}`,
+      certificateAuthority: readFileSync(certificates.authority, "utf8"),
+      token: tokens.admin,
+    }
+    const kubeconfigFile = join(folder, "kubeconfig")
+    writeFileSync(kubeconfigFile, kubeconfig(access), { mode: 0o600 })
+    const client = connectApi(access)
+    api = client
+
+    const bringUp = async () => {
+      await launch(etcd(place), apiServer(place))
+      const node = withNode ? startNode(place, inside, registryPort.listener, launch) : undefined
+      // It is awaited only when the API server is up; trouble before that must wait, not end the process.
+      node?.catch(() => {})
+      await until("the API server is ready", async () => (await client.text("/readyz")) === "ok", { withinMs: 120_000 })
+      say(`API server ready after ${since()}`)
+      await launch(controllerManager(place), scheduler(place), kwok(place))
+      await Promise.all([makeKwokNodes(client, kwokNodes), node?.then(() => launch(kubelet(place)))])
+      await nodesAreReady(client, kwokNodes + (withNode ? 1 : 0))
+      await until("the default service account", () =>
+        client.find("/api/v1/namespaces/default/serviceaccounts/default"),
+      )
+      say(`nodes ready after ${since()}`)
+    }
+    await Promise.race([bringUp(), failure.promise])
+    failure.isStarting = false
+    if (!withNode) registryPort.listener.close()
+
+    return {
+      folder,
+      kubeconfig: kubeconfigFile,
+      access,
+      kubectl: binaries.kubectl,
+      ...(withNode ? { registry: `127.0.0.1:${registryPort.port}`, containerdSocket: containerdSocket(folder) } : {}),
+      pid: inside.pid,
+      startedInMs: Date.now() - started,
+      async stopProgram(name, how) {
+        failure.expected.add(name)
+        await inside.stop(name, how)
+      },
+      async startProgram(name) {
+        const component = programs.get(name)
+        if (!component)
+          throw new Error(`no program ${name} in this cluster; there are ${[...programs.keys()].join(", ")}`)
+        failure.expected.delete(name)
+        await launch(component)
+      },
+      async expose(port) {
+        allowPlainHttp(folder, port)
+        await inside.expose(port)
+      },
+      keepLogs,
+      stop,
+    }
+  } catch (error) {
+    if (options.logsFolder) say(`logs of the failed start: ${keepLogs(options.logsFolder)}`)
+    await stop()
+    throw error
+  }
+}
+
+/** Registry and containerd, and the one image that every pod needs. Ready for kubelet when it returns. */
+async function startNode(
+  place: NodePlace,
+  sandbox: Sandbox,
+  listener: Parameters<Sandbox["relay"]>[0],
+  launch: (...components: Component[]) => Promise<void>,
+) {
+  const address = `127.0.0.1:${place.registryPort}`
+  await sandbox.relay(listener, { host: network.address, port: place.registryPort })
+  await launch(registry(place), containerd(place))
+  await until("the registry answers", async () => (await fetch(`http://${address}/v2/`)).ok)
+  await pushPauseImage(address, pauseImage)
+  await until("containerd answers", async () => existsSync(containerdSocket(place.folder)))
+}
+
+async function makeKwokNodes(api: Api, count: number) {
+  const names = Array.from({ length: count }, (_, index) => `kwok-${index}`)
+  const inParallel = 20
+  for (let next = 0; next < count; next += inParallel)
+    await Promise.all(names.slice(next, next + inParallel).map(name => api.create("/api/v1/nodes", kwokNode(name))))
+}
+
+function kwokNode(name: string) {
+  const capacity = { cpu: "32", memory: "256Gi", pods: "1000", "ephemeral-storage": "1Ti" }
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      annotations: { "kwok.x-k8s.io/node": "fake" },
+      labels: {
+        type: "kwok",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+      },
+    },
+    spec: { taints: [{ key: "kwok.x-k8s.io/node", value: "fake", effect: "NoSchedule" }] },
+    status: { capacity, allocatable: capacity },
+  }
+}
+
+async function nodesAreReady(api: Api, count: number) {
+  await until(
+    `${count} nodes are ready`,
+    async () => {
+      const { items } = await api.get("/api/v1/nodes")
+      return items.filter(isReady).length === count
+    },
+    { withinMs: 120_000, everyMs: 200 },
+  )
+}
+
+type Node = { status: { conditions?: { type: string; status: string }[] }; spec: { taints?: { key: string }[] } }
+
+/** Ready, and the controllers know it: until they take the taint away, nothing is scheduled there. */
+function isReady({ status, spec }: Node): boolean {
+  const ready = status.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false
+  return ready && !spec.taints?.some(({ key }) => key === "node.kubernetes.io/not-ready")
+}
+
+/** Overlay mounts where the kernel lets us, plain copies otherwise. */
+async function chooseSnapshotter(folder: string): Promise<NodePlace["snapshotter"]> {
+  const attempt = `cd "$(mktemp -d -p "$1")" && mkdir l u w m && mount -t overlay -o lowerdir=l,upperdir=u,workdir=w o m`
+  return await run("unshare", ["--mount", "sh", "-c", attempt, "sh", folder]).then(
+    () => "overlayfs",
+    () => "native",
+  )
+}
+
+/** Notices when a program ends that nobody asked to end: while starting this is a failure, later it is said. */
+function watchPrograms(sandbox: Sandbox, folder: string, say: (line: string) => void, signal?: AbortSignal) {
+  const { promise, reject } = Promise.withResolvers<never>()
+  promise.catch(() => {})
+  signal?.addEventListener("abort", () => reject(signal.reason))
+  const watch = { promise, isStarting: true, expected: new Set<string>() }
+  sandbox.onEnded((name, how) => {
+    if (watch.expected.has(name)) return
+    const story = `${name} ended (${how}); the end of its log:\n${logEnd(logFile(folder, name))}`
+    if (watch.isStarting) reject(new Error(story))
+    else say(story)
+  })
+  return watch
+}
+
+const logFile = (folder: string, name: string) => join(folder, "logs", `${name}.log`)
+
+function logEnd(file: string, bytes = 2000): string {
+  const log = openSync(file, "r")
+  try {
+    const { size } = fstatSync(log)
+    const buffer = Buffer.alloc(Math.min(bytes, size))
+    readSync(log, buffer, 0, buffer.length, size - buffer.length)
+    return buffer.toString()
+  } finally {
+    closeSync(log)
+  }
+}
+
+export { realNode }

@@ -1,0 +1,150 @@
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Binaries } from "./binaries.ts"
+import type { Certificates } from "./certificates.ts"
+import { network } from "./orders.ts"
+
+/** One program of the cluster and how it is started. */
+export type Component = { name: string; command: string[]; env?: Record<string, string> }
+
+export const realNode = "real-0"
+
+/** Who may talk to the API server, by static token. */
+const users = {
+  admin: { user: "admin", groups: ["system:masters"] },
+  "kube-controller-manager": { user: "system:kube-controller-manager", groups: [] },
+  "kube-scheduler": { user: "system:kube-scheduler", groups: [] },
+  kubelet: { user: `system:node:${realNode}`, groups: ["system:nodes"] },
+  kwok: { user: "kwok", groups: ["system:masters"] },
+} as const
+export type User = keyof typeof users
+export type Tokens = Record<User, string>
+
+export function makeTokens(secret: () => string): Tokens {
+  return Object.fromEntries(Object.keys(users).map(name => [name, secret()])) as Tokens
+}
+
+export type Place = { folder: string; binaries: Binaries; certificates: Certificates; tokens: Tokens }
+
+export const insideUrl = `https://${network.address}:${network.apiPort}`
+
+/** A kubeconfig; JSON is YAML, so every reader of kubeconfigs takes it. */
+export function kubeconfig(access: { server: string; certificateAuthority: string; token: string }): string {
+  const certificateAuthorityData = Buffer.from(access.certificateAuthority).toString("base64")
+  const content = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "aim",
+    contexts: [{ name: "aim", context: { cluster: "aim", user: "aim" } }],
+    clusters: [
+      { name: "aim", cluster: { server: access.server, "certificate-authority-data": certificateAuthorityData } },
+    ],
+    users: [{ name: "aim", user: { token: access.token } }],
+  }
+  return `${JSON.stringify(content, undefined, 2)}\n`
+}
+
+export function etcd({ folder, binaries }: Place): Component {
+  const clients = "http://127.0.0.1:2379"
+  return {
+    name: "etcd",
+    command: [
+      binaries.etcd,
+      `--data-dir=${join(folder, "etcd")}`,
+      `--listen-client-urls=${clients}`,
+      `--advertise-client-urls=${clients}`,
+      "--listen-peer-urls=http://127.0.0.1:0",
+      // The data is worth nothing after the cluster: waiting for the disk would only make tests slow.
+      "--unsafe-no-fsync",
+      "--log-level=warn",
+    ],
+  }
+}
+
+export function apiServer({ folder, binaries, certificates, tokens }: Place): Component {
+  const tokenFile = join(folder, "tokens.csv")
+  const lines = Object.entries(users).map(
+    ([name, { user, groups }]) => `${tokens[name as User]},${user},${name},"${groups.join(",")}"`,
+  )
+  writeFileSync(tokenFile, `${lines.join("\n")}\n`, { mode: 0o600 })
+  return {
+    name: "kube-apiserver",
+    command: [
+      binaries["kube-apiserver"],
+      "--etcd-servers=http://127.0.0.1:2379",
+      `--advertise-address=${network.address}`,
+      `--secure-port=${network.apiPort}`,
+      `--service-cluster-ip-range=${network.serviceRange}`,
+      `--tls-cert-file=${certificates.server.certificate}`,
+      `--tls-private-key-file=${certificates.server.key}`,
+      `--client-ca-file=${certificates.authority}`,
+      `--token-auth-file=${tokenFile}`,
+      "--authorization-mode=Node,RBAC",
+      "--enable-admission-plugins=NodeRestriction",
+      "--allow-privileged=true",
+      "--service-account-issuer=https://kubernetes.default.svc",
+      `--service-account-key-file=${certificates.serviceAccount.publicKey}`,
+      `--service-account-signing-key-file=${certificates.serviceAccount.key}`,
+      `--kubelet-client-certificate=${certificates.kubeletClient.certificate}`,
+      `--kubelet-client-key=${certificates.kubeletClient.key}`,
+      "--kubelet-preferred-address-types=InternalIP",
+      "--profiling=false",
+    ],
+  }
+}
+
+export function controllerManager(place: Place): Component {
+  const { binaries, certificates } = place
+  return {
+    name: "kube-controller-manager",
+    command: [
+      binaries["kube-controller-manager"],
+      `--kubeconfig=${insideKubeconfig(place, "kube-controller-manager")}`,
+      "--use-service-account-credentials=true",
+      `--service-account-private-key-file=${certificates.serviceAccount.key}`,
+      `--root-ca-file=${certificates.authority}`,
+      "--bind-address=127.0.0.1",
+      // There is one of them, so an election would only cost its start fifteen seconds after a restart.
+      "--leader-elect=false",
+      "--profiling=false",
+    ],
+  }
+}
+
+export function scheduler(place: Place): Component {
+  return {
+    name: "kube-scheduler",
+    command: [
+      place.binaries["kube-scheduler"],
+      `--kubeconfig=${insideKubeconfig(place, "kube-scheduler")}`,
+      "--bind-address=127.0.0.1",
+      "--leader-elect=false",
+      "--profiling=false",
+    ],
+  }
+}
+
+/** Plays the kubelet of every node that says it is fake, with the behaviour it has built in. */
+export function kwok(place: Place): Component {
+  return {
+    name: "kwok",
+    command: [
+      place.binaries.kwok,
+      `--kubeconfig=${insideKubeconfig(place, "kwok")}`,
+      "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+      "--node-lease-duration-seconds=40",
+      "--cidr=10.89.0.0/16",
+      `--node-ip=${network.address}`,
+    ],
+    // It keeps a folder in the home directory; the cluster's own is taken away with the cluster.
+    env: { HOME: place.folder },
+  }
+}
+
+/** Writes the kubeconfig that a program of the cluster uses itself, and gives its path. */
+export function insideKubeconfig({ folder, certificates, tokens }: Place, user: User): string {
+  const file = join(folder, `${user}.kubeconfig`)
+  const certificateAuthority = readFileSync(certificates.authority, "utf8")
+  writeFileSync(file, kubeconfig({ server: insideUrl, certificateAuthority, token: tokens[user] }), { mode: 0o600 })
+  return file
+}

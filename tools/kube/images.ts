@@ -1,0 +1,114 @@
+import { randomBytes } from "node:crypto"
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { findProgram, run } from "./command.ts"
+import { cacheFolder } from "./folders.ts"
+import { withLock } from "./lock.ts"
+
+export type ImageOptions = {
+  /** What the image says it is: in its log, at http://POD:8080/ and in /etc/version. The tag unless given. */
+  version?: string
+  /** Replaces the little web server. */
+  command?: string[]
+  /** Ends this long after its start instead of serving for ever. */
+  crashes?: { afterSeconds: number; exitCode?: number }
+  /** Makes the image bigger by this many bytes that do not compress and that no other image shares. */
+  paddingBytes?: number
+}
+
+export type PushedImage = { reference: string; digest: string }
+
+/** Makes a small image and pushes it as `registry/name`; the busybox layer is shared by all of them. */
+export async function pushImage(registry: string, name: string, options: ImageOptions = {}): Promise<PushedImage> {
+  const base = await prepareBase()
+  const work = mkdtempSync(join(tmpdir(), "aim-image-"))
+  try {
+    const layout = join(work, "layout")
+    cpSync(base, layout, { recursive: true })
+    const image = `${layout}:base`
+    const version = options.version ?? name.slice(name.lastIndexOf(":") + 1)
+    const content = join(work, "content")
+    mkdirSync(join(content, "www"), { recursive: true })
+    writeFileSync(join(content, "version"), `${version}\n`)
+    writeFileSync(join(content, "www", "index.html"), `${version}\n`)
+    if (options.paddingBytes) writeFileSync(join(content, "padding"), randomBytes(options.paddingBytes))
+    await run("umoci", ["insert", "--image", image, content, "/srv"])
+    const command = options.command ?? ["/bin/sh", "-c", script(name, version, options.crashes)]
+    await configure(image, command)
+    const reference = `${registry}/${name}`
+    const digestFile = join(work, "digest")
+    const transport = ["--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false", "--digestfile", digestFile]
+    await run("skopeo", [...transport, `oci:${image}`, `docker://${reference}`])
+    return { reference, digest: readFileSync(digestFile, "utf8").trim() }
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+/** The image of a pod's sandbox: it holds the namespaces and does nothing. */
+export function pushPauseImage(registry: string, name: string): Promise<PushedImage> {
+  return pushImage(registry, name, { command: ["/bin/sh", "-c", idle] })
+}
+
+// A first process ignores signals that it does not handle, and a pod would take its whole grace period to end.
+const idle = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
+
+function script(name: string, version: string, crashes: ImageOptions["crashes"]): string {
+  const greeting = `echo "${name} version ${version}"; httpd -p 8080 -h /srv/www`
+  if (!crashes) return `${greeting}; ${idle}`
+  return `trap 'exit 0' TERM INT; ${greeting}; sleep ${crashes.afterSeconds} & wait $!; exit ${crashes.exitCode ?? 1}`
+}
+
+function configure(image: string, command: string[]) {
+  const words = ["--clear=config.cmd", ...command.flatMap(word => ["--config.cmd", word])]
+  return run("umoci", ["config", "--image", image, ...words])
+}
+
+/** An OCI layout with busybox and its applets, made once per version of busybox and kept in the cache. */
+async function prepareBase(): Promise<string> {
+  const busybox = findProgram("busybox")
+  if (!busybox)
+    throw new Error("busybox is missing; install it: apt-get install --no-install-recommends busybox-static")
+  const { size, mtimeMs } = statSync(busybox)
+  const layout = join(cacheFolder(), "images", `busybox-${size}-${Math.round(mtimeMs)}`)
+  if (existsSync(layout)) return layout
+  await withLock(
+    `${layout}.lock`,
+    () => {},
+    async () => {
+      if (existsSync(layout)) return
+      const root = mkdtempSync(join(tmpdir(), "aim-image-"))
+      const unfinished = `${layout}.unfinished`
+      rmSync(unfinished, { recursive: true, force: true })
+      for (const folder of ["bin", "etc", "tmp", "srv"]) mkdirSync(join(root, folder))
+      chmodSync(join(root, "tmp"), 0o1777)
+      chmodSync(root, 0o755)
+      copyFileSync(busybox, join(root, "bin", "busybox"))
+      const applets = (await run(busybox, ["--list"])).trim().split("\n")
+      for (const applet of applets.filter(name => name !== "busybox")) symlinkSync("busybox", join(root, "bin", applet))
+      writeFileSync(join(root, "etc", "passwd"), "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
+      await run("umoci", ["init", "--layout", unfinished])
+      await run("umoci", ["new", "--image", `${unfinished}:base`])
+      await run("umoci", ["insert", "--image", `${unfinished}:base`, root, "/"])
+      await run("umoci", ["config", "--image", `${unfinished}:base`, "--config.env", "PATH=/bin"])
+      await run("umoci", ["gc", "--layout", unfinished])
+      renameSync(unfinished, layout)
+      rmSync(root, { recursive: true })
+    },
+  )
+  return layout
+}

@@ -1,0 +1,27 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync } from "node:fs"
+import { dirname } from "node:path"
+
+/**
+ * Runs `work` while no other process holds `file`. The lock lives in a child that ends with us, so that a killed owner
+ * holds nobody back; a lock file with a process id in it would have to be judged stale by guessing.
+ */
+export async function withLock<T>(file: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
+  mkdirSync(dirname(file), { recursive: true })
+  const holder = spawn("flock", [file, "sh", "-c", "echo held; cat"], { stdio: ["pipe", "pipe", "inherit"] })
+  const waiting = setTimeout(onWait, 500)
+  try {
+    const held = once(holder.stdout, "data")
+    const ended = once(holder, "exit").then(([code]) => {
+      throw new Error(`locking ${file}: flock ended with ${code}`)
+    })
+    await Promise.race([held, ended])
+    ended.catch(() => {})
+    clearTimeout(waiting)
+    return await work()
+  } finally {
+    clearTimeout(waiting)
+    holder.stdin.end()
+  }
+}

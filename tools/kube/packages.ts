@@ -1,0 +1,84 @@
+import { spawn } from "node:child_process"
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { findProgram } from "./command.ts"
+import { cacheFolder } from "./folders.ts"
+import { withLock } from "./lock.ts"
+
+/** Debian packages, each with the file that shows it is there. `node` marks what only a real node needs. */
+const packages: { name: string; isThere: () => boolean; node?: true }[] = [
+  { name: "iproute2", isThere: has("ip") },
+  { name: "iptables", isThere: has("iptables") },
+  { name: "mount", isThere: has("mount") },
+  { name: "openssl", isThere: has("openssl") },
+  { name: "util-linux", isThere: () => has("unshare")() && has("setpriv")() && has("flock")() },
+  { name: "containerd", isThere: has("containerd"), node: true },
+  { name: "runc", isThere: has("runc"), node: true },
+  { name: "containernetworking-plugins", isThere: () => existsSync("/usr/lib/cni/bridge"), node: true },
+  { name: "docker-registry", isThere: has("docker-registry"), node: true },
+  { name: "skopeo", isThere: has("skopeo"), node: true },
+  { name: "umoci", isThere: has("umoci"), node: true },
+  { name: "busybox-static", isThere: hasStaticBusybox, node: true },
+]
+
+type Say = (line: string) => void
+
+/** Makes sure that every program from Debian is there, installing what is missing; fails with the command otherwise. */
+export async function preparePackages(options: { node: boolean; say: Say }): Promise<void> {
+  if (missing(options).length === 0) return
+  const onWait = () => options.say("waiting for another installation of packages")
+  await withLock(join(cacheFolder(), "packages.lock"), onWait, async () => {
+    const names = missing(options)
+    if (names.length > 0) await install(names, options.say)
+    const still = missing(options)
+    if (still.length > 0) throw new Error(`still missing after installing them: ${still.join(", ")}`)
+  })
+}
+
+function missing({ node }: { node: boolean }): string[] {
+  return packages.filter(entry => (node || !entry.node) && !entry.isThere()).map(entry => entry.name)
+}
+
+async function install(names: string[], say: Say) {
+  const args = ["install", "--yes", "--no-install-recommends", ...names]
+  const byHand = `these packages are missing: ${names.join(" ")}. To install them: apt-get ${args.join(" ")}`
+  if (process.getuid?.() !== 0) throw new Error(`${byHand} (as root)`)
+  if (!findProgram("apt-get")) throw new Error(`${byHand} (this machine has no apt-get; use what it has instead)`)
+  say(`installing ${names.join(", ")}`)
+  await withoutServices(async () => {
+    // A machine that has never fetched the package lists knows no package: fetch them once and try again.
+    const done = (await aptGet(args)) || ((await aptGet(["update"])) && (await aptGet(args)))
+    if (!done) throw new Error(`apt-get failed; what it said is above. ${byHand}`)
+  })
+}
+
+/** Debian starts a service when its package arrives; here they run in the cluster's namespaces or not at all. */
+async function withoutServices(work: () => Promise<void>) {
+  const policy = "/usr/sbin/policy-rc.d"
+  const aside = `${policy}.before-aim`
+  // An `aside` from an installation that was killed is the true one; it must not be overwritten by ours.
+  if (existsSync(policy) && !existsSync(aside)) renameSync(policy, aside)
+  writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 })
+  try {
+    await work()
+  } finally {
+    rmSync(policy, { force: true })
+    if (existsSync(aside)) renameSync(aside, policy)
+  }
+}
+
+async function aptGet(args: string[]): Promise<boolean> {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
+  const child = spawn("apt-get", ["-qq", "-o", "Dpkg::Use-Pty=0", ...args], { env, stdio: ["ignore", 2, 2] })
+  return await new Promise((resolve, reject) => child.once("error", reject).once("exit", code => resolve(code === 0)))
+}
+
+function has(program: string): () => boolean {
+  return () => findProgram(program) !== undefined
+}
+
+/** The other busybox package has the same file but needs a C library, which our images do not have. */
+function hasStaticBusybox(): boolean {
+  const busybox = findProgram("busybox")
+  return busybox !== undefined && !readFileSync(busybox).subarray(0, 4096).includes("/ld-")
+}

@@ -1,0 +1,84 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Hierarchy } from "./orders.ts"
+import { isAlive, mark, type ProcessMark } from "./processes.ts"
+
+/** What is written down about a running cluster, so that a later process can tell whether it still runs. */
+type Owner = { owner: ProcessMark; sandbox?: ProcessMark; groups: string[] }
+
+const prefix = "aim-cluster-"
+const ownerFile = (folder: string) => join(folder, "owner.json")
+
+/** A folder for everything one cluster keeps: short, because unix socket paths must stay below 108 bytes. */
+export function makeStateFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), prefix))
+  mkdirSync(join(folder, "logs"))
+  return folder
+}
+
+export function writeOwner(folder: string, hierarchies: Hierarchy[], sandboxPid?: number): void {
+  const groups = hierarchies.map(({ group }) => group)
+  const owner: Owner = { owner: mark(process.pid), ...(sandboxPid ? { sandbox: mark(sandboxPid) } : {}), groups }
+  writeFileSync(ownerFile(folder), JSON.stringify(owner))
+}
+
+/** Takes away what a cluster leaves when all its processes are gone: its cgroups and its folder. */
+export async function removeState(folder: string, groups: string[]): Promise<void> {
+  for (const group of groups) await removeGroup(group)
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+}
+
+/** Finds clusters whose process was killed and removes what is left of them. Gives their folders. */
+export async function removeLeftovers(): Promise<string[]> {
+  const removed: string[] = []
+  for (const folder of stateFolders()) {
+    const left = readOwner(folder)
+    if (left ? isAlive(left.owner) : isYoung(folder)) continue
+    // The sandbox ends by itself when its owner does; this is for one that hangs.
+    if (left?.sandbox && isAlive(left.sandbox)) process.kill(left.sandbox.pid, "SIGKILL")
+    await removeState(folder, left?.groups ?? [])
+    removed.push(folder)
+  }
+  return removed
+}
+
+function stateFolders(): string[] {
+  return readdirSync(tmpdir())
+    .filter(name => name.startsWith(prefix))
+    .map(name => join(tmpdir(), name))
+}
+
+function readOwner(folder: string): Owner | undefined {
+  return existsSync(ownerFile(folder)) ? JSON.parse(readFileSync(ownerFile(folder), "utf8")) : undefined
+}
+
+/** A folder without an owner is one that is being made right now, or one whose maker did not get far. */
+const isYoung = (folder: string) => Date.now() - statSync(folder).mtimeMs < 60_000
+
+/** Deepest first. A group stays busy for a moment after its last process ended. */
+async function removeGroup(group: string) {
+  if (!existsSync(group)) return
+  for (const entry of readdirSync(group, { withFileTypes: true }))
+    if (entry.isDirectory()) await removeGroup(join(group, entry.name))
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return rmdirSync(group)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === "ENOENT") return
+      if (code !== "EBUSY" || attempt === 50) throw new Error(`removing cgroup ${group}`, { cause: error })
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+  }
+}

@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.ts"
+
 /**
  * Which objects need another look: keys only, each at most once in the queue and at most once in work. A key added
  * while it is in work is looked at again afterwards (dirty/processing, as in client-go's workqueue).
@@ -11,11 +13,217 @@ export type Queue = {
   addRateLimited(key: string, atLeastMs?: number): void
   /** Ends the back-off of a key: its work went well. */
   forget(key: string): void
-  /** The next key, or undefined once the queue is shut down and empty of keys in work. */
+  /** How often the key was added rate limited since it was last forgotten. */
+  attempts(key: string): number
+  /** The next key, or undefined once the queue is shut down. */
   take(): Promise<string | undefined>
   /** Must follow every take. */
   done(key: string): void
-  /** Takes no more keys, hands none out, wakes the takers. */
+  /** Takes no more keys, hands none out, wakes the takers. Keys in work are theirs to finish. */
   shutDown(): void
+  /** Keys that wait to be taken, those that wait for a time not counted. */
   readonly depth: number
+}
+
+/** Told what happens in a queue, for its metrics. */
+export type QueueObserver = {
+  added(): void
+  taken(waitedMs: number): void
+  retried(): void
+}
+
+export type QueueOptions = {
+  clock: Clock
+  observer?: QueueObserver
+  backoffMsBase?: number
+  backoffMsMax?: number
+}
+
+/**
+ * The first retry after 5 ms, because most failures are a cache that is a moment behind. At most five minutes apart: a
+ * hopeless object costs twelve looks an hour, and who mends it waits five minutes at worst (client-go: seventeen).
+ */
+export function createQueue(options: QueueOptions): Queue {
+  const { clock, observer, backoffMsBase = 5, backoffMsMax = 5 * 60_000 } = options
+  const ordinary = createLine()
+  const background = createLine()
+  const working = new Set<string>()
+  /** Added while in work, to be queued by `done`: whether that can wait. */
+  const again = new Map<string, { background: boolean; at: number }>()
+  const attempts = new Map<string, number>()
+  const takers: ((key: string | undefined) => void)[] = []
+  const delays = createDelays(clock, key => add(key))
+  let down = false
+
+  function add(key: string, { background: canWait = false } = {}) {
+    if (down) return
+    const now = clock.monotonic()
+    if (working.has(key)) {
+      const earlier = again.get(key)
+      if (!earlier) observer?.added()
+      again.set(key, { background: canWait && (earlier?.background ?? true), at: earlier?.at ?? now })
+      return
+    }
+    if (ordinary.has(key)) return
+    const waitsSince = background.since(key)
+    if (waitsSince === undefined) observer?.added()
+    else if (canWait) return
+    else background.remove(key)
+    put(key, canWait, waitsSince ?? now)
+  }
+
+  function put(key: string, canWait: boolean, since: number) {
+    const line = canWait ? background : ordinary
+    line.append(key, since)
+    const taker = takers.shift()
+    if (taker) taker(hand())
+  }
+
+  function hand(): string | undefined {
+    const next = ordinary.shift() ?? background.shift()
+    if (!next) return undefined
+    working.add(next.key)
+    observer?.taken(clock.monotonic() - next.since)
+    return next.key
+  }
+
+  return {
+    add,
+    addAfter(key, ms) {
+      if (down) return
+      if (ms <= 0) add(key)
+      else delays.add(key, ms)
+    },
+    addRateLimited(key, atLeastMs = 0) {
+      if (down) return
+      const failed = attempts.get(key) ?? 0
+      attempts.set(key, failed + 1)
+      observer?.retried()
+      delays.add(key, Math.max(atLeastMs, Math.min(backoffMsMax, backoffMsBase * 2 ** failed)))
+    },
+    forget: key => void attempts.delete(key),
+    attempts: key => attempts.get(key) ?? 0,
+    take() {
+      if (down) return Promise.resolve(undefined)
+      const key = hand()
+      return key === undefined ? new Promise(resolve => takers.push(resolve)) : Promise.resolve(key)
+    },
+    done(key) {
+      working.delete(key)
+      const wanted = again.get(key)
+      again.delete(key)
+      if (wanted) put(key, wanted.background, wanted.at)
+    },
+    shutDown() {
+      down = true
+      delays.clear()
+      for (const taker of takers.splice(0)) taker(undefined)
+    },
+    get depth() {
+      return ordinary.size + background.size
+    },
+  }
+}
+
+/**
+ * First in, first out, each key once. One long-lived iterator walks the map, because a fresh one would step over every
+ * key that was removed at the front: quadratic when a hundred thousand keys come in at start-up.
+ */
+function createLine() {
+  const sinceByKey = new Map<string, number>()
+  const front = sinceByKey.entries()
+  return {
+    has: (key: string) => sinceByKey.has(key),
+    since: (key: string) => sinceByKey.get(key),
+    append: (key: string, since: number) => void sinceByKey.set(key, since),
+    remove: (key: string) => void sinceByKey.delete(key),
+    shift(): { key: string; since: number } | undefined {
+      if (sinceByKey.size === 0) return undefined
+      // Never asked when the map is empty, so it never ends: whatever is in the map lies ahead of it.
+      const [key, since] = front.next().value!
+      sinceByKey.delete(key)
+      return { key, since }
+    },
+    get size() {
+      return sinceByKey.size
+    },
+  }
+}
+
+/** `order` decides between keys due at one instant, so that a run repeats exactly. */
+type Delay = { key: string; at: number; order: number }
+
+const isBefore = (a: Delay, b: Delay) => a.at < b.at || (a.at === b.at && a.order < b.order)
+
+/** Keys that wait for a time: a heap and a single timer, so that ten thousand of them cost one. */
+function createDelays(clock: Clock, due: (key: string) => void) {
+  const byKey = new Map<string, Delay>()
+  let heap: Delay[] = [] // may hold delays that were replaced by earlier ones; they are dropped as they come up
+  let order = 0
+  let timer: { at: number; cancel: () => void } | undefined
+
+  function arm() {
+    while (heap[0] && byKey.get(heap[0].key) !== heap[0]) pop(heap)
+    const at = heap[0]?.at
+    if (timer?.at === at) return
+    timer?.cancel()
+    timer = at === undefined ? undefined : { at, cancel: clock.after(at - clock.monotonic(), fire) }
+  }
+
+  function fire() {
+    timer = undefined
+    const now = clock.monotonic()
+    while (heap[0] && heap[0].at <= now) {
+      const delay = pop(heap)
+      if (byKey.get(delay.key) !== delay) continue
+      byKey.delete(delay.key)
+      due(delay.key)
+    }
+    arm()
+  }
+
+  return {
+    add(key: string, ms: number) {
+      const delay = { key, at: clock.monotonic() + ms, order: order++ }
+      const known = byKey.get(key)
+      if (known && known.at <= delay.at) return
+      byKey.set(key, delay)
+      push(heap, delay)
+      if (heap.length > 64 && heap.length > 2 * byKey.size)
+        heap = [...byKey.values()].sort((a, b) => a.at - b.at || a.order - b.order)
+      arm()
+    },
+    clear() {
+      byKey.clear()
+      heap = []
+      arm()
+    },
+  }
+}
+
+function push(heap: Delay[], delay: Delay) {
+  let index = heap.length
+  heap.push(delay)
+  while (index > 0) {
+    const parent = (index - 1) >> 1
+    if (isBefore(heap[parent]!, delay)) break
+    heap[index] = heap[parent]!
+    index = parent
+  }
+  heap[index] = delay
+}
+
+function pop(heap: Delay[]): Delay {
+  const top = heap[0]!
+  const last = heap.pop()!
+  if (heap.length === 0) return top
+  let index = 0
+  for (let child = 1; child < heap.length; child = 2 * index + 1) {
+    if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
+    if (isBefore(last, heap[child]!)) break
+    heap[index] = heap[child]!
+    index = child
+  }
+  heap[index] = last
+  return top
 }

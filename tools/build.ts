@@ -1,0 +1,115 @@
+// `npm run build`: the bundle. `npm run build -- --package`: the npm package around it.
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join, sep } from "node:path"
+import { parseArgs } from "node:util"
+import { rolldown } from "rolldown"
+import { repository } from "./kube/folders.ts"
+
+const notices = "THIRD-PARTY-NOTICES.txt"
+
+const help = `Bundles aim and everything it needs into dist/, where bin/aim and the container image take it from.
+
+  npm run build [-- --package]
+
+  --package   also make dist/package, the npm package, and pack it into dist/
+  --help      this text
+`
+
+export type Bundle = {
+  folder: string
+  /** Relative to the folder; the one to start is aim.js. */
+  files: string[]
+  bytes: number
+}
+
+/** Bundles `entry` into `folder` as aim.js and the chunks it loads when they are needed. Needs no package to run. */
+export async function bundle(entry = "src/cli/main.ts", folder = join(repository, "dist")): Promise<Bundle> {
+  const input = { cwd: repository, input: { aim: entry }, platform: "node" } as const
+  await using build = await rolldown({ ...input, external: /^node:/ })
+  const { output } = await build.generate({
+    format: "esm",
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name]-[hash].js",
+    // A stack trace from a user's cluster is worth more than the kilobytes that shorter names would save.
+    minify: false,
+    comments: { legal: true, annotation: false, jsdoc: false },
+  })
+  const chunks = output.filter(file => file.type === "chunk")
+  const outside = new Set(chunks.flatMap(chunk => [...chunk.imports, ...chunk.dynamicImports]))
+  for (const name of outside)
+    if (!name.startsWith("node:") && !chunks.some(chunk => chunk.fileName === name))
+      throw new Error(`the bundle would need ${name} at run time, which nobody installs`)
+
+  const modules = chunks.flatMap(chunk => chunk.moduleIds)
+  const files = new Map(chunks.map(chunk => [chunk.fileName, chunk.code]))
+  files.set(notices, noticesFor(modules))
+  mkdirSync(folder, { recursive: true })
+  // The entry comes last and what is old goes after it: an aim that is starting finds either build whole.
+  for (const [name, text] of [...files].sort(([name]) => (name === "aim.js" ? 1 : -1)))
+    writeFileSync(join(folder, name), text)
+  for (const name of readdirSync(folder))
+    if (name.endsWith(".js") && !files.has(name)) rmSync(join(folder, name), { force: true })
+
+  const bytes = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  return { folder, files: [...files.keys()].sort(), bytes }
+}
+
+/** The licences of the packages whose code is in the bundle, as their authors ask for. */
+function noticesFor(modules: readonly string[]): string {
+  const packages = new Set(modules.flatMap(id => packageFolder(id) ?? []))
+  const sections = [...packages].sort().map(folder => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
+    const files = readdirSync(folder).filter(file => /^(licen[cs]e|notice|copying)/i.test(file))
+    if (files.length === 0) throw new Error(`${name} is bundled but has no licence file to pass on`)
+    const texts = files.sort().map(file => readFileSync(join(folder, file), "utf8").trim())
+    return [`${name} ${version} (${license})`, ...texts].join("\n\n")
+  })
+  return `${sections.join(`\n\n${"-".repeat(80)}\n\n`)}\n`
+}
+
+/** `…/node_modules/@scope/name` for a file below it; nothing for a file of ours or of the bundler's own. */
+function packageFolder(id: string): string | undefined {
+  const path = id.replace(/^\0/, "").replace(/\?.*$/, "")
+  const at = path.lastIndexOf(`${sep}node_modules${sep}`)
+  if (at < 0) return undefined
+  const [scope = "", name = ""] = path.slice(at + "/node_modules/".length).split(sep)
+  return join(path.slice(0, at), "node_modules", scope, scope.startsWith("@") ? name : "")
+}
+
+/**
+ * The npm package: the launcher, the bundle, and a manifest of its own without dependencies, because everything is
+ * bundled. The repository's manifest would make every user install what is in the bundle already.
+ */
+function pack({ folder, files }: Bundle): string {
+  const target = join(folder, "package")
+  rmSync(target, { recursive: true, force: true })
+  mkdirSync(join(target, "dist"), { recursive: true })
+  const { name, version, description, license, type, engines, bin } = JSON.parse(
+    readFileSync(join(repository, "package.json"), "utf8"),
+  )
+  const manifest = { name, version, description, license, type, engines, bin, files: ["bin", "dist"] }
+  writeFileSync(join(target, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
+  for (const file of ["README.md", "LICENSE"])
+    if (existsSync(join(repository, file))) cpSync(join(repository, file), join(target, file))
+  cpSync(join(repository, "bin"), join(target, "bin"), { recursive: true })
+  for (const file of files) cpSync(join(folder, file), join(target, "dist", file))
+  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
+    cwd: target,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  return join(folder, packed.trim())
+}
+
+async function main() {
+  const { values } = parseArgs({ options: { package: { type: "boolean" }, help: { type: "boolean" } } })
+  if (values.help) return void process.stdout.write(help)
+  const since = performance.now()
+  const built = await bundle()
+  const seconds = ((performance.now() - since) / 1000).toFixed(1)
+  process.stderr.write(`build: ${built.files.length} files, ${(built.bytes / 1e6).toFixed(2)} MB, in ${seconds} s\n`)
+  process.stdout.write(`${values.package ? pack(built) : join(built.folder, "aim.js")}\n`)
+}
+
+if (import.meta.main) await main()

@@ -35,7 +35,8 @@ export type WatchEvent<T> =
 
 /**
  * A merge or JSON patch is unconditional unless its body carries `metadata.resourceVersion` (or a `test`): put it there
- * whenever the decision was made from something read.
+ * whenever the decision was made from something read. Prefer the resourceVersion: a `test` that fails comes back as
+ * `Invalid`, which a real server does not tell apart from a malformed patch.
  */
 export type Patch =
   | { type: "merge"; body: object }
@@ -46,7 +47,9 @@ export type Patch =
 export type WriteOptions = {
   subresource?: "status" | "scale"
   dryRun?: boolean
+  /** Default `aim`. */
   fieldManager?: string
+  /** Default 30 s, retries included. The server is told, so that it gives up at the same time. */
   deadlineMs?: number
 }
 
@@ -56,9 +59,14 @@ export type DeleteOptions = WriteOptions & {
   propagationPolicy?: "Foreground" | "Background" | "Orphan"
 }
 
-/** Talks to one API server. Every failure is a `KubeError`. Reads are retried a little, writes never. */
+/**
+ * Talks to one API server. Every failure is a `KubeError`. Reads are retried a little; a write only after a 429 or when
+ * it never left this process, asking the guard again. A list or raw request whose signal is aborted rejects
+ * (`Unreachable`); a watch just ends.
+ */
 export type Client = {
   get<T extends KubeObject>(resource: Resource, name: ObjectName): Promise<T>
+  /** Items say their apiVersion and kind, as objects in a watch do. */
   list<T extends KubeObject>(resource: Resource, options?: ListOptions, signal?: AbortSignal): Promise<List<T>>
   watch<T extends KubeObject>(
     resource: Resource,

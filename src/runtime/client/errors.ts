@@ -29,7 +29,13 @@ export class KubeError extends Error {
   constructor(
     kind: FailureKind,
     message: string,
-    details: { status?: number; reason?: string; causes?: Cause[]; retryAfterMs?: number; cause?: unknown } = {},
+    details: {
+      status?: number | undefined
+      reason?: string | undefined
+      causes?: readonly Cause[]
+      retryAfterMs?: number | undefined
+      cause?: unknown
+    } = {},
   ) {
     super(message, { cause: details.cause })
     this.kind = kind

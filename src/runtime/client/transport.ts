@@ -17,19 +17,22 @@ export type Request = {
   /** Path and query, already encoded. */
   path: string
   headers: Record<string, string>
-  body?: string
+  body?: string | undefined
   signal: AbortSignal
   /**
    * Called synchronously as the last thing before the first byte leaves, with the connection already there. If it
    * throws, nothing is sent. A deposed leader that was stopped in between is caught here.
    */
-  guard?: () => void
+  guard?: (() => void) | undefined
+  /** The answer streams for minutes (a watch): it must not take a connection that short requests wait for. */
+  longLived?: boolean
 }
 
 export type Response = {
   status: number
   /** Names in lower case. */
   headers: Record<string, string | undefined>
+  /** Read once. Once the request's signal is aborted it ends with an error, also for a reader who waits already. */
   body: AsyncIterable<Uint8Array>
 }
 

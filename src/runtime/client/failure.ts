@@ -1,0 +1,81 @@
+import { type Cause, type FailureKind, KubeError } from "./errors.ts"
+
+/** What the server answered, as far as it concerns a failure. */
+type Answer = { status: number; headers: Record<string, string | undefined>; body: string }
+
+type Told = { message?: string; reason?: string; causes: Cause[]; retryAfterMs?: number | undefined }
+
+/** What we quote is somebody else's text: enough to understand it, too little to fill a log. */
+const maxMessage = 2_000
+const maxCauses = 16
+
+/** The error for an answer that is not a 2xx. `doing` reads as in "creating pods web/a". */
+export function failureOf(doing: string, isWrite: boolean, { status, headers, body }: Answer, now: number): KubeError {
+  const told = readStatus(body)
+  const kind = kindOf(status, told.reason, isWrite)
+  const retryAfterMs = retryAfter(headers["retry-after"], now) ?? told.retryAfterMs
+  const word = told.reason ? `${status} ${told.reason}` : `${status}`
+  const message = [`${doing}: ${word}`, told.message, extraCauses(told)].filter(Boolean).join(": ")
+  return new KubeError(kind, clip(message), { status, reason: told.reason, causes: told.causes, retryAfterMs })
+}
+
+function kindOf(status: number, reason: string | undefined, isWrite: boolean): FailureKind {
+  if (status >= 500) return isWrite ? "UnknownOutcome" : "Unreachable"
+  switch (status) {
+    case 401:
+    case 403:
+      return "Forbidden"
+    case 404:
+      return "NotFound"
+    case 409:
+      return reason === "AlreadyExists" ? "Exists" : "Conflict"
+    case 410:
+      return "Gone"
+    case 429:
+      return "Throttled"
+    default:
+      return "Invalid" // also redirects: whoever sends one is not the API server we were told of
+  }
+}
+
+/** A Kubernetes Status, or whatever a proxy in between has to say. */
+function readStatus(body: string): Told {
+  let status: unknown
+  try {
+    status = JSON.parse(body)
+  } catch {
+    return { message: oneLine(body), causes: [] }
+  }
+  if (!isRecord(status) || status.kind !== "Status") return { message: oneLine(body), causes: [] }
+  const details = isRecord(status.details) ? status.details : {}
+  const causes = Array.isArray(details.causes) ? details.causes.filter(isRecord).slice(0, maxCauses) : []
+  return {
+    ...(typeof status.message === "string" && { message: status.message }),
+    ...(typeof status.reason === "string" && status.reason && { reason: clip(status.reason, 100) }),
+    causes: causes.map(({ field, reason, message }) => ({
+      ...(typeof field === "string" && { field: clip(field, 200) }),
+      ...(typeof reason === "string" && { reason: clip(reason, 100) }),
+      ...(typeof message === "string" && { message: clip(message, 500) }),
+    })),
+    ...(typeof details.retryAfterSeconds === "number" && { retryAfterMs: details.retryAfterSeconds * 1000 }),
+  }
+}
+
+/** The message mostly spells its causes out already; what it leaves out is added. */
+function extraCauses({ message = "", causes }: Told): string {
+  const unsaid = causes.filter(cause => cause.message && !message.includes(cause.message))
+  return unsaid.map(cause => (cause.field ? `${cause.field}: ${cause.message}` : cause.message)).join("; ")
+}
+
+/** Seconds, or a date as RFC 9110 also allows. */
+function retryAfter(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined
+  if (/^\d{1,6}$/.test(header.trim())) return Number(header) * 1000
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+const clip = (text: string, max = maxMessage) => (text.length > max ? `${text.slice(0, max)}…` : text)
+const oneLine = (text: string) => clip(text.replace(/\s+/g, " ").trim(), 200)

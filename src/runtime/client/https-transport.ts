@@ -1,0 +1,161 @@
+import * as http from "node:http"
+import * as https from "node:https"
+import type { Duplex } from "node:stream"
+import type { Credential, ServerConfig } from "./server-config.ts"
+import { NotSent, type Request, type Response, type Transport } from "./transport.ts"
+
+/**
+ * An API server takes 200 writes at a time from everybody together; this is our share of connections. A request
+ * beyond it waits for its turn, within its deadline.
+ */
+const maxSockets = 32
+
+/** Shorter than what servers (kube-apiserver: 90 s) and load balancers (60 s) allow: we hang up first, so that the
+ * common end of an idle connection is ours and not a write that fails with its outcome unknown. */
+const idleMs = 30_000
+
+/**
+ * HTTP/1.1 over kept-alive TLS connections. Does not ask for compression: inside a cluster the network is faster than
+ * gzip, and the server's CPU is everybody's. Proxies in the environment are not used: what may reach an API server is
+ * for its kubeconfig to say.
+ */
+export function httpsTransport(config: ServerConfig): Transport {
+  const url = new URL(config.server)
+  const isSecure = url.protocol === "https:"
+  const basePath = url.pathname.replace(/\/+$/, "")
+  // Watches stay open for minutes. With a pool of their own they cannot take the last connection from a Lease renewal.
+  const established = new WeakSet<Duplex>()
+  const agents = [maxSockets, Number.POSITIVE_INFINITY].map(max => keepAliveAgent(isSecure, max, established))
+  const [ordinary, longLived] = agents as [http.Agent, http.Agent]
+
+  const target = {
+    protocol: url.protocol,
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port || (isSecure ? 443 : 80),
+    ...(isSecure && {
+      // Said in so many words, since Node otherwise asks NODE_TLS_REJECT_UNAUTHORIZED.
+      rejectUnauthorized: config.tls.verify,
+      ...(config.tls.ca !== undefined && { ca: config.tls.ca }),
+      ...(config.tls.serverName !== undefined && { servername: config.tls.serverName }),
+    }),
+  }
+
+  function sendAs({ authorization, ...certificate }: Credential, request: Request): Promise<Response> {
+    return new Promise((resolve, reject) => {
+      const { signal, body } = request
+      let hasLeft = false
+      let answer: http.IncomingMessage | undefined
+      const outgoing = (isSecure ? https : http).request({
+        ...target,
+        ...certificate,
+        agent: request.longLived ? longLived : ordinary,
+        method: request.method,
+        path: basePath + request.path,
+        headers: {
+          host: url.host,
+          "accept-encoding": "identity",
+          ...request.headers,
+          ...config.headers,
+          ...(authorization !== undefined && { authorization }),
+          ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
+        },
+      })
+
+      const abort = () => (answer ?? outgoing).destroy(asError(signal.reason))
+      const fail = (error: Error) => {
+        signal.removeEventListener("abort", abort)
+        reject(hasLeft ? error : new NotSent(error.message, { cause: error }))
+      }
+      outgoing.on("error", fail)
+      outgoing.on("close", () => fail(new Error("the connection was closed"))) // a no-op after any other outcome
+      outgoing.on("response", incoming => {
+        answer = incoming
+        outgoing.removeAllListeners("close")
+        incoming.on("close", () => signal.removeEventListener("abort", abort))
+        if (signal.aborted) abort()
+        resolve({ status: incoming.statusCode ?? 0, headers: flat(incoming.headers), body: incoming })
+      })
+
+      // Nothing is written before `end`: Node keeps the head back until then. So the order is
+      //   connection there → guard → head and body leave, the last two within one turn of the event loop.
+      const leave = (socket: Duplex) => {
+        if (outgoing.destroyed) return
+        if (!socket.writable) return outgoing.destroy(new Error("the connection was closed while it was idle"))
+        try {
+          request.guard?.()
+        } catch (refusal) {
+          return outgoing.destroy(asError(refusal))
+        }
+        hasLeft = true
+        outgoing.end(body)
+      }
+      outgoing.on("socket", socket => {
+        if (established.has(socket)) leave(socket)
+        else socket.once(isSecure ? "secureConnect" : "connect", () => leave(socket))
+      })
+
+      signal.addEventListener("abort", abort, { once: true })
+      if (signal.aborted) abort()
+    })
+  }
+
+  return {
+    async send(request) {
+      const credential = await credentialOf(config.credentials.current(), request.signal)
+      const response = await sendAs(credential, request)
+      if (response.status !== 401) return response
+      // A 401 was certainly not applied. Tokens are replaced under us, so a newer one may be at hand.
+      const renewed = await config.credentials.renew(credential).catch(() => undefined)
+      if (!renewed) return response
+      await drained(response) // frees the connection
+      return await sendAs(renewed, request)
+    },
+    close() {
+      for (const agent of agents) {
+        agent.maxFreeSockets = 0 // those in use are ended, too, once they are free
+        for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
+      }
+    },
+  }
+}
+
+function keepAliveAgent(isSecure: boolean, sockets: number, established: WeakSet<Duplex>): http.Agent {
+  const options = { keepAlive: true, keepAliveMsecs: 15_000, maxSockets: sockets, timeout: idleMs }
+  const agent = isSecure ? new https.Agent(options) : new http.Agent(options)
+  // Noted where the connection is made: one whose first request was given up is handed on, connected or not yet.
+  const connect = agent.createConnection.bind(agent)
+  agent.createConnection = (to, callback) => {
+    const socket = connect(to, callback)
+    socket?.once(isSecure ? "secureConnect" : "connect", () => established.add(socket))
+    return socket
+  }
+  return agent
+}
+
+/** Without credentials nothing was sent; a login in a browser that takes too long does not outlive the request. */
+function credentialOf(credential: Promise<Credential>, signal: AbortSignal): Promise<Credential> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new NotSent(asError(signal.reason).message, { cause: signal.reason }))
+    if (signal.aborted) abort()
+    signal.addEventListener("abort", abort, { once: true })
+    credential
+      .then(resolve, cause => reject(new NotSent(asError(cause).message, { cause })))
+      .finally(() => signal.removeEventListener("abort", abort))
+  })
+}
+
+async function drained({ body }: Response): Promise<void> {
+  try {
+    for await (const _ of body);
+  } catch {
+    // Refused is refused, whatever became of the explanation.
+  }
+}
+
+const asError = (reason: unknown) => (reason instanceof Error ? reason : new Error(String(reason)))
+
+function flat(headers: http.IncomingHttpHeaders): Record<string, string | undefined> {
+  const result: Record<string, string | undefined> = {}
+  for (const [name, value] of Object.entries(headers)) result[name] = Array.isArray(value) ? value.join(", ") : value
+  return result
+}

@@ -21,12 +21,11 @@ export const listSet = { "x-kubernetes-list-type": "set" as const }
 /** A list that is replaced as a whole. */
 export const listAtomic = { "x-kubernetes-list-type": "atomic" as const }
 
-/** Free text for people. No control characters: some of it quotes what others wrote, and ends on a terminal. */
-export const text = (maxLength: number) =>
-  z
-    .string()
-    .max(maxLength)
-    .regex(/^\P{Cc}*$/u)
+/**
+ * Free text for people. Some of it quotes errors of others, so any character is taken: a status refused for a line
+ * break in a message would leave its object without any status.
+ */
+export const text = (maxLength: number) => z.string().max(maxLength)
 
 /** Text in our own words: characters that take one byte each in JSON, where many of them must fit. */
 export const plainText = (maxLength: number) =>
@@ -76,19 +75,21 @@ const labelValue = () =>
     .regex(new RegExp(labelValuePattern))
     .meta({ hint: "write at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit" })
 
+/** Labels and their values. */
+export const labels = () =>
+  z.record(z.string(), labelValue()).meta(
+    rules({
+      rule: `self.all(key, key.size() <= 317 && key.matches('${labelKeyPattern}'))`,
+      message: "a label key is NAME or PREFIX/NAME, such as app or example.com/team",
+    }),
+  )
+
 /** metav1.LabelSelector, with bounds. */
 export const labelSelector = () =>
   z
     .object({
-      matchLabels: z
-        .record(z.string(), labelValue())
-        .meta({
-          maxProperties: 32,
-          ...rules({
-            rule: `self.all(key, key.size() <= 317 && key.matches('${labelKeyPattern}'))`,
-            message: "a label key is NAME or PREFIX/NAME, such as app or example.com/team",
-          }),
-        })
+      matchLabels: labels()
+        .meta({ maxProperties: 32 })
         .describe("Labels an object must carry with exactly these values.")
         .optional(),
       matchExpressions: z

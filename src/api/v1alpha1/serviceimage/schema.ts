@@ -133,7 +133,7 @@ const target = z
         message: "a workload's image belongs to a container: write image: {container: NAME}",
       },
       {
-        rule: "self.apiVersion.startsWith('apps/') || !has(self.image.container)",
+        rule: "self.apiVersion.startsWith('apps/') || has(self.image.paths) || !has(self.image.container)",
         message: "container is for Deployment, StatefulSet and DaemonSet: write image: {paths: [spec.image]}",
       },
     ),

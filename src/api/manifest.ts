@@ -1,0 +1,78 @@
+import { isNode, LineCounter, type Node, parseAllDocuments, type Tags } from "yaml"
+import type { Problem } from "./validate.ts"
+
+/** One object of a YAML or JSON text, with the way back to its lines. */
+export type Manifest = {
+  value: unknown
+  /** The line, from 1, of a field such as `spec.tiers[0].image`, or of what it should stand in. */
+  lineOf(path: string): number
+}
+
+export type ManifestProblem = Problem & { line: number }
+
+/**
+ * Reads every object of a text as kubectl would: YAML 1.1 (`yes` is true, `012` is ten), lists of objects opened.
+ * Never throws: the text is a stranger's.
+ */
+export function parseManifests(text: string): { manifests: Manifest[]; errors: ManifestProblem[] } {
+  const lines = new LineCounter()
+  const manifests: Manifest[] = []
+  const errors: ManifestProblem[] = []
+  for (const document of parseAllDocuments(text, {
+    version: "1.1",
+    customTags: asKubectl,
+    lineCounter: lines,
+    prettyErrors: false,
+  })) {
+    for (const { message, pos } of document.errors) errors.push({ path: "", message, line: lines.linePos(pos[0]).line })
+    if (document.errors.length > 0) continue
+    const value = read(() => document.toJS())
+    if (value instanceof Error) errors.push({ path: "", message: value.message, line: lineAt(document.contents) })
+    else if (value !== null) manifests.push(...opened(value, [], path => lineAt(nodeAt(path))))
+
+    function nodeAt(path: Path): unknown {
+      for (let length = path.length; length > 0; length--) {
+        const node = document.getIn(path.slice(0, length), true)
+        if (isNode(node)) return node
+      }
+      return document.contents
+    }
+  }
+  return { manifests, errors }
+
+  function lineAt(node: unknown): number {
+    const range = (node as Node | null)?.range
+    return range ? lines.linePos(range[0]).line : 1
+  }
+}
+
+type Path = (string | number)[]
+
+/** `kind: List`, as `kubectl get -o yaml` prints it, stands for its items. */
+function opened(value: unknown, at: Path, line: (path: Path) => number): Manifest[] {
+  const { kind, items } = value as { kind?: unknown; items?: unknown }
+  if (kind === "List" && Array.isArray(items))
+    return items.flatMap((item, index) => opened(item, [...at, "items", index], line))
+  return [{ value, lineOf: path => line([...at, ...segments(path)]) }]
+}
+
+/** `spec.tiers[0].labels[example.com/a]` as the keys to go through. */
+const segments = (path: string): Path =>
+  [...path.matchAll(/\[([^\]]*)\]|[^.[]+/g)].map(([segment, key]) =>
+    key === undefined ? segment : /^\d+$/.test(key) ? Number(key) : key,
+  )
+
+/** Dates and sexagesimal numbers, which YAML 1.1 knows, stay the text they look like: kubectl's parser does not read them either. */
+const asKubectl = (tags: Tags): Tags =>
+  tags.filter(
+    tag => typeof tag === "string" || !(tag.tag.endsWith(":timestamp") || ("format" in tag && tag.format === "TIME")),
+  )
+
+function read(get: () => unknown): unknown {
+  try {
+    return get()
+  } catch (error) {
+    // A document of a few lines can stand for gigabytes by aliases of aliases; the parser refuses to unfold it.
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}

@@ -1,8 +1,11 @@
+import assert from "node:assert/strict"
 import type { Cache, CacheOptions, Projected } from "./cache/cache.ts"
 import type { Client } from "./client/client.ts"
+import { KubeError } from "./client/errors.ts"
 import type { Clock, Instant } from "./clock.ts"
 import type { EventRecorder } from "./events.ts"
 import type { Logger } from "./log.ts"
+import { createQueue, type Queue, type QueueObserver } from "./queue.ts"
 import type { Random } from "./random.ts"
 import type { Resource } from "./resource.ts"
 
@@ -49,4 +52,221 @@ export type Controller = {
   /** How many keys at once; default 1. */
   concurrency?: number
   setup(wiring: Wiring): Reconciler
+}
+
+export type OpenCache = <T extends Projected>(resource: Resource, options: CacheOptions<T>) => Cache<T>
+
+/** How one look at a key ended, as controller-runtime names it; `refused` is a deposed leader's. */
+export type ReconcileResult = "success" | "requeue" | "requeue_after" | "error" | "refused"
+
+/** Told what happens in a controller, for its metrics. */
+export type ControllerObserver = {
+  queue: QueueObserver
+  reconciled(result: ReconcileResult, tookMs: number): void
+  /** Returns what to call when the cache is closed. */
+  cacheOpened(resource: Resource, cache: Pick<Cache<Projected>, "size" | "stalenessMs">): () => void
+}
+
+export type ControllerDeps = {
+  openCache: OpenCache
+  observer?: ControllerObserver
+  /** How long work in hand may go on once the signal is aborted. A pod is given 30 s to end by default. */
+  graceMs?: number
+}
+
+export type RunningController = {
+  readonly name: string
+  /**
+   * Resolves when it has ended because it was told to, or because this process may not write any more. Rejects if it
+   * could not be set up or a cache died: it would decide from old facts for ever, so the process has to end.
+   */
+  readonly done: Promise<void>
+  /** True once the caches opened during `setup` are in sync, and the workers at work. */
+  readonly hasSynced: boolean
+  readonly depth: number
+  /** Keys being looked at and for how long, the longest first. A look that hangs shows here. */
+  inWork(): { key: string; ms: number }[]
+}
+
+export const runController = (controller: Controller, context: Context, deps: ControllerDeps): Promise<void> =>
+  startController(controller, context, deps).done
+
+/**
+ * Looks at keys for as long as the signal lets it. Whatever a reconcile throws ends here and nowhere else: that key is
+ * tried again later, the others never notice.
+ *
+ *   setup → caches in sync → N workers … signal → no new key → work in hand ends, or its grace → caches close
+ */
+export function startController(controller: Controller, context: Context, deps: ControllerDeps): RunningController {
+  const { clock, signal } = context
+  const { observer, graceMs = 20_000 } = deps
+  const log = context.log.with({ controller: controller.name })
+  const queue = createQueue({ clock, ...(observer && { observer: observer.queue }) })
+  const caches = createCaches(deps)
+  const startedAt = new Map<string, number>()
+  const graceIsOver = Promise.withResolvers<void>()
+  let cancelGrace: (() => void) | undefined
+  let hasSynced = false
+
+  function windDown() {
+    queue.shutDown()
+    cancelGrace = clock.after(graceMs, () => {
+      if (startedAt.size > 0) log.warn("ending though work is in hand", { keys: [...startedAt.keys()], graceMs })
+      graceIsOver.resolve()
+    })
+  }
+
+  async function run() {
+    if (signal.aborted) return
+    signal.addEventListener("abort", windDown, { once: true })
+    try {
+      const reconciler = controller.setup({
+        ...context,
+        log,
+        watch: caches.open,
+        enqueue: queue.add,
+        enqueueAfter: queue.addAfter,
+      })
+      if (!(await inSync())) return
+      hasSynced = true
+      log.info("caches are in sync, looking begins", { waiting: queue.depth })
+      const workers = Array.from({ length: controller.concurrency ?? 1 }, () => work(reconciler))
+      await Promise.race([Promise.all(workers), caches.broken, graceIsOver.promise])
+    } finally {
+      cancelGrace?.()
+      queue.shutDown()
+      caches.closeAll()
+      signal.removeEventListener("abort", windDown)
+    }
+  }
+
+  async function inSync(): Promise<boolean> {
+    try {
+      await Promise.race([caches.synced(signal), caches.broken])
+      return true
+    } catch (error) {
+      if (signal.aborted) return false
+      throw error
+    }
+  }
+
+  async function work(reconciler: Reconciler) {
+    for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
+      const began = clock.monotonic()
+      startedAt.set(key, began)
+      const result = await look(reconciler, key)
+      startedAt.delete(key)
+      queue.done(key)
+      observer?.reconciled(result, clock.monotonic() - began)
+    }
+  }
+
+  async function look(reconciler: Reconciler, key: string): Promise<ReconcileResult> {
+    try {
+      const lookAgainAt = await reconciler.reconcile(key)
+      if (lookAgainAt === undefined) {
+        queue.forget(key)
+        return "success"
+      }
+      assert(Number.isFinite(lookAgainAt), `reconcile returned ${lookAgainAt}, which is no instant`)
+      queue.forget(key)
+      queue.addAfter(key, lookAgainAt - clock.now())
+      return "requeue_after"
+    } catch (error) {
+      return retry({ queue, log, signal, key, error })
+    }
+  }
+
+  return {
+    name: controller.name,
+    done: run(),
+    get hasSynced() {
+      return hasSynced
+    },
+    get depth() {
+      return queue.depth
+    },
+    inWork: () =>
+      [...startedAt].map(([key, since]) => ({ key, ms: clock.monotonic() - since })).sort((a, b) => b.ms - a.ms),
+  }
+}
+
+/** Conflicts in a row after which somebody should hear of it: no cache is that far behind. */
+const conflictsUntilWarning = 10
+
+/** A Retry-After is honoured up to this: one wrong header must not bury an object for a year. */
+const retryAfterMsMax = 10 * 60_000
+
+type Failure = { queue: Queue; log: Logger; signal: AbortSignal; key: string; error: unknown }
+
+function retry({ queue, log, signal, key, error }: Failure): ReconcileResult {
+  const causes = chainOf(error)
+  const failure = causes.find(cause => cause instanceof KubeError)
+  if (failure?.kind === "WritesRefused") {
+    log.info("no longer allowed to write, ending", { key })
+    queue.shutDown()
+    return "refused"
+  }
+  const attempt = queue.attempts(key) + 1
+  queue.addRateLimited(key, Math.min(failure?.retryAfterMs ?? 0, retryAfterMsMax))
+  if (failure?.kind === "Conflict") {
+    const say = attempt % conflictsUntilWarning === 0 ? log.warn : log.debug
+    say("somebody else wrote first, looking again", { key, attempt, error })
+    return "requeue"
+  }
+  if (signal.aborted && causes.includes(signal.reason)) {
+    log.debug("stopped in the middle, as told", { key })
+    return "error"
+  }
+  const willHeal = failure && ["Throttled", "Unreachable", "UnknownOutcome"].includes(failure.kind)
+  const say = willHeal ? log.warn : log.error
+  say("reconcile failed, trying again later", { key, attempt, error })
+  return "error"
+}
+
+/** An error and what caused it; errors are wrapped with what was being done. */
+function chainOf(error: unknown): unknown[] {
+  const chain = [error]
+  while (error instanceof Error && error.cause !== undefined && chain.length < 16) {
+    error = error.cause
+    chain.push(error)
+  }
+  return chain
+}
+
+/** The caches of one controller: each runs until it is closed, all until the controller ends. */
+function createCaches({ openCache, observer }: ControllerDeps) {
+  const closers = new Set<() => void>()
+  let duringSetup: Cache<Projected>[] | undefined = []
+  const death = Promise.withResolvers<never>()
+  death.promise.catch(() => {}) // whoever races with it hears of it
+
+  return {
+    open<T extends Projected>(resource: Resource, options: CacheOptions<T>): Cache<T> & { close(): void } {
+      const cache = openCache(resource, options)
+      const lifetime = new AbortController()
+      const forget = observer?.cacheOpened(resource, cache)
+      const close = () => {
+        if (!closers.delete(close)) return
+        forget?.()
+        lifetime.abort(new Error(`the cache of ${resource.plural} was closed`))
+      }
+      closers.add(close)
+      duringSetup?.push(cache as unknown as Cache<Projected>)
+      cache.run(lifetime.signal).catch(cause => {
+        if (!lifetime.signal.aborted) death.reject(new Error(`the cache of ${resource.plural} died`, { cause }))
+      })
+      return Object.assign(cache, { close })
+    },
+    /** Resolves when those opened so far are in sync; whoever opens one later asks it himself. */
+    synced(signal: AbortSignal) {
+      const all = Promise.all((duringSetup ?? []).map(cache => cache.synced(signal)))
+      duringSetup = undefined
+      return all
+    },
+    broken: death.promise,
+    closeAll() {
+      for (const close of [...closers]) close()
+    },
+  }
 }

@@ -1,0 +1,85 @@
+import { networkInterfaces } from "node:os"
+import { controllers as everyController } from "#controllers/all.ts"
+import { runsInCluster } from "#runtime/client/in-cluster.ts"
+import type { Controller } from "#runtime/controller.ts"
+import { createLogger, type LogLevel } from "#runtime/log.ts"
+import { runManager } from "#runtime/manager.ts"
+import { connectionOf, type Input, type Run, UsageError } from "../command.ts"
+import { metricsPort } from "../manifests/controller.ts"
+import { controllerName } from "../manifests/names.ts"
+import { checkNamespace } from "../names.ts"
+
+export const run: Run = async (input, world) => {
+  const isPod = runsInCluster(world.variables)
+  const wanted = read(input, isPod, everyController)
+  const { transport, namespace, describe } = await world.reach(connectionOf(input))
+  const { clock, random, signal } = world
+  const log = createLogger({ level: wanted.logLevel, clock })
+  const leaseNamespace = wanted.leaseNamespace ?? (isPod ? namespace : "kube-system")
+  log.info("starting", {
+    version: world.version,
+    server: describe,
+    controllers: wanted.controllers.map(controller => controller.name),
+    ...(wanted.leaderElect && { lease: `${leaseNamespace}/${controllerName}` }),
+  })
+  const exitCode = await runManager({
+    transport,
+    controllers: wanted.controllers,
+    leaderElect: wanted.leaderElect ? { namespace: leaseNamespace, name: controllerName } : false,
+    metrics: wanted.metrics,
+    clock,
+    random,
+    log,
+    signal,
+  })
+  return { text: "", exitCode: exitCode === 0 ? 0 : 1 }
+}
+
+type Wanted = {
+  controllers: readonly Controller[]
+  leaderElect: boolean
+  leaseNamespace: string | undefined
+  metrics: { host: string; port: number } | undefined
+  logLevel: LogLevel
+}
+
+export function read({ options }: Pick<Input, "options">, isPod: boolean, known: readonly Controller[]): Wanted {
+  const port = readPort(options.metricsPort as string | undefined, isPod)
+  const host = (options.metricsHost as string | undefined) ?? (isPod ? everyAddress() : "127.0.0.1")
+  const leaseNamespace = options.leaseNamespace as string | undefined
+  return {
+    controllers: pick(options.kinds as string | undefined, known),
+    leaderElect: options.leaderElect !== false,
+    leaseNamespace: leaseNamespace === undefined ? undefined : checkNamespace(leaseNamespace, "--lease-namespace"),
+    metrics: port === 0 ? undefined : { host, port },
+    logLevel: options.logLevel as LogLevel,
+  }
+}
+
+function readPort(text: string | undefined, isPod: boolean): number {
+  if (text === undefined) return isPod ? metricsPort : 0
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
+  throw new UsageError(`--metrics-port: ${text} is no port: write 1 to 65535, or 0 for none`)
+}
+
+/** The kubelet asks on the pod's address, which may be of either family. A kernel without IPv6 refuses `::`. */
+const everyAddress = () =>
+  Object.values(networkInterfaces()).some(addresses => addresses?.some(({ family }) => family === "IPv6"))
+    ? "::"
+    : "0.0.0.0"
+
+/** By the kind they are for, in any spelling kubectl would take. */
+function pick(list: string | undefined, known: readonly Controller[]): readonly Controller[] {
+  if (list === undefined) return known
+  const wanted = list.split(",").map(word => word.trim())
+  const plain = (word: string) => word.toLowerCase().split(".")[0]!.replace(/s$/, "")
+  const shortNames: Record<string, string> = { si: "serviceimage" }
+  for (const word of wanted) {
+    const name = shortNames[word] ?? plain(word)
+    if (!known.some(controller => controller.name === name))
+      throw new UsageError(
+        `--kinds: there is no controller for ${word || '""'}: write ${known.map(({ name }) => name).join(",")}`,
+      )
+  }
+  return known.filter(({ name }) => wanted.some(word => (shortNames[word] ?? plain(word)) === name))
+}

@@ -1,0 +1,38 @@
+import { parseImageReference } from "#core/image-reference.ts"
+import { type Input, type Run, UsageError } from "../command.ts"
+import { manifests, type Section, type Wanted } from "../manifests/all.ts"
+import { parseForeignKind } from "../manifests/rbac.ts"
+import { sources } from "../manifests/sources.ts"
+import { checkNamespace } from "../names.ts"
+import { toDocuments } from "../render/yaml.ts"
+
+export const run: Run = async (input, world) => {
+  const wanted = read(input, world.version)
+  const printed = manifests(wanted, sources())
+  // A comment rather than nothing, which a reader (and kubectl) would take for a failure.
+  const text = printed.length > 0 ? toDocuments(printed) : `# This version of aim has no ${wanted.section}.\n`
+  return { text, exitCode: 0 }
+}
+
+function read({ arguments: [section = "all"], options }: Input, version: string): Wanted {
+  const given = (options.for ?? []) as string[]
+  if (given.length > 0 && section !== "rbac" && section !== "all")
+    throw new UsageError(`--for adds roles, and ${section} has none: write rbac --for ${given[0]}`)
+  const foreign = given.map(text => {
+    const parsed = parseForeignKind(text)
+    if ("wrong" in parsed) throw new UsageError(`--for: ${parsed.wrong}`)
+    return parsed
+  })
+  return {
+    section: section as Section,
+    foreign: foreign.filter((kind, i) => given.indexOf(`${kind.plural}.${kind.group}`) === i),
+    namespace: checkNamespace(options.namespace as string, "--namespace"),
+    image: checkImage((options.image as string | undefined) ?? `autoimagemanager/aim:${version}`),
+  }
+}
+
+function checkImage(image: string): string {
+  const parsed = parseImageReference(image)
+  if (!parsed.ok) throw new UsageError(`--image ${image}: ${parsed.error}`)
+  return image
+}

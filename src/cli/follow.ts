@@ -1,0 +1,79 @@
+import type { Client } from "#runtime/client/client.ts"
+import { isFailure, KubeError } from "#runtime/client/errors.ts"
+import { type Clock, sleep } from "#runtime/clock.ts"
+import { jitter, type Random } from "#runtime/random.ts"
+import type { KubeObject, Resource } from "#runtime/resource.ts"
+
+export type FollowOptions = {
+  client: Client
+  resource: Resource
+  /** Only this object. */
+  name?: string | undefined
+  clock: Clock
+  random: Random
+  signal: AbortSignal
+  /** The connection was lost and is being sought again. */
+  onTrouble(error: unknown): void
+}
+
+const backoffMsMax = 30_000
+
+/**
+ * Yields the objects by name, once as they are and again after each change, until the signal is aborted. The same map
+ * every time. Trouble before the first answer is thrown, since the user may have to change something; after it, the
+ * connection is sought again. Controllers use the cache of the runtime, which hides all trouble; a person wants to know.
+ */
+export async function* follow<T extends KubeObject>(options: FollowOptions): AsyncGenerator<ReadonlyMap<string, T>> {
+  const { client, resource, name, clock, random, signal, onTrouble } = options
+  const selector = name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }
+  const objects = new Map<string, T>()
+  let version: string | undefined
+  let failures = 0
+  for (let isFirst = true; !signal.aborted; ) {
+    try {
+      if (version === undefined) {
+        version = await fill(objects, options, selector)
+        failures = 0
+        isFirst = false
+        yield objects
+      }
+      const watch = { ...selector, resourceVersion: version, timeoutSeconds: 300, silenceMs: 150_000 }
+      for await (const event of client.watch<T>(resource, watch, signal)) {
+        if (event.type === "ERROR")
+          throw new KubeError(
+            event.object.code === 410 ? "Gone" : "Unreachable",
+            event.object.message ?? "the watch ended",
+          )
+        failures = 0
+        version = event.object.metadata.resourceVersion ?? version
+        if (event.type === "BOOKMARK") continue
+        if (event.type === "DELETED") objects.delete(event.object.metadata.name)
+        else objects.set(event.object.metadata.name, event.object)
+        yield objects
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      if (isFirst) throw error
+      if (isFailure(error, "Gone")) {
+        version = undefined
+        if (failures++ === 0) continue
+      } else if (isFailure(error, "Forbidden", "NotFound", "Invalid")) throw error
+      else if (failures++ === 0) onTrouble(error)
+      await sleep(clock, jitter(random, Math.min(backoffMsMax, 500 * 2 ** failures)), signal).catch(() => {})
+    }
+  }
+}
+
+async function fill<T extends KubeObject>(
+  objects: Map<string, T>,
+  { client, resource, signal }: FollowOptions,
+  selector: { fieldSelector?: string },
+): Promise<string> {
+  objects.clear()
+  for (let token = ""; ; ) {
+    const page = await client.list<T>(resource, { ...selector, limit: 500, ...(token && { continue: token }) }, signal)
+    for (const object of page.items) objects.set(object.metadata.name, object)
+    token = page.metadata.continue ?? ""
+    if (!token) return page.metadata.resourceVersion
+  }
+}

@@ -1,0 +1,103 @@
+import { basename } from "node:path"
+import { systemClock } from "#runtime/clock.ts"
+import { systemRandom } from "#runtime/random.ts"
+import manifest from "../../package.json" with { type: "json" }
+import type { View, World } from "./command.ts"
+import { parse } from "./program.ts"
+import { commands } from "./tree.ts"
+
+/** The only file that prints and exits. */
+async function main(): Promise<number> {
+  const { env, stdout } = process
+  const program = programName(env.AIM_PROGRAM ?? process.argv[1] ?? "aim")
+  const view: View = {
+    isTerminal: Boolean(stdout.isTTY),
+    columns: stdout.columns ?? 80,
+    colours: wantsColours(env, Boolean(stdout.isTTY)),
+  }
+  const decision = parse(process.argv.slice(2), { program, version: manifest.version, view, commands })
+  if (decision.do === "print") {
+    await write(decision.exitCode === 0 ? process.stdout : process.stderr, decision.text)
+    return decision.exitCode
+  }
+  if (decision.do === "refuse") return await complain(decision.message, 2)
+
+  const screen = await screenFor(view)
+  const say = (line: string) => {
+    if (!decision.quiet) process.stderr.write(`${line}\n`)
+  }
+  const machine = { version: manifest.version, variables: env, clock: systemClock, random: systemRandom }
+  const surroundings = { ...machine, onWarning: (message: string) => say(`Warning: ${message}`) }
+  const world: World = {
+    ...machine,
+    commands,
+    program,
+    view,
+    signal: untilInterrupted(),
+    say,
+    draw: screen.draw,
+    connect: async connection => (await import("./connect.ts")).clientFor(connection, surroundings),
+    reach: async connection => (await import("./connect.ts")).reach(connection, surroundings),
+  }
+  try {
+    const { run } = await decision.command.load()
+    const { text, exitCode } = await run(decision.input, world)
+    screen.end()
+    await write(process.stdout, text)
+    return exitCode
+  } catch (error) {
+    screen.end()
+    // Ctrl-C is no failure of ours to explain.
+    if (world.signal.aborted) return 130
+    const { explain } = await import("./render/explain.ts")
+    const { message, exitCode } = explain(error, program)
+    return await complain(message, exitCode)
+  }
+}
+
+/** `kubectl aim` runs us as `kubectl-aim`; what we tell people to type then begins with what they typed. */
+const programName = (path: string) => (basename(path).startsWith("kubectl-aim") ? "kubectl aim" : "aim")
+
+/** https://no-color.org; FORCE_COLOR for pipelines whose log viewer shows colours. */
+const wantsColours = (env: NodeJS.ProcessEnv, isTerminal: boolean) =>
+  env.NO_COLOR ? false : env.FORCE_COLOR ? env.FORCE_COLOR !== "0" : isTerminal && env.TERM !== "dumb"
+
+/** The first signal asks for a clean end, the second does not ask. */
+function untilInterrupted(): AbortSignal {
+  const controller = new AbortController()
+  for (const name of ["SIGINT", "SIGTERM"] as const)
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(130)
+      controller.abort(new Error(`interrupted by ${name}`))
+    })
+  return controller.signal
+}
+
+async function screenFor(view: View): Promise<{ draw(frame: string): void; end(): void }> {
+  if (!view.isTerminal) return { draw: frame => void process.stdout.write(frame), end: () => {} }
+  let update: typeof import("log-update").default | undefined
+  return {
+    draw(frame) {
+      void import("log-update").then(module => {
+        update = module.default
+        update(frame)
+      })
+    },
+    end: () => update?.done(),
+  }
+}
+
+async function complain(message: string, exitCode: number): Promise<number> {
+  const [first, ...rest] = message.split("\n")
+  await write(process.stderr, [`aim: ${first}`, ...rest.map(line => `     ${line}`)].join("\n").concat("\n"))
+  return exitCode
+}
+
+/** Resolves when the text has left: what is piped into `kubectl apply` must not be cut off by our exit. */
+const write = (stream: NodeJS.WriteStream, text: string) =>
+  new Promise<void>(resolve => (text ? stream.write(text, () => resolve()) : resolve()))
+
+// `aim get | head` closes the pipe early, and is content.
+process.stdout.on("error", error => process.exit((error as NodeJS.ErrnoException).code === "EPIPE" ? 0 : 1))
+
+process.exit(await main())

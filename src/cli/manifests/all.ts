@@ -1,0 +1,39 @@
+import { controllerDeployment, namespaceManifest } from "./controller.ts"
+import type { Manifest } from "./names.ts"
+import { policies } from "./policies.ts"
+import { type Declared, type ForeignKind, roles, rolesFor } from "./rbac.ts"
+
+export type Section = "crds" | "rbac" | "policies" | "all"
+
+export type Wanted = {
+  section: Section
+  foreign: readonly ForeignKind[]
+  namespace: string
+  image: string
+}
+
+/** What the code itself says about itself. */
+export type Sources = Declared & { crds: readonly Manifest[] }
+
+/** What `aim manifests` prints, in an order in which it can be applied. */
+export function manifests({ section, foreign, namespace, image }: Wanted, sources: Sources): Manifest[] {
+  const extra = foreign.flatMap(rolesFor)
+  switch (section) {
+    case "crds":
+      return [...sources.crds]
+    case "policies":
+      return policies()
+    case "rbac":
+      // For an installation that is there already, run by someone who should not have to compare the rest.
+      return foreign.length > 0 ? extra : roles(sources, namespace)
+    case "all":
+      return [
+        namespaceManifest(namespace),
+        ...sources.crds,
+        ...roles(sources, namespace),
+        ...extra,
+        ...policies(),
+        controllerDeployment({ namespace, image }),
+      ]
+  }
+}

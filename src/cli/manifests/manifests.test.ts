@@ -1,0 +1,188 @@
+import { describe, expect, test } from "vitest"
+import { parseAllDocuments } from "yaml"
+import type { Permission } from "#runtime/controller.ts"
+import { toDocuments } from "../render/yaml.ts"
+import { manifests, type Sources, type Wanted } from "./all.ts"
+import type { Manifest } from "./names.ts"
+import { parseForeignKind } from "./rbac.ts"
+import { type Rule, rulesFor } from "./rules.ts"
+import { sources } from "./sources.ts"
+
+const wanted: Wanted = { section: "all", foreign: [], namespace: "aim-system", image: "example/aim:1" }
+const dicoms = { plural: "dicoms", group: "services.example.com" }
+const widgets: Permission = { resource: { group: "example.com", plural: "widgets" }, verbs: ["watch", "list"] }
+const declared: Sources = {
+  crds: [],
+  controllers: [
+    widgets,
+    { ...widgets, subresource: "status", verbs: ["update"] },
+    { resource: { group: "apps", plural: "deployments" }, verbs: ["get", "patch", "delete"] },
+  ],
+  election: [{ resource: { group: "coordination.k8s.io", plural: "leases" }, verbs: ["update", "get", "create"] }],
+}
+
+const rulesOf = (objects: readonly Manifest[], name: string) =>
+  objects.find(({ kind, metadata }) => kind.endsWith("Role") && metadata.name === name)?.rules as Rule[]
+const names = (objects: readonly Manifest[]) => objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`)
+
+describe("rules", () => {
+  test("hold exactly what is declared: same group and verbs share a rule, twice declared is once", () => {
+    const also: Permission = { resource: { group: "example.com", plural: "gadgets" }, verbs: ["list", "watch"] }
+    expect(rulesFor([widgets, widgets, also, { ...widgets, verbs: [] }])).toEqual([
+      { apiGroups: ["example.com"], resources: ["gadgets", "widgets"], verbs: ["list", "watch"] },
+    ])
+  })
+
+  test("what a controller declares on a workload is reading for itself and writing for the grant", () => {
+    const objects = manifests({ ...wanted, section: "rbac" }, declared)
+    expect(rulesOf(objects, "aim-controller-base")).toEqual([
+      {
+        apiGroups: ["apps"],
+        resources: ["daemonsets", "deployments", "statefulsets"],
+        verbs: ["get", "list", "watch"],
+      },
+      { apiGroups: ["example.com"], resources: ["widgets"], verbs: ["list", "watch"] },
+      { apiGroups: ["example.com"], resources: ["widgets/status"], verbs: ["update"] },
+    ])
+    expect(rulesOf(objects, "aim-target-base")).toEqual([
+      { apiGroups: ["apps"], resources: ["daemonsets", "statefulsets"], verbs: ["patch"] },
+      { apiGroups: ["apps"], resources: ["deployments"], verbs: ["patch", "delete"] },
+    ])
+    expect(rulesOf(objects, "aim-controller-election")).toEqual([
+      { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update"] },
+    ])
+  })
+
+  test("of this version: no wildcard, no secret, no way to more rights, no write on workloads without a grant", () => {
+    const objects = manifests({ ...wanted, foreign: [dicoms] }, sources())
+    const all = objects.flatMap(({ rules }) => (rules as Rule[] | undefined) ?? [])
+    expect(all.length).toBeGreaterThan(5)
+    for (const { apiGroups, resources, verbs } of all) {
+      for (const word of [...apiGroups, ...resources, ...verbs]) expect(word).not.toContain("*")
+      for (const resource of resources)
+        expect(resource).not.toMatch(/^secrets|\/exec$|\/attach$|\/proxy$|\/ephemeral|^serviceaccounts/)
+      for (const verb of verbs) expect(["get", "list", "watch", "create", "update", "patch", "delete"]).toContain(verb)
+      expect(apiGroups).not.toContain("rbac.authorization.k8s.io")
+    }
+    const bound = objects
+      .filter(
+        ({ metadata }) => "rbac.autoimagemanager.io/aggregate-to-controller" in ((metadata.labels ?? {}) as object),
+      )
+      .flatMap(({ rules }) => rules as Rule[])
+    for (const { apiGroups, verbs } of bound)
+      if (apiGroups.includes("apps") || apiGroups.includes(dicoms.group))
+        expect(verbs).toEqual(["get", "list", "watch"])
+  })
+
+  test("of this version are those its controllers declare and the workloads', no others", () => {
+    const flat = (rules: readonly Rule[]) =>
+      rules.flatMap(({ apiGroups: [group], resources, verbs }) =>
+        resources.flatMap(resource => verbs.map(verb => `${verb} ${resource}.${group}`)),
+      )
+    const { controllers } = sources()
+    const declaredWords = flat(rulesFor(controllers))
+    const printed = flat(rulesOf(manifests({ ...wanted, section: "rbac" }, sources()), "aim-controller-base"))
+    const beyond = printed.filter(word => !declaredWords.includes(word))
+    for (const word of beyond) expect(word).toMatch(/^(get|list|watch) (daemonsets|deployments|statefulsets)\.apps$/)
+    for (const word of declaredWords) if (!/\.apps$/.test(word)) expect(printed).toContain(word)
+  })
+})
+
+describe("sections", () => {
+  test("rbac --for prints the two roles that extend an installation, and only those", () => {
+    const objects = manifests({ ...wanted, section: "rbac", foreign: [dicoms] }, declared)
+    expect(names(objects)).toEqual([
+      "ClusterRole/aim-controller-dicoms.services.example.com",
+      "ClusterRole/aim-target-dicoms.services.example.com",
+    ])
+    expect(objects.map(({ rules }) => (rules as Rule[]).map(({ verbs }) => verbs))).toEqual([
+      [["get", "list", "watch"]],
+      [["patch"]],
+    ])
+    // The labels are those the two aggregated roles select.
+    const selected = manifests({ ...wanted, section: "rbac" }, declared)
+      .map(({ aggregationRule }) => aggregationRule as { clusterRoleSelectors: { matchLabels: object }[] } | undefined)
+      .flatMap(rule => rule?.clusterRoleSelectors.map(({ matchLabels }) => matchLabels) ?? [])
+    for (const [i, labels] of selected.entries()) expect(objects[i]!.metadata.labels).toMatchObject(labels)
+  })
+
+  test("all comes in an order that can be applied, with the foreign kinds", () => {
+    expect(names(manifests({ ...wanted, foreign: [dicoms] }, sources()))).toEqual([
+      "Namespace/aim-system",
+      "CustomResourceDefinition/serviceimages.autoimagemanager.io",
+      "ServiceAccount/aim-controller",
+      "ClusterRole/aim-controller",
+      "ClusterRole/aim-controller-base",
+      "ClusterRoleBinding/aim-controller",
+      "Role/aim-controller-election",
+      "RoleBinding/aim-controller-election",
+      "ClusterRole/aim-target",
+      "ClusterRole/aim-target-base",
+      "ClusterRole/aim-controller-dicoms.services.example.com",
+      "ClusterRole/aim-target-dicoms.services.example.com",
+      "Deployment/aim-controller",
+    ])
+  })
+
+  test("another namespace reaches every place", () => {
+    const text = toDocuments(manifests({ ...wanted, namespace: "elsewhere" }, declared))
+    expect(text).not.toContain("aim-system")
+    expect(text).toContain("- elsewhere\n")
+  })
+
+  test("what is printed reads back as the same objects, also for a YAML 1.1 reader", () => {
+    const objects = manifests({ ...wanted, foreign: [dicoms] }, sources())
+    for (const version of ["1.1", "1.2"] as const) {
+      const documents = parseAllDocuments(toDocuments(objects), { version })
+      expect(documents.map(document => document.toJS())).toEqual(JSON.parse(JSON.stringify(objects)))
+    }
+  })
+
+  test("the controller runs under Pod Security restricted", () => {
+    const deployment = manifests(wanted, declared).at(-1) as Manifest & {
+      spec: {
+        template: { spec: { securityContext: object; containers: { image: string; securityContext: object }[] } }
+      }
+    }
+    const { securityContext, containers } = deployment.spec.template.spec
+    expect(securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      seccompProfile: { type: "RuntimeDefault" },
+    })
+    expect(containers[0]).toMatchObject({
+      image: "example/aim:1",
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      },
+    })
+  })
+})
+
+describe("RESOURCE.GROUP", () => {
+  test("is a plural and a group", () => {
+    expect(parseForeignKind("dicoms.services.example.com")).toEqual(dicoms)
+    expect(parseForeignKind("rollouts.argoproj.io")).toEqual({ plural: "rollouts", group: "argoproj.io" })
+    expect(parseForeignKind("cronjobs.batch")).toEqual({ plural: "cronjobs", group: "batch" })
+  })
+  const wrong: Record<string, string> = {
+    Dicom: "has no group",
+    dicoms: "has no group",
+    "dicoms.": "has no group",
+    ".example.com": "has no resource",
+    "Dicoms.services.example.com": "not the plural name",
+    "dicoms.Services.example.com": "not an API group",
+    "dicoms/status.example.com": "not the plural name",
+    "*.example.com": "not the plural name",
+    "dicoms.*": "not an API group",
+    "dicoms.v1alpha1.services.example.com": "leave v1alpha1 out",
+    "deployments.apps": "part of every installation",
+    "clusterroles.rbac.authorization.k8s.io": "cannot be a target",
+    "serviceimages.autoimagemanager.io": "cannot be a target",
+  }
+  for (const [text, words] of Object.entries(wrong))
+    test(`${text} is refused: ${words}`, () =>
+      expect(parseForeignKind(text)).toEqual({ wrong: expect.stringContaining(words) }))
+})

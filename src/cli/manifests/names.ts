@@ -1,0 +1,20 @@
+/** Names that several manifests, and people's own, refer to. */
+export const defaultNamespace = "aim-system"
+export const controllerName = "aim-controller"
+export const targetRole = "aim-target"
+
+export const aggregateToController = { "rbac.autoimagemanager.io/aggregate-to-controller": "true" }
+export const aggregateToTarget = { "rbac.autoimagemanager.io/aggregate-to-target": "true" }
+
+export const partOf = { "app.kubernetes.io/part-of": "autoimagemanager" }
+
+export const controllerSubject = (namespace: string) => ({
+  kind: "ServiceAccount",
+  name: controllerName,
+  namespace,
+})
+
+export const targetRoleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: targetRole }
+
+/** Any object as it is printed. */
+export type Manifest = { apiVersion: string; kind: string; metadata: Record<string, unknown>; [field: string]: unknown }

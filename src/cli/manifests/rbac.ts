@@ -1,0 +1,140 @@
+import type { Permission } from "#runtime/controller.ts"
+import {
+  aggregateToController,
+  aggregateToTarget,
+  controllerName,
+  controllerSubject,
+  type Manifest,
+  partOf,
+  targetRole,
+} from "./names.ts"
+import { rulesFor } from "./rules.ts"
+
+/** The plain workloads a ServiceImage may stamp, without `--for`. */
+export const workloads = ["daemonsets", "deployments", "statefulsets"].map(plural => ({ group: "apps", plural }))
+
+const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["get", "list", "watch", "patch"] })
+
+export type Declared = {
+  /** What the controllers declare they need. */
+  controllers: readonly Permission[]
+  /** What standing for election needs, in the namespace of the Lease alone. */
+  election: readonly Permission[]
+}
+
+export type ForeignKind = Permission["resource"]
+
+const rbac = "rbac.authorization.k8s.io/v1"
+
+/** Everything the controllers are allowed, from what their code declares. */
+export function roles(declared: Declared, namespace: string): Manifest[] {
+  const { own, onTargets } = split([...declared.controllers, ...workloads.map(stamping)], workloads)
+  return [
+    {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: controllerName, namespace, labels: partOf },
+      // The Deployment asks for the token itself; nothing else under this account gets one unasked.
+      automountServiceAccountToken: false,
+    },
+    aggregated(controllerName, aggregateToController),
+    clusterRole(`${controllerName}-base`, aggregateToController, own),
+    {
+      apiVersion: rbac,
+      kind: "ClusterRoleBinding",
+      metadata: { name: controllerName, labels: partOf },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: controllerName },
+      subjects: [controllerSubject(namespace)],
+    },
+    {
+      apiVersion: rbac,
+      kind: "Role",
+      metadata: { name: `${controllerName}-election`, namespace, labels: partOf },
+      rules: rulesFor(declared.election),
+    },
+    {
+      apiVersion: rbac,
+      kind: "RoleBinding",
+      metadata: { name: `${controllerName}-election`, namespace, labels: partOf },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: `${controllerName}-election` },
+      subjects: [controllerSubject(namespace)],
+    },
+    aggregated(targetRole, aggregateToTarget),
+    clusterRole(`${targetRole}-base`, aggregateToTarget, onTargets),
+  ]
+}
+
+/** Lets the controllers read a foreign kind everywhere and change it where `aim-target` is bound. */
+export const rolesFor = (foreign: ForeignKind): Manifest[] => {
+  const suffix = `${foreign.plural}.${foreign.group}`
+  const { own, onTargets } = split([stamping(foreign)], [foreign])
+  return [
+    clusterRole(`${controllerName}-${suffix}`, aggregateToController, own),
+    clusterRole(`${targetRole}-${suffix}`, aggregateToTarget, onTargets),
+  ]
+}
+
+/**
+ * Opt-in is a grant: whatever a controller declares on a target, only reading is given to it cluster-wide. The writes
+ * go to `aim-target`, which is bound namespace by namespace.
+ */
+function split(permissions: readonly Permission[], targets: readonly ForeignKind[]) {
+  const isRead = (verb: string) => ["get", "list", "watch"].includes(verb)
+  const isTarget = ({ resource }: Permission) =>
+    targets.some(({ group, plural }) => group === resource.group && plural === resource.plural)
+  const own = permissions.map(permission =>
+    isTarget(permission) ? { ...permission, verbs: permission.verbs.filter(isRead) } : permission,
+  )
+  const onTargets = permissions
+    .filter(isTarget)
+    .map(permission => ({ ...permission, verbs: permission.verbs.filter(verb => !isRead(verb)) }))
+  return { own, onTargets }
+}
+
+const clusterRole = (name: string, labels: Record<string, string>, permissions: readonly Permission[]): Manifest => ({
+  apiVersion: rbac,
+  kind: "ClusterRole",
+  metadata: { name, labels: { ...partOf, ...labels } },
+  rules: rulesFor(permissions),
+})
+
+/** A role that is the sum of all roles with these labels. The server fills in its rules, so none are written here. */
+const aggregated = (name: string, matchLabels: Record<string, string>): Manifest => ({
+  apiVersion: rbac,
+  kind: "ClusterRole",
+  metadata: { name, labels: partOf },
+  aggregationRule: { clusterRoleSelectors: [{ matchLabels }] },
+})
+
+// Nobody stamps an image into these, and a right to change them is a right to everything.
+const refusedGroups = [
+  "admissionregistration.k8s.io",
+  "apiextensions.k8s.io",
+  "apiregistration.k8s.io",
+  "authentication.k8s.io",
+  "authorization.k8s.io",
+  "certificates.k8s.io",
+  "rbac.authorization.k8s.io",
+]
+
+/** Reads `dicoms.services.example.com`; the answer is the kind, or what to write instead. */
+export function parseForeignKind(text: string): ForeignKind | { wrong: string } {
+  const example = "write its plural and its group in lower case, such as dicoms.services.example.com"
+  const where = "to find them: kubectl api-resources"
+  const dot = text.indexOf(".")
+  if (dot <= 0 || dot === text.length - 1)
+    return { wrong: `${text} has no ${dot === 0 ? "resource" : "group"}: ${example}\n${where}` }
+  const plural = text.slice(0, dot)
+  const group = text.slice(dot + 1)
+  if (plural.length > 63 || !/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(plural))
+    return { wrong: `${plural} is not the plural name of a resource: ${example}\n${where}` }
+  if (group.length > 253 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(group))
+    return { wrong: `${group} is not an API group: ${example}\n${where}` }
+  if (/^v[0-9]+((alpha|beta)[0-9]+)?\./.test(group))
+    return { wrong: `${text} names a version: leave ${group.split(".")[0]} out, roles are for all versions of a kind` }
+  if (workloads.some(workload => workload.plural === plural && workload.group === group))
+    return { wrong: `${text} is part of every installation: --for is for other kinds` }
+  if (refusedGroups.includes(group) || group === "autoimagemanager.io")
+    return { wrong: `${text} cannot be a target: whoever may change it may do anything, and it has no image` }
+  return { plural, group }
+}

@@ -1,0 +1,154 @@
+import type { Command, Completes, Option } from "../command.ts"
+import { commonOptions, flagsOf, optionsOf } from "../options.ts"
+
+export type Shell = "bash" | "zsh" | "fish"
+
+/** A completion script, made from the same declarations as parser and help. Names of objects are asked of the cluster. */
+export const completionScript = (shell: Shell, commands: readonly Command[]): string =>
+  ({ bash, zsh, fish })[shell](commands.filter(command => command.group))
+
+const flagWords = (options: readonly Option[]) =>
+  options.flatMap(option => {
+    const { short, long } = flagsOf(option)
+    return [...(short ? [`-${short}`] : []), `--${long}`]
+  })
+
+const takesValue = (option: Option) => flagsOf(option).value !== undefined
+
+/** What the first argument of a command can be. */
+const argumentOf = (command: Command) => command.arguments?.[0]
+
+function bash(commands: readonly Command[]): string {
+  const names = [...commands.map(({ name }) => name), "help"].join(" ")
+  const candidates = (from: { choices?: readonly string[]; completes?: Completes } | undefined) => {
+    if (from?.choices) return `COMPREPLY=($(compgen -W "${from.choices.join(" ")}" -- "$current"))`
+    if (from?.completes === "files") return `COMPREPLY=($(compgen -f -- "$current"))`
+    if (from?.completes === "contexts")
+      return `COMPREPLY=($(compgen -W "$(kubectl config get-contexts -o name 2>/dev/null)" -- "$current"))`
+    if (from?.completes) return `COMPREPLY=($(compgen -W "$(_aim_ask ${from.completes})" -- "$current"))`
+    return "COMPREPLY=()"
+  }
+  const branches = commands.map(command => {
+    const options = optionsOf(command)
+    const values = options
+      .filter(takesValue)
+      .map(option => `        ${flagWords([option]).join("|")}) ${candidates(option)}; return ;;`)
+    return [
+      `    ${command.name})`,
+      ...(values.length > 0 ? ['      case "$previous" in', ...values, "      esac"] : []),
+      `      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W "${flagWords(options).join(" ")}" -- "$current"))`,
+      `      else ${candidates(argumentOf(command))}; fi ;;`,
+    ].join("\n")
+  })
+  return `# bash completion for aim: source it, or put it where bash-completion looks.
+_aim_ask() {
+  local connection=() i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "\${COMP_WORDS[i]}" in
+      --kubeconfig|--context) connection+=("\${COMP_WORDS[i]}" "\${COMP_WORDS[i+1]}") ;;
+    esac
+  done
+  "\${COMP_WORDS[0]}" __complete "$1" "$current" "\${connection[@]}" 2>/dev/null
+}
+_aim() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} command="" i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    if [[ \${COMP_WORDS[i]} != -* ]]; then command=\${COMP_WORDS[i]}; break; fi
+  done
+  case "$command" in
+    "") COMPREPLY=($(compgen -W "${names} ${flagWords(commonOptions).join(" ")} --version" -- "$current")) ;;
+    help) COMPREPLY=($(compgen -W "${commands.map(({ name }) => name).join(" ")}" -- "$current")) ;;
+${branches.join("\n")}
+  esac
+}
+complete -F _aim aim
+`
+}
+
+const zshQuote = (text: string) =>
+  text.replaceAll("'", "'\\''").replaceAll("[", "\\[").replaceAll("]", "\\]").replaceAll(":", "\\:")
+
+function zsh(commands: readonly Command[]): string {
+  const action = (from: { choices?: readonly string[]; completes?: Completes } | undefined) => {
+    if (from?.choices) return `(${from.choices.join(" ")})`
+    if (from?.completes === "files") return "_files"
+    if (from?.completes === "contexts") return "_aim_contexts"
+    return from?.completes ? `_aim_${from.completes}` : " "
+  }
+  const branches = commands.map(command => {
+    const specs = optionsOf(command).map(option => {
+      const { short, long, value } = flagsOf(option)
+      const names = short ? `'(-${short} --${long})'{-${short},--${long}}` : `'${option.many ? "*" : ""}--${long}`
+      const body = `[${zshQuote(option.description)}]${value ? `:${zshQuote(value)}:${action(option)}` : ""}'`
+      return short ? `${names}'${body}` : `${names}${body}`
+    })
+    const argument = argumentOf(command)
+    if (argument) specs.push(`'${argument.many ? "*" : "1"}:${zshQuote(argument.name)}:${action(argument)}'`)
+    return `        ${command.name}) _arguments -s ${specs.map(spec => `\\\n          ${spec}`).join(" ")} ;;`
+  })
+  return `#compdef aim
+# zsh completion for aim: put it as _aim into a folder of your fpath.
+_aim_ask() {
+  local -a connection
+  local i
+  for ((i = 2; i < CURRENT; i++)); do
+    case $words[i] in --kubeconfig|--context) connection+=($words[i] $words[i+1]) ;; esac
+  done
+  local -a found
+  found=(\${(f)"$(aim __complete $1 "$PREFIX" $connection 2>/dev/null)"})
+  compadd -a found
+}
+_aim_serviceimages() { _aim_ask serviceimages }
+_aim_namespaces() { _aim_ask namespaces }
+_aim_contexts() { local -a found; found=(\${(f)"$(kubectl config get-contexts -o name 2>/dev/null)"}); compadd -a found }
+_aim() {
+  local context state line
+  local -a commands
+  commands=(
+${commands.map(({ name, summary }) => `    '${name}:${zshQuote(summary)}'`).join("\n")}
+    'help:arguments, options and examples of one command'
+  )
+  _arguments -C '1: :->command' '*:: :->rest'
+  case $state in
+    command) _describe command commands ;;
+    rest)
+      case $words[1] in
+        help) _describe command commands ;;
+${branches.join("\n")}
+      esac ;;
+  esac
+}
+if [ "$funcstack[1]" = "_aim" ]; then _aim "$@"; else compdef _aim aim; fi
+`
+}
+
+function fish(commands: readonly Command[]): string {
+  const quote = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`
+  const names = [...commands.map(({ name }) => name), "help"].join(" ")
+  const candidates = (from: { choices?: readonly string[]; completes?: Completes } | undefined) => {
+    if (from?.choices) return ` -a ${quote(from.choices.join(" "))}`
+    if (from?.completes === "contexts") return " -a '(kubectl config get-contexts -o name 2>/dev/null)'"
+    if (from?.completes && from.completes !== "files") return ` -a '(aim __complete ${from.completes} 2>/dev/null)'`
+    return ""
+  }
+  const lines = commands.flatMap(command => {
+    const here = `complete -c aim -n '__fish_seen_subcommand_from ${command.name}'`
+    const argument = argumentOf(command)
+    return [
+      `complete -c aim -n 'not __fish_seen_subcommand_from ${names}' -a ${command.name} -d ${quote(command.summary)}`,
+      ...optionsOf(command).map(option => {
+        const { short, long, value } = flagsOf(option)
+        const flags = `${short ? `-s ${short} ` : ""}-l ${long}`
+        // -r: a value must follow; -F: it is a file.
+        const needs = value ? (option.completes === "files" ? " -r -F" : " -x") : ""
+        return `${here} ${flags}${needs}${candidates(option)} -d ${quote(option.description)}`
+      }),
+      ...(argument && candidates(argument) ? [`${here}${candidates(argument)}`] : []),
+    ]
+  })
+  return `# fish completion for aim: put it into ~/.config/fish/completions/aim.fish
+complete -c aim -f
+${lines.join("\n")}
+complete -c aim -n '__fish_seen_subcommand_from help' -a ${quote(names)}
+`
+}

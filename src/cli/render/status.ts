@@ -1,0 +1,129 @@
+import { formatDuration } from "#lib/duration.ts"
+import type { Instant } from "#runtime/clock.ts"
+import type { View } from "../command.ts"
+import type { Rollout, State, TierProgress } from "../rollout.ts"
+import { paint, printable } from "./paint.ts"
+
+/** One rollout in one line: for logs, pipes and the progress of `aim wait`. */
+export function progressLine(rollout: Rollout): string {
+  const { name, state, reason, message, currentPriority, tiers } = rollout
+  const counts = state === "NotSeenYet" ? "" : ` ${countOf(rollout)} up to date`
+  const priority = tiers.length > 1 && state === "InProgress" ? `, priority ${currentPriority}` : ""
+  const why = [reason && reason !== state ? reason : "", printable(message)].filter(Boolean).join(": ")
+  return `si/${name} ${state}${counts}${priority}${why ? ` (${why})` : ""}`
+}
+
+/** The same with its tiers, for a reader that is no terminal. */
+export function statusLines(rollout: Rollout): string {
+  const lines = rollout.tiers.flatMap(tier => {
+    const facts = [
+      `${countOf(tier)} up to date`,
+      tier.updated > tier.upToDate ? `${tier.updated - tier.upToDate} under way` : "",
+      tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
+      tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
+      tier.percent === undefined || tier.percent === 100 ? "" : `step ${tier.percent}%`,
+    ].filter(Boolean)
+    return [
+      `  tier ${titleOf(tier, rollout)} priority ${tier.priority} ${tier.state} ${facts.join(", ")} ${printable(tier.image)}`,
+      ...failureLines(tier).map(line => `    ${line}`),
+    ]
+  })
+  return `${[progressLine(rollout), ...lines].join("\n")}\n`
+}
+
+/** The same as a picture: a bar per tier, as wide as the window allows. */
+export function statusBlock(rollout: Rollout, view: View, now: Instant): string {
+  const { bold, dim, red } = paint(view)
+  const { tiers, state, reason, message, target } = rollout
+  const clip = (text: string) =>
+    text.length > view.columns ? `${text.slice(0, Math.max(1, view.columns - 1))}…` : text
+  const names = Math.max(...tiers.map(tier => titleOf(tier, rollout).length))
+  const counts = Math.max(...tiers.map(tier => countOf(tier).length))
+  const priorities = Math.max(...tiers.map(tier => String(tier.priority).length))
+  const bar = Math.max(10, Math.min(40, view.columns - names - counts - priorities - 40))
+  const marker = paintState(view, state)(`${markers[state]} ${state}`)
+  const head = [bold(rollout.name), marker, target, dim(elapsed(rollout, now))].filter(Boolean).join("  ")
+  const why = [reason, printable(message)].filter(Boolean).join(": ")
+  return `${[
+    head,
+    ...(why ? [`  ${dim(clip(why))}`] : []),
+    ...tiers.flatMap(tier => {
+      const left = `  ${String(tier.priority).padStart(priorities)}  ${titleOf(tier, rollout).padEnd(names)}  `
+      const right = `  ${countOf(tier).padStart(counts)}  `
+      const room = Math.max(0, view.columns - left.length - bar - right.length)
+      const image = shorten(printable(tier.image), room)
+      const notes = [
+        tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
+        tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
+        tier.percent === undefined || tier.percent === 100 ? "" : `step ${tier.percent}%`,
+      ].filter(Boolean)
+      const indent = " ".repeat(left.length)
+      return [
+        `${left}${barOf(tier, bar, view)}${right}${dim(image)}`,
+        ...(notes.length > 0 ? [indent + dim(clip(notes.join(", ")))] : []),
+        ...failureLines(tier).map(line => indent + red(shorten(line, Math.max(20, view.columns - indent.length)))),
+      ]
+    }),
+  ].join("\n")}\n`
+}
+
+const markers: Record<State, string> = {
+  Halted: "✗",
+  Stalled: "✗",
+  Complete: "✓",
+  Paused: "‖",
+  InProgress: "●",
+  Waiting: "○",
+  NotSeenYet: "○",
+}
+
+export function paintState(view: Pick<View, "colours">, state: State): (text: string) => string {
+  const { red, green, yellow, cyan, dim } = paint(view)
+  return {
+    Halted: red,
+    Stalled: red,
+    Complete: green,
+    Paused: yellow,
+    InProgress: cyan,
+    Waiting: dim,
+    NotSeenYet: dim,
+  }[state]
+}
+
+/** Done, under way, to do. Anything begun shows at least one cell, and only all of it fills the bar. */
+export function barOf({ total, updated, upToDate }: TierProgress, width: number, view: View): string {
+  const { green, yellow, dim } = paint(view)
+  const share = (count: number) => {
+    if (total === 0 || count <= 0) return 0
+    if (count >= total) return width
+    return Math.min(width - 1, Math.max(1, Math.floor((count / total) * width)))
+  }
+  const done = share(upToDate)
+  const begun = Math.max(done, share(updated))
+  return green("█".repeat(done)) + yellow("▒".repeat(begun - done)) + dim("░".repeat(width - begun))
+}
+
+export const countOf = ({ upToDate, total }: { upToDate: number; total: number }) => `${upToDate}/${total}`
+
+/** The tier without a name takes what no other tier names. */
+const titleOf = ({ tier }: TierProgress, { tiers }: Rollout) => tier || (tiers.length > 1 ? "(others)" : "(all)")
+
+const failureLines = (tier: TierProgress) =>
+  tier.failures.map(({ reason, scope, count, examples }) => {
+    const named = examples.map(printable).join(", ")
+    const more = count > examples.length && examples.length > 0 ? ", …" : ""
+    return `${scope === "All" ? "all" : count} failing: ${reason}${named ? ` (${named}${more})` : ""}`
+  })
+
+function elapsed({ startedAt, completedAt, state }: Rollout, now: Instant): string {
+  if (!startedAt) return ""
+  if (state === "Complete" && completedAt)
+    return `done ${formatDuration(Math.max(0, now - Date.parse(completedAt)))} ago, took ${formatDuration(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))}`
+  return `for ${formatDuration(Math.max(0, now - Date.parse(startedAt)))}`
+}
+
+/** Images differ at their end, so the beginning goes. */
+function shorten(text: string, room: number): string {
+  if (text.length <= room) return text
+  return room < 2 ? "" : `…${text.slice(text.length - room + 1)}`
+}

@@ -1,5 +1,6 @@
-/** Milliseconds since the epoch. Plain numbers keep plans comparable and serialisable. */
-export type Instant = number
+import type { Instant } from "#lib/instant.ts"
+
+export type { Instant }
 
 /**
  * The only way to time. Production uses `systemClock`, tests and the in-process cluster a `virtualClock`, so that an

@@ -40,6 +40,8 @@ export const reasons = {
   InvalidTiers: "Two tiers have the same name.",
   InvalidHealth: "spec.target.health is not a CEL expression that yields true or false.",
   InvalidTarget: "The target's objects do not have the image field or container that spec.target.image names.",
+  NotSupported:
+    "The spec asks for something that this version does not do yet; doing without it in silence would be worse.",
   ImageNotResolved: "resolveDigest is AtStart, and the registry did not give a digest for an image.",
   ClaimedByAnother: "Another ServiceImage already manages some of the same objects; the older one keeps them.",
   KindNotFound: "The cluster does not serve the target's kind in this version; the rollout starts when it does.",
@@ -88,14 +90,14 @@ export const conditions = {
       "AllUpToDate", "NoObjects", "RolledBack", "Observing", "RollingOut", "RollingBack", "WaitingForPriority", "WaitingForConcurrency",
       "WaitingForPace", "WaitingForHealth", "Soaking", "PreCaching", "TierReopened", "WaitingForFence", "Paused", "AwaitingApproval",
       "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete", "InvalidImage", "InvalidTiers", "InvalidHealth",
-      "InvalidTarget", "ImageNotResolved", "ClaimedByAnother", "KindNotFound", "ListFailed",
+      "InvalidTarget", "NotSupported", "ImageNotResolved", "ClaimedByAnother", "KindNotFound", "ListFailed", "Forbidden",
     ], // biome-ignore format: a table of words
   },
   InProgress: {
     means: "The rollout, or this tier of it, has started and is not complete.",
     reasons: [
       "RollingOut", "RollingBack", "WaitingForConcurrency", "WaitingForPace", "WaitingForHealth", "Soaking", "PreCaching", "TierReopened",
-      "WaitingForFence", "AwaitingApproval", "SerializedChange", "Observing", "AllUpToDate", "NoObjects", "RolledBack",
+      "WaitingForFence", "Forbidden", "ClaimedByAnother", "ListFailed", "AwaitingApproval", "SerializedChange", "Observing", "AllUpToDate", "NoObjects", "RolledBack",
       "WaitingForPriority", "Paused", "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete",
     ], // biome-ignore format: a table of words
   },
@@ -107,7 +109,7 @@ export const conditions = {
     means: "It does not go on without a person: halted, invalid or in conflict.",
     reasons: [
       "NotStalled", "Observing", "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete", "InvalidImage",
-      "InvalidTiers", "InvalidHealth", "InvalidTarget", "ImageNotResolved", "ClaimedByAnother", "KindNotFound", "RolledBack",
+      "InvalidTiers", "InvalidHealth", "InvalidTarget", "NotSupported", "ImageNotResolved", "ClaimedByAnother", "KindNotFound", "RolledBack",
     ], // biome-ignore format: a table of words
   },
   Halted: {
@@ -124,7 +126,7 @@ export const conditions = {
   Paused: { means: "spec.paused holds the rollout.", reasons: ["Paused"] },
   Invalid: {
     means: "The spec cannot be carried out as a whole, so none of it is; the last good rollout is untouched.",
-    reasons: ["InvalidImage", "InvalidTiers", "InvalidHealth", "InvalidTarget", "ImageNotResolved"],
+    reasons: ["InvalidImage", "InvalidTiers", "InvalidHealth", "InvalidTarget", "NotSupported", "ImageNotResolved"],
   },
   Conflict: { means: "Another ServiceImage manages some of the same objects.", reasons: ["ClaimedByAnother"] },
   TargetKindMissing: { means: "The cluster does not serve the target's kind.", reasons: ["KindNotFound"] },

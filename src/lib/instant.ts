@@ -1,0 +1,18 @@
+/** Milliseconds since the epoch. Plain numbers keep plans comparable and serialisable. */
+export type Instant = number
+
+/** As Kubernetes writes `metav1.Time`: RFC 3339 in UTC, whole seconds. */
+export const formatInstant = (at: Instant) => `${new Date(at).toISOString().slice(0, 19)}Z`
+
+/** Undefined for anything that is not a time, so that hostile text cannot become NaN in a comparison. */
+export function parseInstant(text: unknown): Instant | undefined {
+  if (typeof text !== "string" || text.length > 40) return undefined
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? undefined : at
+}
+
+/** The first of those that are known. */
+export function earliest(...times: (Instant | undefined)[]): Instant | undefined {
+  const known = times.filter(at => at !== undefined)
+  return known.length > 0 ? Math.min(...known) : undefined
+}

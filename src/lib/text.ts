@@ -1,0 +1,8 @@
+/** At most `length` characters, the last one an ellipsis where something was cut. */
+export const clip = (text: string, length: number) => (text.length <= length ? text : `${text.slice(0, length - 1)}…`)
+
+/** `a, b and 3 more`: a few names and how many are left. */
+export function nameSome(names: readonly string[], total: number): string {
+  const more = total - names.length
+  return more > 0 ? `${names.join(", ")} and ${more} more` : names.join(", ")
+}

@@ -1,7 +1,7 @@
 import { CommanderError, Option as Flag, Command as Parser } from "commander"
 import { closest } from "#lib/closest.ts"
 import type { Command, Input, World } from "./command.ts"
-import { optionsOf } from "./options.ts"
+import { commonOptions, optionsOf } from "./options.ts"
 import { helpOf, overview, usageOf } from "./render/help.ts"
 
 /** What to do, decided from the arguments alone. Nothing has happened yet. */
@@ -51,7 +51,7 @@ export function parse(
     // How many and which is checked in `misfit`, whose message can show the usage; `--help` must work without any.
     sub.argument("[words...]")
     for (const option of optionsOf(command)) {
-      if (option.flags.includes("--quiet")) continue // the parser's own, also after the command
+      if (commonOptions.includes(option)) continue // the parser's own, understood also after the command
       const flag = new Flag(option.flags.replace(/<[^>]+>/, "<value>"))
       if (option.default !== undefined) flag.default(option.default)
       if (option.choices) flag.choices([...option.choices])
@@ -60,14 +60,15 @@ export function parse(
     }
     sub.action(() => {
       const options: Record<string, unknown> = sub.opts()
-      if (options.help) {
+      const { help, quiet } = parser.opts()
+      if (help) {
         decision = { do: "print", text: helpOf(command, page), exitCode: 0 }
         return
       }
       const problem = misfit(command, sub.args)
       decision = problem
         ? { do: "refuse", message: `${problem}\nUsage: ${usageOf(command, program)}` }
-        : { do: "run", command, input: { arguments: sub.args, options }, quiet: Boolean(parser.opts().quiet) }
+        : { do: "run", command, input: { arguments: sub.args, options }, quiet: Boolean(quiet) }
     })
   }
 

@@ -29,6 +29,8 @@ export type Api = {
   replace(path: string, body: object): Promise<Json>
   /** A JSON merge patch. */
   patch(path: string, body: object): Promise<Json>
+  /** A strategic merge patch, which knows the keys of lists; for built-in kinds only. */
+  patchStrategically(path: string, body: object): Promise<Json>
   /** Server-side apply, taking over the fields from whoever owns them. */
   apply(path: string, body: object): Promise<Json>
   remove(path: string, options?: object): Promise<void>
@@ -63,6 +65,7 @@ export function connectApi({ server, certificateAuthority, token }: Access): Api
     create: (path, body) => json("POST", path, body),
     replace: (path, body) => json("PUT", path, body),
     patch: (path, body) => json("PATCH", path, body, "application/merge-patch+json"),
+    patchStrategically: (path, body) => json("PATCH", path, body, "application/strategic-merge-patch+json"),
     apply: (path, body) => json("PATCH", `${path}?fieldManager=floor&force=true`, body, "application/apply-patch+yaml"),
     remove: async (path, options) => void (await json("DELETE", path, options).catch(nothingIf404)),
     text: path => call("GET", path),

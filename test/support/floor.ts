@@ -1,0 +1,128 @@
+import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { inject, onTestFinished } from "vitest"
+import { type Access, type Api, connectApi, type Json, until } from "#tools/kube/api.ts"
+import { type Cluster, type ClusterOptions, startCluster } from "#tools/kube/cluster.ts"
+import { run } from "#tools/kube/command.ts"
+import { kubeconfig, realNode } from "#tools/kube/components.ts"
+import { type ImageOptions, type PushedImage, pushImage } from "#tools/kube/images.ts"
+import { type FaultProxy, faultProxy } from "./fault-proxy.ts"
+
+/** What `floor-setup.ts` tells the tests about the cluster they share. */
+export type FloorInfo = {
+  folder: string
+  /** Path of an administrator's kubeconfig. */
+  kubeconfig: string
+  access: Access
+  /** Path of kubectl, of the same version as the server. */
+  kubectl: string
+  /** `127.0.0.1:PORT`, here and on the real node alike. */
+  registry: string
+  containerdSocket: string
+  /** A process inside, for `nsenter --target PID --all`. */
+  pid: number
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    floor: FloorInfo
+  }
+}
+
+/** The shared cluster as a test uses it. */
+export type Floor = FloorInfo & {
+  /** As administrator. */
+  api: Api
+  kubectlRun(...args: string[]): Promise<string>
+  /** Makes a small image (see `ImageOptions`) and pushes it, e.g. as `dicom-service:v2`. */
+  pushImage(name: string, options?: ImageOptions): Promise<PushedImage>
+}
+
+let shared: Floor | undefined
+
+export function floor(): Floor {
+  if (shared) return shared
+  const info = inject("floor")
+  if (!info) throw new Error("no cluster: test/support/floor-setup.ts must be among vitest's globalSetup files")
+  const env = { ...process.env, KUBECONFIG: info.kubeconfig }
+  shared = {
+    ...info,
+    api: connectApi(info.access),
+    kubectlRun: (...args) => run(info.kubectl, args, { env }),
+    pushImage: (name, options) => pushImage(info.registry, name, options),
+  }
+  return shared
+}
+
+/** A namespace for the test that runs; deleted when it ends. Pods can be created in it at once. */
+export async function uniqueNamespace(labels: Record<string, string> = {}): Promise<string> {
+  const { api } = floor()
+  const name = `test-${randomBytes(4).toString("hex")}`
+  await api.create("/api/v1/namespaces", { metadata: { name, labels } })
+  onTestFinished(() => api.remove(`/api/v1/namespaces/${name}`))
+  // Without it the server refuses pods.
+  await until("the namespace's service account", () => api.find(`/api/v1/namespaces/${name}/serviceaccounts/default`))
+  return name
+}
+
+export type Rules = { apiGroups: string[]; resources: string[]; verbs: string[]; resourceNames?: string[] }[]
+
+/**
+ * Credentials of a service account that may do what `rules` say, in the whole cluster, and nothing else.
+ * What it is given cluster-wide is taken away when the test ends.
+ */
+export async function serviceAccountAccess(namespace: string, name: string, rules: Rules = []): Promise<Access> {
+  const { api, access } = floor()
+  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`
+  await api.create(accounts, { metadata: { name } })
+  const rbac = "/apis/rbac.authorization.k8s.io/v1"
+  const metadata = { name: `${namespace}-${name}` }
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: metadata.name }
+  const subjects = [{ kind: "ServiceAccount", namespace, name }]
+  await api.create(`${rbac}/clusterroles`, { metadata, rules })
+  await api.create(`${rbac}/clusterrolebindings`, { metadata, roleRef, subjects })
+  onTestFinished(async () => {
+    for (const kind of ["clusterrolebindings", "clusterroles"]) await api.remove(`${rbac}/${kind}/${metadata.name}`)
+  })
+  const { status } = await api.create(`${accounts}/${name}/token`, { spec: { expirationSeconds: 3600 } })
+  return { ...access, token: status.token }
+}
+
+/** Writes a kubeconfig for these credentials and gives its path; removed when the test ends. */
+export function kubeconfigFor(access: Access): string {
+  const folder = mkdtempSync(join(tmpdir(), "aim-kubeconfig-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, "kubeconfig")
+  writeFileSync(file, kubeconfig(access), { mode: 0o600 })
+  return file
+}
+
+/** A fault proxy in front of the shared cluster, closed when the test ends. */
+export async function floorWithFaults(access: Access = floor().access): Promise<FaultProxy> {
+  const proxy = await faultProxy({ target: access })
+  onTestFinished(() => proxy.close())
+  return proxy
+}
+
+/** A cluster of the test's own, for what would disturb others; stopped when the test ends. */
+export async function ownCluster(options: ClusterOptions): Promise<Cluster> {
+  const cluster = await startCluster(options)
+  onTestFinished(() => cluster.stop())
+  return cluster
+}
+
+export { type Access, type Api, type Cluster, type Json, realNode, until }
+
+/** Lets a pod run on the nodes that kwok plays. */
+export const onKwok = {
+  nodeSelector: { type: "kwok" },
+  tolerations: [{ key: "kwok.x-k8s.io/node", operator: "Exists" }],
+}
+
+/** Makes a pod run on the real node; without it, it goes there too, as it tolerates no taint. */
+export const onRealNode = { nodeSelector: { type: "real" } }
+
+/** Pods end at once instead of after half a minute. */
+export const quickEnd = { terminationGracePeriodSeconds: 1 }

@@ -2,11 +2,11 @@
 // new enough. Plain CommonJS in old syntax on purpose: it is the one file that an old Node must understand.
 // Progress goes to stderr; stdout carries the path and nothing else, because bin/aim and tools/run exec it.
 "use strict"
-const { spawnSync } = require("child_process")
-const crypto = require("crypto")
-const fs = require("fs")
-const os = require("os")
-const path = require("path")
+const { spawnSync } = require("node:child_process")
+const crypto = require("node:crypto")
+const fs = require("node:fs")
+const os = require("node:os")
+const path = require("node:path")
 
 const root = path.dirname(__dirname)
 const manifest = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8"))
@@ -99,7 +99,7 @@ function installPackages(withDevelopment) {
   const all = withDevelopment || before.startsWith("all")
   const want = `${all ? "all" : "production"} ${hash}`
   const isDone = () => fs.existsSync(stamp) && [want, `all ${hash}`].includes(fs.readFileSync(stamp, "utf8"))
-  locked("npm-" + crypto.createHash("sha256").update(root).digest("hex").slice(0, 12), isDone, () => {
+  locked(`npm-${crypto.createHash("sha256").update(root).digest("hex").slice(0, 12)}`, isDone, () => {
     say(`installing npm packages${all ? "" : " (without development tools)"}`)
     // `npm install`, not `npm ci`: the latter refuses a lock file that lacks other platforms' binaries.
     const args = ["install", "--ignore-scripts", "--no-save"].concat(all ? [] : ["--omit=dev"])

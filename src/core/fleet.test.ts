@@ -158,8 +158,10 @@ test("counts kept with each event equal a recount", () => {
         } else if (step.do === "delete") {
           members.delete(step.key)
           fleet.delete(step.key)
-        } else if (step.do === "advance") fleet.advance((now += step.seconds * second))
-        else if (step.do === "hold")
+        } else if (step.do === "advance") {
+          now += step.seconds * second
+          fleet.advance(now)
+        } else if (step.do === "hold")
           fleet.hold(step.isWide ? { namespace: step.key.slice(0, 1) } : { key: step.key }, {
             reason: "Forbidden",
             message: "",

@@ -1,0 +1,37 @@
+import { startVitest } from "vitest/node"
+
+const usage = `Runs the tests.
+
+  npm test                 everything but the long ones: needs root and Go, prepares the rest by itself
+  npm run test:unit        those that need nothing but Node
+  npm run test:long        soaks and large campaigns
+  npm test -- FILE…        only files whose path contains one of these
+`
+
+const suites: Record<string, string[]> = { unit: ["unit"], e2e: ["e2e"], long: ["long"] }
+const [first = "", ...rest] = process.argv.slice(2)
+if (["-h", "--help"].includes(first)) {
+  process.stdout.write(usage)
+  process.exit(0)
+}
+const project = suites[first] ?? ["unit", "e2e"]
+const filters = suites[first] || first === "" ? rest : [first, ...rest]
+
+const vitest = await startVitest(filters, { project, run: true, watch: false, passWithNoTests: first === "long" })
+await vitest.close()
+
+const counts = { passed: 0, failed: 0, skipped: 0 }
+for (const module of vitest.state.getTestModules()) {
+  // A file that does not load, or a suite whose hook throws, runs no test and must not count as none failed.
+  if (module.state() === "failed" && !module.children.allTests("failed").next().value) counts.failed++
+  for (const test of module.children.allTests()) {
+    const { state } = test.result()
+    if (state === "passed" || state === "failed") counts[state]++
+    else counts.skipped++
+  }
+}
+const unhandled = vitest.state.getUnhandledErrors().length
+const failed = counts.failed + unhandled
+const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : ""
+process.stdout.write(`\n${counts.passed} passed, ${failed} failed${skipped}\n`)
+process.exit(failed > 0 ? 1 : 0)

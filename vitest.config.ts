@@ -1,0 +1,28 @@
+import { defineConfig } from "vitest/config"
+
+/** Two floors of tests: `unit` needs nothing but Node, `e2e` shares one real Kubernetes. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["{src,tools,examples}/**/*.test.ts", "test/{support,repository}/**/*.test.ts"],
+        },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          globalSetup: ["test/support/floor-setup.ts"],
+          // A cluster on two cores: what is awaited is a condition, and this is only the end of patience.
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          // The tests share the machine's two cores with a whole Kubernetes; side by side they would only wait longer.
+          fileParallelism: false,
+        },
+      },
+      { test: { name: "long", include: ["test/long/**/*.test.ts"], testTimeout: 1_800_000 } },
+    ],
+  },
+})

@@ -61,7 +61,12 @@ export function httpsTransport(config: ServerConfig): Transport {
         },
       })
 
-      const abort = () => (answer ?? outgoing).destroy(asError(signal.reason))
+      const abort = () => {
+        const reason = asError(signal.reason)
+        ;(answer ?? outgoing).destroy(reason)
+        // Node tells a request that still waits for a connection of its end only when it would have got one.
+        if (!hasLeft) fail(reason)
+      }
       const fail = (error: Error) => {
         signal.removeEventListener("abort", abort)
         reject(hasLeft ? error : new NotSent(error.message, { cause: error }))

@@ -38,16 +38,17 @@ export const plainText = (maxLength: number) =>
  * A word of a vocabulary that the code closes but the schema leaves open: a newer controller must be able to write a
  * new word into the status while the older CustomResourceDefinition is still installed.
  */
-export const word = <Word extends string>(maxLength = 64) =>
+export const word = <Word extends string>(maxLength: number) =>
   z
     .string()
     .max(maxLength)
     .regex(/^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$/) as unknown as z.ZodType<Word, Word>
 
-export const timestamp = () => z.string().max(32).meta({ format: "date-time" })
+/** To the microsecond at most, as Kubernetes writes its own. */
+export const timestamp = () => z.string().max(27).meta({ format: "date-time" })
 
-/** Bounded by what a JavaScript number holds exactly, far beyond any generation. */
-export const generation = () => z.int().min(0).max(Number.MAX_SAFE_INTEGER).meta({ format: "int64" })
+/** Reached by changing a spec every second for 68 years. */
+export const generation = () => count(2_147_483_647)
 
 export const count = (maximum: number) => z.int().min(0).max(maximum).meta({ format: "int32" })
 
@@ -127,10 +128,10 @@ export const labelSelector = () =>
 /** metav1.Condition. `message` is the schema of the text, because its bound differs with how many conditions there are. */
 export const condition = <Type extends string, Reason extends string>(message: z.ZodString) =>
   z.object({
-    type: word<Type>().describe("Which question this answers."),
+    type: word<Type>(20).describe("Which question this answers."),
     status: z.enum(["True", "False", "Unknown"]).describe("The answer."),
     observedGeneration: generation().describe("The metadata.generation this answer is about."),
     lastTransitionTime: timestamp().describe("When status last changed; a new reason or message does not move it."),
-    reason: word<Reason>().describe("Why, in one word; the words are listed below."),
+    reason: word<Reason>(32).describe("Why, in one word; the words are listed below."),
     message: message.describe("Why, in a sentence."),
   })

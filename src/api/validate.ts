@@ -33,7 +33,8 @@ export function validate<K extends Kind>(
   const object = admitted(written, schema, "", warnings)
   const old = options.old === undefined ? undefined : admitted(options.old, schema, "", [])
   const structural = structuralProblems(object, schema, "")
-  const errors = [...scopeProblems(kind, object), ...structural]
+  const errors = [...nameProblems(object), ...structural]
+  warnings.push(...scopeProblems(kind, object))
   // A rule may assume what the schema promises, so it is asked only about nodes that keep the promise.
   errors.push(
     ...ruleProblems(object, old, schema, "", path => structural.some(problem => isWithin(problem.path, path))),
@@ -49,18 +50,23 @@ function identityProblems(kind: Kind, object: unknown): Problem[] {
     .map(field => ({ path: field, message: `is ${describe(object[field])}: write ${kind[field]}` }))
 }
 
-function scopeProblems(kind: Kind, object: unknown): Problem[] {
-  const { metadata } = object as { metadata?: { name?: string; generateName?: string; namespace?: string } }
-  const problems: Problem[] = []
-  if (!metadata?.name && !metadata?.generateName)
-    problems.push({ path: "metadata.name", message: "is missing: write a name" })
-  if (kind.scope === "Cluster" && metadata?.namespace)
-    problems.push({
-      path: "metadata.namespace",
-      message: `a ${kind.kind} belongs to the whole cluster: leave the namespace out`,
-    })
-  return problems
+function nameProblems(object: unknown): Problem[] {
+  const { name, generateName } = metadataOf(object)
+  return name || generateName ? [] : [{ path: "metadata.name", message: "is missing: write a name" }]
 }
+
+function scopeProblems(kind: Kind, object: unknown): Problem[] {
+  if (kind.scope === "Namespaced" || !metadataOf(object).namespace) return []
+  return [
+    {
+      path: "metadata.namespace",
+      message: `a ${kind.kind} belongs to the whole cluster; the server drops the namespace`,
+    },
+  ]
+}
+
+const metadataOf = (object: unknown) =>
+  (object as { metadata?: { name?: string; generateName?: string; namespace?: string } }).metadata ?? {}
 
 /** What the server makes of an object before it judges it: fields it does not know dropped, null as if absent, defaults filled in. */
 function admitted(value: unknown, schema: StructuralSchema, path: string, warnings: Problem[]): unknown {

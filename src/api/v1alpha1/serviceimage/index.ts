@@ -23,6 +23,7 @@ export {
   maxExamples,
   maxExamplesPerTier,
   maxHistory,
+  maxHistoryImageCharacters,
   maxInflight,
   maxTiers,
   type Operation,

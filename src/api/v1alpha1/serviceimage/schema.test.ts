@@ -1,5 +1,7 @@
 import { expect, test } from "vitest"
+import { largestStatus } from "#test/support/manifests/largest-status.ts"
 import { cases } from "#test/support/manifests/serviceimage.ts"
+import type { StructuralSchema } from "../../structural-schema.ts"
 import { validate } from "../../validate.ts"
 import { ServiceImage } from "./index.ts"
 
@@ -19,3 +21,42 @@ for (const [name, { manifest, old, refused, warned }] of Object.entries(cases))
     expect(warnings.map(warning => warning.path)).toEqual(warned ? [warned.path] : [])
     if (warned) expect(warnings[0]?.message).toContain(warned.words)
   })
+
+test("the largest status that is legal stays below 256 kB", () => {
+  const status = largestStatus()
+  expect(validate(ServiceImage, { ...(cases["the smallest manifest"]!.manifest as object), status }).errors).toEqual([])
+  expect(Buffer.byteLength(JSON.stringify(status))).toBeLessThan(256_000)
+})
+
+test("every text, list, map and number has bounds", () => {
+  expect(unbounded(ServiceImage.schema.properties!.spec!, "spec")).toEqual([])
+  expect(unbounded(ServiceImage.schema.properties!.status!, "status")).toEqual([])
+})
+
+test("every field says what it is", () => {
+  expect(silent(ServiceImage.schema.properties!.spec!, "spec")).toEqual([])
+  expect(silent(ServiceImage.schema.properties!.status!, "status")).toEqual([])
+})
+
+function unbounded(schema: StructuralSchema, path: string): string[] {
+  const { type, items, properties = {}, additionalProperties } = schema
+  const isBounded =
+    (schema["x-kubernetes-int-or-string"] && schema.maxLength !== undefined && schema.maximum !== undefined) ||
+    (type === "string" && (schema.maxLength !== undefined || schema.enum !== undefined)) ||
+    (type === "integer" && schema.minimum !== undefined && schema.maximum !== undefined) ||
+    (type === "array" && schema.maxItems !== undefined && schema["x-kubernetes-list-type"] !== undefined) ||
+    (type === "object" && (!additionalProperties || schema.maxProperties !== undefined)) ||
+    type === "boolean"
+  return [
+    ...(isBounded ? [] : [path]),
+    ...Object.entries(properties).flatMap(([name, child]) => unbounded(child, `${path}.${name}`)),
+    ...(items ? unbounded(items, `${path}[]`) : []),
+    ...(additionalProperties ? unbounded(additionalProperties, `${path}[]`) : []),
+  ]
+}
+
+const silent = ({ properties = {}, items }: StructuralSchema, path: string): string[] =>
+  Object.entries({ ...properties, ...items?.properties }).flatMap(([name, child]) => [
+    ...(child.description ? [] : [`${path}.${name}`]),
+    ...silent(child, `${path}.${name}`),
+  ])

@@ -15,10 +15,10 @@ export const maxInflight = 200
 export const maxHistory = 10
 export const maxExamplesPerTier = 10
 /** Over all tiers: 64 tiers with ten examples each would alone be most of the largest status. */
-export const maxExamples = 40
+export const maxExamples = 20
 /** Characters of tier names and images over the whole history; the oldest entries go without first. */
 export const maxHistoryImageCharacters = 16_384
-const maxObjects = 10_000_000
+const maxObjects = 9_999_999
 
 const tierName = () =>
   z
@@ -31,6 +31,8 @@ const tierName = () =>
           "a tier is named by a label value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
       }),
     )
+
+const recordedTier = () => z.string().max(63).regex(new RegExp(labelValuePattern))
 
 /** In a status nothing is refused that a spec once admitted, so only the length is checked. */
 const recordedImage = () =>
@@ -288,11 +290,14 @@ const objectKey = () =>
 const imagesByTier = () =>
   z.record(z.string().max(63), recordedImage()).meta({
     maxProperties: maxTiers,
-    ...rules({ rule: "self.all(tier, tier.size() <= 63)", message: "a tier's name has at most 63 characters" }),
+    ...rules({
+      rule: `self.all(tier, tier.size() <= 63 && tier.matches('${labelValuePattern}'))`,
+      message: "a tier is named by a label value of at most 63 characters",
+    }),
   })
 
 const failure = z.object({
-  reason: word<FailureReason>().describe("The class of failure."),
+  reason: word<FailureReason>(24).describe("The class of failure."),
   scope: word<FailureScope>(8).describe("All: every counted object of the step fails like this. Partial: some do."),
   count: count(maxObjects).describe("How many objects fail like this."),
   examples: z
@@ -305,7 +310,7 @@ const failure = z.object({
 
 const tierStatus = z
   .object({
-    upgradeTier: tierName().describe("The tier.").default(""),
+    upgradeTier: recordedTier().describe("The tier.").default(""),
     newDeploymentImage: recordedImage()
       .describe(
         "The image new objects of this tier get: the last completed one; on the very first rollout, the one being rolled out.",
@@ -326,7 +331,6 @@ const tierStatus = z
     step: z
       .object({
         percent: z.int().min(1).max(100).describe("The share being rolled out."),
-        startedAt: timestamp().describe("When the step began."),
         upToDateAt: timestamp().describe("When all of it was up to date; the soak runs from here.").optional(),
       })
       .describe("Where the tier stands in its steps.")
@@ -348,10 +352,10 @@ const tierStatus = z
   )
 
 const operation = z.object({
-  id: word<string>(63).describe("Names the operation; approvals refer to it."),
+  id: word<string>(32).describe("Names the operation; approvals refer to it."),
   startedAt: timestamp().describe("When it started. Objects that existed then are counted."),
   images: imagesByTier().describe("The image of each tier, as it is stamped.").default({}),
-  phase: word<Phase>(32).describe("Where it stands."),
+  phase: word<Phase>(16).describe("Where it stands."),
 })
 
 const status = z.object({

@@ -1,0 +1,146 @@
+import { randomBytes } from "node:crypto"
+import { request } from "node:https"
+import { text } from "node:stream/consumers"
+import { beforeAll, expect, onTestFinished, test } from "vitest"
+import { crdOf } from "#api/crd.ts"
+import { kinds } from "#api/kinds.ts"
+import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { validate } from "#api/validate.ts"
+import { floor, type Json, until } from "../support/floor.ts"
+import { largestStatus } from "../support/manifests/largest-status.ts"
+import { cases } from "../support/manifests/serviceimage.ts"
+
+/** What a server says to a request, with the places it finds fault with and the warnings beside its answer. */
+type Answer = { status: number; body: Json; causes: { field?: string; message: string }[]; warnings: string }
+
+const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+const resource = `/apis/${ServiceImage.apiVersion}/${ServiceImage.plural}`
+const dryRun = "dryRun=All&fieldValidation=Warn"
+
+beforeAll(async () => {
+  for (const kind of kinds) await floor().api.apply(`${crds}/${crdOf(kind).metadata.name}`, crdOf(kind))
+  await until("the kinds are served", () => floor().api.find(resource))
+})
+
+test("the server keeps the definitions as they are written", async () => {
+  for (const kind of kinds) {
+    const written = crdOf(kind)
+    const { spec, status } = await floor().api.get(`${crds}/${written.metadata.name}`)
+    expect(spec).toEqual({ ...written.spec, conversion: { strategy: "None" } })
+    // NonStructuralSchema, or names somebody else has taken, would be said here.
+    const said = status.conditions.map((condition: Json) => `${condition.type} ${condition.status}`)
+    expect(said.sort()).toEqual(["Established True", "NamesAccepted True"])
+  }
+})
+
+for (const [name, { manifest, old, refused, warned }] of Object.entries(cases))
+  test(name, async () => {
+    const answer = old ? await update(old, manifest) : await ask("POST", `${resource}?${dryRun}`, manifest)
+    if (refused) {
+      expect(answer).toMatchObject({ status: expect.toSatisfy((status: number) => status >= 400 && status < 500) })
+      const { serverPath = refused.path, serverWords = refused.words } = refused
+      const where = answer.causes.filter(({ field }) => field === serverPath)
+      expect(where.map(({ message }) => message).join("\n"), JSON.stringify(answer.body)).toContain(serverWords)
+    } else {
+      expect(answer.body.message).toBeUndefined()
+      expect(answer.body.spec).toEqual(validate(ServiceImage, manifest).object?.spec)
+    }
+    // What the server says beside a refusal does not matter: nothing is dropped, as nothing is stored.
+    if (!refused)
+      expect(answer.warnings).toBe(warned && !warned.serverIsSilent ? `299 - "unknown field "${warned.path}""` : "")
+  })
+
+test("the largest status is stored whole", async () => {
+  const name = await stored(cases["the smallest manifest"]!.manifest)
+  const path = `${resource}/${name}`
+  const status = largestStatus()
+  await floor().api.replace(`${path}/status`, { ...(await floor().api.get(path)), status })
+  expect((await floor().api.get(path)).status).toEqual(status)
+})
+
+test("a status is merged tier by tier, also the one without a name", async () => {
+  const name = await stored(cases["the smallest manifest"]!.manifest)
+  const { api } = floor()
+  const apply = (status: object) =>
+    api.apply(`${resource}/${name}/status`, {
+      apiVersion: ServiceImage.apiVersion,
+      kind: ServiceImage.kind,
+      metadata: { name },
+      status,
+    })
+  const operation = {
+    id: "g1",
+    startedAt: "2026-01-31T12:00:00Z",
+    phase: "InProgress",
+    images: { "": "app:v1", early: "app:v2" },
+  }
+  await apply({
+    operation,
+    tierStatus: [
+      { upgradeTier: "", total: 1 },
+      { upgradeTier: "early", total: 2 },
+    ],
+  })
+  await apply({ operation, tierStatus: [{ upgradeTier: "", total: 3 }] })
+
+  const { status } = await api.get(`${resource}/${name}`)
+  expect(status.operation).toEqual(operation)
+  expect(status.tierStatus).toMatchObject([{ upgradeTier: "", total: 3, upToDate: 0 }])
+})
+
+test("kubectl prints the columns, and waits for Complete of this generation only", async () => {
+  const { api, kubectlRun } = floor()
+  const name = await stored(cases["the smallest manifest"]!.manifest)
+  const condition = (type: string, observedGeneration: number) => ({
+    type,
+    status: "True",
+    observedGeneration,
+    lastTransitionTime: "2026-01-31T12:00:00Z",
+    reason: "AllUpToDate",
+    message: "",
+  })
+  const setStatus = async (generation: number) => {
+    const conditions = [condition("Complete", generation), condition("Ready", generation)]
+    const status = { observedGeneration: generation, progress: "412/1000", currentPriority: 7, conditions }
+    await api.patch(`${resource}/${name}/status`, { status })
+  }
+  await setStatus(1)
+  const [header = "", row = ""] = (await kubectlRun("get", "si", name)).split("\n")
+  expect(header.split(/\s+/).filter(Boolean)).toEqual(["NAME", "READY", "PROGRESS", "PRIORITY", "IMAGE", "AGE"])
+  expect(row.split(/\s+/).slice(0, 5)).toEqual([name, "True", "412/1000", "7", "registry.example.com/dicom-service:v2"])
+  expect(await kubectlRun("get", "aim", "-o", "name")).toContain(`serviceimage.autoimagemanager.io/${name}`)
+
+  const wait = () => kubectlRun("wait", "--for=condition=Complete", `si/${name}`, "--timeout=2s")
+  await wait()
+  await api.patch(`${resource}/${name}`, { spec: { paused: true } })
+  await expect(wait()).rejects.toThrow(/timed out/)
+  await setStatus(2)
+  await wait()
+})
+
+/** Asks for a change of a stored object without making it. */
+async function update(old: unknown, manifest: unknown): Promise<Answer> {
+  const name = await stored(old)
+  const { metadata } = await floor().api.get(`${resource}/${name}`)
+  return ask("PUT", `${resource}/${name}?${dryRun}`, { ...(manifest as object), metadata })
+}
+
+/** Stores an object under a name of its own, for the test that runs. */
+async function stored(manifest: unknown): Promise<string> {
+  const name = `crd-${randomBytes(4).toString("hex")}`
+  await floor().api.create(resource, { ...(manifest as object), metadata: { name } })
+  onTestFinished(() => floor().api.remove(`${resource}/${name}`))
+  return name
+}
+
+/** Beside what the floor's client gives: the places of the faults, and the warnings. */
+async function ask(method: string, path: string, body: unknown): Promise<Answer> {
+  const { server, token, certificateAuthority: ca } = floor().access
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+  const { promise, resolve, reject } = Promise.withResolvers<import("node:http").IncomingMessage>()
+  request(new URL(path, server), { method, headers, ca }, resolve).once("error", reject).end(JSON.stringify(body))
+  const response = await promise
+  const answer = JSON.parse(await text(response))
+  const warnings = String(response.headers.warning ?? "").replaceAll('\\"', '"')
+  return { status: response.statusCode ?? 0, body: answer, causes: answer.details?.causes ?? [], warnings }
+}

@@ -1,0 +1,109 @@
+import { readFile } from "node:fs/promises"
+import type { StructuralSchema } from "#api/structural-schema.ts"
+import * as serviceImage from "#api/v1alpha1/serviceimage/index.ts"
+import { type GeneratedFile, inRepository, withSections } from "./file.ts"
+
+type Documented = {
+  page: string
+  schema: StructuralSchema
+  conditions: Record<string, { means: string; reasons: readonly string[] }>
+  reasons: Record<string, string>
+  phases?: Record<string, string>
+}
+
+const pages: Documented[] = [{ page: "serviceimage", schema: serviceImage.ServiceImage.schema, ...serviceImage }]
+
+/** The reference part of each kind's page. What opens the page, YAML and explanation, is written by people. */
+export const kindPages = (): Promise<GeneratedFile[]> =>
+  Promise.all(
+    pages.map(async ({ page, schema, conditions, reasons, phases }) => {
+      const path = inRepository(`docs/kinds/${page}.md`)
+      const { spec, status } = schema.properties ?? {}
+      const sections = {
+        spec: fieldTable(spec ?? {}, "spec"),
+        status: fieldTable(status ?? {}, "status"),
+        conditions: table(["Condition", "True means", "Reasons"], conditionRows(conditions)),
+        reasons: table(["Reason", "Meaning"], wordRows(reasons)),
+        ...(phases && { phases: table(["Phase", "Meaning"], wordRows(phases)) }),
+      }
+      return { path, content: withSections(await readFile(path, "utf8"), sections) }
+    }),
+  )
+
+const wordRows = (words: Record<string, string>) =>
+  Object.entries(words).map(([word, meaning]) => [code(word), meaning])
+
+const conditionRows = (conditions: Documented["conditions"]) =>
+  Object.entries(conditions).map(([type, { means, reasons }]) => [code(type), means, reasons.map(code).join(", ")])
+
+function fieldTable(schema: StructuralSchema, path: string): string {
+  const rows = table(["Field", "Type", "Default", "Meaning"], fields(schema, path))
+  const rules = rulesOf(schema, path)
+  return rules.length === 0 ? rows : `${rows}\n\nBeyond types and bounds:\n\n${rules.join("\n")}`
+}
+
+/** One row a field, depth first, in the order of the declaration. */
+function fields(schema: StructuralSchema, path: string): string[][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
+    const required = schema.required?.includes(name)
+    const row = [
+      code(`${path}.${name}`),
+      typeOf(child),
+      required ? "required" : defaultOf(child),
+      child.description ?? "",
+    ]
+    return [row, ...fields(child, `${path}.${name}`), ...fields(child.items ?? {}, `${path}.${name}[]`)]
+  })
+}
+
+/** Each message of a rule once, where it is first said. */
+function rulesOf(schema: StructuralSchema, path: string, said = new Set<string>()): string[] {
+  const own = (schema["x-kubernetes-validations"] ?? []).flatMap(({ message, fieldPath = "" }) => {
+    if (said.has(message)) return []
+    said.add(message)
+    return [`- ${code(path + fieldPath)}: ${message}`]
+  })
+  const children = Object.entries(schema.properties ?? {}).flatMap(([name, child]) =>
+    rulesOf(child, `${path}.${name}`, said),
+  )
+  return [...own, ...children, ...(schema.items ? rulesOf(schema.items, `${path}[]`, said) : [])]
+}
+
+function typeOf(schema: StructuralSchema): string {
+  const keys = schema["x-kubernetes-list-map-keys"]?.map(code).join(" and ")
+  return typeName(schema) + boundsOf(schema) + (keys ? `, by ${keys}` : "")
+}
+
+function typeName(schema: StructuralSchema): string {
+  if (schema["x-kubernetes-int-or-string"]) return "number or percentage"
+  if (schema.enum) return schema.enum.map(value => code(String(value))).join(" or ")
+  if (schema.format === "date-time") return "time"
+  if (schema.additionalProperties) return `map to ${typeName(schema.additionalProperties)}`
+  if (schema.items) return `list of ${typeName(schema.items)}`
+  const names = {
+    string: "text",
+    integer: "number",
+    number: "number",
+    boolean: "`true` or `false`",
+    object: "object",
+    array: "list",
+  }
+  return names[schema.type ?? "object"]
+}
+
+function boundsOf(schema: StructuralSchema): string {
+  if (schema["x-kubernetes-int-or-string"] || schema.format === "date-time") return ""
+  if (schema.type === "integer") return `, ${schema.minimum} to ${schema.maximum}`
+  const most = schema.maxLength ?? schema.maxItems ?? schema.maxProperties
+  return most === undefined ? "" : `, at most ${most}`
+}
+
+const defaultOf = ({ default: value }: StructuralSchema) =>
+  value === undefined ? "" : code(typeof value === "string" && value !== "" ? value : JSON.stringify(value))
+
+const code = (text: string) => `\`${text}\``
+
+const table = (head: string[], rows: string[][]) =>
+  [head, head.map(() => "---"), ...rows]
+    .map(cells => `| ${cells.map(cell => cell.replaceAll("|", "\\|")).join(" | ")} |`)
+    .join("\n")

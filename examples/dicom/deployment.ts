@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util"
+import type { Condition } from "#runtime/conditions.ts"
 import { apiVersionOf, type KubeObject, type Resource } from "#runtime/resource.ts"
-import { type Condition, type Dicom, Dicoms } from "./dicom.ts"
+import { type Dicom, Dicoms } from "./dicom.ts"
 
 export const Deployments: Resource = {
   group: "apps",

@@ -1,3 +1,4 @@
+import type { Condition } from "#runtime/conditions.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 
 export const Dicoms: Resource = {
@@ -24,15 +25,6 @@ export type DicomSpec = ImageSpec & {
   aadPodIdentityClientId?: string
   keyVaultUri?: string
   placement?: { nodeSelector?: Record<string, string>; tolerations?: Toleration[] }
-}
-
-export type Condition = {
-  type: string
-  status: "True" | "False" | "Unknown"
-  observedGeneration?: number
-  lastTransitionTime: string
-  reason: string
-  message: string
 }
 
 export type DicomStatus = { observedGeneration?: number; conditions?: Condition[] }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest"
+import { conditionOf } from "#runtime/conditions.ts"
 import { type Deployment, type DeploymentStatus, manifestFor, toDeployment } from "./deployment.ts"
 import { type Dicom, type DicomSpec, toDicom } from "./dicom.ts"
 import { type Action, plan, type Snapshot } from "./plan.ts"
@@ -69,7 +70,8 @@ const fresh = (spec: Partial<DicomSpec> = {}) => tenant(spec, { status: {} })
 const onNodes = (type: string, more: Record<string, string> = {}) => ({ nodeSelector: { type, ...more } })
 
 function words(actions: Action[]) {
-  const reported = actions.find(action => action.do === "report")?.status.conditions ?? []
+  const status = actions.find(action => action.do === "report")?.status
+  const reported = ["UpToDate", "Deployed"].flatMap(type => conditionOf(status?.conditions, type) ?? [])
   const applied = actions.find(action => action.do === "apply")?.deployment.spec.template.spec.containers[0]?.image
   return {
     ...(reported.length > 0 && { says: reported.map(({ type, status, reason }) => `${type}=${status} ${reason}`) }),
@@ -224,9 +226,23 @@ test("says before it does, for the generation it looked at, from the Deployment 
 test("lastTransitionTime moves with the status of a condition and not with its reason or generation", () => {
   const [report] = plan({ ...calm, dicom: tenant({ image: "dicom:v2" }, { generation: 6 }) })
   expect(report?.do === "report" && report.status.conditions).toMatchObject([
-    { type: "UpToDate", lastTransitionTime: "2030-01-01T00:00:00Z", observedGeneration: 6 },
     { type: "Deployed", lastTransitionTime: earlier, observedGeneration: 6 },
+    { type: "UpToDate", lastTransitionTime: "2030-01-01T00:00:00Z", observedGeneration: 6 },
   ])
+})
+
+test("conditions of others are neither sent nor a reason to write", () => {
+  const foreign = {
+    type: "BackedUp",
+    status: "True",
+    reason: "Nightly",
+    message: "",
+    lastTransitionTime: earlier,
+  } as const
+  const status = { ...calm.dicom.status, conditions: [foreign, ...(calm.dicom.status.conditions ?? [])] }
+  expect(plan({ ...calm, dicom: { ...calm.dicom, status } })).toEqual([])
+  const [report] = plan({ ...calm, dicom: { ...tenant({ image: "dicom:v2" }, { generation: 6 }), status } })
+  expect(report?.do === "report" && report.status.conditions?.map(({ type }) => type)).toEqual(["Deployed", "UpToDate"])
 })
 
 test("what was reported is not reported again", () => {

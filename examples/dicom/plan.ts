@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util"
 import type { Instant } from "#runtime/clock.ts"
+import { conditionOf, setConditions } from "#runtime/conditions.ts"
 import { carries, type Deployment, type DeploymentManifest, manifestFor } from "./deployment.ts"
-import type { Condition, Dicom, DicomStatus } from "./dicom.ts"
+import type { Dicom, DicomStatus } from "./dicom.ts"
 
 /** What was seen: one tenant, and the Deployment that has its name, if there is one. */
 export type Snapshot = { dicom: Dicom; deployment: Deployment | undefined; now: Instant }
@@ -69,7 +70,7 @@ const hasGivenUp = ({ generation, status: { observedGeneration = 0, conditions =
 
 /** Deployed: has been available at least once. Once true it stays true, whatever happens to the Deployment. */
 function deployed({ status }: Dicom, deployment: Deployment | undefined): Verdict {
-  const wasDeployed = status.conditions?.some(({ type, status }) => type === "Deployed" && status === "True")
+  const wasDeployed = conditionOf(status.conditions, "Deployed")?.status === "True"
   const isAvailable = deployment?.status.conditions?.some(
     ({ type, status }) => type === "Available" && status === "True",
   )
@@ -84,17 +85,18 @@ const yes = (reason: string, message: string): Verdict => ({ status: "True", rea
 const no = (reason: string, message: string): Verdict => ({ status: "False", reason, message })
 
 /** The status to write, or nothing if it already says so. */
-function statusOf({ generation, status: old }: Dicom, now: Instant, verdicts: Record<string, Verdict>) {
-  const said = (type: string) => old.conditions?.find(condition => condition.type === type)
-  const conditions = Object.entries(verdicts).map(([type, verdict]): Condition => {
-    const before = said(type)
-    // The time of the last flip, not of the last look: people read it as "since when".
-    const lastTransitionTime = before?.status === verdict.status ? before.lastTransitionTime : toSeconds(now)
-    return { type, ...verdict, observedGeneration: generation, lastTransitionTime }
-  })
-  const isSaid = conditions.every(condition => isDeepStrictEqual(said(condition.type), condition))
-  return isSaid && old.observedGeneration === generation ? undefined : { observedGeneration: generation, conditions }
+function statusOf(
+  { generation, status: { observedGeneration, conditions: said } }: Dicom,
+  now: Instant,
+  verdicts: Record<string, Verdict>,
+) {
+  const ours = said?.filter(({ type }) => type in verdicts)
+  const wanted = Object.entries(verdicts).map(([type, verdict]) => ({
+    type,
+    ...verdict,
+    observedGeneration: generation,
+  }))
+  const conditions = setConditions(ours, wanted, now) // lastTransitionTime moves only when a status flips
+  const isSaid = conditions.every(condition => isDeepStrictEqual(conditionOf(said, condition.type), condition))
+  return isSaid && observedGeneration === generation ? undefined : { observedGeneration: generation, conditions }
 }
-
-/** As Kubernetes writes times, without milliseconds. */
-const toSeconds = (at: Instant) => new Date(at).toISOString().replace(/\.\d+Z$/, "Z")

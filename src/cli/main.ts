@@ -12,7 +12,9 @@ async function main(): Promise<number> {
   const program = programName(env.AIM_PROGRAM ?? process.argv[1] ?? "aim")
   const view: View = {
     isTerminal: Boolean(stdout.isTTY),
-    columns: stdout.columns ?? 80,
+    get columns() {
+      return stdout.columns || 80 // anew each time: windows are resized while we draw
+    },
     colours: wantsColours(env, Boolean(stdout.isTTY)),
   }
   const decision = parse(process.argv.slice(2), { program, version: manifest.version, view, commands })

@@ -40,6 +40,7 @@ export const run: Run = async (input, world) => {
       try {
         done.push(await (wanted.revoke ? revoke(client, place) : grant(client, place, wanted.controllerNamespace)))
       } catch (error) {
+        for (const line of done) world.say(sentence(line, wanted)) // what was done before stays done
         throw explained(error, place, wanted.revoke)
       }
     }
@@ -171,7 +172,7 @@ function sentence({ place, outcome }: Done, { controllerNamespace }: Wanted): st
     case "already granted":
       return `already granted: ${account} may change workloads ${where(place)}`
     case "revoked":
-      return `revoked: ${account} may not change workloads ${where(place)} any more`
+      return `revoked: the grant ${where(place)}${place === undefined ? "; those of single namespaces stay" : ""}`
     case "nothing to revoke":
       return `nothing to revoke ${where(place)}`
   }

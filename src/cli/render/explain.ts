@@ -21,7 +21,8 @@ function explainKube(error: KubeError, program: string): string {
         ? "The server does not know you: log in again, or name another --context."
         : "Ask someone who may do it, or name another --context.",
     Unreachable: "Is the cluster up, and is this the right one? Name another with --kubeconfig or --context.",
-    NotFound: `If the server does not know the kind: ${program} manifests crds | kubectl apply -f -`,
+    // The server answers like this for a path it does not serve; for an object that is missing it gives a reason.
+    NotFound: error.reason ? "" : `The cluster does not know this kind: ${program} manifests crds | kubectl apply -f -`,
     Throttled: "The server is busy; try again in a moment.",
     UnknownOutcome: "The answer was lost, so it may or may not have happened: look before you repeat it.",
   }

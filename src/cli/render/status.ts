@@ -35,8 +35,6 @@ export function statusLines(rollout: Rollout): string {
 export function statusBlock(rollout: Rollout, view: View, now: Instant): string {
   const { bold, dim, red } = paint(view)
   const { tiers, state, reason, message, target } = rollout
-  const clip = (text: string) =>
-    text.length > view.columns ? `${text.slice(0, Math.max(1, view.columns - 1))}…` : text
   const names = Math.max(...tiers.map(tier => titleOf(tier, rollout).length))
   const counts = Math.max(...tiers.map(tier => countOf(tier).length))
   const priorities = Math.max(...tiers.map(tier => String(tier.priority).length))
@@ -46,7 +44,7 @@ export function statusBlock(rollout: Rollout, view: View, now: Instant): string 
   const why = [reason, printable(message)].filter(Boolean).join(": ")
   return `${[
     head,
-    ...(why ? [`  ${dim(clip(why))}`] : []),
+    ...(why ? [`  ${dim(clip(why, view.columns - 2))}`] : []),
     ...tiers.flatMap(tier => {
       const left = `  ${String(tier.priority).padStart(priorities)}  ${titleOf(tier, rollout).padEnd(names)}  `
       const right = `  ${countOf(tier).padStart(counts)}  `
@@ -60,8 +58,8 @@ export function statusBlock(rollout: Rollout, view: View, now: Instant): string 
       const indent = " ".repeat(left.length)
       return [
         `${left}${barOf(tier, bar, view)}${right}${dim(image)}`,
-        ...(notes.length > 0 ? [indent + dim(clip(notes.join(", ")))] : []),
-        ...failureLines(tier).map(line => indent + red(shorten(line, Math.max(20, view.columns - indent.length)))),
+        ...(notes.length > 0 ? [indent + dim(clip(notes.join(", "), view.columns - indent.length))] : []),
+        ...failureLines(tier).map(line => indent + red(clip(line, view.columns - indent.length))),
       ]
     }),
   ].join("\n")}\n`
@@ -121,6 +119,8 @@ function elapsed({ startedAt, completedAt, state }: Rollout, now: Instant): stri
     return `done ${formatDuration(Math.max(0, now - Date.parse(completedAt)))} ago, took ${formatDuration(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))}`
   return `for ${formatDuration(Math.max(0, now - Date.parse(startedAt)))}`
 }
+
+const clip = (text: string, room: number) => (text.length <= room ? text : `${text.slice(0, Math.max(0, room - 1))}…`)
 
 /** Images differ at their end, so the beginning goes. */
 function shorten(text: string, room: number): string {

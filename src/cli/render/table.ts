@@ -45,7 +45,7 @@ export function rolloutTable(
   const rows = rollouts.map(rollout => [
     rollout.name,
     rollout.state,
-    countOf(rollout),
+    rollout.state === "NotSeenYet" ? "-" : countOf(rollout),
     String(rollout.currentPriority),
     printable(imageOf(rollout)),
     rollout.createdAt ? formatDuration(Math.max(0, now - Date.parse(rollout.createdAt))) : "",
@@ -72,8 +72,11 @@ export function machineReadable(
     return objects
       .map(({ metadata }) => `${resourceName({ ...resource, plural: resource.kind.toLowerCase() })}/${metadata.name}\n`)
       .join("")
-  // A list leaves apiVersion and kind out of its items; whoever splits it again needs them.
-  const items = objects.map(object => ({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }))
+  const items = objects.map(({ metadata, ...object }) => {
+    const { managedFields: _, ...shown } = metadata as typeof metadata & { managedFields?: unknown } // as kubectl does
+    // A list leaves apiVersion and kind out of its items; whoever splits it again needs them.
+    return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: shown }
+  })
   const value = single && items.length === 1 ? items[0] : { apiVersion: "v1", kind: "List", items }
   return format === "json" ? `${JSON.stringify(value, null, 2)}\n` : toYaml(value)
 }

@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest"
+import { parse as parseYaml } from "yaml"
+import { complete, halted, serviceImage, testCluster, testWorld } from "../test-world.ts"
+import { run as get } from "./get.ts"
+import { run as status } from "./status.ts"
+
+const cluster = () =>
+  testCluster(serviceImage("api", complete()), serviceImage("shop", halted), serviceImage("web"), {
+    ...serviceImage("young"),
+    status: undefined,
+  } as never)
+const ask = async (run: typeof get, words: string[], options: Record<string, unknown> = {}, over = {}) => {
+  const { world, said } = testWorld(cluster(), over)
+  return { ...(await run({ arguments: words, options }, world)), said }
+}
+
+describe("get", () => {
+  test("is a table", async () => {
+    expect(
+      (await ask(get, [])).text,
+    ).toBe(`NAME    STATE        PROGRESS   PRIORITY   IMAGE                              AGE
+api     Complete     12/12      1          registry.example.com/dicom:v3 +1   10m
+shop    Halted       0/5        1          registry.example.com/dicom:v3 +1   10m
+web     InProgress   3/12       1          registry.example.com/dicom:v3 +1   10m
+young   NotSeenYet   -          0          registry.example.com/dicom:v2 +1   10m
+`)
+  })
+  test("-o wide says why", async () => {
+    const { text } = await ask(get, ["si/shop"], { output: "wide" })
+    expect(text).toMatch(
+      /TARGET\s+REASON\s+MESSAGE\n.* Dicom {4}AllFailed {3}no object of earlyAccess can pull the image\n$/,
+    )
+  })
+  test("-o name, json and yaml are for programs", async () => {
+    expect((await ask(get, ["si", "api", "web"], { output: "name" })).text).toBe(
+      "serviceimage.autoimagemanager.io/api\nserviceimage.autoimagemanager.io/web\n",
+    )
+    expect(JSON.parse((await ask(get, [], { output: "json" })).text)).toMatchObject({
+      kind: "List",
+      items: { length: 4 },
+    })
+    expect(parseYaml((await ask(get, ["si/web"], { output: "yaml" })).text)).toMatchObject({
+      apiVersion: "autoimagemanager.io/v1alpha1",
+      kind: "ServiceImage",
+      metadata: { name: "web" },
+    })
+  })
+  test("names what was meant", async () => {
+    await expect(ask(get, ["si/wev"])).rejects.toThrow("there is no ServiceImage wev; did you mean si/web?")
+  })
+})
+
+describe("status", () => {
+  test("is lines where it is read by no one", async () => {
+    expect(
+      (await ask(status, [])).text,
+    ).toBe(`si/api Complete 12/12 up to date (AllUpToDate: 12 objects run their image)
+  tier earlyAccess priority 1 Complete 5/5 up to date registry.example.com/dicom:v3
+  tier (others) priority 0 Complete 7/7 up to date, 1 unmanaged registry.example.com/dicom:v2
+si/shop Halted 0/5 up to date (AllFailed: no object of earlyAccess can pull the image)
+  tier earlyAccess priority 1 InProgress 0/5 up to date, 5 under way registry.example.com/dicom:v3
+    all failing: ImagePullFailed (shop/a, shop/b, …)
+  tier (others) priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
+si/web InProgress 3/12 up to date, priority 1 (WaitingForHealth: 2 objects are on their way)
+  tier earlyAccess priority 1 InProgress 3/5 up to date, 2 under way registry.example.com/dicom:v3
+  tier (others) priority 0 Waiting 0/7 up to date registry.example.com/dicom:v2
+si/young NotSeenYet (no controller has looked at it yet)
+  tier earlyAccess priority 1 Waiting 0/0 up to date registry.example.com/dicom:v3
+  tier (others) priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
+`)
+  })
+  test("is a picture on a terminal", async () => {
+    const view = { isTerminal: true, columns: 80, colours: false }
+    expect(
+      (await ask(status, ["si/web", "si/shop", "si/api"], {}, { view })).text,
+    ).toBe(`api  ✓ Complete  Dicom  done 10s ago, took 4m2s
+  AllUpToDate: 12 objects run their image
+  1  earlyAccess  █████████████████████████  5/5  registry.example.com/dicom:v3
+  0  (others)     █████████████████████████  7/7  registry.example.com/dicom:v2
+                  1 unmanaged
+
+shop  ✗ Halted  Dicom  for 4m12s
+  AllFailed: no object of earlyAccess can pull the image
+  1  earlyAccess  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  0/5  registry.example.com/dicom:v3
+                  all failing: ImagePullFailed (shop/a, shop/b, …)
+  0  (others)     ░░░░░░░░░░░░░░░░░░░░░░░░░  0/0  registry.example.com/dicom:v2
+
+web  ● InProgress  Dicom  for 4m12s
+  WaitingForHealth: 2 objects are on their way
+  1  earlyAccess  ███████████████▒▒▒▒▒▒▒▒▒▒  3/5  registry.example.com/dicom:v3
+  0  (others)     ░░░░░░░░░░░░░░░░░░░░░░░░░  0/7  registry.example.com/dicom:v2
+`)
+  })
+  test("-w adds lines when they read differently, and ends well when interrupted", async () => {
+    const live = testCluster(serviceImage("web"))
+    const { world, drawn, clock, interrupt } = testWorld(live)
+    const done = status({ arguments: ["si/web"], options: { watch: true } }, world)
+    await clock.advance(0)
+    live.put(serviceImage("web"))
+    await clock.advance(0)
+    live.put(serviceImage("web", complete()))
+    await clock.advance(0)
+    live.remove({ name: "web" })
+    await clock.advance(0)
+    interrupt()
+    expect(await done).toEqual({ text: "", exitCode: 0 })
+    expect(drawn.map(frame => frame.split("\n")[0]!.slice(0, 20))).toEqual([
+      "si/web InProgress 3/",
+      "si/web Complete 12/1",
+      "si/web deleted",
+    ])
+  })
+  test("-w draws a terminal at most ten times a second, and once a second when nothing happens", async () => {
+    const live = testCluster(serviceImage("web"))
+    const view = { isTerminal: true, columns: 80, colours: false }
+    const { world, drawn, clock, interrupt } = testWorld(live, { view })
+    const done = status({ arguments: [], options: { watch: true } }, world)
+    await clock.advance(0)
+    for (let i = 0; i < 200; i++) {
+      live.put(serviceImage("web"))
+      await clock.advance(5)
+    }
+    expect(drawn.length).toBeGreaterThan(5)
+    expect(drawn.length).toBeLessThan(15)
+    const before = drawn.length
+    await clock.advance(5000)
+    expect(drawn.length - before).toBeGreaterThanOrEqual(4)
+    interrupt()
+    await done
+  })
+  test("what others wrote cannot move the cursor", async () => {
+    const nasty = testCluster(
+      serviceImage("web", { conditions: { Paused: ["True", "Paused", "a\u001b[2Jb\u202ec\nd"] } }),
+    )
+    const { text } = await status({ arguments: [], options: {} }, testWorld(nasty).world)
+    expect(text).toContain("a\ufffd[2Jb\ufffdc\ufffdd")
+  })
+})

@@ -236,7 +236,8 @@ describe("paths", () => {
       ";x",
       "a".repeat(254),
     )
-    const anyName = fc.oneof(nasty, fc.string({ unit: "binary" }), fc.string())
+    const utf16 = fc.array(fc.nat({ max: 0xffff })).map(units => String.fromCharCode(...units))
+    const anyName = fc.oneof(nasty, utf16, fc.string())
     let arrived = 0
     await fc.assert(
       fc.asyncProperty(anyName, async name => {
@@ -327,6 +328,17 @@ describe("failures", () => {
     expect(error.causes).toEqual(causes)
   })
 
+  test("an object the server quotes whole is left out, and what is wrong with it stays", async () => {
+    const object = JSON.stringify(JSON.stringify({ env: "secret", more: 'x"y\\'.repeat(100) }))
+    const message = `"" is invalid: patch: Invalid value: ${object}: strict decoding error: unknown field "spec.imge"`
+    const body = { ...statusBody(422, "Invalid", { causes: [{ field: "patch", message }] }), message }
+    const { client } = await world((_, response) => json(response, body, 422))
+    const error = await failureOf(client.replace(deployments, pod))
+    const told = '"" is invalid: patch: Invalid value: "…": strict decoding error: unknown field "spec.imge"'
+    expect(error.message).toBe(`replacing deployments.apps web/a: 422 Invalid: ${told}`)
+    expect(error.causes).toEqual([{ field: "patch", message: told }])
+  })
+
   test("what a proxy says in HTML is one short line, and a flood of it does not get in", async () => {
     const bodies = [`<html>\n  <b>bad</b>\n${"x".repeat(500)}`, "y".repeat(2 << 20)]
     const { client } = await world((_, response) => response.writeHead(403).end(bodies.shift()))
@@ -385,7 +397,9 @@ describe("failures", () => {
   })
 
   test("an answer that is not JSON: a write may be applied", async () => {
-    const { client } = await world((_, response) => response.end("<html>"))
+    const html: Reply = (_, response) => response.writeHead(200, { "content-type": "application/json" }).end("<html>")
+    const { client } = await world(html)
+    expect((await failureOf(client.raw("/version"))).kind).toBe("Unreachable")
     expect((await failureOf(client.get(pods, a))).kind).toBe("Unreachable")
     expect((await failureOf(client.create(pods, pod))).kind).toBe("UnknownOutcome")
   })

@@ -90,39 +90,34 @@ export function createClient(options: ClientOptions): Client {
   /** Sends once. Resolves with the head of the answer, whatever its status. */
   async function open(call: Call, signal: AbortSignal, more?: Pick<Request, "longLived">): Promise<Response> {
     const startedAt = clock.monotonic()
-    let refusal: { error: unknown } | undefined
-    const isWrite = writes(call)
     let code = 0
+    let refusal: { error: unknown } | undefined
+    const askGuard = () => {
+      try {
+        guard?.()
+      } catch (error) {
+        refusal = { error }
+        throw error
+      }
+    }
+    const contentType = call.body && { "content-type": call.contentType ?? "application/json" }
+    const request: Request = {
+      method: call.method,
+      path: call.path,
+      headers: { accept: "application/json", "user-agent": userAgent, ...contentType },
+      body: call.body && JSON.stringify(call.body),
+      signal,
+      guard: writes(call) ? askGuard : undefined,
+      ...more,
+    }
     try {
-      const response = await transport.send({
-        method: call.method,
-        path: call.path,
-        headers: {
-          accept: "application/json",
-          "user-agent": userAgent,
-          ...(call.body && { "content-type": call.contentType ?? "application/json" }),
-        },
-        body: call.body && JSON.stringify(call.body),
-        signal,
-        guard:
-          isWrite && guard
-            ? () => {
-                try {
-                  guard()
-                } catch (error) {
-                  refusal = { error }
-                  throw error
-                }
-              }
-            : undefined,
-        ...more,
-      })
+      const response = await transport.send(request)
       code = response.status
       return response
     } catch (cause) {
-      if (refusal)
-        throw new KubeError("WritesRefused", `${call.doing}: ${messageOf(refusal.error)}`, { cause: refusal.error })
-      throw noAnswer(call, cause, signal)
+      if (!refusal) throw noAnswer(call, cause, signal)
+      const { error } = refusal
+      throw new KubeError("WritesRefused", `${call.doing}: ${messageOf(error)}`, { cause: error })
     } finally {
       onRequest?.({ verb: call.verb, resource: call.resource, code, durationMs: clock.monotonic() - startedAt })
     }
@@ -191,7 +186,10 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function askFor<T>(call: Call): Promise<T> {
-    const { text } = await ask(call)
+    return parse(call, (await ask(call)).text)
+  }
+
+  function parse<T>(call: Call, text: string): T {
     try {
       return JSON.parse(text)
     } catch (cause) {
@@ -379,7 +377,7 @@ export function createClient(options: ClientOptions): Client {
         signal,
       }
       const { text, headers } = await ask(call)
-      return headers["content-type"]?.includes("json") ? JSON.parse(text) : text
+      return headers["content-type"]?.includes("json") ? parse(call, text) : text
     },
     close: () => transport.close(),
   }

@@ -8,6 +8,7 @@ type Told = { message?: string; reason?: string; causes: Cause[]; retryAfterMs?:
 /** What we quote is somebody else's text: enough to understand it, too little to fill a log. */
 const maxMessage = 2_000
 const maxCauses = 16
+const maxQuote = 200
 
 /** The error for an answer that is not a 2xx. `doing` reads as in "creating pods web/a". */
 export function failureOf(doing: string, isWrite: boolean, { status, headers, body }: Answer, now: number): KubeError {
@@ -50,15 +51,32 @@ function readStatus(body: string): Told {
   const details = isRecord(status.details) ? status.details : {}
   const causes = Array.isArray(details.causes) ? details.causes.filter(isRecord).slice(0, maxCauses) : []
   return {
-    ...(typeof status.message === "string" && { message: status.message }),
+    ...(typeof status.message === "string" && { message: withoutLongQuotes(status.message) }),
     ...(typeof status.reason === "string" && status.reason && { reason: clip(status.reason, 100) }),
     causes: causes.map(({ field, reason, message }) => ({
       ...(typeof field === "string" && { field: clip(field, 200) }),
       ...(typeof reason === "string" && { reason: clip(reason, 100) }),
-      ...(typeof message === "string" && { message: clip(message, 500) }),
+      ...(typeof message === "string" && { message: clip(withoutLongQuotes(message), 500) }),
     })),
     ...(typeof details.retryAfterSeconds === "number" && { retryAfterMs: details.retryAfterSeconds * 1000 }),
   }
+}
+
+/**
+ * A strict server refuses a patch with the whole patched object as its "Invalid value", secrets in its environment
+ * included, and says what is wrong with it only afterwards.
+ */
+function withoutLongQuotes(text: string): string {
+  let shortened = ""
+  let at = 0
+  for (let open = text.indexOf('"'); open >= 0; open = text.indexOf('"', at)) {
+    let close = open + 1
+    while (close < text.length && text[close] !== '"') close += text[close] === "\\" ? 2 : 1
+    const isLong = close - open > maxQuote
+    shortened += text.slice(at, open) + (isLong ? '"…"' : text.slice(open, close + 1))
+    at = close + 1
+  }
+  return shortened + text.slice(at)
 }
 
 /** The message mostly spells its causes out already; what it leaves out is added. */

@@ -18,7 +18,7 @@ const kinds = [{ resource: serviceImages, words: ["si", "serviceimage", "service
 export type Reference = { resource: Resource; name?: string }
 
 /** Reads `si`, `si/NAME`, `serviceimage/NAME` and `serviceimages.autoimagemanager.io/NAME`. */
-export function parseReference(text: string): Reference {
+function parseReference(text: string): Reference {
   const slash = text.indexOf("/")
   const word = slash < 0 ? text : text.slice(0, slash)
   const resource = resourceNamed(word)

@@ -195,10 +195,7 @@ export function serviceImage(
   }
 }
 
-export const tierStatus = ({
-  is,
-  ...counts
-}: { is: "Complete" | "InProgress" | "Waiting" } & Record<string, unknown>) => ({
+const tierStatus = ({ is, ...counts }: { is: "Complete" | "InProgress" | "Waiting" } & Record<string, unknown>) => ({
   conditions: ["Complete", "InProgress"].map(type => ({ type, status: is === type ? "True" : "False" })),
   ...counts,
 })

@@ -1,4 +1,5 @@
 import type { Command, Option } from "./command.ts"
+import { defaultNamespace } from "./manifests/names.ts"
 
 const output = (...choices: string[]): Option => ({
   flags: "-o, --output <FORMAT>",
@@ -90,7 +91,7 @@ export const commands: readonly Command[] = [
       {
         flags: "--controller-namespace <NAMESPACE>",
         description: "where the controllers run",
-        default: "aim-system",
+        default: defaultNamespace,
         completes: "namespaces",
       },
       output("yaml", "json"),
@@ -128,7 +129,7 @@ export const commands: readonly Command[] = [
       {
         flags: "-n, --namespace <NAMESPACE>",
         description: "where the controller runs",
-        default: "aim-system",
+        default: defaultNamespace,
       },
     ],
     examples: [

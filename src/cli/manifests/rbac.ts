@@ -11,7 +11,7 @@ import {
 import { rulesFor } from "./rules.ts"
 
 /** The plain workloads a ServiceImage may stamp, without `--for`. */
-export const workloads = ["daemonsets", "deployments", "statefulsets"].map(plural => ({ group: "apps", plural }))
+const workloads = ["daemonsets", "deployments", "statefulsets"].map(plural => ({ group: "apps", plural }))
 
 const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["get", "list", "watch", "patch"] })
 

@@ -2,6 +2,7 @@ import { crdOf } from "#api/crd.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { controllers } from "#controllers/all.ts"
 import type { Permission } from "#runtime/controller.ts"
+import { events } from "#runtime/events.ts"
 import type { Sources } from "./all.ts"
 
 /** Creating cannot be limited to a name, so the namespace is the limit. */
@@ -9,9 +10,12 @@ const election: readonly Permission[] = [
   { resource: { group: "coordination.k8s.io", plural: "leases" }, verbs: ["get", "create", "update"] },
 ]
 
+/** What every controller's recorder does. */
+const recording: readonly Permission[] = [{ resource: events, verbs: ["create", "patch"] }]
+
 /** What the code of this version declares: its kinds, and what its controllers need. */
 export const sources = (): Sources => ({
   crds: [crdOf(ServiceImage)],
-  controllers: controllers.flatMap(controller => controller.permissions),
+  controllers: [...controllers.flatMap(controller => controller.permissions), ...recording],
   election,
 })

@@ -89,7 +89,7 @@ export function paintState(view: Pick<View, "colours">, state: State): (text: st
 }
 
 /** Done, under way, to do. Anything begun shows at least one cell, and only all of it fills the bar. */
-export function barOf({ total, updated, upToDate }: TierProgress, width: number, view: View): string {
+function barOf({ total, updated, upToDate }: TierProgress, width: number, view: View): string {
   const { green, yellow, dim } = paint(view)
   const share = (count: number) => {
     if (total === 0 || count <= 0) return 0

@@ -144,7 +144,7 @@ export function hostileServer({ resource, clock }: { resource: Resource; clock: 
         if (held !== undefined) {
           body.push(text + held)
           held = undefined
-        } else if (mischief.reorder) {
+        } else if (mischief.reorder && !fault) {
           held = text
           clock.after(200, release)
         } else body.push(text)

@@ -49,10 +49,10 @@ export type Cache<T extends Projected> = {
    */
   readonly failure: KubeError | undefined
   /**
-   * Keys of objects that exist but that `project` could not read. The cache goes on showing the last version it could
-   * read, if there was one: an object nobody understands is not one that is gone.
+   * Objects that exist but that `project` could not read: key and resourceVersion. The cache goes on showing the last
+   * version it could read, if there was one: an object nobody understands is not one that is gone.
    */
-  readonly unreadable: ReadonlySet<string>
+  readonly unreadable: ReadonlyMap<string, string>
   /** Milliseconds since the server last said anything, events and bookmarks alike. */
   stalenessMs(): number
   /** Runs until the signal is aborted. Never rejects for trouble with the server. */

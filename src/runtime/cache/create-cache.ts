@@ -33,8 +33,6 @@ type Tuning = {
   pageSize: number
   /** A watch without a byte for this long is dead: a healthy server sends a bookmark about every minute. */
   silenceMs: number
-  /** The same while the first state is being sent, when there is always something to say. */
-  listSilenceMs: number
   backoffMsMin: number
   backoffMsMax: number
   /** A watch that lived for this long was healthy, and the next failure is a new one. */
@@ -45,7 +43,6 @@ const usual: Tuning = {
   stream: true,
   pageSize: 500,
   silenceMs: 150_000,
-  listSilenceMs: 30_000,
   backoffMsMin: 800,
   backoffMsMax: 30_000,
   healthyMs: 10_000,
@@ -171,7 +168,7 @@ export function createCache<T extends Projected>(
         ...selection,
         ...(streaming ? { sendInitialEvents: true } : { resourceVersion: store.progress }),
         timeoutSeconds: 290 + Math.floor(random.next() * 291),
-        silenceMs: streaming ? tuning.listSilenceMs : tuning.silenceMs,
+        silenceMs: tuning.silenceMs,
       },
       signal,
     )
@@ -318,10 +315,7 @@ function errorOf({ code, reason, message }: { code?: number; reason?: string; me
           : code === 429
             ? "Throttled"
             : "Unreachable"
-  return new KubeError(kind, message ?? "the watch reported an error", {
-    ...(code !== undefined && { status: code }),
-    ...(reason !== undefined && { reason }),
-  })
+  return new KubeError(kind, message ?? "the watch reported an error", { status: code, reason })
 }
 
 const asKubeError = (thrown: unknown) =>

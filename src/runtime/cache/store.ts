@@ -3,7 +3,6 @@ import type { CacheOptions, Change, Projected } from "./cache.ts"
 import { compareVersions, isVersion, noVersion } from "./version.ts"
 import { createWaiters } from "./waiters.ts"
 
-/** `version` is the newest one heard of; it is ahead of `value` when that one could not be read. */
 type Entry<T> = { value: T; version: string; uid: string | undefined; epoch: number }
 type Subscriber<T> = { listener: (change: Change<T>) => void; active: boolean }
 type Indexes<T> = Map<
@@ -28,7 +27,8 @@ export type Store<T extends Projected> = ReturnType<typeof createStore<T>>
  */
 export function createStore<T extends Projected>(options: StoreOptions<T>) {
   const entries = new Map<string, Entry<T>>()
-  const unreadable = new Set<string>()
+  /** The versions that could not be read. */
+  const unreadable = new Map<string, string>()
   const indexes: Indexes<T> = new Map()
   for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) indexes.set(name, { valuesOf, keys: new Map() })
   const waiters = createWaiters()
@@ -91,11 +91,11 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
   }
 
   /** Skips what cannot be read, without a word more than once: one hostile object must not stop the others. */
-  function skip(key: string, error: unknown) {
+  function skip(key: string, version: string, error: unknown) {
     unreadableInList.add(key)
-    if (unreadable.has(key)) return
-    unreadable.add(key)
-    options.onUnreadable(key, error)
+    const isNews = !unreadable.has(key)
+    unreadable.set(key, version)
+    if (isNews) options.onUnreadable(key, error)
   }
 
   /** What the order of events is decided by, and what is known under that name. Undefined if it has no such thing. */
@@ -103,16 +103,18 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     const { name, namespace, uid, resourceVersion: version } = object?.metadata ?? {}
     const key = typeof name === "string" ? keyOf({ name, namespace }) : ""
     if (!key || !isVersion(version)) {
-      skip(key, new Error(`name ${JSON.stringify(name)} with resourceVersion ${JSON.stringify(version)}`))
+      skip(key, noVersion, new Error(`name ${JSON.stringify(name)} with resourceVersion ${JSON.stringify(version)}`))
       return undefined
     }
-    return { key, version, uid, held: entries.get(key), deletion: deletions.get(key) ?? noVersion }
+    const held = entries.get(key)
+    const deletion = deletions.get(key) ?? noVersion
+    return { key, version, uid, held, deletion, unread: unreadable.get(key) ?? noVersion }
   }
 
   function put(object: KubeObject) {
     const identity = identify(object)
     if (!identity) return
-    const { key, version, uid, held, deletion } = identity
+    const { key, version, uid, held, deletion, unread } = identity
     if (listing) {
       if (unreadable.has(key)) unreadableInList.add(key)
     } else {
@@ -124,7 +126,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
       held.epoch = epoch
       if (historyIsNew ? version === held.version : compareVersions(version, held.version) <= 0) return
     }
-    if (compareVersions(version, deletion) <= 0) return
+    if (compareVersions(version, deletion) <= 0 || compareVersions(version, unread) <= 0) return
 
     const reborn = held !== undefined && held.uid !== uid
     let value: T
@@ -134,8 +136,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
       after = indexValues(value, key)
     } catch (error) {
       if (reborn) drop(key, held)
-      else if (held) held.version = version
-      return skip(key, error)
+      return skip(key, version, error)
     }
     unreadable.delete(key)
 
@@ -150,7 +151,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
   function remove(object: KubeObject) {
     const identity = identify(object)
     if (!identity) return
-    const { key, version, uid, held, deletion } = identity
+    const { key, version, uid, held, deletion, unread } = identity
     if (!listing) advance(version)
 
     if (held) {
@@ -159,7 +160,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
       const order = compareVersions(version, held.version)
       if (order < 0 || (order === 0 && held.uid !== uid)) return
     }
-    if (compareVersions(version, deletion) <= 0) return
+    if (compareVersions(version, deletion) <= 0 || compareVersions(version, unread) < 0) return
     deletions.set(key, version)
     unreadable.delete(key)
     if (held) drop(key, held)
@@ -191,10 +192,11 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
       historyIsNew = how.historyIsNew
       unreadableInList = new Set()
       deletions.clear()
+      if (historyIsNew) unreadable.clear()
     },
     endList(version: string) {
       for (const [key, entry] of entries) if (entry.epoch !== epoch) drop(key, entry)
-      for (const key of unreadable) if (!unreadableInList.has(key)) unreadable.delete(key)
+      for (const key of unreadable.keys()) if (!unreadableInList.has(key)) unreadable.delete(key)
       if (historyIsNew) progress = noVersion
       listing = historyIsNew = false
       hasSynced = true
@@ -211,6 +213,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     put,
     remove,
     bookmark(version: string) {
+      if (compareVersions(version, lastBookmark) <= 0) return
       advance(version)
       // One bookmark behind, so that an event that was overtaken by a bookmark is not taken for a repetition.
       floor = lastBookmark

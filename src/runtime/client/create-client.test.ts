@@ -8,6 +8,7 @@ import type { Client, WatchEvent, WatchOptions } from "./client.ts"
 import { type ClientOptions, createClient, type RequestInfo } from "./create-client.ts"
 import { type FailureKind, KubeError } from "./errors.ts"
 import { httpsTransport } from "./https-transport.ts"
+import { ConfigError } from "./server-config.ts"
 import { configFor, json, type Reply, statusBody, testServer } from "./test-server.ts"
 import type { Transport } from "./transport.ts"
 
@@ -380,6 +381,24 @@ describe("failures", () => {
     await untilSettled(clock, told)
     expect((await told).kind).toBe("Unreachable")
     expect(server.seen.length).toBe(3)
+  })
+
+  test("credentials that cannot be had are tried for once, and the message is the user's", async () => {
+    let asked = 0
+    const current = async () => {
+      asked++
+      throw new ConfigError("config: users[me].user.exec: login failed")
+    }
+    const credentials = { current, renew: async () => undefined }
+    const { server } = await world(ok)
+    const transport = httpsTransport({ ...server.config, credentials })
+    const client = createClient({ transport, clock: virtualClock(), random: seededRandom(1) })
+    const error = await failureOf(client.get(pods, a))
+    expect([error.kind, error.message]).toEqual([
+      "Unreachable",
+      "getting pods web/a: config: users[me].user.exec: login failed",
+    ])
+    expect([asked, server.seen.length]).toEqual([1, 0])
   })
 
   test("a kept connection that the server hangs up on: a read is asked again, a write is not", async () => {

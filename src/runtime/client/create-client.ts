@@ -15,6 +15,7 @@ import { KubeError } from "./errors.ts"
 import { failureOf } from "./failure.ts"
 import { LineSplitter } from "./lines.ts"
 import { collectionPath, groupVersionPath, objectPath, type Query, rawPath, subject } from "./path.ts"
+import { ConfigError } from "./server-config.ts"
 import { NotSent, type Request, type Response, type Transport } from "./transport.ts"
 
 export type RequestInfo = {
@@ -173,7 +174,9 @@ export function createClient(options: ClientOptions): Client {
   /** How long to wait before the same again, or undefined where that could do harm or would not help. */
   function retryIn(call: Call, error: unknown, failures: number): number | undefined {
     if (!(error instanceof KubeError)) return undefined
-    const { kind, retryAfterMs } = error
+    const { kind, retryAfterMs, cause } = error
+    // The user has to act; and a login that failed should not be asked for three times.
+    if (cause instanceof NotSent && cause.cause instanceof ConfigError) return undefined
     if (kind !== "Throttled" && kind !== "Unreachable") return undefined // an Unreachable write never left
     if (kind === "Throttled" || retryAfterMs !== undefined) {
       if (failures > retries.asked) return undefined

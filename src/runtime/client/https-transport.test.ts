@@ -353,6 +353,31 @@ describe("credentials", () => {
     expect(error.message).toBe("plugin failed")
   })
 
+  test("a token that no header can hold: never sent, and not quoted", async () => {
+    const server = await serve(ok)
+    const credentials = fixedCredentials({ authorization: "Bearer secret\nx" })
+    const error = await transportTo({ ...server.config, credentials })
+      .send(request({ method: "POST" }))
+      .catch(error => error)
+    expect(error).toBeInstanceOf(NotSent)
+    expect(error.message).not.toContain("secret")
+  })
+
+  test("a renewal that takes too long ends with the request", async () => {
+    const server = await serve((_, response) => json(response, {}, 401))
+    const asked = Promise.withResolvers<void>()
+    const renew = () => {
+      asked.resolve()
+      return new Promise<undefined>(() => {})
+    }
+    const over = new AbortController()
+    const credentials = { current: async () => ({}), renew }
+    const sent = transportTo({ ...server.config, credentials }).send(request({ signal: over.signal }))
+    await asked.promise
+    over.abort(new Error("too late"))
+    expect((await sent).status).toBe(401)
+  })
+
   test("whom to act as is said with each request", async () => {
     const server = await serve(ok)
     const headers = { "impersonate-user": "jane", "impersonate-group": ["a", "b"] }

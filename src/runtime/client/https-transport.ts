@@ -40,12 +40,21 @@ export function httpsTransport(config: ServerConfig): Transport {
     }),
   }
 
+  /** Throws for a header that cannot be sent, such as a token with a line break in it. */
+  function prepare(options: https.RequestOptions): http.ClientRequest {
+    try {
+      return (isSecure ? https : http).request(options)
+    } catch (error) {
+      throw notSent(asError(error))
+    }
+  }
+
   function sendAs({ authorization, ...certificate }: Credential, request: Request): Promise<Response> {
     return new Promise((resolve, reject) => {
       const { signal, body } = request
       let hasLeft = false
       let answer: http.IncomingMessage | undefined
-      const outgoing = (isSecure ? https : http).request({
+      const outgoing = prepare({
         ...target,
         ...certificate,
         agent: request.longLived ? longLived : ordinary,
@@ -69,13 +78,14 @@ export function httpsTransport(config: ServerConfig): Transport {
       }
       const fail = (error: Error) => {
         signal.removeEventListener("abort", abort)
-        reject(hasLeft ? error : new NotSent(error.message, { cause: error }))
+        reject(hasLeft ? error : notSent(error))
       }
       outgoing.on("error", fail)
-      outgoing.on("close", () => fail(new Error("the connection was closed"))) // a no-op after any other outcome
+      const closed = () => fail(new Error("the connection was closed"))
+      outgoing.on("close", closed)
       outgoing.on("response", incoming => {
         answer = incoming
-        outgoing.removeAllListeners("close")
+        outgoing.off("close", closed)
         incoming.on("close", () => signal.removeEventListener("abort", abort))
         if (signal.aborted) abort()
         resolve({ status: incoming.statusCode ?? 0, headers: flat(incoming.headers), body: incoming })
@@ -106,11 +116,11 @@ export function httpsTransport(config: ServerConfig): Transport {
 
   return {
     async send(request) {
-      const credential = await credentialOf(config.credentials.current(), request.signal)
+      const credential = await inTime(config.credentials.current(), request.signal)
       const response = await sendAs(credential, request)
       if (response.status !== 401) return response
       // A 401 was certainly not applied. Tokens are replaced under us, so a newer one may be at hand.
-      const renewed = await config.credentials.renew(credential).catch(() => undefined)
+      const renewed = await inTime(config.credentials.renew(credential), request.signal).catch(() => undefined)
       if (!renewed) return response
       await drained(response) // frees the connection
       return await sendAs(renewed, request)
@@ -138,16 +148,18 @@ function keepAliveAgent(isSecure: boolean, sockets: number, established: WeakSet
 }
 
 /** Without credentials nothing was sent; a login in a browser that takes too long does not outlive the request. */
-function credentialOf(credential: Promise<Credential>, signal: AbortSignal): Promise<Credential> {
+function inTime<T>(credential: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abort = () => reject(new NotSent(asError(signal.reason).message, { cause: signal.reason }))
+    const abort = () => reject(notSent(asError(signal.reason)))
     if (signal.aborted) abort()
     signal.addEventListener("abort", abort, { once: true })
     credential
-      .then(resolve, cause => reject(new NotSent(asError(cause).message, { cause })))
+      .then(resolve, cause => reject(notSent(asError(cause))))
       .finally(() => signal.removeEventListener("abort", abort))
   })
 }
+
+const notSent = (cause: Error) => new NotSent(cause.message, { cause })
 
 async function drained({ body }: Response): Promise<void> {
   try {

@@ -23,6 +23,8 @@ export function parseManifests(text: string): { manifests: Manifest[]; errors: M
     customTags: asKubectl,
     lineCounter: lines,
     prettyErrors: false,
+    // Otherwise the parser writes its doubts to the terminal by itself.
+    logLevel: "error",
   })) {
     for (const { message, pos } of document.errors) errors.push({ path: "", message, line: lines.linePos(pos[0]).line })
     if (document.errors.length > 0) continue
@@ -62,11 +64,14 @@ const segments = (path: string): Path =>
     key === undefined ? segment : /^\d+$/.test(key) ? Number(key) : key,
   )
 
-/** Dates and sexagesimal numbers, which YAML 1.1 knows, stay the text they look like: kubectl's parser does not read them either. */
-const asKubectl = (tags: Tags): Tags =>
-  tags.filter(
-    tag => typeof tag === "string" || !(tag.tag.endsWith(":timestamp") || ("format" in tag && tag.format === "TIME")),
-  )
+/**
+ * Dates and sexagesimal numbers, which YAML 1.1 knows, stay the text they look like, and `0o12` is ten as in YAML 1.2:
+ * so kubectl's parser reads them.
+ */
+const asKubectl = (tags: Tags): Tags => [
+  ...tags.filter(tag => typeof tag === "string" || !(tag.tag.endsWith(":timestamp") || tag.format === "TIME")),
+  "intOct",
+]
 
 function read(get: () => unknown): unknown {
   try {

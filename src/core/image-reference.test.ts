@@ -159,9 +159,12 @@ test("normalising twice is normalising once, and stays the same image", () => {
   )
 })
 
+/** Any UTF-16, halves of characters included. */
+const anything = fc.string({ unit: fc.nat(0xffff).map(code => String.fromCharCode(code)) })
+
 test("no text makes the parser throw, and what it accepts it also formats back", () => {
   fc.assert(
-    fc.property(fc.oneof(fc.string({ unit: "binary" }), almost()), text => {
+    fc.property(fc.oneof(anything, almost()), text => {
       const result = parseImageReference(text)
       if (result.ok) expect(formatImageReference(result.reference)).toBe(text)
     }),

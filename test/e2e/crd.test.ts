@@ -1,5 +1,8 @@
 import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { request } from "node:https"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { beforeAll, expect, onTestFinished, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
@@ -9,6 +12,7 @@ import { validate } from "#api/validate.ts"
 import { floor, type Json, until } from "../support/floor.ts"
 import { largestStatus } from "../support/manifests/largest-status.ts"
 import { cases } from "../support/manifests/serviceimage.ts"
+import { scalars, scalarsManifest } from "../support/manifests/yaml.ts"
 
 /** What a server says to a request, with the places it finds fault with and the warnings beside its answer. */
 type Answer = { status: number; body: Json; causes: { field?: string; message: string }[]; warnings: string }
@@ -116,6 +120,15 @@ test("kubectl prints the columns, and waits for Complete of this generation only
   await expect(wait()).rejects.toThrow(/timed out/)
   await setStatus(2)
   await wait()
+})
+
+test("kubectl reads scalars as the table says", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "aim-yaml-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, "scalars.yaml")
+  writeFileSync(file, scalarsManifest)
+  const printed = await floor().kubectlRun("annotate", "--local", "--filename", file, "read=true", "--output", "json")
+  expect(JSON.parse(printed).values).toEqual(Object.values(scalars))
 })
 
 /** Asks for a change of a stored object without making it. */

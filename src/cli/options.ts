@@ -8,7 +8,11 @@ export const connectionOptions: readonly Option[] = [
     completes: "files",
   },
   { flags: "--context <NAME>", description: "the context of the kubeconfig to use", completes: "contexts" },
-  { flags: "-n, --namespace <NAMESPACE>", description: "the namespace to look in", completes: "namespaces" },
+  {
+    flags: "-n, --namespace <NAMESPACE>",
+    description: "the namespace to work in; ServiceImages are in none",
+    completes: "namespaces",
+  },
 ]
 
 /** Of `aim` and of every command. */

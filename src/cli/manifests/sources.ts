@@ -3,12 +3,8 @@ import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { controllers } from "#controllers/all.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { events } from "#runtime/events.ts"
+import { electionPermissions } from "#runtime/leader.ts"
 import type { Sources } from "./all.ts"
-
-/** Creating cannot be limited to a name, so the namespace is the limit. */
-const election: readonly Permission[] = [
-  { resource: { group: "coordination.k8s.io", plural: "leases" }, verbs: ["get", "create", "update"] },
-]
 
 /** What every controller's recorder does. */
 const recording: readonly Permission[] = [{ resource: events, verbs: ["create", "patch"] }]
@@ -17,5 +13,5 @@ const recording: readonly Permission[] = [{ resource: events, verbs: ["create", 
 export const sources = (): Sources => ({
   crds: [crdOf(ServiceImage)],
   controllers: [...controllers.flatMap(controller => controller.permissions), ...recording],
-  election,
+  election: electionPermissions,
 })

@@ -66,11 +66,12 @@ Logs:      ${cluster.folder}/logs
 Go inside: nsenter --target ${cluster.pid} --all
 Ctrl-C ends it and leaves nothing behind.
 `)
-  await stop.promise
+  const isWanted = await Promise.race([stop.promise.then(() => true), cluster.ended.then(() => false)])
+  if (!isWanted) say("the cluster ended by itself")
   const since = Date.now()
   await cluster.stop()
   say(`stopped in ${((Date.now() - since) / 1000).toFixed(1)} s; nothing is left`)
-  return 0
+  return isWanted ? 0 : 1
 }
 
 function print(text: string): number {

@@ -7,6 +7,7 @@ import { type Access, type Api, connectApi, type Json, until } from "#tools/kube
 import { type Cluster, type ClusterOptions, startCluster } from "#tools/kube/cluster.ts"
 import { run } from "#tools/kube/command.ts"
 import { kubeconfig, realNode } from "#tools/kube/components.ts"
+import { orderCluster } from "#tools/kube/control.ts"
 import { type ImageOptions, type PushedImage, pushImage } from "#tools/kube/images.ts"
 import { type FaultProxy, faultProxy } from "./fault-proxy.ts"
 
@@ -38,6 +39,14 @@ export type Floor = FloorInfo & {
   kubectlRun(...args: string[]): Promise<string>
   /** Makes a small image (see `ImageOptions`) and pushes it, e.g. as `dicom-service:v2`. */
   pushImage(name: string, options?: ImageOptions): Promise<PushedImage>
+  /**
+   * Makes a server of the test on 127.0.0.1 reachable from the node and its pods: as 127.0.0.1:PORT for containerd, so
+   * that it can play a registry, and as 10.88.0.1:PORT for pods.
+   */
+  expose(port: number): Promise<void>
+  /** Ends one program of the cluster (kube-controller-manager, …); the test must start it again. */
+  stopProgram(name: string, signal?: NodeJS.Signals): Promise<void>
+  startProgram(name: string): Promise<void>
 }
 
 let shared: Floor | undefined
@@ -52,6 +61,9 @@ export function floor(): Floor {
     api: connectApi(info.access),
     kubectlRun: (...args) => run(info.kubectl, args, { env }),
     pushImage: (name, options) => pushImage(info.registry, name, options),
+    expose: port => orderCluster(info.folder, { do: "expose", port }),
+    stopProgram: (name, signal = "SIGTERM") => orderCluster(info.folder, { do: "stopProgram", name, signal }),
+    startProgram: name => orderCluster(info.folder, { do: "startProgram", name }),
   }
   return shared
 }

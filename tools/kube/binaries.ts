@@ -24,7 +24,7 @@ type Say = (line: string) => void
 const goWanted = [1, 26] as const
 
 /** Gives the path of every program, building those that are missing or were built from something else. */
-export async function prepareBinaries(say: Say): Promise<Binaries> {
+export async function prepareBinaries(say: Say, signal?: AbortSignal): Promise<Binaries> {
   const version = kubernetesVersion()
   const folder = join(cacheFolder(), "kube", version, "bin")
   const binaries = Object.fromEntries(programs.map(({ name }) => [name, join(folder, name)])) as Binaries
@@ -44,7 +44,7 @@ export async function prepareBinaries(say: Say): Promise<Binaries> {
       say(`building ${title}`)
       const ticker = setInterval(() => say(`building ${title}: ${seconds()} so far`), 20_000)
       try {
-        await build(go, program, version, folder)
+        await build(go, program, { version, folder, signal })
       } finally {
         clearInterval(ticker)
       }
@@ -61,8 +61,10 @@ export function kubernetesVersion(): string {
   return version
 }
 
+type BuildOptions = { version: string; folder: string; signal: AbortSignal | undefined }
+
 /** Compiles under another name and renames, so that a program in its place is always whole. */
-async function build(go: string, program: Program, version: string, folder: string) {
+async function build(go: string, program: Program, { version, folder, signal }: BuildOptions) {
   mkdirSync(folder, { recursive: true })
   const target = join(folder, program.name)
   const unfinished = `${target}.unfinished`
@@ -70,6 +72,7 @@ async function build(go: string, program: Program, version: string, folder: stri
     cwd: join(import.meta.dirname, program.module),
     env: { ...process.env, CGO_ENABLED: "0", GOTOOLCHAIN: "local", GOFLAGS: "", GOWORK: "off" },
     stdio: ["ignore", 2, 2],
+    signal,
   })
   const code = await new Promise((resolve, reject) => child.once("error", reject).once("exit", resolve))
   if (code !== 0) throw new Error(`building ${program.name} failed with ${code}; what go said is above`)

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { closeSync, cpSync, existsSync, fstatSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs"
+import type { Server } from "node:net"
 import { join } from "node:path"
 import { type Access, type Api, connectApi, until } from "./api.ts"
 import { prepareBinaries } from "./binaries.ts"
@@ -16,6 +17,7 @@ import {
   realNode,
   scheduler,
 } from "./components.ts"
+import { listenForOrders } from "./control.ts"
 import { pushPauseImage } from "./images.ts"
 import { allowPlainHttp, containerd, containerdSocket, kubelet, type NodePlace, pauseImage, registry } from "./node.ts"
 import { network } from "./orders.ts"
@@ -56,6 +58,8 @@ export type Cluster = {
   /** Copies the programs' logs out of the folder that `stop` removes, and gives where to. */
   keepLogs(to: string): string
   stop(): Promise<void>
+  /** Resolves when the cluster has ended, by `stop` or by itself. */
+  ended: Promise<void>
 }
 
 /** Starts a cluster and returns when its nodes are ready. Leaves nothing behind when that fails. */
@@ -65,7 +69,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     throw new Error("a cluster needs Linux and root, for its namespaces")
   await removeLeftovers()
   await preparePackages({ node: withNode, say })
-  const binaries = await prepareBinaries(say)
+  const binaries = await prepareBinaries(say, signal)
   signal?.throwIfAborted()
 
   const started = Date.now()
@@ -76,8 +80,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const groups = hierarchies.map(({ group }) => group)
   let sandbox: Sandbox | undefined
   let api: Api | undefined
+  let control: Server | undefined
   const stop = async () => {
     api?.close()
+    control?.close()
     await sandbox?.close()
     await removeState(folder, groups)
   }
@@ -135,6 +141,29 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     }
     await Promise.race([bringUp(), failure.promise])
     failure.isStarting = false
+
+    const known = (name: string) => {
+      const component = programs.get(name)
+      if (!component)
+        throw new Error(`no program ${name} in this cluster; there are ${[...programs.keys()].join(", ")}`)
+      return component
+    }
+    const stopProgram = async (name: string, how?: NodeJS.Signals) => {
+      failure.expected.add(known(name).name)
+      await inside.stop(name, how)
+    }
+    const startProgram = async (name: string) => {
+      failure.expected.delete(name)
+      await launch(known(name))
+    }
+    const expose = async (port: number) => {
+      allowPlainHttp(folder, port)
+      await inside.expose(port)
+    }
+    control = await listenForOrders(folder, order => {
+      if (order.do === "expose") return expose(order.port)
+      return order.do === "stopProgram" ? stopProgram(order.name, order.signal) : startProgram(order.name)
+    })
     if (!withNode) registryPort.listener.close()
 
     return {
@@ -145,23 +174,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       ...(withNode ? { registry: `127.0.0.1:${registryPort.port}`, containerdSocket: containerdSocket(folder) } : {}),
       pid: inside.pid,
       startedInMs: Date.now() - started,
-      async stopProgram(name, how) {
-        failure.expected.add(name)
-        await inside.stop(name, how)
-      },
-      async startProgram(name) {
-        const component = programs.get(name)
-        if (!component)
-          throw new Error(`no program ${name} in this cluster; there are ${[...programs.keys()].join(", ")}`)
-        failure.expected.delete(name)
-        await launch(component)
-      },
-      async expose(port) {
-        allowPlainHttp(folder, port)
-        await inside.expose(port)
-      },
+      stopProgram,
+      startProgram,
+      expose,
       keepLogs,
       stop,
+      ended: inside.ended,
     }
   } catch (error) {
     if (options.logsFolder) say(`logs of the failed start: ${keepLogs(options.logsFolder)}`)

@@ -106,6 +106,9 @@ export function controllerManager(place: Place): Component {
       "--bind-address=127.0.0.1",
       // There is one of them, so an election would only cost its start fifteen seconds after a restart.
       "--leader-elect=false",
+      // It makes an account and a token for each of its controllers first; the usual limit makes that four seconds.
+      "--kube-api-qps=500",
+      "--kube-api-burst=1000",
       "--profiling=false",
     ],
   }
@@ -119,6 +122,8 @@ export function scheduler(place: Place): Component {
       `--kubeconfig=${insideKubeconfig(place, "kube-scheduler")}`,
       "--bind-address=127.0.0.1",
       "--leader-elect=false",
+      "--kube-api-qps=500",
+      "--kube-api-burst=1000",
       "--profiling=false",
     ],
   }

@@ -22,6 +22,8 @@ export type Sandbox = {
   /** Makes a loopback port of the machine reachable inside, under the same number on 127.0.0.1 and the bridge. */
   expose(port: number): Promise<void>
   onEnded(listener: (name: string, how: string) => void): void
+  /** Resolves when nothing runs inside any more, wanted or not. */
+  ended: Promise<void>
   close(): Promise<void>
 }
 
@@ -83,6 +85,7 @@ export async function openSandbox(options: { folder: string; hierarchies: Hierar
     onEnded(listener) {
       listeners.push(listener)
     },
+    ended,
     async close() {
       if (child.exitCode !== null || child.signalCode !== null) return
       const first = firstChild(pid)

@@ -4,6 +4,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -30,7 +31,10 @@ export function makeStateFolder(): string {
 export function writeOwner(folder: string, hierarchies: Hierarchy[], sandboxPid?: number): void {
   const groups = hierarchies.map(({ group }) => group)
   const owner: Owner = { owner: mark(process.pid), ...(sandboxPid ? { sandbox: mark(sandboxPid) } : {}), groups }
-  writeFileSync(ownerFile(folder), JSON.stringify(owner))
+  // Renamed into place, because another process that looks for leftovers may read it at any moment.
+  const unfinished = `${ownerFile(folder)}.unfinished`
+  writeFileSync(unfinished, JSON.stringify(owner))
+  renameSync(unfinished, ownerFile(folder))
 }
 
 /** Takes away what a cluster leaves when all its processes are gone: its cgroups and its folder. */
@@ -46,11 +50,16 @@ export async function removeLeftovers(): Promise<string[]> {
     const left = readOwner(folder)
     if (left ? isAlive(left.owner) : isYoung(folder)) continue
     // The sandbox ends by itself when its owner does; this is for one that hangs.
-    if (left?.sandbox && isAlive(left.sandbox)) process.kill(left.sandbox.pid, "SIGKILL")
+    if (left?.sandbox) await end(left.sandbox)
     await removeState(folder, left?.groups ?? [])
     removed.push(folder)
   }
   return removed
+}
+
+async function end(sandbox: ProcessMark) {
+  if (isAlive(sandbox)) process.kill(sandbox.pid, "SIGKILL")
+  while (isAlive(sandbox)) await new Promise(resolve => setTimeout(resolve, 20))
 }
 
 function stateFolders(): string[] {
@@ -64,21 +73,28 @@ function readOwner(folder: string): Owner | undefined {
 }
 
 /** A folder without an owner is one that is being made right now, or one whose maker did not get far. */
-const isYoung = (folder: string) => Date.now() - statSync(folder).mtimeMs < 60_000
+function isYoung(folder: string): boolean {
+  const seen = statSync(folder, { throwIfNoEntry: false })
+  return seen === undefined || Date.now() - seen.mtimeMs < 60_000
+}
 
 /** Deepest first. A group stays busy for a moment after its last process ended. */
-async function removeGroup(group: string) {
-  if (!existsSync(group)) return
-  for (const entry of readdirSync(group, { withFileTypes: true }))
-    if (entry.isDirectory()) await removeGroup(join(group, entry.name))
+async function removeGroup(group: string): Promise<void> {
+  for (const inner of innerGroups(group)) await removeGroup(inner)
   for (let attempt = 0; ; attempt++) {
     try {
       return rmdirSync(group)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === "ENOENT") return
-      if (code !== "EBUSY" || attempt === 50) throw new Error(`removing cgroup ${group}`, { cause: error })
+      if (code !== "EBUSY" || attempt === 100) throw new Error(`removing cgroup ${group}`, { cause: error })
       await new Promise(resolve => setTimeout(resolve, 20))
     }
   }
+}
+
+function innerGroups(group: string): string[] {
+  if (!existsSync(group)) return []
+  const entries = readdirSync(group, { withFileTypes: true })
+  return entries.filter(entry => entry.isDirectory()).map(entry => join(group, entry.name))
 }

@@ -55,7 +55,7 @@ function upToDate({ spec: { image } }: Dicom, deployment: Deployment | undefined
  *     ────┬──────────────────────┬───────────────────────────────┬──────────────────────────┬────────
  *         │ counts still of v1   │ updated 1 < replicas 2        │ replicas 2 > wanted 1    │ rolled out
  */
-export function isRolledOut({ generation, spec, status }: Deployment): boolean {
+function isRolledOut({ generation, spec, status }: Deployment): boolean {
   const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status
   return (
     observedGeneration >= generation && // else the counts below are those of the previous template

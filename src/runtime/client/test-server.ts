@@ -46,6 +46,7 @@ export async function testServer(reply: Reply, { tls }: TestServerOptions = {}):
     })
   }
   const server = tls ? https.createServer(tls, handle) : http.createServer(handle)
+  server.keepAliveTimeout = 0 // never hangs up on its own: when connections end is up to the client and the test
   server.on("connection", (socket: Socket) => {
     connections++
     sockets.add(socket)

@@ -1,22 +1,26 @@
 import { readFile } from "node:fs/promises"
-import type { StructuralSchema } from "#api/structural-schema.ts"
+import { type StructuralSchema, structuralSchema } from "#api/structural-schema.ts"
 import * as serviceImage from "#api/v1alpha1/serviceimage/index.ts"
 import { type GeneratedFile, inRepository, withSections } from "./file.ts"
 
 type Documented = {
   page: string
+  /** Further sections of this page alone. */
+  more?: Record<string, string>
   schema: StructuralSchema
   conditions: Record<string, { means: string; reasons: readonly string[] }>
   reasons: Record<string, string>
   phases?: Record<string, string>
 }
 
-const pages: Documented[] = [{ page: "serviceimage", schema: serviceImage.ServiceImage.schema, ...serviceImage }]
+const pages = (): Documented[] => [
+  { page: "serviceimage", schema: serviceImage.ServiceImage.schema, more: { contract: contract() }, ...serviceImage },
+]
 
 /** The reference part of each kind's page. What opens the page, YAML and explanation, is written by people. */
 export const kindPages = (): Promise<GeneratedFile[]> =>
   Promise.all(
-    pages.map(async ({ page, schema, conditions, reasons, phases }) => {
+    pages().map(async ({ page, schema, conditions, reasons, phases, more }) => {
       const path = inRepository(`docs/kinds/${page}.md`)
       const { spec, status } = schema.properties ?? {}
       const sections = {
@@ -24,11 +28,27 @@ export const kindPages = (): Promise<GeneratedFile[]> =>
         status: fieldTable(status ?? {}, "status"),
         conditions: table(["Condition", "True means", "Reasons"], conditionRows(conditions)),
         reasons: table(["Reason", "Meaning"], wordRows(reasons)),
+        ...more,
         ...(phases && { phases: table(["Phase", "Meaning"], wordRows(phases)) }),
       }
       return { path, content: withSections(await readFile(path, "utf8"), sections) }
     }),
   )
+
+/** What a custom kind must have to be managed. */
+function contract(): string {
+  const { properties = {} } = structuralSchema(serviceImage.imageSpec)
+  const spec = Object.entries(properties).map(([name, { description = "" }]) => [code(`spec.${name}`), description])
+  const conditions = Object.entries(serviceImage.imageSpecConditions).map(([type, means]) => [
+    `\`status.conditions\`, ${code(type)}`,
+    means,
+  ])
+  const generation = [
+    code("status.observedGeneration"),
+    "The generation the conditions are about; older ones are not believed.",
+  ]
+  return table(["In the object", "Meaning"], [...spec, generation, ...conditions])
+}
 
 const wordRows = (words: Record<string, string>) =>
   Object.entries(words).map(([word, meaning]) => [code(word), meaning])

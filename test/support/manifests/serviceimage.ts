@@ -120,6 +120,7 @@ export const cases: Record<string, Case> = {
   "an image on an IPv6 host": { manifest: withImage("[::1]:5000/app:v1") },
   "an image on a host in upper case": { manifest: withImage("Registry.Example.COM/app:V1") },
   "an image of Docker Hub": { manifest: withImage("nginx") },
+  "lengths count characters, not halves of them": { manifest: withTarget({ health: "😀".repeat(2048) }) },
   "the version of the target changes": {
     old: serviceImage({}),
     manifest: withTarget({ apiVersion: "services.example.com/v1" }),
@@ -141,6 +142,11 @@ export const cases: Record<string, Case> = {
   "a field from elsewhere is dropped with a warning": {
     manifest: withTarget({ namespace: "prod" }),
     warned: { path: "spec.target.namespace", words: "is not a field" },
+  },
+
+  "a field named like something every object inherits is dropped with a warning": {
+    manifest: serviceImage({ constructor: {} }),
+    warned: { path: "spec.constructor", words: "is not a field" },
   },
 
   // Target.

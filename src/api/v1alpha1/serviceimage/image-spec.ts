@@ -3,9 +3,12 @@ import { imageReference } from "../image-reference.ts"
 
 /** The fields a custom kind embeds in its spec to be managed by a ServiceImage. */
 export const imageSpec = z.object({
-  image: imageReference().describe("The container image; written by the ServiceImage unless manuallySpecifiedImage."),
-  failureHaltsUpdate: z.boolean().describe("A failure of this object stops the rollout.").default(false),
-  manuallySpecifiedImage: z.boolean().describe("Hands off: the image is the user's own.").default(false),
+  image: imageReference().describe("The image. The ServiceImage writes it."),
+  failureHaltsUpdate: z
+    .boolean()
+    .describe("True: when this object fails, the rollout stops. Otherwise the failure is counted and ignored.")
+    .default(false),
+  manuallySpecifiedImage: z.boolean().describe("True: hands off, the image is the user's own.").default(false),
 })
 
 /** The conditions a managed kind reports in status.conditions, beside status.observedGeneration. */

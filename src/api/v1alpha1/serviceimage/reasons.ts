@@ -81,52 +81,57 @@ export const failureReasons = [
 ] as const satisfies Reason[]
 export type FailureReason = (typeof failureReasons)[number]
 
+const done: Reason[] = ["AllUpToDate", "NoObjects", "RolledBack"]
+const going: Reason[] = [
+  "RollingOut",
+  "RollingBack",
+  "WaitingForConcurrency",
+  "WaitingForPace",
+  "WaitingForHealth",
+  "Soaking",
+  "PreCaching",
+  "TierReopened",
+  "WaitingForFence",
+  "AwaitingApproval",
+  "SerializedChange",
+  "ListFailed",
+  "Forbidden",
+]
+const halted: Reason[] = ["FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete"]
+const invalid: Reason[] = [
+  "InvalidImage",
+  "InvalidTiers",
+  "InvalidHealth",
+  "InvalidTarget",
+  "NotSupported",
+  "ImageNotResolved",
+]
+const notStarted: Reason[] = ["Observing", "WaitingForPriority", "Paused", "ClaimedByAnother", "KindNotFound"]
+
 /** The conditions of a ServiceImage, what each means when True, and the reasons it may give. */
 export const conditions = {
   Complete: {
     means:
       "Everything that existed when the operation started runs its image. Objects created later do not count until they were deployed once.",
-    reasons: [
-      "AllUpToDate", "NoObjects", "RolledBack", "Observing", "RollingOut", "RollingBack", "WaitingForPriority", "WaitingForConcurrency",
-      "WaitingForPace", "WaitingForHealth", "Soaking", "PreCaching", "TierReopened", "WaitingForFence", "Paused", "AwaitingApproval",
-      "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete", "InvalidImage", "InvalidTiers", "InvalidHealth",
-      "InvalidTarget", "NotSupported", "ImageNotResolved", "ClaimedByAnother", "KindNotFound", "ListFailed", "Forbidden",
-    ], // biome-ignore format: a table of words
+    reasons: [...done, ...going, ...notStarted, ...halted, ...invalid],
   },
   InProgress: {
     means: "The rollout, or this tier of it, has started and is not complete.",
-    reasons: [
-      "RollingOut", "RollingBack", "WaitingForConcurrency", "WaitingForPace", "WaitingForHealth", "Soaking", "PreCaching", "TierReopened",
-      "WaitingForFence", "Forbidden", "ClaimedByAnother", "ListFailed", "AwaitingApproval", "SerializedChange", "Observing", "AllUpToDate", "NoObjects", "RolledBack",
-      "WaitingForPriority", "Paused", "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete",
-    ], // biome-ignore format: a table of words
+    reasons: [...going, ...done, ...notStarted, ...halted, ...invalid],
   },
   Ready: {
     means: "The same as Complete, under the name that generic tools look for.",
-    reasons: ["AllUpToDate", "NoObjects", "RollingOut", "Observing"],
+    reasons: [...done, ...going, ...notStarted, ...halted, ...invalid],
   },
   Stalled: {
     means: "It does not go on without a person: halted, invalid or in conflict.",
-    reasons: [
-      "NotStalled", "Observing", "FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete", "InvalidImage",
-      "InvalidTiers", "InvalidHealth", "InvalidTarget", "NotSupported", "ImageNotResolved", "ClaimedByAnother", "KindNotFound", "RolledBack",
-    ], // biome-ignore format: a table of words
+    reasons: ["NotStalled", "Observing", ...halted, "RolledBack", ...invalid, "ClaimedByAnother", "KindNotFound"],
   },
-  Halted: {
-    means: "A failure stopped the rollout before its next step.",
-    reasons: [
-      "FailureHaltsUpdate",
-      "FailureBudgetSpent",
-      "AllFailed",
-      "PreCacheIncomplete",
-      "RolledBack",
-      "NotStalled",
-    ],
-  },
+  Halted: { means: "A failure stopped the rollout before its next step.", reasons: [...halted, "RolledBack"] },
   Paused: { means: "spec.paused holds the rollout.", reasons: ["Paused"] },
   Invalid: {
     means: "The spec cannot be carried out as a whole, so none of it is; the last good rollout is untouched.",
-    reasons: ["InvalidImage", "InvalidTiers", "InvalidHealth", "InvalidTarget", "NotSupported", "ImageNotResolved"],
+    reasons: invalid,
   },
   Conflict: { means: "Another ServiceImage manages some of the same objects.", reasons: ["ClaimedByAnother"] },
   TargetKindMissing: { means: "The cluster does not serve the target's kind.", reasons: ["KindNotFound"] },

@@ -3,7 +3,7 @@ import { largestStatus } from "#test/support/manifests/largest-status.ts"
 import { cases } from "#test/support/manifests/serviceimage.ts"
 import type { StructuralSchema } from "../../structural-schema.ts"
 import { validate } from "../../validate.ts"
-import { ServiceImage } from "./index.ts"
+import { conditions, phases, reasons, ServiceImage } from "./index.ts"
 
 for (const [name, { manifest, old, refused, warned }] of Object.entries(cases))
   test(name, () => {
@@ -24,8 +24,19 @@ for (const [name, { manifest, old, refused, warned }] of Object.entries(cases))
 
 test("the largest status that is legal stays below 256 kB", () => {
   const status = largestStatus()
-  expect(validate(ServiceImage, { ...(cases["the smallest manifest"]!.manifest as object), status }).errors).toEqual([])
+  expect(validate(ServiceImage, { ...smallest, status }).errors).toEqual([])
   expect(Buffer.byteLength(JSON.stringify(status))).toBeLessThan(256_000)
+})
+
+test("every word of the vocabulary fits the status", () => {
+  const common = { status: "True", observedGeneration: 1, lastTransitionTime: "2026-01-31T12:00:00Z", message: "" }
+  for (const reason of Object.keys(reasons))
+    for (const type of Object.keys(conditions)) {
+      const tierStatus = [{ upgradeTier: "", conditions: [{ ...common, type, reason }], failures: [failureOf(reason)] }]
+      const operation = { id: "g1", startedAt: common.lastTransitionTime, phase: Object.keys(phases).at(-1) }
+      const status = { conditions: [{ ...common, type, reason }], tierStatus, operation }
+      expect(validate(ServiceImage, { ...smallest, status }).errors).toEqual([])
+    }
 })
 
 test("every text, list, map and number has bounds", () => {
@@ -37,6 +48,10 @@ test("every field says what it is", () => {
   expect(silent(ServiceImage.schema.properties!.spec!, "spec")).toEqual([])
   expect(silent(ServiceImage.schema.properties!.status!, "status")).toEqual([])
 })
+
+const smallest = cases["the smallest manifest"]!.manifest as object
+
+const failureOf = (reason: string) => ({ reason, scope: "Partial", count: 1, examples: ["namespace/name"] })
 
 function unbounded(schema: StructuralSchema, path: string): string[] {
   const { type, items, properties = {}, additionalProperties } = schema

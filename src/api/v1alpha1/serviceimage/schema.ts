@@ -290,6 +290,7 @@ const objectKey = () =>
 const imagesByTier = () =>
   z.record(z.string().max(63), recordedImage()).meta({
     maxProperties: maxTiers,
+    "x-kubernetes-map-type": "atomic",
     ...rules({
       rule: `self.all(tier, tier.size() <= 63 && tier.matches('${labelValuePattern}'))`,
       message: "a tier is named by a label value of at most 63 characters",
@@ -402,7 +403,8 @@ const status = z.object({
   inflight: z
     .array(objectKey())
     .max(maxInflight)
-    .meta(listSet)
+    // Written as a whole by one writer; as a set, the server would keep a record of who owns each entry.
+    .meta(listAtomic)
     .describe(
       "Objects with a write under way, as namespace/name; a new leader waits these out before it concludes anything.",
     )

@@ -240,6 +240,53 @@ test("a list that fails half-way keeps what was known", async () => {
   expect(cache.failure).toBeUndefined()
 })
 
+test("one good page does not end a failure, the whole list does", async () => {
+  const { server, cache, clock, start } = world({ tuning: { stream: false, pageSize: 2 } })
+  for (const name of ["a", "b", "c"]) server.put(pod(name), running("web:1"))
+  await start()
+  server.cut()
+  server.put(pod("d"), running("web:1"))
+  server.compact()
+  server.next("list", { do: "dribble", bytes: 10_000, everyMs: 1 })
+  server.next("list", { do: "dribble", bytes: 10_000, everyMs: 30_000 })
+  await clock.advance(20_000)
+  expect(server.requests.at(-1)).toContain("continue=")
+  expect(cache.failure?.kind).toBe("Gone")
+  await clock.advance(30_000)
+  expect(cache.failure).toBeUndefined()
+})
+
+test("an ERROR event is a 410 by its code or by its reason", async () => {
+  for (const status of [{ code: 410 }, { reason: "Expired" }, { reason: "Gone" }]) {
+    const client = clientOf({
+      lists: [
+        { version: "10", names: ["a"] },
+        { version: "20", names: ["b"] },
+      ],
+      events: [{ type: "ERROR", object: status }],
+    })
+    const { cache, clock, start, stop, told } = world({ client, tuning: { stream: false } })
+    await start()
+    await clock.advance(100)
+    expect(told.slice(0, 3)).toEqual(["pages", "Gone", "pages"])
+    expect([...cache.entries()].map(([key]) => key)).toEqual(["web/b"])
+    await stop()
+  }
+})
+
+test("a bookmark that goes back means that the server did: it lists", async () => {
+  const { server, clock, start, told, expectInStep } = world()
+  server.skipVersions(100)
+  server.put(pod("a"), running("web:1"))
+  await start()
+  await clock.advance(20_000)
+  server.rewind({ version: 50, objects: [] })
+  server.bookmark()
+  await clock.advance(minute)
+  expect(told.slice(0, 3)).toEqual(["stream", "Gone", "stream"])
+  expectInStep()
+})
+
 test("events that come twice or change places converge", async () => {
   const { server, clock, start, expectInStep, told } = world()
   server.put(pod("a"), running("web:1"))
@@ -405,6 +452,7 @@ test("a server that ends every watch at once is not asked in a tight loop", asyn
     await clock.advance(1_000)
   }
   expect(server.requests.length).toBeLessThan(50)
+  expect(cache.failure?.message).toContain("the watch ended after")
   await clock.advance(2 * minute)
   expect(cache.failure).toBeUndefined()
 })

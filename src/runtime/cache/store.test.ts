@@ -138,6 +138,8 @@ test("deletions are remembered for two bookmarks and not for ever", () => {
   store.bookmark("14")
   store.put(object("x", 11)) // the server has promised twice that this cannot be
   expect(shown()).toEqual({})
+  store.remove(object("y", 15))
+  expect(store.remembered.deletions).toBe(1)
 })
 
 test("an event that was overtaken by a bookmark is not lost", () => {
@@ -316,7 +318,7 @@ test("who waits for a version is told when the object or the whole cache has rea
   store.put(object("z", 21))
   await Promise.all(all)
   expect(told).toEqual(["x@12", "x@13", "y@13", "z@20"])
-  expect(store.waiting).toBe(0)
+  expect(store.remembered.waiters).toBe(0)
 })
 
 test("who gives up waiting is forgotten", async () => {
@@ -328,10 +330,10 @@ test("who gives up waiting is forgotten", async () => {
   giveUp.abort(new Error("enough"))
   await expect(waiting).rejects.toThrow("enough")
   await expect(store.reached("x", "12", giveUp.signal)).rejects.toThrow("enough")
-  expect(store.waiting).toBe(1)
+  expect(store.remembered.waiters).toBe(1)
   store.bookmark("13")
   await patient
-  expect(store.waiting).toBe(0)
+  expect(store.remembered.waiters).toBe(0)
   await expect(store.reached("x", "soon")).rejects.toThrow("not an integer")
 })
 

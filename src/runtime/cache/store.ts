@@ -181,8 +181,9 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     get hasSynced() {
       return hasSynced
     },
-    get waiting() {
-      return waiters.size
+    /** How much is remembered of those who wait and of what was deleted: must not grow with time. */
+    get remembered() {
+      return { waiters: waiters.size, deletions: deletions.size }
     },
 
     /** With `historyIsNew`, the server was set back to an earlier state and what it says holds, however old. */

@@ -10,7 +10,6 @@ export {
   conditions,
   type FailureReason,
   type FailureScope,
-  failureReasons,
   type Phase,
   phases,
   type Reason,

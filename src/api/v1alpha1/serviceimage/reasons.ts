@@ -70,16 +70,10 @@ export const reasons = {
 export type Reason = keyof typeof reasons
 
 /** Why an object fails: the classes a tier's `failures` are counted by. */
-export const failureReasons = [
-  "ImagePullFailed",
-  "Unhealthy",
-  "Unschedulable",
-  "AdmissionDenied",
-  "QuotaExceeded",
-  "Forbidden",
-  "Timeout",
-] as const satisfies Reason[]
-export type FailureReason = (typeof failureReasons)[number]
+export type FailureReason = Extract<
+  Reason,
+  "ImagePullFailed" | "Unhealthy" | "Unschedulable" | "AdmissionDenied" | "QuotaExceeded" | "Forbidden" | "Timeout"
+>
 
 const done: Reason[] = ["AllUpToDate", "NoObjects", "RolledBack"]
 const going: Reason[] = [

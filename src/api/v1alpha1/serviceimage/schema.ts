@@ -1,8 +1,20 @@
 import { z } from "zod"
 import {
-  condition, count, countOrPercent, generation, labelSelector, labelValuePattern, listAtomic, listMap, listSet, plainText, rules, text,
-  timestamp, word,
-} from "../../fields.ts" // biome-ignore format: a table of words
+  condition,
+  count,
+  countOrPercent,
+  generation,
+  labelSelector,
+  labelValuePattern,
+  listAtomic,
+  listMap,
+  listSet,
+  plainText,
+  rules,
+  text,
+  timestamp,
+  word,
+} from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { group, version } from "../group.ts"
 import { imageReference, imageReferenceMaxLength } from "../image-reference.ts"
@@ -14,7 +26,7 @@ export const maxTiers = 64
 export const maxInflight = 200
 export const maxHistory = 10
 export const maxExamplesPerTier = 10
-/** Over all tiers: 64 tiers with ten examples each would alone be most of the largest status. */
+/** Over all tiers: ten examples in each of 64 tiers would fill most of the largest status. */
 export const maxExamples = 20
 /** Characters of tier names and images over the whole history; the oldest entries go without first. */
 export const maxHistoryImageCharacters = 16_384

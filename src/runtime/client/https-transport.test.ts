@@ -2,6 +2,7 @@ import { once } from "node:events"
 import * as net from "node:net"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import type { TLSSocket } from "node:tls"
+import { Worker } from "node:worker_threads"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { httpsTransport } from "./https-transport.ts"
 import { type Credential, fixedCredentials, type ServerConfig } from "./server-config.ts"
@@ -206,6 +207,36 @@ describe("guard", () => {
     expect(asked).toBe(1)
     expect(server.connections).toBe(1)
     expect(server.seen).toEqual([])
+  })
+
+  test.each(["http", "https"])("is the last thing before the first byte leaves, over %s", async scheme => {
+    // In a thread of its own, the server can tell us of a request while our whole event loop stands still.
+    const arrived = new Int32Array(new SharedArrayBuffer(4))
+    const worker = new Worker(
+      `const { parentPort, workerData: { scheme, tls, arrived } } = require("node:worker_threads")
+       const server = require("node:" + scheme).createServer(tls, (_, response) => {
+         Atomics.add(arrived, 0, 1)
+         Atomics.notify(arrived, 0)
+         response.end("{}")
+       })
+       server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port))`,
+      { eval: true, workerData: { scheme, tls, arrived } },
+    )
+    cleanups.push(() => worker.terminate())
+    const [port] = await once(worker, "message")
+    const transport = transportTo(configFor(`${scheme}://127.0.0.1:${port}`, { ca: certificates.ca }))
+    for (const connection of ["new", "kept"]) {
+      let outcome = ""
+      const guard = () => {
+        const before = Atomics.load(arrived, 0)
+        // Runs as soon as the code that asked the guard is through, and then nothing of ours runs any more.
+        queueMicrotask(() => {
+          outcome = Atomics.wait(arrived, 0, before, 2_000)
+        })
+      }
+      await textOf(transport.send(request({ method: "POST", body: "{}", guard })))
+      expect([connection, outcome]).toEqual([connection, expect.stringMatching(/^(ok|not-equal)$/)])
+    }
   })
 
   test("is asked exactly once for a request that goes out", async () => {

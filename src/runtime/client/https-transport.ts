@@ -24,8 +24,8 @@ export function httpsTransport(config: ServerConfig): Transport {
   const isSecure = url.protocol === "https:"
   const basePath = url.pathname.replace(/\/+$/, "")
   // Watches stay open for minutes. With a pool of their own they cannot take the last connection from a Lease renewal.
-  const established = new WeakSet<Duplex>()
-  const agents = [maxSockets, Number.POSITIVE_INFINITY].map(max => keepAliveAgent(isSecure, max, established))
+  const ready = new WeakMap<Duplex, Promise<void>>()
+  const agents = [maxSockets, Number.POSITIVE_INFINITY].map(max => keepAliveAgent(isSecure, max, ready))
   const [ordinary, longLived] = agents as [http.Agent, http.Agent]
 
   const target = {
@@ -105,8 +105,7 @@ export function httpsTransport(config: ServerConfig): Transport {
         outgoing.end(body)
       }
       outgoing.on("socket", socket => {
-        if (established.has(socket)) leave(socket)
-        else socket.once(isSecure ? "secureConnect" : "connect", () => leave(socket))
+        ready.get(socket)?.then(() => leave(socket)) // never, if it cannot be made; the error says so
       })
 
       signal.addEventListener("abort", abort, { once: true })
@@ -134,14 +133,22 @@ export function httpsTransport(config: ServerConfig): Transport {
   }
 }
 
-function keepAliveAgent(isSecure: boolean, sockets: number, established: WeakSet<Duplex>): http.Agent {
+/** An agent that notes for each connection it makes when that can be written to. */
+function keepAliveAgent(isSecure: boolean, sockets: number, ready: WeakMap<Duplex, Promise<void>>): http.Agent {
   const options = { keepAlive: true, keepAliveMsecs: 15_000, maxSockets: sockets, timeout: idleMs }
   const agent = isSecure ? new https.Agent(options) : new http.Agent(options)
   // Noted where the connection is made: one whose first request was given up is handed on, connected or not yet.
   const connect = agent.createConnection.bind(agent)
   agent.createConnection = (to, callback) => {
     const socket = connect(to, callback)
-    socket?.once(isSecure ? "secureConnect" : "connect", () => established.add(socket))
+    if (socket) {
+      const isReady = new Promise<void>(resolve => {
+        // TLS says it is connected while its last handshake message is on its way, and holds back all we write until
+        // a turn of the event loop later. The guard would have been asked that turn too early.
+        socket.once(isSecure ? "secureConnect" : "connect", () => setImmediate(resolve))
+      })
+      ready.set(socket, isReady)
+    }
     return socket
   }
   return agent

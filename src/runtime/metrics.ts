@@ -1,0 +1,235 @@
+import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client"
+import type { RequestInfo } from "./client/index.ts"
+import type { Clock } from "./clock.ts"
+import type { ControllerObserver, ReconcileResult, RunningController } from "./controller.ts"
+import { resourceName } from "./resource.ts"
+
+export type Labels = Record<string, string>
+
+/** What a controller counts of its own, under the prefix `aim_`. The same name asked for twice is the same metric. */
+export type MetricFactory = {
+  counter(metric: MetricName): { add(labels?: Labels, by?: number): void }
+  gauge(metric: MetricName): { set(labels: Labels, value: number): void; remove(labels: Labels): void }
+  histogram(metric: MetricName & { buckets?: number[] }): { observe(labels: Labels, value: number): void }
+}
+
+export type MetricName = {
+  /** Without the prefix, with its unit, as Prometheus names things: `stamps_total`, `probe_duration_seconds`. */
+  name: string
+  help: string
+  /** Their values must be few: kinds and reasons, never names of objects. */
+  labels?: readonly string[]
+}
+
+export type Metrics = MetricFactory & {
+  /** The observer of one controller's loop, queue and caches. */
+  controller(name: string): ControllerObserver
+  /** Asks a running controller at each scrape for what is not counted but looked at. */
+  watchController(controller: RunningController): void
+  watchElection(lease: string, isLeader: () => boolean): void
+  /** For `createClient`. */
+  onRequest(info: RequestInfo): void
+  text(): Promise<string>
+  readonly contentType: string
+}
+
+type Size = { readonly size: number; stalenessMs(): number }
+
+const results: readonly ReconcileResult[] = ["success", "requeue", "requeue_after", "error", "refused"]
+const seconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const methods = {
+  get: "GET",
+  list: "GET",
+  watch: "GET",
+  create: "POST",
+  update: "PUT",
+  patch: "PATCH",
+  delete: "DELETE",
+}
+
+/**
+ * Metrics under the names of controller-runtime and client-go where they have one, so that known dashboards and alerts
+ * work. In a registry of its own: the library's global one would be shared with whoever else imports it.
+ */
+export function createMetrics({ clock }: { clock: Clock }): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const running = new Map<string, RunningController>()
+  const caches = new Map<string, { controller: string; resource: string; open: Set<Size> }>()
+  const elections = new Map<string, () => boolean>()
+
+  const counter = (name: string, help: string, labelNames: readonly string[] = []) =>
+    new Counter<string>({ name, help, labelNames, registers })
+  const histogram = (name: string, help: string, labelNames: readonly string[], buckets = seconds) =>
+    new Histogram<string>({ name, help, labelNames, buckets, registers })
+  /** A gauge that is asked at each scrape, and shows only what is there then. */
+  const pulled = (name: string, help: string, labelNames: readonly string[], read: () => Iterable<[Labels, number]>) =>
+    new Gauge<string>({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        this.reset()
+        for (const [labels, value] of read()) this.set(labels, value)
+      },
+    })
+
+  const queue = ["name", "controller"]
+  const queueLabels = (name: string) => ({ name, controller: name })
+  const adds = counter("workqueue_adds_total", "Keys added to the queue.", queue)
+  const retries = counter("workqueue_retries_total", "Keys added again with back-off.", queue)
+  const waits = histogram("workqueue_queue_duration_seconds", "How long keys wait before they are taken.", queue)
+  const works = histogram("workqueue_work_duration_seconds", "How long a key is in work.", queue)
+  const reconciles = counter("controller_runtime_reconcile_total", "Looks at a key, by how they ended.", [
+    "controller",
+    "result",
+  ])
+  const errors = counter("controller_runtime_reconcile_errors_total", "Looks at a key that failed.", ["controller"])
+  const times = histogram("controller_runtime_reconcile_time_seconds", "How long a look at a key takes.", [
+    "controller",
+  ])
+  const requests = counter("rest_client_requests_total", "Requests to the API server, retries included.", [
+    "code",
+    "method",
+    "verb",
+    "resource",
+  ])
+  const latencies = histogram("rest_client_request_duration_seconds", "Until the answer of the API server begins.", [
+    "verb",
+  ])
+
+  const perController = (value: (controller: RunningController) => number) =>
+    function* (): Iterable<[Labels, number]> {
+      for (const controller of running.values()) yield [queueLabels(controller.name), value(controller)]
+    }
+  const inWork = (controller: RunningController) => controller.inWork().map(({ ms }) => ms / 1000)
+  pulled(
+    "workqueue_depth",
+    "Keys that wait to be taken.",
+    queue,
+    perController(controller => controller.depth),
+  )
+  pulled(
+    "workqueue_unfinished_work_seconds",
+    "Time spent so far on the keys in work, all together.",
+    queue,
+    perController(controller => inWork(controller).reduce((sum, time) => sum + time, 0)),
+  )
+  pulled(
+    "workqueue_longest_running_processor_seconds",
+    "How long the longest look has been going on. One that hangs shows here.",
+    queue,
+    perController(controller => Math.max(0, ...inWork(controller))),
+  )
+  pulled("controller_runtime_active_workers", "Keys in work.", ["controller"], function* () {
+    for (const controller of running.values()) yield [{ controller: controller.name }, controller.inWork().length]
+  })
+
+  const cached = ["controller", "resource"]
+  const perCache = (value: (open: Size[]) => number) =>
+    function* (): Iterable<[Labels, number]> {
+      for (const { controller, resource, open } of caches.values()) yield [{ controller, resource }, value([...open])]
+    }
+  pulled(
+    "aim_cache_objects",
+    "Objects held in a cache.",
+    cached,
+    perCache(open => open.reduce((sum, { size }) => sum + size, 0)),
+  )
+  pulled(
+    "aim_cache_staleness_seconds",
+    "Since the API server last said anything about a resource; the worst of its caches.",
+    cached,
+    perCache(open => Math.max(...open.map(cache => cache.stalenessMs() / 1000))),
+  )
+  pulled("leader_election_master_status", "1 while this process leads.", ["name"], function* () {
+    for (const [name, isLeader] of elections) yield [{ name }, isLeader() ? 1 : 0]
+  })
+
+  const startedAt = clock.now() / 1000
+  const one = (name: string, help: string, value: () => number) =>
+    pulled(name, help, [], function* () {
+      yield [{}, value()]
+    })
+  one("process_start_time_seconds", "When this process began.", () => startedAt)
+  one("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss())
+  one("nodejs_heap_size_used_bytes", "Heap in use.", () => process.memoryUsage().heapUsed)
+  new Counter({
+    name: "process_cpu_seconds_total",
+    help: "CPU time, user and system.",
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage()
+      this.reset()
+      this.inc((user + system) / 1e6)
+    },
+  })
+
+  /** Each name once, whoever asks. */
+  const known = new Map<string, unknown>()
+  function ours<T>({ name }: MetricName, create: (name: string) => T): T {
+    if (!known.has(name)) known.set(name, create(`aim_${name}`))
+    return known.get(name) as T
+  }
+
+  return {
+    counter: metric =>
+      ours(metric, name => {
+        const own = counter(name, metric.help, metric.labels)
+        return { add: (labels = {}, by = 1) => own.inc(labels, by) }
+      }),
+    gauge: metric =>
+      ours(metric, name => {
+        const own = new Gauge<string>({ name, help: metric.help, labelNames: metric.labels ?? [], registers })
+        return { set: (labels, value) => own.set(labels, value), remove: labels => own.remove(labels) }
+      }),
+    histogram: metric =>
+      ours(metric, name => {
+        const own = histogram(name, metric.help, metric.labels ?? [], metric.buckets)
+        return { observe: (labels, value) => own.observe(labels, value) }
+      }),
+    controller(name) {
+      const labels = queueLabels(name)
+      for (const result of results) reconciles.inc({ controller: name, result }, 0) // a rate needs a zero to begin with
+      errors.inc({ controller: name }, 0)
+      adds.inc(labels, 0)
+      return {
+        queue: {
+          added: () => adds.inc(labels),
+          taken: waitedMs => waits.observe(labels, waitedMs / 1000),
+          retried: () => retries.inc(labels),
+        },
+        reconciled(result, tookMs) {
+          reconciles.inc({ controller: name, result })
+          if (result === "error") errors.inc({ controller: name })
+          times.observe({ controller: name }, tookMs / 1000)
+          works.observe(labels, tookMs / 1000)
+        },
+        cacheOpened(resource, cache) {
+          const key = `${name}\n${resourceName(resource)}`
+          const group = caches.get(key) ?? { controller: name, resource: resourceName(resource), open: new Set<Size>() }
+          caches.set(key, group)
+          group.open.add(cache)
+          return () => {
+            group.open.delete(cache)
+            if (group.open.size === 0) caches.delete(key)
+          }
+        },
+      }
+    },
+    watchController: controller => void running.set(controller.name, controller),
+    watchElection: (lease, isLeader) => void elections.set(lease, isLeader),
+    onRequest({ verb, resource, code, durationMs }) {
+      requests.inc({
+        code: code === 0 ? "<error>" : String(code), // as client-go says it
+        method: methods[verb],
+        verb,
+        resource: resource.startsWith("/") ? "raw" : resource,
+      })
+      if (verb !== "watch") latencies.observe({ verb }, durationMs / 1000)
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  }
+}

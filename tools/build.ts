@@ -24,7 +24,8 @@ export type Bundle = {
 }
 
 /** Bundles `entry` into `folder` as aim.js and the chunks it loads when they are needed. Needs no package to run. */
-export async function bundle(entry = "src/cli/main.ts", folder = join(repository, "dist")): Promise<Bundle> {
+export async function bundle(options: { entry?: string; folder?: string } = {}): Promise<Bundle> {
+  const { entry = "src/cli/main.ts", folder = join(repository, "dist") } = options
   const input = { cwd: repository, input: { aim: entry }, platform: "node" } as const
   await using build = await rolldown({ ...input, external: /^node:/ })
   const { output } = await build.generate({
@@ -81,7 +82,7 @@ function packageFolder(id: string): string | undefined {
  * The npm package: the launcher, the bundle, and a manifest of its own without dependencies, because everything is
  * bundled. The repository's manifest would make every user install what is in the bundle already.
  */
-function pack({ folder, files }: Bundle): string {
+export function pack({ folder, files }: Bundle): string {
   const target = join(folder, "package")
   rmSync(target, { recursive: true, force: true })
   mkdirSync(join(target, "dist"), { recursive: true })
@@ -112,4 +113,8 @@ async function main() {
   process.stdout.write(`${values.package ? pack(built) : join(built.folder, "aim.js")}\n`)
 }
 
-if (import.meta.main) await main()
+if (import.meta.main)
+  await main().catch((error: Error) => {
+    process.stderr.write(`build: ${error.message}\n`)
+    process.exitCode = "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS") ? 2 : 1
+  })

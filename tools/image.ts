@@ -58,7 +58,7 @@ type Contents = Map<string, Content>
  * with every commit, and a node that has the first downloads only the second.
  */
 export async function buildImage(options: { say: Say; bundle?: Bundle }): Promise<Image> {
-  if (!findProgram("umoci")) await preparePackages({ node: true, say: options.say })
+  if (!findProgram("umoci") || !findProgram("skopeo")) await preparePackages({ node: true, say: options.say })
   const app = contentsOfApp(options.bundle ?? (await bundle()))
   const node = await contentsOfNode()
   const epoch = new Date(Number(process.env.SOURCE_DATE_EPOCH ?? 0) * 1000).toISOString()
@@ -79,8 +79,7 @@ export async function buildImage(options: { say: Say; bundle?: Bundle }): Promis
 }
 
 /** Pushes the image and gives the reference by digest, which is what a careful Deployment names. */
-export async function pushImage(image: Image, to: { reference: string; plainHttp?: boolean; say: Say }) {
-  if (!findProgram("skopeo")) await preparePackages({ node: true, say: to.say })
+export async function pushImage(image: Image, to: { reference: string; plainHttp?: boolean }) {
   const tls = to.plainHttp ? ["--dest-tls-verify=false"] : []
   const source = `oci:${image.layout}:${image.tag}`
   await run("skopeo", ["--insecure-policy", "copy", "--quiet", ...tls, source, `docker://${to.reference}`])
@@ -265,8 +264,12 @@ async function main() {
     `${values.output} has ${image.digest}, ${(image.compressedBytes / 1e6).toFixed(1)} MB compressed, in ${seconds} s`,
   )
   if (!values.push) return void process.stdout.write(`${image.digest}\n`)
-  const pushed = await pushImage(image, { reference: values.push, plainHttp: values["plain-http"], say })
+  const pushed = await pushImage(image, { reference: values.push, plainHttp: values["plain-http"] })
   process.stdout.write(`${pushed}\n`)
 }
 
-if (import.meta.main) await main()
+if (import.meta.main)
+  await main().catch((error: Error) => {
+    process.stderr.write(`image: ${error.message}\n`)
+    process.exitCode = "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS") ? 2 : 1
+  })

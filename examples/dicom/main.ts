@@ -1,12 +1,10 @@
 // Starts the Dicom controller; ends on SIGINT and SIGTERM when the work in hand is done.
 import { parseArgs } from "node:util"
-import { createCache } from "#runtime/cache/index.ts"
-import { connect, createClient } from "#runtime/client/index.ts"
-import { systemClock as clock } from "#runtime/clock.ts"
-import { runController } from "#runtime/controller.ts"
-import { createEventRecorder } from "#runtime/events.ts"
+import { connect } from "#runtime/client/index.ts"
+import { systemClock } from "#runtime/clock.ts"
 import { createLogger } from "#runtime/log.ts"
-import { systemRandom as random } from "#runtime/random.ts"
+import { runManager } from "#runtime/manager.ts"
+import { systemRandom } from "#runtime/random.ts"
 import { dicomController } from "./controller.ts"
 
 const help = `Gives every Dicom a Deployment, and reports on it.
@@ -36,16 +34,16 @@ async function main(): Promise<void> {
   const { transport, describe } = await connect({ ...values, allowExec: true })
   const log = createLogger()
   log.info("starting", { server: describe, namespace: values.namespace ?? "(all)" })
-  const client = createClient({ transport, clock, random, userAgent: "dicom-controller" })
-  const identity = random.uuid()
-  const events = createEventRecorder({ client, clock, random, log, identity, reporter: "dicom-controller" })
-  const context = { client, clock, random, log, events, identity, signal: stopping.signal }
-  const scope = values.namespace === undefined ? {} : { namespace: values.namespace }
-  // No leader election: every write is conditional, so a second controller is a waste and not a danger.
-  await runController(dicomController(scope), context, {
-    openCache: (resource, options) => createCache({ client, clock, random, log }, resource, options),
+  process.exitCode = await runManager({
+    transport,
+    controllers: [dicomController(values.namespace === undefined ? {} : { namespace: values.namespace })],
+    leaderElect: false, // every write is conditional, so a second controller is a waste and not a danger
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    signal: stopping.signal,
+    userAgent: "dicom-controller",
   })
-  client.close()
 }
 
 try {

@@ -1,4 +1,10 @@
-import { type HistoryEntry, maxHistory, type Operation, type ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import {
+  type HistoryEntry,
+  maxHistory,
+  maxHistoryImageCharacters,
+  type Operation,
+  type ServiceImage,
+} from "#api/v1alpha1/serviceimage/index.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { sameImage } from "./image-reference.ts"
 import { effectiveTiers } from "./tiers.ts"
@@ -19,14 +25,11 @@ function haveSameImages(a: Record<string, string>, b: Record<string, string>): b
   return names.length === Object.keys(b).length && names.every(name => name in b && sameImage(a[name]!, b[name]!))
 }
 
-/** Longest history of images that a status may hold; see `maxHistoryImageCharacters`. */
-const charactersMost = 16_384
-
 /** The history once `ended` is over, the newest first. The oldest go without their images when these get long. */
 export function recordOperation(history: readonly HistoryEntry[], ended: HistoryEntry): HistoryEntry[] {
   let characters = 0
   return [ended, ...history].slice(0, maxHistory).map(entry => {
     for (const [tier, image] of Object.entries(entry.images)) characters += tier.length + image.length
-    return characters <= charactersMost ? entry : { ...entry, images: {} }
+    return characters <= maxHistoryImageCharacters ? entry : { ...entry, images: {} }
   })
 }

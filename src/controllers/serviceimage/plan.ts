@@ -8,7 +8,7 @@ import type {
   ServiceImageStatus,
   TierStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { maxExamples, maxExamplesPerTier } from "#api/v1alpha1/serviceimage/index.ts"
+import { maxExamples, maxExamplesPerTier, maxInflight } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Candidate, TierView } from "#core/fleet.ts"
 import { sameImage } from "#core/image-reference.ts"
 import { recordOperation } from "#core/operation.ts"
@@ -52,7 +52,7 @@ export type Plan = {
 }
 
 /** The most stamps one plan asks for; between two batches the world is looked at again. */
-export const batchSize = 200
+export const batchSize = maxInflight
 
 /** Decides the next step of one rollout. The same snapshot always gives the same plan. */
 export function plan(seen: Snapshot): Plan {

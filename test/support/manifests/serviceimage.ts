@@ -114,7 +114,7 @@ export const cases: Record<string, Case> = {
   "null for a field without default is dropped": { manifest: withTarget({ selector: null }) },
   "no steps at all": { manifest: withTier({ steps: [] }) },
   "64 tiers": {
-    manifest: serviceImage({ tiers: Array.from({ length: 64 }, (_, i) => ({ upgradeTier: `tier-${i}` })) }),
+    manifest: serviceImage({ tiers: Array.from({ length: 64 }, (_, i) => ({ upgradeTier: i ? `tier-${i}` : "" })) }),
   },
   "a tier's name of 63 characters": { manifest: serviceImage({ tiers: [{ upgradeTier: "t".repeat(63) }] }) },
   "an image on an IPv6 host": { manifest: withImage("[::1]:5000/app:v1") },
@@ -299,6 +299,10 @@ export const cases: Record<string, Case> = {
   "a tier that is no label value": {
     manifest: serviceImage({ tiers: [{ upgradeTier: "early access" }] }),
     refused: { path: "spec.tiers[0].upgradeTier", words: "a tier is named by a label value" },
+  },
+  "64 tiers and a default image for the objects of none": {
+    manifest: serviceImage({ tiers: Array.from({ length: 64 }, (_, i) => ({ upgradeTier: `tier-${i}` })) }),
+    refused: { path: "spec.tiers", words: "leave no room for objects of no tier" },
   },
   "a tier's name of 64 characters": {
     manifest: serviceImage({ tiers: [{ upgradeTier: "t".repeat(64) }] }),

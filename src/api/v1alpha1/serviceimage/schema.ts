@@ -286,6 +286,12 @@ const spec = z
         fieldPath: ".tiers",
       },
       {
+        // Objects of no tier are then a tier of their own, and the status has room for 64.
+        rule: `self.tiers.size() < ${maxTiers} || self.defaultImage == '' || self.tiers.exists(tier, tier.upgradeTier == '')`,
+        message: `${maxTiers} tiers leave no room for objects of no tier: let one of them have upgradeTier ""`,
+        fieldPath: ".tiers",
+      },
+      {
         rule: "self.target.apiVersion.startsWith('apps/') || self.tiers.all(tier, !has(tier.updateStrategy))",
         message: "updateStrategy is for Deployment, StatefulSet and DaemonSet: leave it out for custom kinds",
         fieldPath: ".tiers",

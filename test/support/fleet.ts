@@ -1,0 +1,109 @@
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { onTestFinished } from "vitest"
+import { parse } from "yaml"
+import { connect, createClient } from "#runtime/client/index.ts"
+import { systemClock } from "#runtime/clock.ts"
+import { systemRandom } from "#runtime/random.ts"
+import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
+import { repository } from "#tools/kube/folders.ts"
+import { floor, type Json, until } from "./floor.ts"
+import { startProgram } from "./program.ts"
+
+export const dicoms: Resource = {
+  group: "services.example.com",
+  version: "v1alpha1",
+  plural: "dicoms",
+  kind: "Dicom",
+  namespaced: true,
+}
+export const dicomsPath = (namespace: string, name = "") =>
+  `/apis/services.example.com/v1alpha1/namespaces/${namespace}/dicoms${name && `/${name}`}`
+export const serviceImagePath = (name: string) => `/apis/autoimagemanager.io/v1alpha1/serviceimages/${name}`
+
+/** Both kinds, served and ready. */
+export async function installKinds(): Promise<void> {
+  const { api } = floor()
+  for (const file of ["charts/aim/crds/serviceimages.yaml", "examples/dicom/crd.yaml"]) {
+    const definition = parse(await readFile(join(repository, file), "utf8"))
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`
+    await api.apply(path, definition)
+    await until(`${definition.metadata.name} to be served`, async () => isTrue(await api.get(path), "Established"))
+  }
+}
+
+export const isTrue = (object: Json, type: string): boolean =>
+  object?.status?.conditions?.some((each: Json) => each.type === type && each.status === "True") ?? false
+
+export const conditionOf = (object: Json, type: string): Json =>
+  object?.status?.conditions?.find((each: Json) => each.type === type)
+
+/** A Dicom of a tenant; on kwok's nodes, or on the real one. */
+export const dicom = (name: string, tier: string, spec: Json = {}, labels: Json = {}): Json => ({
+  apiVersion: "services.example.com/v1alpha1",
+  kind: "Dicom",
+  metadata: { name, labels: { ...(tier && { "upgrade-tier": tier }), ...labels } },
+  spec,
+})
+
+/** A ServiceImage over the Dicoms with the label `fleet: NAME`; removed when the test ends. */
+export async function createServiceImage(name: string, spec: Json): Promise<void> {
+  const { api } = floor()
+  await api.create(serviceImagePath(""), {
+    apiVersion: "autoimagemanager.io/v1alpha1",
+    kind: "ServiceImage",
+    metadata: { name },
+    spec: {
+      target: {
+        apiVersion: "services.example.com/v1alpha1",
+        kind: "Dicom",
+        selector: { matchLabels: { fleet: name } },
+      },
+      ...spec,
+    },
+  })
+  onTestFinished(() => api.remove(serviceImagePath(name)))
+}
+
+export const startController = (kubeconfig: string, ...args: string[]) =>
+  startProgram("bin/aim", ["controller", "--kubeconfig", kubeconfig, "--lease-namespace", "kube-system", ...args])
+
+export const startDicomController = (kubeconfig: string) =>
+  startProgram("examples/dicom/run", ["--kubeconfig", kubeconfig])
+
+export type Moment = { key: string; tier: string; image: string; isUpToDate: boolean; isGone: boolean }
+
+/** Everything that ever becomes of the Dicoms of a fleet, in the order in which the server committed it. */
+export async function recordHistory(fleet: string): Promise<readonly Moment[]> {
+  const { transport } = await connect({ kubeconfig: floor().kubeconfig })
+  const client = createClient({ transport, clock: systemClock, random: systemRandom })
+  const stop = new AbortController()
+  onTestFinished(() => stop.abort())
+  const moments: Moment[] = []
+  const labelSelector = `fleet=${fleet}`
+  const { metadata } = await client.list(dicoms, { labelSelector })
+  const follow = async () => {
+    const options = { labelSelector, resourceVersion: metadata.resourceVersion }
+    for await (const { type, object } of client.watch<KubeObject>(dicoms, options, stop.signal)) {
+      if (type === "ERROR" || type === "BOOKMARK") continue
+      const { spec, metadata } = object as Json
+      moments.push({
+        key: keyOf(metadata),
+        tier: metadata.labels["upgrade-tier"] ?? "",
+        image: spec.image ?? "",
+        isUpToDate: isUpToDateNow(object),
+        isGone: type === "DELETED",
+      })
+    }
+  }
+  follow().catch(error => {
+    if (!stop.signal.aborted) throw error
+  })
+  return moments
+}
+
+export function isUpToDateNow(object: Json): boolean {
+  const condition = conditionOf(object, "UpToDate")
+  const { generation } = object.metadata
+  return condition?.status === "True" && condition.observedGeneration === generation
+}

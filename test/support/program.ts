@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { join } from "node:path"
+import { onTestFailed, onTestFinished } from "vitest"
+import { repository } from "#tools/kube/folders.ts"
+
+/** A program of ours, run as a user runs it. */
+export type Program = {
+  readonly pid: number
+  /** What it wrote so far, to stdout and stderr alike. */
+  readonly output: string
+  /** Resolves with the exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string>
+  kill(signal: NodeJS.Signals): void
+}
+
+/** Starts it; when the test ends it is stopped, and what it wrote is shown if the test failed. */
+export function startProgram(name: string, args: string[], env: Record<string, string> = {}): Program {
+  const child = spawn(join(repository, name), args, {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+  let output = ""
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", text => (output += text))
+  const ended = whenEnded(child)
+  onTestFailed(() => {
+    process.stderr.write(`--- ${name} ${args.join(" ")}\n${output.slice(-20_000)}\n`)
+  })
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM")
+    await ended
+  })
+  return {
+    pid: child.pid!,
+    get output() {
+      return output
+    },
+    ended,
+    kill: signal => child.kill(signal),
+  }
+}
+
+function whenEnded(child: ChildProcess): Promise<number | string> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject)
+    child.once("close", (code, signal) => resolve(code ?? signal ?? "unknown"))
+  })
+}
+
+/** Runs it to its end. */
+export async function runProgram(name: string, args: string[], env: Record<string, string> = {}) {
+  const program = startProgram(name, args, env)
+  const code = await program.ended
+  return { code, output: program.output }
+}

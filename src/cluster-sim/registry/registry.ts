@@ -1,0 +1,59 @@
+import type { Json, Obj } from "../object.ts"
+import type { ServedKind } from "./kind.ts"
+
+/** Which object. */
+export type Name = { namespace?: string | undefined; name: string }
+
+export type WriteOptions = {
+  fieldManager?: string
+  subresource?: "status" | "scale" | undefined
+  dryRun?: boolean
+  /** Unknown and duplicate fields: refused, told as warnings, or dropped in silence. The server's default is Warn. */
+  fieldValidation?: "Strict" | "Warn" | "Ignore"
+  /** Receives warnings (the HTTP layer sends them as headers). */
+  warn?: (text: string) => void
+  force?: boolean // server-side apply
+}
+
+export type DeleteOptions = {
+  gracePeriodSeconds?: number
+  propagationPolicy?: "Orphan" | "Background" | "Foreground"
+  preconditions?: { uid?: string; resourceVersion?: string }
+  dryRun?: boolean
+}
+
+export type PatchBody = { type: "json" | "merge" | "strategic" | "apply"; body: Json }
+
+export type Selection = {
+  namespace?: string | undefined
+  labelSelector?: string | undefined
+  fieldSelector?: string | undefined
+}
+
+/**
+ * The API server without HTTP: every verb with its rules, synchronous, so that a write is one step and a run is a
+ * function of its seed. HTTP and the physics (controllers, scheduler, kubelets) stand on it alike. Refusals are thrown
+ * as `StatusError`.
+ */
+export type Registry = {
+  /** The served kind behind an apiVersion and kind, e.g. ("apps/v1", "Deployment"). */
+  kind(apiVersion: string, kind: string): ServedKind | undefined
+  /** The served kind behind a path, e.g. ("apps", "v1", "deployments"). */
+  resource(group: string, version: string, plural: string): ServedKind | undefined
+  kinds(): readonly ServedKind[]
+  /** Custom kinds come and go with their CRDs. */
+  setCustomKinds(definition: string, kinds: readonly ServedKind[]): void
+
+  get(kind: ServedKind, name: Name): Obj // throws NotFound
+  find(kind: ServedKind, name: Name): Obj | undefined
+  list(kind: ServedKind, selection?: Selection): { resourceVersion: string; items: readonly Obj[] }
+  create(kind: ServedKind, object: Json, options?: WriteOptions): Obj
+  update(kind: ServedKind, object: Json, options?: WriteOptions): Obj
+  patch(kind: ServedKind, name: Name, patch: PatchBody, options?: WriteOptions): Obj
+  /** The object as it was at its end, or as it waits for its finalizers or its grace period. */
+  delete(kind: ServedKind, name: Name, options?: DeleteOptions): Obj
+  /** Told after each committed change, in commit order. */
+  subscribe(kind: ServedKind, listener: (change: RegistryChange) => void): () => void
+}
+
+export type RegistryChange = { type: "ADDED" | "MODIFIED" | "DELETED"; object: Obj; before?: Obj }

@@ -1,0 +1,26 @@
+/** One thing wrong with one field, as the API server words it. */
+export type Cause = { reason: string; message: string; field: string }
+
+/** A refusal as the API server words it: becomes a `Status` object with this code. */
+export class StatusError extends Error {
+  override name = "StatusError"
+  readonly code: number
+  readonly reason: string
+  readonly details: StatusDetails | undefined
+
+  constructor(code: number, reason: string, message: string, details?: StatusDetails) {
+    super(message)
+    this.code = code
+    this.reason = reason
+    this.details = details
+  }
+}
+
+export type StatusDetails = {
+  name?: string
+  group?: string
+  kind?: string
+  uid?: string
+  causes?: Cause[]
+  retryAfterSeconds?: number
+}

@@ -30,6 +30,7 @@ export const run: Run = async (input, world) => {
     clock,
     random,
     log,
+    userAgent: `aim/${world.version}`,
     signal,
   })
   return { text: "", exitCode: exitCode === 0 ? 0 : 1 }

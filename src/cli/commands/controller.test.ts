@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest"
+import type { Controller } from "#runtime/controller.ts"
+import { read } from "./controller.ts"
+
+const controllers = ["serviceimage", "canary"].map(name => ({ name }) as Controller)
+const given = (options: Record<string, unknown>, isPod = false) =>
+  read({ options: { leaderElect: true, logLevel: "info", ...options } }, isPod, controllers)
+
+describe("controller", () => {
+  test("beside a cluster it serves nothing unless told, and then on loopback", () => {
+    expect(given({})).toMatchObject({ leaderElect: true, leaseNamespace: undefined, metrics: undefined, controllers })
+    expect(given({ metricsPort: "9090" }).metrics).toEqual({ host: "127.0.0.1", port: 9090 })
+    expect(given({ metricsPort: "9090", metricsHost: "::1" }).metrics).toEqual({ host: "::1", port: 9090 })
+  })
+  test("in a pod it serves where the kubelet asks", () => {
+    expect(given({}, true).metrics).toEqual({ host: expect.stringMatching(/^(::|0\.0\.0\.0)$/), port: 8080 })
+    expect(given({ metricsPort: "0" }, true).metrics).toBeUndefined()
+  })
+  test("--kinds picks controllers in any spelling", () => {
+    const names = (kinds: string) => given({ kinds }).controllers.map(({ name }) => name)
+    expect(names("ServiceImage")).toEqual(["serviceimage"])
+    expect(names("si, Canary")).toEqual(["serviceimage", "canary"])
+    expect(names("serviceimages.autoimagemanager.io")).toEqual(["serviceimage"])
+  })
+  test("what it does not understand is refused with what there is", () => {
+    expect(() => given({ kinds: "Widget" })).toThrow("there is no controller for Widget: write serviceimage,canary")
+    expect(() => given({ kinds: "" })).toThrow("there is no controller for")
+    expect(() => given({ metricsPort: "99999" })).toThrow("99999 is no port")
+    expect(() => given({ metricsPort: "http" })).toThrow("http is no port")
+    expect(() => given({ leaseNamespace: "Kube" })).toThrow("--lease-namespace: Kube is not a namespace")
+  })
+})

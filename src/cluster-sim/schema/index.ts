@@ -1,0 +1,5 @@
+export { type Decoded, type DecodeOptions, decode, type FieldValidation } from "./decode.ts"
+export { type ApplyInput, applyServerSide, type TrackInput, trackUpdate } from "./managed-fields.ts"
+export { openApiSchemas } from "./openapi.ts"
+export { applyPatch, type PatchInput } from "./patch.ts"
+export { definitionName, kubernetesSchema, resolve } from "./table.ts"

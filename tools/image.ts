@@ -82,7 +82,15 @@ export async function buildImage(options: { say: Say; bundle?: Bundle }): Promis
 export async function pushImage(image: Image, to: { reference: string; plainHttp?: boolean }) {
   const tls = to.plainHttp ? ["--dest-tls-verify=false"] : []
   const source = `oci:${image.layout}:${image.tag}`
-  await run("skopeo", ["--insecure-policy", "copy", "--quiet", ...tls, source, `docker://${to.reference}`])
+  await run("skopeo", [
+    "--insecure-policy",
+    "copy",
+    "--quiet",
+    "--preserve-digests",
+    ...tls,
+    source,
+    `docker://${to.reference}`,
+  ])
   return `${to.reference.replace(/:[^:/]*$/, "")}@${image.digest}`
 }
 

@@ -5,6 +5,7 @@ import { KubeError } from "./client/errors.ts"
 import type { Clock, Instant } from "./clock.ts"
 import type { EventRecorder } from "./events.ts"
 import type { Logger } from "./log.ts"
+import type { MetricFactory } from "./metrics.ts"
 import { createQueue, type Queue, type QueueObserver } from "./queue.ts"
 import type { Random } from "./random.ts"
 import type { Resource } from "./resource.ts"
@@ -23,6 +24,8 @@ export type Context = {
   random: Random
   log: Logger
   events: EventRecorder
+  /** For what a controller counts of its own; absent where nobody asks. */
+  metrics?: MetricFactory | undefined
   /** A fresh UUID of this process: the holder of the Lease, the election ID on what it writes. */
   identity: string
   /** Aborted when the process is to end; work in hand is finished, none is begun. */

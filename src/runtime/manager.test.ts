@@ -1,0 +1,363 @@
+import { describe, expect, test } from "vitest"
+import { KubeError, type Request, type Response, type Transport } from "./client/index.ts"
+import { sleep, type VirtualClock, virtualClock } from "./clock.ts"
+import type { Controller, Wiring } from "./controller.ts"
+import { createLogger } from "./log.ts"
+import { type ManagerOptions, runManager } from "./manager.ts"
+import { seededRandom } from "./random.ts"
+import { core, type KubeObject } from "./resource.ts"
+
+const configMaps = core("configmaps", "ConfigMap")
+
+type Stored = KubeObject & Record<string, unknown>
+
+/** Enough of an API server for a manager: objects by path, conditional PUTs, a watch that begins with the state. */
+function apiServer() {
+  const objects = new Map<string, Stored>()
+  let version = 1
+  const state = { down: false, log: [] as string[], beforeEvents: async () => {} }
+  const json = (status: number, body: unknown): Response => ({
+    status,
+    headers: { "content-type": "application/json" },
+    body: (async function* () {
+      yield Buffer.from(JSON.stringify(body))
+    })(),
+  })
+  const failure = (code: number, reason: string) => json(code, { kind: "Status", status: "Failure", reason, code })
+  const store = (path: string, object: Stored) => {
+    object.metadata.uid ??= `uid-${version}`
+    object.metadata.resourceVersion = String(++version)
+    objects.set(path, object)
+    return object
+  }
+  async function* watch(signal: AbortSignal) {
+    const line = (type: string, object: unknown) => Buffer.from(`${JSON.stringify({ type, object })}\n`)
+    for (const [path, object] of objects) if (path.includes("/configmaps/")) yield line("ADDED", object)
+    const annotations = { "k8s.io/initial-events-end": "true" }
+    yield line("BOOKMARK", { metadata: { resourceVersion: String(version), annotations } })
+    await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)))
+  }
+  const transport: Transport & { closed: boolean } = {
+    closed: false,
+    close() {
+      transport.closed = true
+    },
+    async send({ method, path, body, signal, guard }: Request): Promise<Response> {
+      if (state.down) throw new Error("connection refused")
+      if (path.includes("/events")) await state.beforeEvents()
+      guard?.()
+      const [plain, query = ""] = path.split("?")
+      const sent = body ? (JSON.parse(body) as Stored) : undefined
+      if (method !== "GET") state.log.push(`${method} ${plain}`)
+      if (query.includes("watch=")) return { status: 200, headers: {}, body: watch(signal) }
+      if (method === "POST") {
+        const at = `${plain}/${sent!.metadata.name}`
+        return objects.has(at) ? failure(409, "AlreadyExists") : json(201, store(at, sent!))
+      }
+      const found = objects.get(plain!)
+      if (!found) return failure(404, "NotFound")
+      if (method === "GET") return json(200, found)
+      const { resourceVersion } = sent!.metadata
+      if (resourceVersion !== found.metadata.resourceVersion) return failure(409, "Conflict")
+      return json(200, store(plain!, sent!))
+    },
+  }
+  return {
+    transport,
+    state,
+    objects,
+    store,
+    lease: () => objects.get(leasePath) as Stored & { spec: { holderIdentity?: string } },
+  }
+}
+const leasePath = "/apis/coordination.k8s.io/v1/namespaces/aim/leases/aim"
+const mapPath = (name: string) => `/api/v1/namespaces/shop/configmaps/${name}`
+
+const told = (reason: string, message: string) => ({ type: "Normal" as const, reason, message })
+
+/** Writes each config map it sees; `hold` keeps it in the middle of that. */
+function writer(hold?: () => Promise<unknown>) {
+  const looks: string[] = []
+  let wiring!: Wiring
+  const controller: Controller = {
+    name: "writer",
+    permissions: [],
+    setup(given) {
+      wiring = given
+      const maps = wiring.watch(configMaps, {
+        project: object => ({ resourceVersion: object.metadata.resourceVersion!, object }),
+      })
+      maps.subscribe(({ key, initial }) => wiring.enqueue(key, { background: initial }))
+      return {
+        async reconcile(key) {
+          looks.push(key)
+          const map = maps.get(key)!.object
+          wiring.events.record({ ...map, apiVersion: "v1", kind: "ConfigMap" }, told("Seen", key))
+          await hold?.()
+          await wiring.client.replace(configMaps, map)
+          wiring.events.record({ ...map, apiVersion: "v1", kind: "ConfigMap" }, told("Written", key))
+        },
+      }
+    },
+  }
+  return { controller, looks, enqueue: (key: string) => wiring.enqueue(key) }
+}
+
+function start(
+  server: ReturnType<typeof apiServer>,
+  options: Partial<ManagerOptions> & { clock: VirtualClock; seed?: number },
+) {
+  const stop = new AbortController()
+  const lines: { level: string; message: string; [fact: string]: unknown }[] = []
+  const { seed = 1, ...rest } = options
+  let exitCode: number | undefined
+  const done = runManager({
+    transport: server.transport,
+    controllers: [],
+    leaderElect: { namespace: "aim", name: "aim", trustAbsence: true },
+    random: seededRandom(seed),
+    log: createLogger({ level: "debug", clock: options.clock, write: line => lines.push(JSON.parse(line)) }),
+    signal: stop.signal,
+    ...rest,
+  }).then(code => (exitCode = code))
+  return {
+    done,
+    stop: () => stop.abort(),
+    lines,
+    said: (words: string) => lines.some(({ message }) => message.includes(words)),
+    get exitCode() {
+      return exitCode
+    },
+    /** The real server listens in real time. */
+    async port() {
+      while (!lines.some(({ message }) => message === "serving health and metrics")) await new Promise(setImmediate)
+      return lines.find(({ message }) => message === "serving health and metrics")!.port as number
+    },
+  }
+}
+
+function oneMap() {
+  const server = apiServer()
+  server.store(mapPath("a"), { metadata: { name: "a", namespace: "shop" } })
+  return server
+}
+
+describe("a manager", () => {
+  test("leads, looks, ends as told: events sent, Lease handed on, nothing left open", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const { controller, looks } = writer()
+    const manager = start(server, { clock, controllers: [controller] })
+    await clock.advance(1_000)
+    expect(looks).toEqual(["shop/a"])
+    expect(server.lease().spec.holderIdentity).toMatch(/^[0-9a-f-]{36}$/)
+    manager.stop()
+    await clock.advance(1_000)
+    expect(manager.exitCode).toBe(0)
+    expect(server.state.log.filter(line => !line.includes("leases")).sort()).toEqual([
+      expect.stringMatching(/^POST .*events$/),
+      expect.stringMatching(/^POST .*events$/),
+      `PUT ${mapPath("a")}`,
+    ])
+    expect(server.state.log.at(-1)).toBe(`PUT ${leasePath}`)
+    expect(server.lease().spec.holderIdentity).toBe("")
+    expect(server.transport.closed).toBe(true)
+    expect(clock.nextAt()).toBeUndefined()
+  })
+
+  test("told to end, finishes the write in hand before the Lease goes", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    let release!: (value?: unknown) => void
+    const { controller } = writer(() => new Promise(resolve => (release = resolve)))
+    const manager = start(server, { clock, controllers: [controller] })
+    await clock.advance(1_000)
+    manager.stop()
+    await clock.advance(8_000)
+    expect(manager.exitCode).toBeUndefined()
+    expect(server.lease().spec.holderIdentity).not.toBe("") // renewed meanwhile
+    server.state.beforeEvents = () => sleep(clock, 200)
+    release()
+    await clock.advance(500)
+    expect(manager.exitCode).toBe(0)
+    expect(server.state.log.slice(server.state.log.indexOf(`PUT ${mapPath("a")}`))).toEqual([
+      `PUT ${mapPath("a")}`,
+      "POST /api/v1/namespaces/shop/events", // what the last look had to tell
+      `PUT ${leasePath}`,
+    ])
+    expect(server.lease().spec.holderIdentity).toBe("")
+  })
+
+  test("with work in hand that does not end, lets the Lease run out instead of handing it on", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const { controller } = writer(() => new Promise(() => {}))
+    const manager = start(server, { clock, controllers: [controller], graceMs: 5_000 })
+    await clock.advance(1_000)
+    manager.stop()
+    await clock.advance(6_000)
+    expect(manager.exitCode).toBe(0)
+    expect(server.lease().spec.holderIdentity).not.toBe("")
+  })
+
+  test("deposed, refuses the write in hand and ends with 1", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    let release!: (value?: unknown) => void
+    const { controller } = writer(() => new Promise(resolve => (release = resolve)))
+    const manager = start(server, { clock, controllers: [controller] })
+    await clock.advance(1_000)
+    const taken = server.lease()
+    server.store(leasePath, { ...structuredClone(taken), spec: { ...taken.spec, holderIdentity: "another" } } as never)
+    await clock.advance(2_500)
+    expect(manager.said("lost the lead")).toBe(true)
+    release()
+    await clock.advance(2_000)
+    expect(manager.exitCode).toBe(1)
+    expect(server.state.log).not.toContain(`PUT ${mapPath("a")}`)
+    expect(manager.lines.filter(({ level }) => level === "error")).toEqual([])
+    expect(server.lease().spec.holderIdentity).toBe("another")
+  })
+
+  test("two of them: one looks, the other stands by and takes over when the first has ended", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const [one, two] = [writer(), writer()]
+    const first = start(server, { clock, controllers: [one.controller] })
+    await clock.advance(500)
+    const second = start(server, { clock, controllers: [two.controller], seed: 2 })
+    await clock.advance(60_000)
+    expect([one.looks, two.looks]).toEqual([["shop/a"], []])
+    first.stop()
+    await clock.advance(4_000)
+    expect(two.looks).toEqual(["shop/a"])
+    second.stop()
+    await clock.advance(1_000)
+    expect([first.exitCode, second.exitCode]).toEqual([0, 0])
+  })
+
+  test("told to end while it stands by, ends", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const first = start(server, { clock })
+    await clock.advance(500)
+    const { controller, looks } = writer()
+    const second = start(server, { clock, controllers: [controller], seed: 2 })
+    await clock.advance(5_000)
+    second.stop()
+    await clock.advance(500)
+    expect(second.exitCode).toBe(0)
+    expect(looks).toEqual([])
+    first.stop()
+    await clock.advance(500)
+  })
+
+  test("without election it writes no Lease and needs no guard", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const { controller } = writer()
+    const manager = start(server, { clock, controllers: [controller], leaderElect: false })
+    await clock.advance(1_000)
+    expect(server.state.log).toContain(`PUT ${mapPath("a")}`)
+    expect(server.state.log.join()).not.toContain("leases")
+    manager.stop()
+    await clock.advance(1_000)
+    expect(manager.exitCode).toBe(0)
+  })
+
+  test("a controller that cannot be set up ends the process with 1, the Lease handed on", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const broken: Controller = {
+      name: "broken",
+      permissions: [],
+      setup() {
+        throw new KubeError("Invalid", "a bug")
+      },
+    }
+    const manager = start(server, { clock, controllers: [writer().controller, broken] })
+    await clock.advance(2_000)
+    expect(manager.exitCode).toBe(1)
+    expect(manager.lines.find(({ level }) => level === "error")).toMatchObject({ controller: "broken" })
+    expect(server.lease().spec.holderIdentity).toBe("")
+  })
+
+  test("tells how it is: standing by is ready, caches that wait are not, a look that hangs is dead", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const metrics = { host: "127.0.0.1", port: 0 }
+    const { controller } = writer(() => new Promise(() => {}))
+    const first = start(server, { clock, controllers: [controller], metrics })
+    const port = await first.port()
+    const ask = async (path: string, at = port) => {
+      const response = await fetch(`http://127.0.0.1:${at}${path}`)
+      return `${response.status} ${await response.text()}`
+    }
+    expect(await ask("/readyz")).toBe("200 ok") // a candidate
+    await clock.advance(1_000)
+    expect(await ask("/readyz")).toBe("200 ok")
+    const text = await ask("/metrics")
+    expect(text).toContain('leader_election_master_status{name="aim"} 1')
+    expect(text).toContain('aim_cache_objects{controller="writer",resource="configmaps"} 1')
+    expect(text).toMatch(/rest_client_requests_total\{code="404",method="GET",verb="get",resource="leases[^"]*"\} 1/)
+    expect(text).toContain("aim_event_loop_lag_seconds 0")
+
+    const second = start(server, { clock, metrics, seed: 2 })
+    const standby = await second.port()
+    await clock.advance(1_000)
+    expect(await ask("/readyz", standby)).toBe("200 ok")
+    expect(await ask("/metrics", standby)).toContain('leader_election_master_status{name="aim"} 0')
+
+    await clock.advance(15 * 60_000)
+    expect(await ask("/livez")).toContain("[-]workers failed: writer has looked at shop/a for 15 minutes")
+    expect(await ask("/livez", standby)).toBe("200 ok")
+
+    server.state.down = true
+    await clock.advance(20_000)
+    expect(await ask("/readyz", standby)).toBe("200 ok")
+    await clock.advance(20_000)
+    expect(await ask("/readyz", standby)).toContain("the Lease is out of reach")
+    second.stop()
+    await clock.advance(30_000)
+    expect([await first.done, await second.done]).toEqual([1, 0])
+  })
+
+  test("is not ready before its caches are in sync", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const never: Transport = {
+      ...server.transport,
+      send: request =>
+        request.path.includes("configmaps")
+          ? new Promise((_resolve, reject) => request.signal.addEventListener("abort", () => reject(new Error("cut"))))
+          : server.transport.send(request),
+    }
+    const manager = start(server, {
+      clock,
+      transport: never,
+      controllers: [writer().controller],
+      leaderElect: false,
+      metrics: { host: "127.0.0.1", port: 0 },
+    })
+    const port = await manager.port()
+    await clock.advance(5_000)
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`)
+    expect(await response.text()).toContain("[-]caches failed: waiting for the caches of writer")
+    manager.stop()
+    await clock.advance(1_000)
+    expect(await manager.done).toBe(0)
+  })
+
+  test("a port that is taken ends it with 1 before anything begins", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    const metrics = { host: "127.0.0.1", port: 0 }
+    const first = start(server, { clock, metrics, leaderElect: false })
+    const port = await first.port()
+    const second = start(server, { clock, metrics: { ...metrics, port }, controllers: [writer().controller] })
+    expect(await second.done).toBe(1)
+    expect(server.state.log).toEqual([])
+    first.stop()
+    expect(await first.done).toBe(0)
+  })
+})

@@ -1,0 +1,206 @@
+import { createCache } from "./cache/index.ts"
+import { createClient, type Transport } from "./client/index.ts"
+import type { Clock } from "./clock.ts"
+import { type Controller, type RunningController, startController } from "./controller.ts"
+import { createEventRecorder, type EventRecorder } from "./events.ts"
+import { type Check, startHealthServer } from "./health.ts"
+import { type Election, takePartInElection } from "./leader.ts"
+import type { Logger } from "./log.ts"
+import { createMetrics, type Metrics } from "./metrics.ts"
+import type { Random } from "./random.ts"
+
+export type ManagerOptions = {
+  /** Shared by everything that talks to the cluster; closed at the end. */
+  transport: Transport
+  controllers: readonly Controller[]
+  /** Where the Lease is; `false` runs without election and without a guard. */
+  leaderElect: { namespace: string; name: string; trustAbsence?: boolean } | false
+  /** Where `/livez`, `/readyz` and `/metrics` are served. In a pod the host must be one that the kubelet reaches. */
+  metrics?: { host: string; port: number } | undefined
+  clock: Clock
+  random: Random
+  log: Logger
+  /** Aborted on SIGTERM: what is in hand is finished, then this ends. */
+  signal: AbortSignal
+  userAgent?: string | undefined
+  /** How long work in hand may go on. Together with handing on the Lease it fits into the 30 s that a pod is given. */
+  graceMs?: number
+}
+
+/** A look that takes this long waits for something that will not come: every request of ours ends within a minute. */
+const stuckMs = 15 * 60_000
+/** How long a candidate may fail to read the Lease before it is no longer the standby one counts on. */
+const troubleMs = 30_000
+const flushMs = 3_000
+const handOnMs = 5_000
+const heartbeatMs = 1_000
+
+/**
+ * Runs controllers until told to end or until leadership is lost. Resolves with the exit code: 0 if it ended as told,
+ * 1 if the process has to be started again.
+ *
+ *   health server → election → controllers … signal → work in hand ends → events are sent → the Lease is handed on
+ *
+ * Two clients share the transport: the election's may always write, the controllers' only while the guard lets it.
+ */
+export async function runManager(options: ManagerOptions): Promise<number> {
+  const { transport, clock, random, log, signal, leaderElect } = options
+  const identity = random.uuid()
+  const metrics = createMetrics({ clock })
+  const basics = { transport, clock, random, userAgent: options.userAgent, onRequest: metrics.onRequest }
+  const running: RunningController[] = []
+  let election: Election | undefined
+  let hasLost = false
+
+  const closeServer = await serve(options, metrics, {
+    livez: {
+      lease: () => (hasLost ? "leadership is lost" : undefined),
+      workers: () => stuck(running),
+    },
+    readyz: {
+      shutdown: () => (signal.aborted ? "shutting down" : undefined),
+      lease: () => standbyTrouble(election, clock),
+      caches: () => unsynced(running),
+    },
+  }).catch(error => {
+    log.error("cannot serve health and metrics", { ...options.metrics, error })
+    return undefined
+  })
+  if (!closeServer) return 1
+  const stopHeartbeat = beat(clock, metrics)
+
+  const toldToEnd = aborted(signal)
+  try {
+    if (leaderElect) {
+      election = takePartInElection({ client: createClient(basics), clock, random, log }, { ...leaderElect, identity })
+      metrics.watchElection(leaderElect.name, () => election?.isLeader === true)
+      election.lost.then(() => {
+        hasLost = true
+      })
+      await Promise.race([election.acquired, toldToEnd])
+      if (signal.aborted) {
+        await within(clock, handOnMs, election.release())
+        return 0
+      }
+    }
+    return await lead()
+  } finally {
+    stopHeartbeat()
+    await closeServer()
+    transport.close()
+  }
+
+  async function lead(): Promise<number> {
+    const working = new AbortController()
+    const client = createClient({
+      ...basics,
+      guard: election?.guard,
+      onWarning: message => log.warn("the API server warns", { warning: message }),
+    })
+    const events = createEventRecorder({ client, clock, random, log, identity })
+    const context = { client, clock, random, log, events, identity, metrics, signal: working.signal }
+    for (const controller of options.controllers) {
+      const cacheLog = log.with({ controller: controller.name })
+      const started = startController(controller, context, {
+        openCache: (resource, cacheOptions) =>
+          createCache({ client, clock, random, log: cacheLog }, resource, cacheOptions),
+        observer: metrics.controller(controller.name),
+        ...(options.graceMs !== undefined && { graceMs: options.graceMs }),
+      })
+      metrics.watchController(started)
+      running.push(started)
+    }
+
+    const failed = Promise.race(running.map(({ name, done }) => done.then(never, error => ({ name, error }))))
+    const why = await Promise.race([
+      toldToEnd.then(() => "told" as const),
+      ...(election ? [election.lost.then(() => "lost" as const)] : []),
+      ...(running.length > 0 ? [failed] : []),
+    ])
+    if (typeof why === "object") log.error("a controller failed, ending", { controller: why.name, error: why.error })
+    else if (why === "told") log.info("told to end, finishing what is in hand")
+    working.abort(new Error(why === "told" ? "told to end" : "the process has to end"))
+
+    const ended = Promise.allSettled(running.map(({ done }) => done))
+    // Who has lost the lead can do nothing but read: there is nothing to wait for.
+    if (why === "lost") await within(clock, 1_000, ended)
+    else await ended
+    await depart({ events, isIdle: why !== "lost" && running.every(controller => controller.inWork().length === 0) })
+    return why === "told" ? 0 : 1
+  }
+
+  /** Says what is left to say, and hands the Lease on unless a write of ours may still be under way. */
+  async function depart({ events, isIdle }: { events: EventRecorder; isIdle: boolean }) {
+    await within(clock, flushMs, events.flush())
+    if (election) await within(clock, handOnMs, isIdle ? election.release() : election.abandon())
+  }
+}
+
+async function serve(
+  { metrics: at, log }: ManagerOptions,
+  metrics: Metrics,
+  checks: { livez: Record<string, Check>; readyz: Record<string, Check> },
+): Promise<() => Promise<void>> {
+  if (!at) return async () => {}
+  const { close } = await startHealthServer({ ...at, ...checks, metrics, log })
+  return close
+}
+
+/** Measures how late a timer comes: what a long computation or a starved CPU does to everything else, the Lease too. */
+function beat(clock: Clock, metrics: Metrics): () => void {
+  const lag = metrics.gauge({ name: "event_loop_lag_seconds", help: "How late the last of a timer per second came." })
+  let cancel: () => void
+  const next = () => {
+    const due = clock.monotonic() + heartbeatMs
+    cancel = clock.after(heartbeatMs, () => {
+      lag.set({}, Math.max(0, clock.monotonic() - due) / 1000)
+      next()
+    })
+  }
+  next()
+  return () => cancel()
+}
+
+function stuck(running: readonly RunningController[]): string | undefined {
+  for (const controller of running) {
+    const [longest] = controller.inWork()
+    if (longest && longest.ms > stuckMs) {
+      return `${controller.name} has looked at ${longest.key} for ${Math.round(longest.ms / 60_000)} minutes`
+    }
+  }
+  return undefined
+}
+
+function unsynced(running: readonly RunningController[]): string | undefined {
+  const waiting = running.filter(controller => !controller.hasSynced).map(({ name }) => name)
+  return waiting.length > 0 ? `waiting for the caches of ${waiting.join(", ")}` : undefined
+}
+
+/**
+ * A process that stands by is ready: it does all it is there for, and a rolling update whose new pod had to lead before
+ * it is ready would wait for the old pod for ever. One that cannot even read the Lease is no standby.
+ */
+function standbyTrouble(election: Election | undefined, clock: Clock): string | undefined {
+  const trouble = election?.trouble
+  if (!trouble || clock.monotonic() - trouble.since < troubleMs) return undefined
+  return `the Lease is out of reach: ${trouble.error instanceof Error ? trouble.error.message : trouble.error}`
+}
+
+/** Waits no longer than that, and leaves no timer behind. */
+function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+  return new Promise(resolve => {
+    const cancel = clock.after(ms, resolve)
+    work.finally(() => {
+      cancel()
+      resolve()
+    })
+  })
+}
+
+const never = () => new Promise<never>(() => {})
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener("abort", () => resolve(), { once: true })
+  })

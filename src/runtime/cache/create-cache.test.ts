@@ -134,6 +134,13 @@ test("asks for watches of 290 to 580 seconds, each resumed where the last one en
   expect(told[0]).toBe("stream")
   expect(new Set(told.slice(1))).toEqual(new Set(["Ended"]))
   expect(cache.failure).toBeUndefined()
+
+  // Each at once: a pause here would be staleness every few minutes for nothing.
+  for (let ends = 0; ends < 3; ends++) {
+    const before = told.length
+    while (told.length === before) await clock.advance(500)
+    expect(server.openWatches).toBe(1)
+  }
 })
 
 test("a broken connection is resumed from the last version, and what was deleted meanwhile is deleted", async () => {
@@ -186,6 +193,28 @@ for (const as of ["status", "event"] as const)
     expect(changes.map(({ key }) => key)).toEqual(["web/d", "web/b"])
     expect(cache.hasSynced).toBe(true)
   })
+
+test("410 after an outage, as a restarted server answers: lists at once, and pauses if that was no help", async () => {
+  const { server, cache, clock, start, told } = world()
+  await start()
+  await clock.advance(minute)
+  server.breakDown({ do: "refuse" })
+  server.cut()
+  await clock.advance(minute)
+  server.breakDown()
+  server.put(pod("a"), running("web:1"))
+  server.compact("event")
+  while (told.at(-1) !== "stream") await clock.advance(100)
+  expect(told.slice(-2)).toEqual(["Gone", "stream"])
+  expect(cache.size).toBe(1)
+  expect(cache.failure).toBeUndefined()
+
+  server.breakDown({ do: "answer", status: 410 })
+  server.cut()
+  const before = server.requests.length
+  await clock.advance(10 * minute)
+  expect(server.requests.length - before).toBeLessThan(100)
+})
 
 test("410 in the middle of paging starts the list again", async () => {
   const { server, cache, clock, start, expectInStep } = world({ tuning: { stream: false, pageSize: 2 } })

@@ -247,6 +247,7 @@ export function createCache<T extends Projected>(
     if (running) throw new Error(`the cache of ${resourceName(resource)} is running already`)
     running = true
     let attempt = 0
+    let wasPrompt = false
     try {
       while (!signal.aborted) {
         let error: KubeError | undefined
@@ -257,9 +258,13 @@ export function createCache<T extends Projected>(
 
         const livedMs = watchingSince === undefined ? 0 : clock.monotonic() - watchingSince
         const wasHealthy = livedMs >= tuning.healthyMs
-        if (wasHealthy) attempt = 0
+        if (wasHealthy) {
+          attempt = 0
+          wasPrompt = false
+        }
         // A server that ends every watch at once is in trouble as well, and must not be asked in a tight loop.
-        if (!error && !wasHealthy) error = new KubeError("Unreachable", `the watch ended after ${livedMs} ms`)
+        if (!error && !wasHealthy)
+          error = new KubeError("Unreachable", `the watch ended after ${Math.round(livedMs)} ms`)
         observer?.onReconnect?.(error?.kind ?? "Ended")
         if (error) {
           failure = error
@@ -267,8 +272,10 @@ export function createCache<T extends Projected>(
           log?.warn("the watch broke", { kind: error.kind, error: error.message, relist: mustList, attempt })
         } else heard()
 
-        const isRoutine = attempt++ === 0 && (!error || error.kind === "Gone")
-        if (!isRoutine) await sleep(clock, delayMs(attempt - 1, error), signal).catch(() => {})
+        // The end of a watch's time and a 410 (the usual answer after a restart of the server) are no reason to wait,
+        // unless they come one after the other.
+        wasPrompt = !wasPrompt && (!error || error.kind === "Gone")
+        if (!wasPrompt) await sleep(clock, delayMs(attempt++, error), signal).catch(() => {})
       }
     } finally {
       running = false

@@ -96,6 +96,10 @@ export class Fleet {
     return this.#entries.get(key)?.member
   }
 
+  namespaces(): IterableIterator<string> {
+    return this.#byNamespace.keys()
+  }
+
   keys(): IterableIterator<string> {
     return this.#entries.keys()
   }
@@ -166,12 +170,19 @@ export class Fleet {
 
   /** A write went through: whatever was said about the object or its namespace no longer holds. */
   release(key: string): void {
-    const namespace = this.#entries.get(key)?.member.namespace ?? ""
-    for (const name of [key, scopeName({ namespace })]) {
-      if (!this.#holds.delete(name)) continue
-      this.#retries.delete(name)
-      this.#rejoin(name)
-    }
+    this.#end(key)
+    this.retry(this.#entries.get(key)?.member.namespace ?? "")
+  }
+
+  /** There is reason to try a namespace again now: somebody granted something. */
+  retry(namespace: string): void {
+    this.#end(scopeName({ namespace }))
+  }
+
+  #end(scope: string): void {
+    if (!this.#holds.delete(scope)) return
+    this.#retries.delete(scope)
+    this.#rejoin(scope)
   }
 
   #rejoin(scope: string): void {

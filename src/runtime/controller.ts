@@ -14,6 +14,8 @@ import type { Resource } from "./resource.ts"
 export type Permission = {
   resource: Pick<Resource, "group" | "plural">
   subresource?: string
+  /** Only objects of these names. A list or watch must then select them by `metadata.name`. */
+  names?: readonly string[]
   verbs: readonly ("get" | "list" | "watch" | "create" | "update" | "patch" | "delete")[]
 }
 

@@ -10,7 +10,7 @@ import {
 } from "./names.ts"
 import { rulesFor } from "./rules.ts"
 
-/** The plain workloads a ServiceImage may stamp, without `--for`. */
+/** Whatever a controller declares on these is split: it may read them, and change them where it was granted. */
 const workloads = ["daemonsets", "deployments", "statefulsets"].map(plural => ({ group: "apps", plural }))
 
 const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["get", "list", "watch", "patch"] })
@@ -28,7 +28,7 @@ const rbac = "rbac.authorization.k8s.io/v1"
 
 /** Everything the controllers are allowed, from what their code declares. */
 export function roles(declared: Declared, namespace: string): Manifest[] {
-  const { own, onTargets } = split([...declared.controllers, ...workloads.map(stamping)], workloads)
+  const { own, onTargets } = split(declared.controllers, workloads)
   return [
     {
       apiVersion: "v1",
@@ -60,7 +60,7 @@ export function roles(declared: Declared, namespace: string): Manifest[] {
       subjects: [controllerSubject(namespace)],
     },
     aggregated(targetRole, aggregateToTarget),
-    clusterRole(`${targetRole}-base`, aggregateToTarget, onTargets),
+    ...(onTargets.length > 0 ? [clusterRole(`${targetRole}-base`, aggregateToTarget, onTargets)] : []),
   ]
 }
 

@@ -18,6 +18,18 @@ export const customResourceDefinitions: Resource = {
   namespaced: false,
 }
 
+const rbac = { group: "rbac.authorization.k8s.io", version: "v1" }
+export const roleBindings: Resource = { ...rbac, plural: "rolebindings", kind: "RoleBinding", namespaced: true }
+export const clusterRoleBindings: Resource = {
+  ...rbac,
+  plural: "clusterrolebindings",
+  kind: "ClusterRoleBinding",
+  namespaced: false,
+}
+
+/** The binding by which a namespace, or the whole cluster, grants us to change its objects (`aim grant`). */
+export const grantName = "aim-target"
+
 export const namespaces = core("namespaces", "Namespace", false)
 
 /** The target's objects are not among these: `aim manifests rbac --for` prints what reading and stamping them needs. */
@@ -26,4 +38,6 @@ export const permissions: readonly Permission[] = [
   { resource: serviceImages, subresource: "status", verbs: ["update"] },
   { resource: customResourceDefinitions, verbs: ["list", "watch"] },
   { resource: namespaces, verbs: ["list", "watch"] },
+  { resource: roleBindings, names: [grantName], verbs: ["list", "watch"] },
+  { resource: clusterRoleBindings, names: [grantName], verbs: ["list", "watch"] },
 ]

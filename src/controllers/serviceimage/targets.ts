@@ -6,8 +6,8 @@ import type { Instant } from "#lib/instant.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
-import { resourceName } from "#runtime/resource.ts"
-import { customResourceDefinitions, namespaces } from "./resources.ts"
+import { nameOf, resourceName } from "#runtime/resource.ts"
+import { clusterRoleBindings, customResourceDefinitions, grantName, namespaces, roleBindings } from "./resources.ts"
 
 /** What one ServiceImage manages: its fleet, and what an older one keeps from it. */
 export type Claim = {
@@ -51,6 +51,10 @@ export class Targets {
     this.#namespaces.subscribe(({ key, initial }) => {
       if (!initial) for (const watched of this.#watched.values()) this.#offerNamespace(watched, key)
     })
+    // A grant is acted on at once. Without this it would be found at the next attempt, which may be minutes away.
+    const grants = { project: readVersion, fieldSelector: `metadata.name=${grantName}` }
+    wiring.watch(roleBindings, grants).subscribe(({ key }) => this.#retry(nameOf(key).namespace))
+    wiring.watch(clusterRoleBindings, grants).subscribe(() => this.#retry(undefined))
   }
 
   /** The claim of a ServiceImage with its fleet under the present rules, or undefined if its kind is not served. */
@@ -155,6 +159,14 @@ export class Targets {
     return watched
   }
 
+  #retry(namespace: string | undefined): void {
+    for (const { claimants } of this.#watched.values())
+      for (const { fleet, name } of claimants) {
+        for (const each of namespace === undefined ? [...fleet.namespaces()] : [namespace]) fleet.retry(each)
+        this.#wiring.enqueue(name)
+      }
+  }
+
   #offerAll(watched: Watched): void {
     for (const [key, member] of watched.cache.entries()) this.#offer(watched, key, member, true)
   }
@@ -196,6 +208,8 @@ export class Targets {
 const selectorsOf = ({ selector, namespaceSelector }: Target) => JSON.stringify([selector, namespaceSelector])
 const resourceId = (resource: Resource) => `${resourceName(resource)}/${resource.version}`
 const kindId = (group: string, kind: string) => `${kind}.${group}`
+
+const readVersion = ({ metadata }: KubeObject) => ({ resourceVersion: metadata.resourceVersion ?? "" })
 
 const readNamespace = ({ metadata }: KubeObject) => ({
   resourceVersion: metadata.resourceVersion ?? "",

@@ -1,3 +1,4 @@
+import { compareVersions, isVersion } from "#lib/resource-version.ts"
 import type { Client, WatchEvent } from "../client/client.ts"
 import { type FailureKind, isFailure, KubeError } from "../client/errors.ts"
 import { type Clock, sleep } from "../clock.ts"
@@ -6,7 +7,6 @@ import { jitter, type Random } from "../random.ts"
 import { type KubeObject, keyOf, type Resource, resourceName } from "../resource.ts"
 import type { Cache, CacheOptions, Projected } from "./cache.ts"
 import { createStore } from "./store.ts"
-import { compareVersions, isVersion } from "./version.ts"
 
 /** What a cache tells whoever counts. Staleness is asked for, not told: `stalenessMs()`. */
 export type CacheObserver = {

@@ -1,6 +1,6 @@
+import { compareVersions, isVersion, noVersion } from "#lib/resource-version.ts"
 import { type KubeObject, keyOf } from "../resource.ts"
 import type { CacheOptions, Change, Projected } from "./cache.ts"
-import { compareVersions, isVersion, noVersion } from "./version.ts"
 import { createWaiters } from "./waiters.ts"
 
 type Entry<T> = { value: T; version: string; uid: string | undefined; epoch: number }

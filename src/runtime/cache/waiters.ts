@@ -1,4 +1,4 @@
-import { compareVersions } from "./version.ts"
+import { compareVersions } from "#lib/resource-version.ts"
 
 type Waiter = { key: string; version: string; resolve: () => void }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { compareVersions, isVersion, noVersion } from "./version.ts"
+import { compareVersions, isVersion, noVersion } from "./resource-version.ts"
 
 const versions = fc.bigInt({ min: 1n, max: 2n ** 80n })
 

@@ -16,7 +16,10 @@ const help = `Starts a real Kubernetes cluster on this machine and keeps it unti
 It needs Linux and root. What is missing is built (Go) or installed (apt-get) the first time.
 `
 
-process.exitCode = await main()
+process.exitCode = await main().catch(error => {
+  say(story(error))
+  return 1
+})
 
 async function main(): Promise<number> {
   const options = { nodes: { type: "string", default: "2" }, kubelet: { type: "boolean", default: true } } as const
@@ -40,12 +43,11 @@ async function main(): Promise<number> {
       stop.resolve()
     })
 
-  const cluster = await startCluster({ kwokNodes: nodes, kubelet: values.kubelet, say, signal: stopping.signal }).catch(
-    (error: Error) => {
-      say(stopping.signal.aborted ? "stopped before it was ready; nothing is left" : `${error.stack}`)
-      if (error.cause) say(String(error.cause))
-    },
-  )
+  const { signal } = stopping
+  const cluster = await startCluster({ kwokNodes: nodes, kubelet: values.kubelet, say, signal }).catch(error => {
+    if (!signal.aborted) throw error
+    say("stopped before it was ready; nothing is left")
+  })
   if (!cluster) return 1
   print(`
 A cluster is up (${(cluster.startedInMs / 1000).toFixed(1)} s). To use it:
@@ -77,6 +79,12 @@ Ctrl-C ends it and leaves nothing behind.
 function print(text: string): number {
   process.stdout.write(text)
   return 0
+}
+
+/** What went wrong and why, without where in the code: the reader is a user of the cluster. */
+function story(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause ? `${error.message}: ${story(error.cause)}` : error.message
 }
 
 function say(line: string) {

@@ -13,6 +13,7 @@ import {
   floor,
   floorWithFaults,
   type Json,
+  kubeconfigFor,
   onKwok,
   onRealNode,
   ownCluster,
@@ -112,6 +113,8 @@ test("access is by RBAC: an account does what its rules say and no more", async 
   expect((await api.get("/api/v1/nodes")).items.length).toBeGreaterThan(0)
   await expect(api.get("/api/v1/secrets")).rejects.toMatchObject({ status: 403 })
   api.close()
+  const config = `--kubeconfig=${kubeconfigFor(access)}`
+  expect(await floor().kubectlRun("get", "nodes", "--output=name", config)).toContain(`node/${realNode}`)
 })
 
 test("the fault proxy loses the answer to a write that the server has done", async () => {

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers"
 /** How to reach an API server. */
 export type Access = { server: string; certificateAuthority: string; token: string }
 
-export class ApiError extends Error {
+class ApiError extends Error {
   status: number
   reason: string
   constructor(what: string, status: number, reason: string, message: string) {
@@ -85,11 +85,13 @@ function parseStatus(answer: string): { reason?: string; message?: string } {
   }
 }
 
+export type Patience = { withinMs?: number; everyMs?: number; signal?: AbortSignal }
+
 /** Asks again until the answer is neither undefined nor false, and gives it; throws with the last trouble when late. */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
-  { withinMs = 60_000, everyMs = 100, signal }: { withinMs?: number; everyMs?: number; signal?: AbortSignal } = {},
+  { withinMs = 60_000, everyMs = 100, signal }: Patience = {},
 ): Promise<T> {
   const deadline = Date.now() + withinMs
   for (let trouble: unknown; ; ) {

@@ -55,7 +55,7 @@ export async function prepareBinaries(say: Say, signal?: AbortSignal): Promise<B
 }
 
 /** The version of Kubernetes, from the one place where it is written. */
-export function kubernetesVersion(): string {
+function kubernetesVersion(): string {
   const version = /^\s*k8s\.io\/kubernetes (v\S+)/m.exec(moduleFile("kubernetes", "go.mod"))?.[1]
   if (!version) throw new Error("tools/kube/kubernetes/go.mod requires no k8s.io/kubernetes")
   return version

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { closeSync, cpSync, existsSync, fstatSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs"
 import type { Server } from "node:net"
 import { join } from "node:path"
-import { type Access, type Api, connectApi, until } from "./api.ts"
+import { type Access, type Api, connectApi, type Patience, until } from "./api.ts"
 import { prepareBinaries } from "./binaries.ts"
 import { makeCertificates } from "./certificates.ts"
 import { run } from "./command.ts"
@@ -14,7 +14,6 @@ import {
   kubeconfig,
   kwok,
   makeTokens,
-  realNode,
   scheduler,
 } from "./components.ts"
 import { listenForOrders } from "./control.ts"
@@ -80,10 +79,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const groups = hierarchies.map(({ group }) => group)
   let sandbox: Sandbox | undefined
   let api: Api | undefined
-  let control: Server | undefined
+  const listeners: Server[] = []
+  const over = new AbortController()
+  const patience = { withinMs: 120_000, signal: over.signal }
   const stop = async () => {
+    over.abort(new Error("the cluster was stopped"))
     api?.close()
-    control?.close()
+    for (const listener of listeners) listener.close()
     await sandbox?.close()
     await removeState(folder, groups)
   }
@@ -93,15 +95,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
 
   try {
-    const [inside, certificates, apiPort, registryPort, snapshotter] = await Promise.all([
-      openSandbox({ folder, hierarchies }),
-      makeCertificates(folder),
-      freePort(),
-      freePort(),
-      chooseSnapshotter(folder),
-    ])
+    const making = Promise.all([makeCertificates(folder), chooseSnapshotter(folder)])
+    making.catch(() => {}) // looked at below, when there is a sandbox to take down
+    const inside = await openSandbox({ folder, hierarchies })
     sandbox = inside
-    writeOwner(folder, hierarchies, sandbox.pid)
+    const [certificates, snapshotter] = await making
+    const [apiPort, registryPort] = await Promise.all([freePort(), freePort()])
+    listeners.push(apiPort.listener, registryPort.listener)
+    writeOwner(folder, hierarchies, inside.pid)
     const tokens = makeTokens(() => randomBytes(16).toString("hex"))
     const place: NodePlace = { folder, binaries, certificates, tokens, registryPort: registryPort.port, snapshotter }
     const programs = new Map<string, Component>()
@@ -126,17 +127,18 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
 
     const bringUp = async () => {
       await launch(etcd(place), apiServer(place))
-      const node = withNode ? startNode(place, inside, registryPort.listener, launch) : undefined
+      const node = withNode
+        ? startNode({ place, sandbox: inside, listener: registryPort.listener, launch, patience })
+        : undefined
       // It is awaited only when the API server is up; trouble before that must wait, not end the process.
       node?.catch(() => {})
-      await until("the API server is ready", async () => (await client.text("/readyz")) === "ok", { withinMs: 120_000 })
+      await until("the API server is ready", async () => (await client.text("/readyz")) === "ok", patience)
       say(`API server ready after ${since()}`)
       await launch(controllerManager(place), scheduler(place), kwok(place))
       await Promise.all([makeKwokNodes(client, kwokNodes), node?.then(() => launch(kubelet(place)))])
-      await nodesAreReady(client, kwokNodes + (withNode ? 1 : 0))
-      await until("the default service account", () =>
-        client.find("/api/v1/namespaces/default/serviceaccounts/default"),
-      )
+      await nodesAreReady(client, kwokNodes + (withNode ? 1 : 0), patience)
+      const account = "/api/v1/namespaces/default/serviceaccounts/default"
+      await until("the default service account", () => client.find(account), patience)
       say(`nodes ready after ${since()}`)
     }
     await Promise.race([bringUp(), failure.promise])
@@ -160,10 +162,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       allowPlainHttp(folder, port)
       await inside.expose(port)
     }
-    control = await listenForOrders(folder, order => {
+    const control = await listenForOrders(folder, order => {
       if (order.do === "expose") return expose(order.port)
       return order.do === "stopProgram" ? stopProgram(order.name, order.signal) : startProgram(order.name)
     })
+    listeners.push(control)
     if (!withNode) registryPort.listener.close()
 
     return {
@@ -189,18 +192,20 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
 }
 
 /** Registry and containerd, and the one image that every pod needs. Ready for kubelet when it returns. */
-async function startNode(
-  place: NodePlace,
-  sandbox: Sandbox,
-  listener: Parameters<Sandbox["relay"]>[0],
-  launch: (...components: Component[]) => Promise<void>,
-) {
+async function startNode(parts: {
+  place: NodePlace
+  sandbox: Sandbox
+  listener: Server
+  launch: (...components: Component[]) => Promise<void>
+  patience: Patience
+}) {
+  const { place, sandbox, listener, launch, patience } = parts
   const address = `127.0.0.1:${place.registryPort}`
   await sandbox.relay(listener, { host: network.address, port: place.registryPort })
   await launch(registry(place), containerd(place))
-  await until("the registry answers", async () => (await fetch(`http://${address}/v2/`)).ok)
+  await until("the registry answers", async () => (await fetch(`http://${address}/v2/`)).ok, patience)
   await pushPauseImage(address, pauseImage)
-  await until("containerd answers", async () => existsSync(containerdSocket(place.folder)))
+  await until("containerd answers", async () => existsSync(containerdSocket(place.folder)), patience)
 }
 
 async function makeKwokNodes(api: Api, count: number) {
@@ -230,14 +235,14 @@ function kwokNode(name: string) {
   }
 }
 
-async function nodesAreReady(api: Api, count: number) {
+async function nodesAreReady(api: Api, count: number, patience: Patience) {
   await until(
     `${count} nodes are ready`,
     async () => {
       const { items } = await api.get("/api/v1/nodes")
       return items.filter(isReady).length === count
     },
-    { withinMs: 120_000, everyMs: 200 },
+    patience,
   )
 }
 
@@ -263,6 +268,7 @@ function watchPrograms(sandbox: Sandbox, folder: string, say: (line: string) => 
   const { promise, reject } = Promise.withResolvers<never>()
   promise.catch(() => {})
   signal?.addEventListener("abort", () => reject(signal.reason))
+  if (signal?.aborted) reject(signal.reason)
   const watch = { promise, isStarting: true, expected: new Set<string>() }
   sandbox.onEnded((name, how) => {
     if (watch.expected.has(name)) return
@@ -286,5 +292,3 @@ function logEnd(file: string, bytes = 2000): string {
     closeSync(log)
   }
 }
-
-export { realNode }

@@ -26,7 +26,7 @@ export function makeTokens(secret: () => string): Tokens {
 
 export type Place = { folder: string; binaries: Binaries; certificates: Certificates; tokens: Tokens }
 
-export const insideUrl = `https://${network.address}:${network.apiPort}`
+const insideUrl = `https://${network.address}:${network.apiPort}`
 
 /** A kubeconfig; JSON is YAML, so every reader of kubeconfigs takes it. */
 export function kubeconfig(access: { server: string; certificateAuthority: string; token: string }): string {
@@ -109,6 +109,8 @@ export function controllerManager(place: Place): Component {
       // It makes an account and a token for each of its controllers first; the usual limit makes that four seconds.
       "--kube-api-qps=500",
       "--kube-api-burst=1000",
+      // A node that became ready between two looks keeps its taint until the next, usually five seconds later.
+      "--node-monitor-period=1s",
       "--profiling=false",
     ],
   }

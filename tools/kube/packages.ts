@@ -26,10 +26,11 @@ type Say = (line: string) => void
 /** Makes sure that every program from Debian is there, installing what is missing; fails with the command otherwise. */
 export async function preparePackages(options: { node: boolean; say: Say }): Promise<void> {
   if (missing(options).length === 0) return
+  const aptGet = findAptGet(missing(options))
   const onWait = () => options.say("waiting for another installation of packages")
   await withLock(join(cacheFolder(), "packages.lock"), onWait, async () => {
     const names = missing(options)
-    if (names.length > 0) await install(names, options.say)
+    if (names.length > 0) await install(aptGet, names, options.say)
     const still = missing(options)
     if (still.length > 0) throw new Error(`still missing after installing them: ${still.join(", ")}`)
   })
@@ -39,18 +40,26 @@ function missing({ node }: { node: boolean }): string[] {
   return packages.filter(entry => (node || !entry.node) && !entry.isThere()).map(entry => entry.name)
 }
 
-async function install(names: string[], say: Say) {
-  const args = ["install", "--yes", "--no-install-recommends", ...names]
-  const byHand = `these packages are missing: ${names.join(" ")}. To install them: apt-get ${args.join(" ")}`
-  if (process.getuid?.() !== 0) throw new Error(`${byHand} (as root)`)
-  if (!findProgram("apt-get")) throw new Error(`${byHand} (this machine has no apt-get; use what it has instead)`)
+function findAptGet(names: string[]): string {
+  const aptGet = findProgram("apt-get")
+  if (!aptGet) throw new Error(`${byHand(names)} (this machine has no apt-get; use what it has instead)`)
+  if (process.getuid?.() !== 0) throw new Error(`${byHand(names)} (as root)`)
+  return aptGet
+}
+
+async function install(aptGet: string, names: string[], say: Say) {
   say(`installing ${names.join(", ")}`)
   await withoutServices(async () => {
+    const attempt = () => run(aptGet, installArguments(names))
     // A machine that has never fetched the package lists knows no package: fetch them once and try again.
-    const done = (await aptGet(args)) || ((await aptGet(["update"])) && (await aptGet(args)))
-    if (!done) throw new Error(`apt-get failed; what it said is above. ${byHand}`)
+    const isDone = (await attempt()) || ((await run(aptGet, ["update"])) && (await attempt()))
+    if (!isDone) throw new Error(`apt-get failed; what it said is above. ${byHand(names)}`)
   })
 }
+
+const installArguments = (names: string[]) => ["install", "--yes", "--no-install-recommends", ...names]
+const byHand = (names: string[]) =>
+  `these packages are missing: ${names.join(" ")}. To install them: apt-get ${installArguments(names).join(" ")}`
 
 /** Debian starts a service when its package arrives; here they run in the cluster's namespaces or not at all. */
 async function withoutServices(work: () => Promise<void>) {
@@ -67,9 +76,9 @@ async function withoutServices(work: () => Promise<void>) {
   }
 }
 
-async function aptGet(args: string[]): Promise<boolean> {
+async function run(aptGet: string, args: string[]): Promise<boolean> {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
-  const child = spawn("apt-get", ["-qq", "-o", "Dpkg::Use-Pty=0", ...args], { env, stdio: ["ignore", 2, 2] })
+  const child = spawn(aptGet, ["-qq", "-o", "Dpkg::Use-Pty=0", ...args], { env, stdio: ["ignore", 2, 2] })
   return await new Promise((resolve, reject) => child.once("error", reject).once("exit", code => resolve(code === 0)))
 }
 

@@ -58,7 +58,13 @@ export async function openSandbox(options: { folder: string; hierarchies: Hierar
         error ? reject(new Error(`sandbox: ${order.do}`, { cause: error })) : resolve(),
       ),
     )
-  await waiting.next(news => "ready" in news)
+  await waiting
+    .next(news => "ready" in news)
+    .catch(async error => {
+      if (child.connected) child.disconnect()
+      await ended
+      throw error
+    })
 
   return {
     pid: firstChild(pid) ?? pid,

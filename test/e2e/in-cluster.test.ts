@@ -12,11 +12,7 @@ import { floor, type Json, uniqueNamespace, until } from "#test/support/floor.ts
 import { runProgram } from "#test/support/program.ts"
 
 const tiers = ["early", "", "late"]
-let image: string
-beforeAll(async () => {
-  await installKinds()
-  image = await buildImage()
-})
+beforeAll(installKinds)
 
 /** `npm run image`, pushed where the real node pulls from. */
 async function buildImage(): Promise<string> {
@@ -27,9 +23,9 @@ async function buildImage(): Promise<string> {
 }
 
 async function aim(...args: string[]): Promise<string> {
-  const { code, output } = await runProgram("bin/aim", args, { KUBECONFIG: floor().kubeconfig })
+  const { code, output, stdout } = await runProgram("bin/aim", args, { KUBECONFIG: floor().kubeconfig })
   expect(code, output).toBe(0)
-  return output
+  return stdout
 }
 
 test("the same journey inside the cluster, with exactly the roles it prints", async () => {
@@ -37,7 +33,7 @@ test("the same journey inside the cluster, with exactly the roles it prints", as
   const namespace = await uniqueNamespace()
   const fleet = namespace
   const [v1, v2] = await Promise.all(["v1", "v2"].map(async tag => (await pushImage(`dicom-service:${tag}`)).reference))
-  const manifests = await aim("manifests", "all", "--image", image, "--for", "dicoms.services.example.com")
+  const manifests = await aim("manifests", "all", "--image", await buildImage(), "--for", "dicoms.services.example.com")
   await apply(manifests)
   onTestFinished(async () => {
     await kubectlRun("delete", "namespace", "aim-system", "--wait=true")

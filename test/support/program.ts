@@ -8,6 +8,7 @@ export type Program = {
   readonly pid: number
   /** What it wrote so far, to stdout and stderr alike. */
   readonly output: string
+  readonly stdout: string
   /** Resolves with the exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string>
   kill(signal: NodeJS.Signals): void
@@ -19,8 +20,12 @@ export function startProgram(name: string, args: string[], env: Record<string, s
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })
-  let output = ""
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", text => (output += text))
+  let [output, stdout] = ["", ""]
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", text => {
+      output += text
+      if (stream === child.stdout) stdout += text
+    })
   const ended = whenEnded(child)
   onTestFailed(() => {
     process.stderr.write(`--- ${name} ${args.join(" ")}\n${output.slice(-20_000)}\n`)
@@ -33,6 +38,9 @@ export function startProgram(name: string, args: string[], env: Record<string, s
     pid: child.pid!,
     get output() {
       return output
+    },
+    get stdout() {
+      return stdout
     },
     ended,
     kill: signal => child.kill(signal),
@@ -50,5 +58,5 @@ function whenEnded(child: ChildProcess): Promise<number | string> {
 export async function runProgram(name: string, args: string[], env: Record<string, string> = {}) {
   const program = startProgram(name, args, env)
   const code = await program.ended
-  return { code, output: program.output }
+  return { code, output: program.output, stdout: program.stdout }
 }

@@ -4,6 +4,9 @@ export type Instant = number
 /** As Kubernetes writes `metav1.Time`: RFC 3339 in UTC, whole seconds. */
 export const formatInstant = (at: Instant) => `${new Date(at).toISOString().slice(0, 19)}Z`
 
+/** As Kubernetes writes `metav1.MicroTime`: six fractional digits; with fewer the API server answers 400. */
+export const formatMicroInstant = (at: Instant) => new Date(at).toISOString().replace("Z", "000Z")
+
 /** Undefined for anything that is not a time, so that hostile text cannot become NaN in a comparison. */
 export function parseInstant(text: unknown): Instant | undefined {
   if (typeof text !== "string" || text.length > 40) return undefined

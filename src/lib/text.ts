@@ -1,5 +1,6 @@
-/** At most `length` characters, the last one an ellipsis where something was cut. */
-export const clip = (text: string, length: number) => (text.length <= length ? text : `${text.slice(0, length - 1)}…`)
+/** At most `length` characters, the last one an ellipsis where something was cut. Never half a character. */
+export const clip = (text: string, length: number) =>
+  text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`
 
 /** `a, b and 3 more`: a few names and how many are left. */
 export function nameSome(names: readonly string[], total: number): string {

@@ -1,5 +1,6 @@
+import { formatInstant } from "#lib/instant.ts"
+import { clip } from "#lib/text.ts"
 import type { Instant } from "./clock.ts"
-import { timestamp } from "./times.ts"
 
 /** metav1.Condition. */
 export type Condition = {
@@ -16,33 +17,33 @@ export type Condition = {
 /** What the API server takes as a message. */
 const messageMax = 32_768
 
+/** A condition as it is to stand, before it is known since when. */
+export type Stated<C extends Condition = Condition> = Omit<C, "lastTransitionTime">
+
+/** The condition with its time: that of the last flip, which is the earlier one's unless the status differs from it. */
+export function since<C extends Condition>(
+  conditions: readonly Condition[] | undefined,
+  stated: Stated<C>,
+  now: Instant,
+): C {
+  const before = conditionOf(conditions, stated.type as string)
+  const lastTransitionTime = before?.status === stated.status ? before.lastTransitionTime : formatInstant(now)
+  return { ...stated, message: clip(stated.message as string, messageMax), lastTransitionTime } as C
+}
+
 /**
  * The conditions with this one set: a new list, sorted by type, so that the same facts are always the same bytes and a
  * status without news is recognised as such. The given list stays as it is.
  */
-export function setCondition(
-  conditions: readonly Condition[] = [],
-  condition: Omit<Condition, "lastTransitionTime">,
-  now: Instant,
-): Condition[] {
-  const before = conditionOf(conditions, condition.type)
-  const message =
-    condition.message.length > messageMax
-      ? `${condition.message.slice(0, messageMax - 1).toWellFormed()}…`
-      : condition.message
-  const after: Condition = {
-    ...condition,
-    message,
-    lastTransitionTime: before?.status === condition.status ? before.lastTransitionTime : timestamp(now),
-  }
-  const others = conditions.filter(({ type }) => type !== condition.type)
-  return [...others, after].sort((a, b) => (a.type < b.type ? -1 : a.type > b.type ? 1 : 0))
+export function setCondition(conditions: readonly Condition[] = [], stated: Stated, now: Instant): Condition[] {
+  const others = conditions.filter(({ type }) => type !== stated.type)
+  return [...others, since(conditions, stated, now)].sort((a, b) => (a.type < b.type ? -1 : a.type > b.type ? 1 : 0))
 }
 
 /** Several at once. */
 export const setConditions = (
   conditions: readonly Condition[] | undefined,
-  wanted: readonly Omit<Condition, "lastTransitionTime">[],
+  wanted: readonly Stated[],
   now: Instant,
 ): Condition[] => wanted.reduce((all, condition) => setCondition(all, condition, now), [...(conditions ?? [])])
 

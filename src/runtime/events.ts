@@ -1,10 +1,10 @@
+import { formatInstant, formatMicroInstant } from "#lib/instant.ts"
 import type { Client } from "./client/client.ts"
 import { isFailure } from "./client/errors.ts"
 import { type Clock, type Instant, sleep } from "./clock.ts"
 import type { Logger } from "./log.ts"
 import { jitter, type Random } from "./random.ts"
 import { core, type KubeObject } from "./resource.ts"
-import { microTimestamp, timestamp } from "./times.ts"
 
 /** Tells the user's story on the object itself. Repeats are counted on one Event instead of filling the list. */
 export type EventRecorder = {
@@ -174,7 +174,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
     const { name, namespace } = story
     if (story.isOnServer) {
       try {
-        const body = { count: story.count, lastTimestamp: timestamp(story.lastAt), message: story.message }
+        const body = { count: story.count, lastTimestamp: formatInstant(story.lastAt), message: story.message }
         await deps.client.patch(events, { namespace, name }, { type: "merge", body }, { deadlineMs: 10_000 })
         return
       } catch (error) {
@@ -214,9 +214,9 @@ const eventOf = (story: Story, reporter: string, identity: string): CoreEvent =>
   action: story.action,
   message: story.message,
   count: story.count,
-  firstTimestamp: timestamp(story.firstAt),
-  lastTimestamp: timestamp(story.lastAt),
-  eventTime: microTimestamp(story.firstAt),
+  firstTimestamp: formatInstant(story.firstAt),
+  lastTimestamp: formatInstant(story.lastAt),
+  eventTime: formatMicroInstant(story.firstAt),
   reportingComponent: reporter,
   reportingInstance: truncate(identity, 128),
   source: { component: reporter },

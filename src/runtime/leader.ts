@@ -1,4 +1,5 @@
 import assert from "node:assert/strict"
+import { formatMicroInstant } from "#lib/instant.ts"
 import type { Client } from "./client/client.ts"
 import { isFailure, KubeError } from "./client/errors.ts"
 import type { Clock } from "./clock.ts"
@@ -6,7 +7,6 @@ import type { Permission } from "./controller.ts"
 import type { Logger } from "./log.ts"
 import { jitter, type Random } from "./random.ts"
 import type { KubeObject, Resource } from "./resource.ts"
-import { microTimestamp } from "./times.ts"
 
 export const leases: Resource = {
   group: "coordination.k8s.io",
@@ -212,7 +212,7 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
   async function take({ atOnce = false } = {}) {
     if (phase !== "candidate" || !seen || (!atOnce && clock.monotonic() < freeAt(seen))) return
     const { spec } = seen.lease
-    const now = microTimestamp(clock.now())
+    const now = formatMicroInstant(clock.now())
     const isFirst = spec?.acquireTime === undefined
     const sentAt = clock.monotonic()
     const lease = await put(seen.lease, {
@@ -245,7 +245,7 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
   async function renewOnce(): Promise<boolean> {
     assert(seen, "a leader has seen the Lease")
     const sentAt = clock.monotonic()
-    const lease = await put(seen.lease, { ...seen.lease.spec, renewTime: microTimestamp(clock.now()) })
+    const lease = await put(seen.lease, { ...seen.lease.spec, renewTime: formatMicroInstant(clock.now()) })
     loseIfOverdue() // a renewal that comes after the deadline is none, whatever the server says
     if (!lease) return phase !== "leader"
     if (phase === "leader") hold(lease, sentAt)
@@ -313,7 +313,7 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
     for (let attempt = 0; attempt < 3; attempt++) {
       const lease = attempt === 0 && seen && isOurs(seen.lease) ? seen.lease : await read()
       if (!lease || !isOurs(lease)) return
-      const now = microTimestamp(clock.now())
+      const now = formatMicroInstant(clock.now())
       const vacant = { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now }
       if (await put(lease, vacant)) return log.info("handed the Lease on", { lease: name })
     }

@@ -15,6 +15,7 @@ import { recordOperation } from "#core/operation.ts"
 import { countOf, type EffectiveTier, effectiveTiers } from "#core/tiers.ts"
 import { earliest, formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, nameSome } from "#lib/text.ts"
+import { since } from "#runtime/conditions.ts"
 import { findProblem } from "./validate.ts"
 
 /** Everything a decision is made from. The fleet is counted, never listed: deciding costs the same at any size. */
@@ -372,20 +373,17 @@ function shareOfExamples(tiers: readonly JudgedTier[]): number {
   return inTrouble === 0 ? maxExamplesPerTier : Math.min(maxExamplesPerTier, Math.floor(maxExamples / inTrouble))
 }
 
+/** States conditions of one generation; each keeps its time as long as its status stays. */
 const conditionWriter =
   (observedGeneration: number, now: Instant) =>
   <Type extends ConditionType>(
-    before: readonly { type: string; status: string; lastTransitionTime: string }[] | undefined,
+    before: Parameters<typeof since>[0],
     type: Type,
     isTrue: boolean,
     reason: Reason,
     message: string,
-  ) => {
-    const status = isTrue ? ("True" as const) : ("False" as const)
-    const old = before?.find(each => each.type === type)
-    const lastTransitionTime = old?.status === status ? old.lastTransitionTime : formatInstant(now)
-    return { type, status, reason, message, observedGeneration, lastTransitionTime }
-  }
+  ): Condition & { type: Type } =>
+    since(before, { type, status: isTrue ? "True" : "False", reason, message, observedGeneration }, now)
 
 const emptyStatus: ServiceImageStatus = {
   observedGeneration: 0,

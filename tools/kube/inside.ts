@@ -124,6 +124,9 @@ function makeNetwork() {
   command("ip", "link", "set", bridge, "up")
   command("ip", "route", "add", serviceRange, "dev", bridge)
   writeFileSync("/proc/sys/net/ipv4/ip_forward", "1")
+  // The registry and exposed servers have the number inside that was free outside. Connections made inside take theirs
+  // from another range, or one of them would sooner or later sit on it.
+  writeFileSync("/proc/sys/net/ipv4/ip_local_port_range", "16000 29999")
   const toApi = ["-d", apiService, "-p", "tcp", "--dport", "443", "-j", "DNAT", "--to", `${address}:${apiPort}`]
   for (const chain of ["PREROUTING", "OUTPUT"]) command("iptables", "-w", "-t", "nat", "-A", chain, ...toApi)
 }

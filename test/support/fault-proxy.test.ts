@@ -93,11 +93,12 @@ test("delivers a held request when told, even when its client has gone", async (
   const gone = new AbortController()
   const late = fetch(`${proxy.server}/pods/a`, { method: "PATCH", body: "{}", signal: gone.signal })
   await rule.struck
-  expect(server.reached).toEqual([])
+  await call("GET", "/meanwhile")
+  expect(server.reached).toEqual(["GET /meanwhile"])
   gone.abort()
   await expect(late).rejects.toThrow()
   rule.release()
-  await expect.poll(() => server.reached).toEqual(["PATCH /pods/a"])
+  await expect.poll(() => server.reached).toEqual(["GET /meanwhile", "PATCH /pods/a"])
 })
 
 test("delays", async () => {
@@ -132,15 +133,19 @@ test("duplicates the events of a watch", async () => {
 })
 
 test("holds the events of a watch until released, then gives them in order", async () => {
-  const rule = proxy.fault({ do: { do: "holdEvents" } })
-  const read = await watch("/pods?watch=1")
+  const rule = proxy.fault({ match: { path: /pods/ }, do: { do: "holdEvents" } })
+  const [pods, nodes] = [await watch("/pods?watch=1"), await watch("/nodes?watch=1")]
+  let isHeld = true
+  const first = pods("\n").then(text => ({ text, isHeld }))
   server.emit("one\n")
-  const other = await watch("/nodes?watch=1&allowed=yes")
+  await nodes("one\n")
   server.emit("two\n")
+  await nodes("two\n")
+  isHeld = false
   rule.release()
+  expect(await first).toEqual({ text: expect.stringContaining("one\n"), isHeld: false })
   server.emit("three\n")
-  expect(await read("three\n")).toBe("one\ntwo\nthree\n")
-  expect(await other("three\n")).toBe("two\nthree\n")
+  expect(await pods("three\n")).toBe("one\ntwo\nthree\n")
 })
 
 test("breaks the watches it is told to break", async () => {

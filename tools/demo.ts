@@ -12,6 +12,29 @@ const children: ChildProcess[] = []
 const stopping = new AbortController()
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort())
 
+const tiers = ["early", "", "late"]
+
+const serviceImage = (defaultImage: string) => ({
+  apiVersion: "autoimagemanager.io/v1alpha1",
+  kind: "ServiceImage",
+  metadata: { name: "demo" },
+  spec: {
+    target: { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" },
+    defaultImage,
+    tiers: tiers.map((upgradeTier, index) => ({ upgradeTier, priority: tiers.length - index })),
+  },
+})
+
+const tenants = () =>
+  tiers.flatMap(tier =>
+    [1, 2, 3].map(index => ({
+      apiVersion: "services.example.com/v1alpha1",
+      kind: "Dicom",
+      metadata: { name: `${tier || "standard"}-${index}`, namespace: "default", labels: { "upgrade-tier": tier } },
+      spec: { failureHaltsUpdate: true },
+    })),
+  )
+
 say("Starting a real Kubernetes: etcd, kube-apiserver, controllers, a kubelet with containerd, a registry.")
 const cluster = await startCluster({
   kwokNodes: 0,
@@ -70,26 +93,3 @@ async function watchUntilComplete(aim: string, env: NodeJS.ProcessEnv) {
     )
   }
 }
-
-const tiers = ["early", "", "late"]
-
-const serviceImage = (defaultImage: string) => ({
-  apiVersion: "autoimagemanager.io/v1alpha1",
-  kind: "ServiceImage",
-  metadata: { name: "demo" },
-  spec: {
-    target: { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" },
-    defaultImage,
-    tiers: tiers.map((upgradeTier, index) => ({ upgradeTier, priority: tiers.length - index })),
-  },
-})
-
-const tenants = () =>
-  tiers.flatMap(tier =>
-    [1, 2, 3].map(index => ({
-      apiVersion: "services.example.com/v1alpha1",
-      kind: "Dicom",
-      metadata: { name: `${tier || "standard"}-${index}`, namespace: "default", labels: { "upgrade-tier": tier } },
-      spec: { failureHaltsUpdate: true },
-    })),
-  )

@@ -56,17 +56,17 @@ describe("status", () => {
       (await ask(status, [])).text,
     ).toBe(`si/api Complete 12/12 up to date (AllUpToDate: 12 objects run their image)
   tier earlyAccess priority 1 Complete 5/5 up to date registry.example.com/dicom:v3
-  tier (others) priority 0 Complete 7/7 up to date, 1 unmanaged registry.example.com/dicom:v2
+  tier (default) priority 0 Complete 7/7 up to date, 1 unmanaged registry.example.com/dicom:v2
 si/shop Halted 0/5 up to date (AllFailed: no object of earlyAccess can pull the image)
   tier earlyAccess priority 1 InProgress 0/5 up to date, 5 under way registry.example.com/dicom:v3
     all failing: ImagePullFailed (shop/a, shop/b, …)
-  tier (others) priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
+  tier (default) priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
 si/web InProgress 3/12 up to date, priority 1 (WaitingForHealth: 2 objects are on their way)
   tier earlyAccess priority 1 InProgress 3/5 up to date, 2 under way registry.example.com/dicom:v3
-  tier (others) priority 0 Waiting 0/7 up to date registry.example.com/dicom:v2
+  tier (default) priority 0 Waiting 0/7 up to date registry.example.com/dicom:v2
 si/young NotSeenYet (no controller has looked at it yet)
   tier earlyAccess priority 1 Waiting 0/0 up to date registry.example.com/dicom:v3
-  tier (others) priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
+  tier (default) priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
 `)
   })
   test("is a picture on a terminal", async () => {
@@ -76,19 +76,19 @@ si/young NotSeenYet (no controller has looked at it yet)
     ).toBe(`api  ✓ Complete  Dicom  done 10s ago, took 4m2s
   AllUpToDate: 12 objects run their image
   1  earlyAccess  █████████████████████████  5/5  registry.example.com/dicom:v3
-  0  (others)     █████████████████████████  7/7  registry.example.com/dicom:v2
+  0  (default)     █████████████████████████  7/7  registry.example.com/dicom:v2
                   1 unmanaged
 
 shop  ✗ Halted  Dicom  for 4m12s
   AllFailed: no object of earlyAccess can pull the image
   1  earlyAccess  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  0/5  registry.example.com/dicom:v3
                   all failing: ImagePullFailed (shop/a, shop/b, …)
-  0  (others)     ░░░░░░░░░░░░░░░░░░░░░░░░░  0/0  registry.example.com/dicom:v2
+  0  (default)     ░░░░░░░░░░░░░░░░░░░░░░░░░  0/0  registry.example.com/dicom:v2
 
 web  ● InProgress  Dicom  for 4m12s
   WaitingForHealth: 2 objects are on their way
   1  earlyAccess  ███████████████▒▒▒▒▒▒▒▒▒▒  3/5  registry.example.com/dicom:v3
-  0  (others)     ░░░░░░░░░░░░░░░░░░░░░░░░░  0/7  registry.example.com/dicom:v2
+  0  (default)     ░░░░░░░░░░░░░░░░░░░░░░░░░  0/7  registry.example.com/dicom:v2
 `)
   })
   test("-w adds lines when they read differently, and ends well when interrupted", async () => {

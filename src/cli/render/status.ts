@@ -104,7 +104,7 @@ function barOf({ total, updated, upToDate }: TierProgress, width: number, view: 
 export const countOf = ({ upToDate, total }: { upToDate: number; total: number }) => `${upToDate}/${total}`
 
 /** The tier without a name takes what no other tier names. */
-const titleOf = ({ tier }: TierProgress, { tiers }: Rollout) => tier || (tiers.length > 1 ? "(others)" : "(all)")
+const titleOf = ({ tier }: TierProgress, { tiers }: Rollout) => tier || (tiers.length > 1 ? "(default)" : "(all)")
 
 const failureLines = (tier: TierProgress) =>
   tier.failures.map(({ reason, scope, count, examples }) => {

@@ -93,9 +93,6 @@ export type RunningController = {
   inWork(): { key: string; ms: number }[]
 }
 
-export const runController = (controller: Controller, context: Context, deps: ControllerDeps): Promise<void> =>
-  startController(controller, context, deps).done
-
 /**
  * Looks at keys for as long as the signal lets it. Whatever a reconcile throws ends here and nowhere else: that key is
  * tried again later, the others never notice.

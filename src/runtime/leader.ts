@@ -8,7 +8,7 @@ import type { Logger } from "./log.ts"
 import { jitter, type Random } from "./random.ts"
 import type { KubeObject, Resource } from "./resource.ts"
 
-export const leases: Resource = {
+const leases: Resource = {
   group: "coordination.k8s.io",
   version: "v1",
   plural: "leases",

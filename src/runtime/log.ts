@@ -10,7 +10,7 @@ export type Logger = {
   with(facts: Record<string, unknown>): Logger
 }
 
-export const logLevels = ["debug", "info", "warn", "error", "silent"] as const
+const logLevels = ["debug", "info", "warn", "error", "silent"] as const
 export type LogLevel = (typeof logLevels)[number]
 type Level = Exclude<LogLevel, "silent">
 
@@ -109,7 +109,7 @@ const isErrorFact = (value: unknown): value is ErrorFact =>
   typeof value === "object" && value !== null && "type" in value && "message" in value
 
 /** An error as facts, with its chain of causes; the stack of the innermost only, which is where it began. */
-export function errorFact(error: unknown, depth = 0): ErrorFact {
+function errorFact(error: unknown, depth = 0): ErrorFact {
   if (!(error instanceof Error)) return { type: typeof error, message: bounded(withoutCredentials(String(error))) }
   const { kind, status, code } = error as { kind?: unknown; status?: unknown; code?: unknown }
   const fact: ErrorFact = { type: error.name, message: bounded(withoutCredentials(error.message)) }

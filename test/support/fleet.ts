@@ -10,7 +10,7 @@ import { repository } from "#tools/kube/folders.ts"
 import { floor, type Json, until } from "./floor.ts"
 import { startProgram } from "./program.ts"
 
-export const dicoms: Resource = {
+const dicoms: Resource = {
   group: "services.example.com",
   version: "v1alpha1",
   plural: "dicoms",

@@ -76,19 +76,19 @@ si/young NotSeenYet (no controller has looked at it yet)
     ).toBe(`api  ✓ Complete  Dicom  done 10s ago, took 4m2s
   AllUpToDate: 12 objects run their image
   1  earlyAccess  █████████████████████████  5/5  registry.example.com/dicom:v3
-  0  (default)     █████████████████████████  7/7  registry.example.com/dicom:v2
+  0  (default)    █████████████████████████  7/7  registry.example.com/dicom:v2
                   1 unmanaged
 
 shop  ✗ Halted  Dicom  for 4m12s
   AllFailed: no object of earlyAccess can pull the image
   1  earlyAccess  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  0/5  registry.example.com/dicom:v3
                   all failing: ImagePullFailed (shop/a, shop/b, …)
-  0  (default)     ░░░░░░░░░░░░░░░░░░░░░░░░░  0/0  registry.example.com/dicom:v2
+  0  (default)    ░░░░░░░░░░░░░░░░░░░░░░░░░  0/0  registry.example.com/dicom:v2
 
 web  ● InProgress  Dicom  for 4m12s
   WaitingForHealth: 2 objects are on their way
   1  earlyAccess  ███████████████▒▒▒▒▒▒▒▒▒▒  3/5  registry.example.com/dicom:v3
-  0  (default)     ░░░░░░░░░░░░░░░░░░░░░░░░░  0/7  registry.example.com/dicom:v2
+  0  (default)    ░░░░░░░░░░░░░░░░░░░░░░░░░  0/7  registry.example.com/dicom:v2
 `)
   })
   test("-w adds lines when they read differently, and ends well when interrupted", async () => {

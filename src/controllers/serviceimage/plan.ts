@@ -53,7 +53,7 @@ export type Plan = {
 }
 
 /** The most stamps one plan asks for; between two batches the world is looked at again. */
-export const batchSize = maxInflight
+const batchSize = maxInflight
 
 /** Decides the next step of one rollout. The same snapshot always gives the same plan. */
 export function plan(seen: Snapshot): Plan {

@@ -2,7 +2,7 @@ import type { Reason, ServiceImageStatus } from "#api/v1alpha1/serviceimage/inde
 import type { Instant } from "#lib/instant.ts"
 
 /** Counts alone are told at most this often: N objects must not become N writes of the status. */
-export const progressMs = 2000
+const progressMs = 2000
 
 /** Whether a status is to be written: at once if it says something new, a little later if only counts moved. */
 export function whenToReport(

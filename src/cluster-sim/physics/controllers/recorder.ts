@@ -1,0 +1,96 @@
+import { formatInstant } from "#lib/instant.ts"
+import type { Obj } from "../../object.ts"
+import { StatusError } from "../../status-error.ts"
+import type { PhysicsWorld } from "../world.ts"
+import { servedKind } from "./loop.ts"
+
+export type EventType = "Normal" | "Warning"
+export type Recorder = (about: Obj, type: EventType, reason: string, message: string) => void
+
+const aggregateFrom = 10 // different messages with one reason about one object …
+const aggregateMs = 600_000 // … in this time become one event
+const burst = 25 // events about one object, and then …
+const refillMs = 300_000 // … one in this time
+const remembered = 4096
+
+/**
+ * Writes core/v1 Events as client-go's recorder does: the same thing again counts up the event that is there, ten
+ * different messages with one reason become a combined one, and who talks too much about one object is cut off.
+ */
+export function createRecorder({ registry, clock }: PhysicsWorld, component: string, host?: string): Recorder {
+  const known = new Map<string, { name: string; count: number; firstTimestamp: string }>()
+  const similar = new Map<string, { messages: Set<string>; at: number }>()
+  const tokens = new Map<string, { left: number; at: number }>()
+  let sequence = 0
+
+  return (about, type, reason, message) => {
+    const events = servedKind(registry, "v1", "Event")
+    const now = clock.now()
+    const { namespace, name, uid, resourceVersion } = about.metadata
+    const object = { kind: about.kind, namespace, name, uid, apiVersion: about.apiVersion, resourceVersion }
+    const subject = [about.kind, namespace, name, uid, about.apiVersion, type].join("\0")
+    const aggregateKey = [subject, reason].join("\0")
+
+    const record = similar.get(aggregateKey)
+    const messages = record && now - record.at <= aggregateMs ? record.messages : new Set<string>()
+    messages.add(message)
+    remember(similar, aggregateKey, { messages, at: now })
+    const isCombined = messages.size >= aggregateFrom
+    if (isCombined) messages.delete(messages.values().next().value!)
+    const key = isCombined ? aggregateKey : [aggregateKey, message].join("\0")
+    const text = isCombined ? `(combined from similar events): ${message}` : message
+
+    const bucket = tokens.get(subject) ?? { left: burst, at: now }
+    const left = Math.min(burst, bucket.left + (now - bucket.at) / refillMs)
+    remember(tokens, subject, { left: left >= 1 ? left - 1 : left, at: now })
+
+    const time = formatInstant(now)
+    const seen = known.get(key)
+    const nanos = BigInt(Math.trunc(now)) * 1_000_000n + BigInt(sequence++ % 1_000_000)
+    const entry = seen
+      ? { ...seen, count: seen.count + 1 }
+      : { name: `${name}.${nanos.toString(16)}`, count: 1, firstTimestamp: time }
+    remember(known, key, entry)
+    if (left < 1) return
+
+    const place = namespace ?? "default"
+    try {
+      const existing = seen && registry.find(events, { namespace: place, name: seen.name })
+      if (existing)
+        registry.update(events, { ...existing, count: entry.count, lastTimestamp: time, message: text }, written)
+      else
+        registry.create(
+          events,
+          {
+            apiVersion: "v1",
+            kind: "Event",
+            metadata: { name: entry.name, namespace: place },
+            involvedObject: object,
+            reason,
+            message: text,
+            source: host ? { component, host } : { component },
+            firstTimestamp: entry.firstTimestamp,
+            lastTimestamp: time,
+            count: entry.count,
+            type,
+            eventTime: null,
+            // The combined one is built anew by client-go, and without its reporter.
+            reportingComponent: isCombined ? "" : component,
+            reportingInstance: isCombined ? "" : (host ?? ""),
+          },
+          written,
+        )
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error // an event that is refused is lost: a namespace is on its way out
+    }
+  }
+}
+
+const written = { fieldManager: "kube-controller-manager" }
+
+/** Least recently used goes first. */
+function remember<T>(map: Map<string, T>, key: string, value: T) {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > remembered) map.delete(map.keys().next().value!)
+}

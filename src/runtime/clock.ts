@@ -1,3 +1,4 @@
+import { IndexedHeap } from "#lib/indexed-heap.ts"
 import type { Instant } from "#lib/instant.ts"
 
 export type { Instant }
@@ -55,28 +56,32 @@ export type VirtualClock = Clock & {
 export function virtualClock(start: Instant = 0): VirtualClock {
   let now = start
   let sequence = 0
-  const timers = new Map<number, { at: Instant; callback: () => void }>()
-  const next = () => {
-    let found: [number, { at: Instant; callback: () => void }] | undefined
-    for (const timer of timers) if (!found || timer[1].at < found[1].at) found = timer
-    return found
-  }
+  const due = new IndexedHeap()
+  const callbacks = new Map<string, () => void>()
   return {
     now: () => now,
     monotonic: () => now - start,
     after(ms, callback) {
-      const id = sequence++
-      timers.set(id, { at: now + Math.max(0, ms), callback })
-      return () => timers.delete(id)
+      // Padded, because equal times are ordered by key and must fire in the order in which they were set.
+      const key = String(sequence++).padStart(16, "0")
+      due.set(key, now + Math.max(0, ms))
+      callbacks.set(key, callback)
+      return () => {
+        due.delete(key)
+        callbacks.delete(key)
+      }
     },
-    nextAt: () => next()?.[1].at,
+    nextAt: () => due.first()?.rank,
     async advance(ms) {
       const end = now + ms
       await settle()
-      for (let due = next(); due && due[1].at <= end; due = next()) {
-        timers.delete(due[0])
-        now = Math.max(now, due[1].at)
-        due[1].callback()
+      for (let next = due.first(); next && next.rank <= end; next = due.first()) {
+        const { key, rank } = next
+        const callback = callbacks.get(key)!
+        due.delete(key)
+        callbacks.delete(key)
+        now = Math.max(now, rank)
+        callback()
         await settle()
       }
       now = end

@@ -1,5 +1,10 @@
 import type { Json } from "../object.ts"
+import { StatusError } from "../status-error.ts"
+import { jsonKind } from "./go-text.ts"
+import { JsonSyntaxError, readJson } from "./json-text.ts"
+import { canonicalQuantity, quantityRefusal } from "./quantity.ts"
 import type { Schema } from "./schema.ts"
+import { objectMeta, resolve } from "./table.ts"
 
 export type FieldValidation = "Strict" | "Warn" | "Ignore"
 
@@ -7,19 +12,314 @@ export type DecodeOptions = {
   /** Of the served kind: what the refusals name (`Deployment in version "v1"`), and what the body has to be. */
   apiVersion: string
   kind: string
-  validation?: FieldValidation // Warn when absent, as on the server
+  validation?: FieldValidation | undefined // Warn when absent, as on the server
   /** The body as it came, to see keys that stand in it twice; JSON.parse has forgotten them. */
-  text?: string
-  /** Custom resources word their refusals differently from built-in kinds. */
-  isCustom?: boolean
+  text?: string | undefined
+  /** Custom resources are not read into a Go type: their wrong types are for the validation of their schema. */
+  isCustom?: boolean | undefined
 }
 
 export type Decoded = { value: Json; warnings: string[] }
 
+/** The JSON of a request's body. Throws the server's 400 for what is no JSON object. */
+export function parseBody(text: string, kind: string): Json {
+  const refuse = (problem: string) =>
+    new StatusError(
+      400,
+      "BadRequest",
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem} (${summary(text)})`,
+    )
+  try {
+    const { value } = readJson(text)
+    if (value === null) return {}
+    if (typeof value !== "object" || Array.isArray(value)) throw new JsonSyntaxError(headerRefusal(value))
+    return value
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw refuse(error.message)
+    throw error
+  }
+}
+
+const headerRefusal = (value: Json) =>
+  `json: cannot unmarshal ${jsonKind(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
+
+function summary(text: string): string {
+  if (text === "") return "<empty>"
+  const isObject = text.startsWith("{")
+  const shown = isObject ? text.slice(0, 30) : Buffer.from(text).subarray(0, 30).toString("hex")
+  return text.length > 30 ? `${shown} ...` : shown
+}
+
 /**
  * Reads a body as the server reads it into its Go type: fields it does not know are dropped (and told: refused when
- * Strict, a warning when Warn), a null is an absent field, a wrong type is a 400. Throws StatusError.
+ * Strict, a warning when Warn), a null is an absent field, a wrong type is a 400. What comes back is what the server
+ * would store: fields without a value are left out, or written as Go writes them (`resources: {}`). Throws StatusError.
  */
-export function decode(_schema: Schema, body: Json, _options: DecodeOptions): Decoded {
-  return { value: body, warnings: [] }
+export function decode(schema: Schema, body: Json, options: DecodeOptions): Decoded {
+  const { apiVersion, kind, validation = "Warn", text, isCustom = false } = options
+  const { kind: sentKind = kind, apiVersion: sentVersion = apiVersion } = body ?? {}
+  const version = sentVersion.slice(sentVersion.lastIndexOf("/") + 1)
+  const refuse = (problem: string) =>
+    new StatusError(400, "BadRequest", `${sentKind} in version "${version}" cannot be handled as a ${kind}: ${problem}`)
+  if (sentVersion !== apiVersion)
+    throw refuse(
+      `no kind "${sentKind}" is registered for version "${sentVersion}" in scheme "pkg/runtime/scheme.go:111"`,
+    )
+  if (sentKind !== kind) {
+    const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "core"
+    throw refuse(`converting (${version}.${sentKind}) to (${group.split(".")[0]}.${kind}): unknown conversion`)
+  }
+  try {
+    const { value, unknown } = readValue(schema, { ...body, apiVersion, kind }, { kind, isCustom })
+    if (validation === "Ignore") return { value, warnings: [] }
+    const strict = [...duplicatesIn(text), ...unknown.map(path => `unknown field "${path}"`)]
+    if (strict.length > 0 && validation === "Strict")
+      throw new WrongValue(`strict decoding error: ${strict.join(", ")}`)
+    return { value, warnings: strict }
+  } catch (error) {
+    throw error instanceof WrongValue ? refuse(error.message) : error
+  }
+}
+
+/** The warnings for keys that stand twice in an object of this text. */
+export const duplicatesIn = (text: string | undefined): string[] =>
+  text === undefined ? [] : readJson(text).duplicates.map(path => `duplicate field "${path}"`)
+
+/** A value that does not fit the Go type, in Go's words. The caller knows which Status it becomes. */
+export class WrongValue extends Error {
+  override name = "WrongValue"
+}
+
+/** The value as it would be stored, and the paths nobody knows. Throws WrongValue. */
+export function readValue(
+  schema: Schema,
+  value: Json,
+  { kind, isCustom }: { kind: string; isCustom: boolean },
+): { value: Json; unknown: string[] } {
+  const reader = new Reader()
+  return {
+    value: isCustom
+      ? reader.custom(schema, value, "")
+      : reader.struct(schema, value, { struct: kind, path: "", at: "" }),
+    unknown: reader.unknown,
+  }
+}
+
+/** Where the reader is: the Go struct, the fields up to here (for type errors), and the path with its indexes. */
+type Place = { struct: string; path: string; at: string }
+
+class Reader {
+  readonly unknown: string[] = []
+
+  /** Objects with declared fields; unknown ones are dropped and noted in the order they stand in. */
+  struct(schema: Schema, value: Json, place: Place): Json {
+    const properties = schema.properties ?? {}
+    const out: Record<string, Json> = {}
+    for (const name of Object.keys(value)) {
+      const ref = properties[name]
+      if (ref === undefined || !Object.hasOwn(properties, name)) {
+        this.unknown.push(join(place.at, name))
+        continue
+      }
+      const field = resolve(ref)
+      const path = join(place.path, name)
+      const read = this.value(field, value[name], { struct: place.struct, path, at: join(place.at, name) })
+      if (read === undefined || (field.omitsZero && isZero(read) && name !== "managedFields")) continue
+      out[name] = read
+    }
+    for (const [name, field] of alwaysWritten(schema)) if (!(name in out)) out[name] = zeroOf(field)
+    return out
+  }
+
+  value(schema: Schema, value: Json, place: Place): Json {
+    if (value === null || value === undefined) return undefined
+    switch (schema.type) {
+      case "string":
+        return this.string(schema, value, place)
+      case "integer":
+        if (typeof value !== "number" || !fitsInteger(schema, value)) throw wrongType(schema, value, place)
+        return value
+      case "number":
+        if (typeof value !== "number") throw wrongType(schema, value, place)
+        return value
+      case "boolean":
+        if (typeof value !== "boolean") throw wrongType(schema, value, place)
+        return value
+      case "int-or-string":
+        if (typeof value === "string" || (typeof value === "number" && fitsInteger(int32, value))) return value
+        throw wrongType(int32, value, place)
+      case "array":
+        return this.array(schema, value, place)
+      case "object":
+        return this.object(schema, value, place)
+      case "any":
+        return schema.goType?.endsWith("Quantity") || isQuantity(schema) ? quantity(value) : value
+    }
+  }
+
+  string(schema: Schema, value: Json, place: Place): Json {
+    if (typeof value !== "string") {
+      const isTime = schema.format === "date-time"
+      throw wrongType(isTime ? { type: "string" } : schema, value, place)
+    }
+    if (schema.format === "byte") checkBase64(value)
+    if (schema.format === "date-time") return time(value, schema.goType?.endsWith("MicroTime") ?? false)
+    return value
+  }
+
+  array(schema: Schema, value: Json, place: Place): Json {
+    if (!Array.isArray(value)) throw wrongType(schema, value, place)
+    const items = listItemOf(schema)
+    return value.map((item, index) => {
+      const at = `${place.at}[${index}]`
+      const read = this.value(items, item, { ...place, at })
+      return read === undefined ? zeroOf(items, "item") : read
+    })
+  }
+
+  object(schema: Schema, value: Json, place: Place): Json {
+    if (typeof value !== "object" || Array.isArray(value)) throw wrongType(schema, value, place)
+    if (schema.properties) return this.struct(schema, value, { ...place, struct: structName(schema, place) })
+    if (!schema.additional) return value // raw: kept as it is
+    const values = mapValueOf(schema)
+    const out: Record<string, Json> = {}
+    for (const key of Object.keys(value)) {
+      const read = this.value(values, value[key], { ...place, at: join(place.at, key) })
+      out[key] = read === undefined ? zeroOf(values, "item") : read
+    }
+    return out
+  }
+
+  /** Custom resources: pruned, not typed. Only metadata has a Go type. */
+  custom(schema: Schema, value: Json, at: string): Json {
+    if (at === "metadata" && typeof value === "object" && value !== null && !Array.isArray(value))
+      return this.struct(resolve(objectMeta), value, { struct: "ObjectMeta", path: "metadata", at })
+    if (Array.isArray(value)) {
+      const items = schema.items && resolve(schema.items)
+      return items ? value.map((item, index) => this.custom(items, item, `${at}[${index}]`)) : value
+    }
+    if (value === null || typeof value !== "object") return value
+    if (!schema.properties && !schema.additional && (schema.preservesUnknown || schema.type === "any")) return value
+    const out: Record<string, Json> = {}
+    for (const key of Object.keys(value)) {
+      const ref = schema.properties?.[key] ?? schema.additional ?? (at === "" ? rootField(key) : undefined)
+      if (ref) out[key] = this.custom(resolve(ref), value[key], join(at, key))
+      else if (schema.preservesUnknown) out[key] = value[key]
+      else this.unknown.push(join(at, key))
+    }
+    return out
+  }
+}
+
+const rootField = (key: string) =>
+  key === "metadata" ? objectMeta : key === "apiVersion" || key === "kind" ? ({ type: "string" } as const) : undefined
+
+const join = (path: string, name: string) => (path === "" ? name : `${path}.${name}`)
+
+const int32: Schema = { type: "integer", format: "int32", goType: "int32" }
+
+function fitsInteger(schema: Schema, value: number): boolean {
+  if (!Number.isInteger(value)) return false
+  return schema.format === "int32" ? value === (value | 0) : true
+}
+
+const isQuantity = (schema: Schema) => schema === resolve("io.k8s.apimachinery.pkg.api.resource.Quantity")
+
+function quantity(value: Json): string {
+  const read =
+    typeof value === "string" || typeof value === "number" ? canonicalQuantity(String(value).trim()) : undefined
+  if (read === undefined) throw new WrongValue(quantityRefusal)
+  return read
+}
+
+function wrongType(schema: Schema, value: Json, { struct, path }: Place): WrongValue {
+  const isNumber = typeof value === "number" && schema.type === "integer"
+  const shown = isNumber ? `number ${value}` : jsonKind(value)
+  return new WrongValue(
+    `json: cannot unmarshal ${shown} into Go struct field ${struct}.${path} of type ${goType(schema)}`,
+  )
+}
+
+function goType(schema: Schema): string {
+  if (schema.goType) return schema.goType
+  if (schema.format === "byte") return "[]uint8"
+  if (schema.type === "integer") return schema.format === "int64" ? "int64" : "int32"
+  if (schema.type === "boolean") return "bool"
+  if (schema.type === "number") return "float64"
+  return schema.type
+}
+
+/** `v1.DeploymentSpec` → `DeploymentSpec` */
+const structName = ({ goType: type }: Schema, place: Place) =>
+  type ? type.slice(Math.max(type.lastIndexOf("."), type.lastIndexOf("]")) + 1) : place.struct
+
+/** Items of a list and values of a map know their Go type from the list's or the map's. */
+const listItemOf = derived((schema: Schema) => element(schema, schema.items, /^\[\]/))
+const mapValueOf = derived((schema: Schema) => element(schema, schema.additional, /^map\[[^\]]*\]/))
+
+function element(schema: Schema, ref: Schema["items"], prefix: RegExp): Schema {
+  const node = resolve(ref ?? { type: "any" })
+  const goType = schema.goType?.replace(prefix, "")
+  return goType && goType !== schema.goType && !node.goType && node.type !== "any" ? { ...node, goType } : node
+}
+
+function derived<Value>(make: (schema: Schema) => Value): (schema: Schema) => Value {
+  const known = new WeakMap<Schema, Value>()
+  return schema => {
+    const found = known.get(schema)
+    if (found !== undefined) return found
+    const value = make(schema)
+    known.set(schema, value)
+    return value
+  }
+}
+
+/** The fields Go writes even when nobody gave them a value. */
+const alwaysWritten = derived((schema: Schema): [string, Schema][] =>
+  Object.entries(schema.properties ?? {})
+    .map(([name, ref]): [string, Schema] => [name, resolve(ref)])
+    .filter(([, field]) => field.zero !== undefined),
+)
+
+function zeroOf(field: Schema, as: "field" | "item" = "field"): Json {
+  if (field.type === "object" && field.properties && (as === "item" || field.zero !== null))
+    return Object.fromEntries(alwaysWritten(field).map(([name, inner]) => [name, zeroOf(inner)]))
+  if (field.zero !== undefined) return field.zero
+  const zeros: Partial<Record<Schema["type"], Json>> = { string: "", integer: 0, number: 0, boolean: false }
+  return zeros[field.type] ?? null
+}
+
+/** The empty object of a kind, as Go has it: what a create is compared with. */
+export const emptyObject = derived((schema: Schema): Json => zeroOf(schema, "item"))
+
+function isZero(value: Json): boolean {
+  if (value === "" || value === 0 || value === false || value === null) return true
+  if (typeof value !== "object") return false
+  for (const _ in value) return false
+  return true
+}
+
+function checkBase64(text: string) {
+  const clean = text.replaceAll(/[\r\n]/g, "")
+  const bad = /[^A-Za-z0-9+/]/.exec(clean.replace(/={1,2}$/, ""))
+  const at = bad ? bad.index : clean.length % 4 === 0 ? -1 : clean.length - (clean.length % 4)
+  if (at >= 0) throw new WrongValue(`illegal base64 data at input byte ${at}`)
+}
+
+const layouts = { seconds: "2006-01-02T15:04:05Z07:00", micros: "2006-01-02T15:04:05.000000Z07:00" }
+
+/** Times are kept in UTC, to the second or the microsecond. */
+function time(text: string, isMicro: boolean): string {
+  const layout = isMicro ? layouts.micros : layouts.seconds
+  const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text)
+  const refuse = (rest: string, wanted: string) =>
+    new WrongValue(`parsing time "${text}" as "${layout}": cannot parse "${rest}" as "${wanted}"`)
+  if (!parts) throw refuse(text, "2006")
+  const [, seconds = "", fraction = "", zone = ""] = parts
+  if (isMicro && fraction.length !== 7) throw refuse(fraction + zone, ".000000")
+  if (zone === "Z") return isMicro ? text : `${seconds}Z`
+  const instant = Date.parse(`${seconds}${zone}`)
+  if (Number.isNaN(instant)) throw refuse(text, "2006")
+  const utc = new Date(instant).toISOString().slice(0, 19)
+  return isMicro ? `${utc}${fraction}Z` : `${utc}Z`
 }

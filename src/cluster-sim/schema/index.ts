@@ -1,5 +1,12 @@
-export { type Decoded, type DecodeOptions, decode, type FieldValidation } from "./decode.ts"
-export { type ApplyInput, applyServerSide, type TrackInput, trackUpdate } from "./managed-fields.ts"
+export { type Decoded, type DecodeOptions, decode, type FieldValidation, parseBody } from "./decode.ts"
+export {
+  type ApplyInput,
+  applyServerSide,
+  isIdleUpdate,
+  managerName,
+  type TrackInput,
+  trackUpdate,
+} from "./managed-fields.ts"
 export { openApiSchemas } from "./openapi.ts"
-export { applyPatch, type PatchInput } from "./patch.ts"
+export { applyPatch, type PatchInput, parsePatch } from "./patch.ts"
 export { definitionName, kubernetesSchema, resolve } from "./table.ts"

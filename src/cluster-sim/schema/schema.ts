@@ -22,9 +22,18 @@ export type Schema = {
   readonly preservesUnknown?: boolean
   readonly default?: unknown
   readonly description?: string
+  /** Built-in types: what Go writes where the field has no value (`resources: {}`, `lastProbeTime: null`). */
+  readonly zero?: unknown
+  /** Built-in types: a field that holds only its zero value is not written. */
+  readonly omitsZero?: boolean
+  /** Built-in types: what a refusal calls the type (`v1.DeploymentSpec`). */
+  readonly goType?: string
 }
 
-/** A node, or the name of one in the table (`io.k8s.api.core.v1.PodSpec`). */
-export type SchemaRef = Schema | string
+/** A field of a named type, with what the field adds to it. */
+export type SchemaUse = Partial<Omit<Schema, "type">> & { readonly ref: string }
+
+/** A node, or the name of one in the table (`io.k8s.api.core.v1.PodSpec`), alone or with what its use adds. */
+export type SchemaRef = Schema | SchemaUse | string
 
 export type SchemaTable = { get(ref: SchemaRef): Schema }

@@ -1,0 +1,148 @@
+import type { Json } from "../object.ts"
+
+/**
+ * A set of fields in the shape it is stored in (FieldsV1): each key is a step of a path (`f:spec`, `k:{"name":"c"}`,
+ * `v:"x"`), a node without children is a member, a node with children is one when it has ".". Working on the stored
+ * shape spares reading and writing it at every update. Sets are never changed once they are made, so they share parts.
+ */
+export type FieldSet = { readonly [step: string]: FieldSet }
+
+export const emptySet: FieldSet = {}
+
+const leaf: FieldSet = {}
+const self = "."
+
+const hasSteps = (set: FieldSet) => {
+  for (const step in set) if (step !== self) return true
+  return false
+}
+
+/** Whether the node itself is in the set, beside what is below it. */
+const isMember = (node: FieldSet) => self in node || !hasSteps(node)
+
+/** A node from its parts; undefined when nothing is left of it. */
+function node(member: boolean, children: FieldSet): FieldSet | undefined {
+  if (!hasSteps(children)) return member ? leaf : undefined
+  return member ? { [self]: leaf, ...children } : children
+}
+
+export const isEmpty = (set: FieldSet) => !hasSteps(set)
+
+/** Combines two sets step by step; `keep` decides on membership. */
+function combine(left: FieldSet, right: FieldSet, keep: (inLeft: boolean, inRight: boolean) => boolean): FieldSet {
+  const out: Record<string, FieldSet> = {}
+  const visit = (step: string) => {
+    if (step === self || step in out) return
+    const one = left[step]
+    const other = right[step]
+    const combined =
+      one && other
+        ? node(keep(isMember(one), isMember(other)), combine(one, other, keep))
+        : keep(one !== undefined, other !== undefined) && (one ?? other) // the whole branch stays, or none of it
+    if (combined) out[step] = combined
+  }
+  for (const step in left) visit(step)
+  for (const step in right) visit(step)
+  return out
+}
+
+export function union(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmpty(left)) return withoutSelf(right)
+  if (isEmpty(right)) return withoutSelf(left)
+  return combine(left, right, (one, other) => one || other)
+}
+
+export function intersection(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmpty(left) || isEmpty(right)) return emptySet
+  return combine(left, right, (one, other) => one && other)
+}
+
+export function difference(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmpty(left) || isEmpty(right)) return withoutSelf(left)
+  return combine(left, right, (one, other) => one && !other)
+}
+
+function withoutSelf(set: FieldSet): FieldSet {
+  if (!(self in set)) return set
+  const { [self]: _, ...rest } = set
+  return rest
+}
+
+/** Without these fields and all below them, each a dotted path of field names. */
+export function without(set: FieldSet, paths: readonly string[]): FieldSet {
+  return paths.reduce((left, path) => cut(left, path.split(".")), set)
+}
+
+function cut(set: FieldSet, [name, ...rest]: string[]): FieldSet {
+  const step = `f:${name}`
+  const child = set[step]
+  if (child === undefined) return set
+  const { [step]: _, ...others } = set
+  if (rest.length === 0) return others
+  const left = cut(withoutSelf(child), rest)
+  const kept = node(isMember(child), left)
+  return kept ? { ...others, [step]: kept } : others
+}
+
+export function equalSets(left: FieldSet, right: FieldSet): boolean {
+  if (left === right) return true
+  if (isMember(left) !== isMember(right)) return false
+  for (const step in left) if (step !== self && !(step in right && equalSets(left[step]!, right[step]!))) return false
+  for (const step in right) if (step !== self && !(step in left)) return false
+  return true
+}
+
+/** Whether the field is in the set. */
+export function has(set: FieldSet, step: string): boolean {
+  const child = set[step]
+  return child !== undefined && isMember(child)
+}
+
+/** What is below a field. */
+export const inside = (set: FieldSet, step: string): FieldSet => withoutSelf(set[step] ?? emptySet)
+
+/** Adds a path to a set that is still being made. */
+export function insert(set: Record<string, Json>, path: readonly string[]) {
+  let at = set
+  for (let index = 0; index < path.length; index++) {
+    const step = path[index]!
+    const next = at[step]
+    const isLast = index === path.length - 1
+    if (next === undefined) at[step] = {}
+    else if (isLast && hasSteps(next)) next[self] = {}
+    else if (!isLast && !hasSteps(next)) next[self] = {}
+    at = at[step]
+  }
+}
+
+/** Every member, in the order the server tells them: what is on a level, then what is below it. */
+export function paths(set: FieldSet, prefix: readonly string[] = []): string[][] {
+  const steps = Object.keys(set)
+    .filter(step => step !== self)
+    .sort(byStep)
+  const members = steps.filter(step => isMember(set[step]!)).map(step => [...prefix, step])
+  return [...members, ...steps.flatMap(step => paths(set[step]!, [...prefix, step]))]
+}
+
+/** Fields before keys before values before indexes, as the server orders them. */
+function byStep(left: string, right: string): number {
+  const rank = (step: string) => "fkvi".indexOf(step[0]!)
+  return rank(left) - rank(right) || (left < right ? -1 : left > right ? 1 : 0)
+}
+
+/** `.spec.template.spec.containers[name="c"].image` */
+export const pathText = (path: readonly string[]) =>
+  path
+    .map(step => {
+      const rest = step.slice(2)
+      if (step.startsWith("f:")) return `.${rest}`
+      if (step.startsWith("v:")) return `[=${rest}]`
+      if (step.startsWith("i:")) return `[${rest}]`
+      const keys = Object.entries(JSON.parse(rest)).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+      return `[${keys.join(",")}]`
+    })
+    .join("")
+
+/** Whether this is a set we can read: managedFields may be written by clients. */
+export const isFieldSet = (value: Json): value is FieldSet =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every(isFieldSet)

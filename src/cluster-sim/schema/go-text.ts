@@ -1,0 +1,29 @@
+import type { Json } from "../object.ts"
+
+/** What Go calls the type of a JSON value in a refusal. */
+export function jsonKind(value: Json): string {
+  if (Array.isArray(value)) return "array"
+  if (value === null) return "null"
+  if (typeof value === "boolean") return "bool"
+  return typeof value
+}
+
+/** A value as Go prints it with %v: `map[name:d]`. */
+export function goText(value: Json): string {
+  if (value === null || value === undefined) return "<nil>"
+  if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`
+  if (typeof value !== "object") return String(value)
+  const pairs = Object.keys(value)
+    .sort()
+    .map(key => `${key}:${goText(value[key])}`)
+  return `map[${pairs.join(" ")}]`
+}
+
+/** What Go calls the type that untyped JSON is read into. */
+export function goTypeName(value: Json): string {
+  if (value === null || value === undefined) return "<nil>"
+  if (Array.isArray(value)) return "[]interface {}"
+  if (typeof value === "object") return "map[string]interface {}"
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64"
+  return typeof value === "boolean" ? "bool" : "string"
+}

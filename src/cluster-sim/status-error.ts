@@ -7,6 +7,8 @@ export class StatusError extends Error {
   readonly code: number
   readonly reason: string
   readonly details: StatusDetails | undefined
+  /** For a list that expired between two pages: where to go on regardless. */
+  continue?: string
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails) {
     super(message)

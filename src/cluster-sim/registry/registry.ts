@@ -6,13 +6,19 @@ export type Name = { namespace?: string | undefined; name: string }
 
 export type WriteOptions = {
   fieldManager?: string
-  subresource?: "status" | "scale" | undefined
+  /**
+   * `finalize` is a namespace's, the one way to its spec.finalizers; `binding` a pod's, the one way to its nodeName: it
+   * takes spec.nodeName, annotations and the PodScheduled condition from what is sent.
+   */
+  subresource?: "status" | "scale" | "finalize" | "binding" | undefined
   dryRun?: boolean
   /** Unknown and duplicate fields: refused, told as warnings, or dropped in silence. The server's default is Warn. */
   fieldValidation?: "Strict" | "Warn" | "Ignore"
   /** Receives warnings (the HTTP layer sends them as headers). */
   warn?: (text: string) => void
   force?: boolean // server-side apply
+  /** The body as it came, where it came as text: two keys of one name are only seen there. */
+  text?: string
 }
 
 export type DeleteOptions = {

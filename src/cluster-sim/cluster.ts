@@ -1,0 +1,72 @@
+import type { Transport } from "#runtime/client/transport.ts"
+import type { Clock } from "#runtime/clock.ts"
+import { type Random, seededRandom } from "#runtime/random.ts"
+import { createApiServer } from "./http/index.ts"
+import { builtInKinds } from "./kinds/index.ts"
+import type { Part, PhysicsWorld } from "./physics/world.ts"
+import { type Admission, createRegistry, type ServerRegistry } from "./registry/index.ts"
+import type { ServedKind } from "./registry/kind.ts"
+import { createStore, type HistoryEntry, type Store } from "./store/index.ts"
+
+export type ClusterOptions = {
+  clock: Clock
+  /** Everything that looks like chance in this cluster follows from it. */
+  seed?: number
+  /** Default: every built-in kind. */
+  kinds?: readonly ServedKind[]
+  admission?: readonly Admission[]
+  /** What moves in this cluster, in the order it is started: controllers, scheduler, kubelets. None: only an API. */
+  parts?: readonly ((world: PhysicsWorld) => Part)[]
+  /** Told of every committed write: where tests check what must always hold. */
+  history?: (entry: HistoryEntry) => void
+  /** Changes kept per kind for watches that come back. */
+  keptChanges?: number
+  /** A cluster as `store.dump()` gave it. */
+  saved?: ReturnType<Store["dump"]> | undefined
+}
+
+export type Cluster = {
+  /** For `createClient`, and for `serveHttp`. */
+  transport: Transport
+  registry: ServerRegistry
+  store: Store
+  random: Random
+  start(): void
+  /** Stops what moves; the API goes on answering. */
+  stop(): void
+}
+
+/** A Kubernetes in this process: an API server on a store in memory, and what brings it to life. */
+export function createCluster(options: ClusterOptions): Cluster {
+  const { clock, seed = 1, admission = [], parts = [], saved, history, keptChanges } = options
+  const random = seededRandom(seed)
+  const store = createStore({ history, ...(keptChanges !== undefined && { keptChanges }) }, saved)
+  const kinds = options.kinds ?? builtInKinds()
+  const registry = createRegistry({ store, clock, random, kinds, admission })
+  const transport = createApiServer({ registry, clock, random })
+  const moving = parts.map(part => part({ registry, clock, random }))
+  let stops: (() => void)[] = []
+
+  if (!saved) bootstrap(registry)
+  return {
+    transport,
+    registry,
+    store,
+    random,
+    start() {
+      if (stops.length === 0) stops = moving.map(part => part.start())
+    },
+    stop() {
+      for (const stop of stops.toReversed()) stop()
+      stops = []
+    },
+  }
+}
+
+/** What every cluster has before anybody comes. */
+function bootstrap(registry: ServerRegistry) {
+  const namespaces = registry.kind("v1", "Namespace")
+  if (!namespaces) return
+  for (const name of ["default", "kube-node-lease", "kube-public", "kube-system"])
+    registry.create(namespaces, { metadata: { name } }, { fieldManager: "kube-apiserver" })
+}

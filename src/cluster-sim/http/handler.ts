@@ -1,0 +1,406 @@
+import { parse as parseYaml } from "yaml"
+import { formatInstant } from "#lib/instant.ts"
+import { NotSent, type Request, type Response, type Transport } from "#runtime/client/transport.ts"
+import type { Clock } from "#runtime/clock.ts"
+import type { Random } from "#runtime/random.ts"
+import { resourceName } from "#runtime/resource.ts"
+import type { Json, Obj } from "../object.ts"
+import type { ServerRegistry } from "../registry/create-registry.ts"
+import type { ServedKind } from "../registry/kind.ts"
+import { badRequest, methodNotAllowed } from "../registry/refusals.ts"
+import type { Name, PatchBody, WriteOptions } from "../registry/registry.ts"
+import { parseBody, parsePatch } from "../schema/index.ts"
+import { StatusError } from "../status-error.ts"
+import { type Answer, failure, json, text, unknownPath } from "./answer.ts"
+import { aggregated, groupInfo, groupsOf, resourceList, serverVersion } from "./discovery.ts"
+import { type Form, includeOf, listText, partial, table } from "./forms.ts"
+import { listPage } from "./lists.ts"
+import { openApi } from "./openapi.ts"
+import { deleteOptions, listRequest, type WriteVerb, writeOptions } from "./query.ts"
+import { reviews } from "./reviews.ts"
+import { callSubresource } from "./subresources.ts"
+import { watchStream } from "./watch.ts"
+
+export type ApiServerOptions = { registry: ServerRegistry; clock: Clock; random: Random }
+
+/** Where a request goes, once its path is understood. */
+type Target = {
+  kind: ServedKind
+  namespace: string | undefined
+  name?: string | undefined
+  subresource?: string | undefined
+}
+
+type Incoming = {
+  method: Request["method"] | "HEAD"
+  path: string[]
+  query: URLSearchParams
+  headers: Record<string, string>
+  body: string | undefined
+  signal: AbortSignal
+}
+
+/** The Kubernetes API over a registry, answering the client's transport in process. */
+export function createApiServer({ registry, clock, random }: ApiServerOptions): Transport {
+  const api = { registry, clock, random }
+  return {
+    async send(request) {
+      if (request.signal.aborted) throw new NotSent("aborted before it was sent", { cause: request.signal.reason })
+      request.guard?.()
+      const answer = await answerTo(api, request)
+      const { status, headers, body } = answer
+      return { status, headers, body: typeof body === "string" ? once(body, request.signal) : body } satisfies Response
+    },
+    close() {},
+  }
+}
+
+async function* once(body: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  if (signal.aborted) throw signal.reason
+  if (body !== "") yield Buffer.from(body)
+}
+
+function answerTo(api: ApiServerOptions, request: Request): Answer | Promise<Answer> {
+  const warnings: string[] = []
+  const warn = (warning: string) => warnings.push(`299 - ${JSON.stringify(warning)}`)
+  try {
+    const answer = route(api, incoming(request), warn)
+    if (warnings.length > 0 && !(answer instanceof Promise)) answer.headers.warning = warnings.join(", ")
+    return answer instanceof Promise ? answer.catch(failure) : answer
+  } catch (error) {
+    return failure(error)
+  }
+}
+
+function incoming({ method, path, headers, body, signal }: Request): Incoming {
+  const [route = "", ...query] = path.split("?")
+  let segments: string[]
+  try {
+    segments = route
+      .split("/")
+      .filter(segment => segment !== "")
+      .map(decodeURIComponent)
+  } catch {
+    throw badRequest("invalid URL escape")
+  }
+  return { method, path: segments, query: new URLSearchParams(query.join("?")), headers, body, signal }
+}
+
+function route(api: ApiServerOptions, request: Incoming, warn: (text: string) => void): Answer | Promise<Answer> {
+  const { registry } = api
+  const [root, ...rest] = request.path
+  const served = () => [
+    ...registry.kinds(),
+    ...reviews.filter(({ group, plural }) => !registry.resource(group, "v1", plural)),
+  ]
+  if (root === undefined)
+    return json({ paths: ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"] })
+  if (root === "version") return json(serverVersion)
+  if (["healthz", "livez", "readyz"].includes(root)) return text("ok")
+  if (root === "openapi") return openApi(registry, rest, request.headers)
+  if (root !== "api" && root !== "apis") return unknownPath()
+
+  const isCore = root === "api"
+  if (rest.length === 0) {
+    if (wantsAggregated(request.headers))
+      return json(aggregated(served(), isCore), 200, {
+        "content-type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+      })
+    if (isCore)
+      return json({
+        kind: "APIVersions",
+        versions: ["v1"],
+        serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: "127.0.0.1:443" }],
+      })
+    const groups = [...groupsOf(served())].filter(([group]) => group !== "")
+    return json({
+      kind: "APIGroupList",
+      apiVersion: "v1",
+      groups: groups.map(([group, versions]) => groupInfo(group, versions)),
+    })
+  }
+  const [group = "", version, ...tail] = isCore ? ["", ...rest] : rest
+  const inGroup = served().filter(kind => kind.group === group)
+  if (inGroup.length === 0) return unknownPath()
+  if (version === undefined)
+    return json({ kind: "APIGroup", apiVersion: "v1", ...groupInfo(group, groupsOf(inGroup).get(group) ?? []) })
+  const inVersion = inGroup.filter(kind => kind.version === version)
+  if (inVersion.length === 0) return unknownPath()
+  if (tail.length === 0) return json(resourceList(group, version, inVersion))
+
+  const place = placeOf(tail)
+  const review = reviews.find(each => each.group === group && each.version === version && each.plural === place.plural)
+  if (review) {
+    if (request.method !== "POST") throw methodNotAllowed()
+    return json(review.answer(bodyOf(request, review.kind), formatInstant(api.clock.now())), 201)
+  }
+  const kind = inVersion.find(each => each.plural === place.plural) as ServedKind | undefined
+  if (!kind || place.extra || (place.namespace !== undefined && !kind.namespaced)) return unknownPath()
+  if (kind.namespaced && place.namespace === undefined && place.name !== undefined) return unknownPath()
+  return call(api, { kind, ...place }, request, warn)
+}
+
+/** `namespaces/NS/PLURAL/NAME/SUBRESOURCE`; of namespaces themselves only the first two mean something else. */
+function placeOf(tail: string[]) {
+  const [first, second, third] = tail
+  const isInside =
+    first === "namespaces" && second !== undefined && third !== undefined && third !== "status" && third !== "finalize"
+  const namespace = isInside ? second : undefined
+  const [plural = "", name, subresource, ...extra] = isInside ? tail.slice(2) : tail
+  return { namespace, plural, name, subresource, extra: extra.length > 0 }
+}
+
+function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (text: string) => void): Answer {
+  const { registry } = api
+  const { kind, namespace, name, subresource } = target
+  const { method, query } = request
+  if (name === undefined) {
+    if (method === "GET" || method === "HEAD") return listOrWatch(api, target, request)
+    if (method === "POST" && kind.namespaced === (namespace !== undefined)) return create(api, target, request, warn)
+    if (method === "DELETE" && kind.verbs.includes("deletecollection")) return deleteCollection(api, target, request)
+    throw methodNotAllowed()
+  }
+  const which: Name = { namespace, name }
+  if (subresource !== undefined && !kind.subresources.includes(subresource)) return unknownPath()
+  const isPlain = subresource === undefined || subresource === "status" || subresource === "scale"
+  if (!isPlain && subresource !== "finalize") {
+    const body = method === "POST" ? bodyOf(request, kind.kind) : undefined
+    const answer = callSubresource(subresource, { registry, clock: api.clock, kind, name: which, method, query, body })
+    if (answer) return answer
+    throw methodNotAllowed()
+  }
+  if (method === "GET" && isPlain) {
+    if (subresource === "scale") return json(registry.scale(kind, which))
+    if (subresource === undefined && listRequest(query).isWatch) return listOrWatch(api, target, request)
+    return shown(api, kind, registry.get(kind, which), request)
+  }
+  if (method === "PUT") return replace(api, { ...target, name }, request, warn)
+  if (method === "PATCH" && isPlain) return patch(api, { ...target, name }, request, warn)
+  if (method === "DELETE" && subresource === undefined) return remove(api, { ...target, name }, request)
+  throw methodNotAllowed()
+}
+
+// ---- reading
+
+function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Target, request: Incoming): Answer {
+  const { kind, namespace, name } = target
+  const asked = listRequest(request.query)
+  const form = formOf(request)
+  if (name !== undefined) {
+    const byName = `metadata.name=${name}`
+    asked.fieldSelector = asked.fieldSelector ? `${asked.fieldSelector},${byName}` : byName
+  }
+  if (asked.isWatch) {
+    const body = watchStream({ registry, clock, random, kind, namespace, request: asked, form, signal: request.signal })
+    return { status: 200, headers: { "content-type": contentTypeOf(form), "cache-control": "no-cache, private" }, body }
+  }
+  const { items, ...metadata } = listPage(registry, kind, namespace, asked)
+  if (form.as === "table") return json(table(kind, items, { ...form, nowMs: clock.now(), metadata }))
+  if (form.as === "metadata")
+    return json({
+      kind: "PartialObjectMetadataList",
+      apiVersion: "meta.k8s.io/v1",
+      metadata,
+      items: items.map(partial),
+    })
+  return json(listText(kind, items, metadata))
+}
+
+const contentTypeOf = (form: Form) =>
+  form.as === "object"
+    ? "application/json"
+    : `application/json;as=${form.as === "table" ? "Table" : "PartialObjectMetadata"};g=meta.k8s.io;v=v1`
+
+/** One object in the form its reader wants. */
+function shown({ clock }: ApiServerOptions, kind: ServedKind, object: Obj, request: Incoming, status = 200): Answer {
+  const form = formOf(request)
+  if (form.as === "metadata") return json(partial(object), status)
+  if (form.as === "object") return json(object, status)
+  const metadata = { resourceVersion: object.metadata.resourceVersion }
+  return json(table(kind, [object], { ...form, nowMs: clock.now(), metadata }), status)
+}
+
+// ---- writing
+
+const applyType = "application/apply-patch+yaml"
+const patchTypes: Record<string, PatchBody["type"]> = {
+  "application/json-patch+json": "json",
+  "application/merge-patch+json": "merge",
+  "application/strategic-merge-patch+json": "strategic",
+  [applyType]: "apply",
+}
+
+function optionsOf(verb: WriteVerb, target: Target, request: Incoming, warn: (text: string) => void): WriteOptions {
+  const isApply = contentType(request) === applyType
+  const options = writeOptions(verb, request.query, { userAgent: request.headers["user-agent"], isApply })
+  const subresource = target.subresource as WriteOptions["subresource"]
+  return { ...options, warn, subresource, ...(isJsonText(request) && { text: request.body ?? "" }) }
+}
+
+function create(api: ApiServerOptions, target: Target, request: Incoming, warn: (text: string) => void): Answer {
+  const { kind, namespace } = target
+  if (!kind.verbs.includes("create")) throw methodNotAllowed()
+  const options = optionsOf("Create", target, request, warn)
+  const body = bodyOf(request, kind.kind)
+  return shown(api, kind, api.registry.create(kind, inNamespace(kind, body, namespace), options), request, 201)
+}
+
+function replace(
+  api: ApiServerOptions,
+  target: Target & { name: string },
+  request: Incoming,
+  warn: (text: string) => void,
+): Answer {
+  const { kind, namespace, name, subresource } = target
+  const options = optionsOf("Update", target, request, warn)
+  const body = inNamespace(kind, bodyOf(request, kind.kind), namespace)
+  const { object, isNew } = api.registry.put(kind, { namespace, name }, body, options)
+  if (subresource === "scale") return json(scaleAfter(api, kind, object))
+  return shown(api, kind, object, request, isNew ? 201 : 200)
+}
+
+function patch(
+  api: ApiServerOptions,
+  target: Target & { name: string },
+  request: Incoming,
+  warn: (text: string) => void,
+): Answer {
+  const { kind, namespace, name, subresource } = target
+  const type = patchTypes[contentType(request)]
+  if (!type || (type === "strategic" && kind.isCustom)) throw unsupportedPatch(kind)
+  const options = optionsOf("Patch", target, request, warn)
+  const body = type === "apply" ? yamlOf(request.body ?? "") : parsePatch(request.body ?? "", type)
+  const { object, isNew } = api.registry.patchOrCreate(kind, { namespace, name }, { type, body }, options)
+  if (subresource === "scale") return json(scaleAfter(api, kind, object))
+  return shown(api, kind, object, request, isNew ? 201 : 200)
+}
+
+const scaleAfter = ({ registry }: ApiServerOptions, kind: ServedKind, { metadata }: Obj) =>
+  registry.scale(kind, { name: metadata.name, namespace: metadata.namespace })
+
+/** The server's answer to a delete that is done: for some kinds the object, for most a Status. */
+function remove(api: ApiServerOptions, target: Target & { name: string }, request: Incoming): Answer {
+  const { kind, namespace, name } = target
+  const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
+  const { object, is } = api.registry.remove(kind, { namespace, name }, options)
+  if (is === "marked") return shown(api, kind, object, request, options.orphanDependents === false ? 202 : 200)
+  if (returnsDeleted.has(resourceName(kind))) return shown(api, kind, object, request)
+  const details = { name, ...(kind.group && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid }
+  return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details })
+}
+
+const returnsDeleted = new Set([
+  "namespaces",
+  "persistentvolumeclaims",
+  "persistentvolumes",
+  "pods",
+  "podtemplates",
+  "resourcequotas",
+  "serviceaccounts",
+  "services",
+  "csidrivers.storage.k8s.io",
+  "csinodes.storage.k8s.io",
+  "storageclasses.storage.k8s.io",
+  "volumeattachments.storage.k8s.io",
+])
+
+function deleteCollection({ registry }: ApiServerOptions, target: Target, request: Incoming): Answer {
+  const { kind, namespace } = target
+  if (kind.namespaced && namespace === undefined) throw methodNotAllowed()
+  const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
+  const { labelSelector, fieldSelector } = listRequest(request.query)
+  const items = registry.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, options)
+  return json(listText(kind, items as Obj[], { resourceVersion: String(registry.store.revision) }))
+}
+
+function inNamespace(kind: ServedKind, body: Json, namespace: string | undefined): Json {
+  const named = body?.metadata?.namespace
+  if (!kind.namespaced || typeof body !== "object" || body === null) return body
+  if (named && named !== namespace)
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request")
+  return { ...body, metadata: { ...body.metadata, namespace } }
+}
+
+// ---- bodies
+
+const contentType = ({ headers }: Incoming) => (headers["content-type"] ?? "").split(";", 1)[0]?.trim() ?? ""
+
+const isJsonText = (request: Incoming) => !contentType(request).endsWith("yaml") && request.body !== undefined
+
+function bodyOf(request: Incoming, kind: string): Json {
+  const type = contentType(request)
+  if (type === "application/yaml") return yamlOf(request.body ?? "")
+  if (type === "" || type === "application/json") return parseBody(request.body ?? "", kind)
+  throw new StatusError(
+    415,
+    "UnsupportedMediaType",
+    "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+  )
+}
+
+function unsupportedPatch(kind: ServedKind): StatusError {
+  const accepted = Object.keys(patchTypes).filter(type => !(kind.isCustom && type.includes("strategic")))
+  return new StatusError(
+    415,
+    "UnsupportedMediaType",
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
+  )
+}
+
+/** As kubectl and the server read it: YAML 1.1, where JSON is YAML. */
+function yamlOf(body: string): Json {
+  try {
+    if (body.trimStart().startsWith("{")) return JSON.parse(body)
+    return parseYaml(body, {
+      version: "1.1",
+      schema: "yaml-1.1",
+      customTags: tags =>
+        tags.filter(tag => (typeof tag === "string" ? tag !== "timestamp" : tag.tag !== "tag:yaml.org,2002:timestamp")),
+    })
+  } catch (error) {
+    throw badRequest(`error decoding YAML: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+// ---- negotiation
+
+const accepted = ({ accept = "" }: Record<string, string>) =>
+  accept
+    .split(",")
+    .map(part =>
+      part
+        .trim()
+        .split(";")
+        .map(each => each.trim()),
+    )
+    .map(([type = "", ...parameters]) => ({
+      type,
+      parameters: Object.fromEntries(parameters.map(each => each.split("=", 2) as [string, string])),
+    }))
+
+const isJson = (type: string) => ["", "*/*", "application/*", "application/json"].includes(type)
+
+function formOf({ headers, query }: Incoming): Form {
+  const parts = accepted(headers)
+  for (const { type, parameters } of parts) {
+    if (!isJson(type)) continue
+    if (!parameters.as) return { as: "object" }
+    if (parameters.g !== "meta.k8s.io" || parameters.v !== "v1") continue
+    if (parameters.as === "Table") return { as: "table", include: includeOf(query) }
+    if (parameters.as.startsWith("PartialObjectMetadata")) return { as: "metadata" }
+  }
+  throw new StatusError(
+    406,
+    "NotAcceptable",
+    "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+  )
+}
+
+const wantsAggregated = (headers: Record<string, string>) =>
+  accepted(headers).some(
+    ({ type, parameters }) =>
+      type === "application/json" &&
+      parameters.as === "APIGroupDiscoveryList" &&
+      parameters.g === "apidiscovery.k8s.io" &&
+      parameters.v === "v2",
+  )

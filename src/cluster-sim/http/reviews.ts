@@ -1,0 +1,46 @@
+import type { Json } from "../object.ts"
+import type { Served } from "./discovery.ts"
+
+/** Kinds that are asked and not kept: nobody is refused anything here, and everybody is the same user. */
+export type Review = Served & { answer(body: Json, now: string): Json }
+
+export const user = { username: "system:admin", groups: ["system:masters", "system:authenticated"] }
+
+const review = (group: string, kind: string, answer: Review["answer"], namespaced = false): Review => ({
+  group,
+  version: "v1",
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  singular: kind.toLowerCase(),
+  shortNames: [],
+  categories: [],
+  namespaced,
+  verbs: ["create"],
+  subresources: [],
+  answer,
+})
+
+const answered = (body: Json, status: Json): Json => {
+  const { metadata, ...rest } = body
+  return { ...rest, metadata: { creationTimestamp: null, ...metadata }, status }
+}
+
+const allowed = (body: Json) => answered(body, { allowed: true })
+
+export const reviews: readonly Review[] = [
+  review("authentication.k8s.io", "SelfSubjectReview", (body, now) => ({
+    ...answered(body, { userInfo: user }),
+    metadata: { creationTimestamp: now },
+  })),
+  review("authentication.k8s.io", "TokenReview", body => answered(body, { authenticated: true, user })),
+  review("authorization.k8s.io", "SelfSubjectAccessReview", allowed),
+  review("authorization.k8s.io", "SubjectAccessReview", allowed),
+  review("authorization.k8s.io", "LocalSubjectAccessReview", allowed, true),
+  review("authorization.k8s.io", "SelfSubjectRulesReview", body =>
+    answered(body, {
+      resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
+      nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+      incomplete: false,
+    }),
+  ),
+]

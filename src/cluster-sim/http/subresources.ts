@@ -1,0 +1,162 @@
+import { formatInstant } from "#lib/instant.ts"
+import type { Clock } from "#runtime/clock.ts"
+import type { Json, Obj } from "../object.ts"
+import type { ServerRegistry } from "../registry/create-registry.ts"
+import type { ServedKind } from "../registry/kind.ts"
+import { badRequest, conflict } from "../registry/refusals.ts"
+import type { Name } from "../registry/registry.ts"
+import { StatusError } from "../status-error.ts"
+import { type Answer, json, text } from "./answer.ts"
+import { deleteOptions } from "./query.ts"
+
+export type SubresourceCall = {
+  registry: ServerRegistry
+  clock: Clock
+  kind: ServedKind
+  name: Name
+  method: string
+  query: URLSearchParams
+  body: Json
+}
+
+/** Endpoints below an object that are neither its status nor its scale. Undefined: there is no such one. */
+export function callSubresource(subresource: string, call: SubresourceCall): Answer | undefined {
+  const { method } = call
+  if (subresource === "log" && method === "GET") return log(call)
+  if (["exec", "attach", "portforward"].includes(subresource)) return noStreams(subresource, call)
+  if (method !== "POST") return undefined
+  if (subresource === "eviction") return evict(call)
+  if (subresource === "binding") return bind(call)
+  if (subresource === "token") return token(call)
+  return undefined
+}
+
+function log({ registry, kind, name, query }: SubresourceCall): Answer {
+  const pod = registry.get(kind, name)
+  const containers: Json[] = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]
+  const asked = query.get("container") || containers[0]?.name
+  if (!containers.some(({ name: each }) => each === asked))
+    throw badRequest(`container ${asked} is not valid for pod ${name.name}`)
+  return text(
+    `cluster-sim: container ${asked} of pod ${name.namespace}/${name.name} is simulated; it writes no logs.\n`,
+  )
+}
+
+function noStreams(what: string, { registry, kind, name }: SubresourceCall): Answer {
+  registry.get(kind, name)
+  throw badRequest(
+    `cluster-sim: ${what} needs a real container, and those of pod ${name.namespace}/${name.name} are simulated`,
+  )
+}
+
+/** Deletes a pod if every budget that covers it allows one fewer. */
+function evict({ registry, clock, kind, name, body }: SubresourceCall): Answer {
+  const pod = registry.get(kind, name)
+  const options = deleteOptions(new URLSearchParams(), body?.deleteOptions ?? {})
+  const budgets = registry.kind("policy/v1", "PodDisruptionBudget")
+  const isDone = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed" || pod.metadata.deletionTimestamp
+  const covering = budgets
+    ? registry.list(budgets, { namespace: name.namespace }).items.filter(budget => covers(budget, pod))
+    : []
+  if (!isDone && covering.length > 1)
+    throw new StatusError(
+      500,
+      "InternalError",
+      "Internal error occurred: This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+      { causes: [] },
+    )
+  const [budget] = covering
+  if (!isDone && budgets && budget) {
+    const allowed = budget.status?.disruptionsAllowed ?? 0
+    if (allowed <= 0) throw budgetSpent(budget)
+    if (!options.dryRun) {
+      const disruptedPods = { ...budget.status?.disruptedPods, [pod.metadata.name]: formatInstant(clock.now()) }
+      const status = { ...budget.status, disruptionsAllowed: allowed - 1, disruptedPods }
+      registry.update(budgets, { ...budget, status }, { subresource: "status", fieldManager: "kube-apiserver" })
+    }
+  }
+  registry.delete(kind, name, options)
+  return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
+}
+
+function budgetSpent(budget: Obj): StatusError {
+  const { name } = budget.metadata
+  const { currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {}
+  return new StatusError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", {
+    causes: [
+      {
+        reason: "DisruptionBudget",
+        message: `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
+        field: "",
+      },
+    ],
+  })
+}
+
+function covers({ spec }: Obj, { metadata: { labels = {} } }: Obj): boolean {
+  const { matchLabels = {}, matchExpressions = [] } = spec?.selector ?? {}
+  if (!spec?.selector) return false
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every(({ key, operator, values = [] }: Json) => {
+      const value = labels[key]
+      if (operator === "Exists") return value !== undefined
+      if (operator === "DoesNotExist") return value === undefined
+      if (operator === "In") return value !== undefined && values.includes(value)
+      return value === undefined || !values.includes(value)
+    })
+  )
+}
+
+/** The scheduler's decision: a node for a pod that has none. */
+function bind({ registry, clock, kind, name, body }: SubresourceCall): Answer {
+  const pod = registry.get(kind, name)
+  const node = body?.target?.name
+  if (!node) throw badRequest("target.name: Required value")
+  if (pod.metadata.deletionTimestamp)
+    throw conflict(
+      { group: "", plural: "pods/binding" },
+      name.name,
+      `pod ${name.name} is being deleted, cannot be assigned to a host`,
+    )
+  if (pod.spec?.nodeName)
+    throw conflict(
+      { group: "", plural: "pods/binding" },
+      name.name,
+      `pod ${name.name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`,
+    )
+  const conditions = (pod.status?.conditions ?? []).filter(({ type }: Json) => type !== "PodScheduled")
+  const lastTransitionTime = formatInstant(clock.now())
+  const scheduled = { type: "PodScheduled", status: "True", lastProbeTime: null, lastTransitionTime }
+  const annotations = { ...pod.metadata.annotations, ...body?.metadata?.annotations }
+  const bound = {
+    ...pod,
+    metadata: { ...pod.metadata, ...(Object.keys(annotations).length > 0 && { annotations }) },
+    spec: { ...pod.spec, nodeName: node },
+    status: { ...pod.status, conditions: [...conditions, scheduled] },
+  }
+  registry.update(kind, bound, { subresource: "binding", fieldManager: "kube-scheduler" })
+  return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
+}
+
+function token({ registry, clock, kind, name, body }: SubresourceCall): Answer {
+  registry.get(kind, name)
+  const seconds = body?.spec?.expirationSeconds ?? 3600
+  const expirationTimestamp = formatInstant(clock.now() + seconds * 1000)
+  const status = { token: `cluster-sim.${name.namespace}.${name.name}`, expirationTimestamp }
+  return json(
+    {
+      kind: "TokenRequest",
+      apiVersion: "authentication.k8s.io/v1",
+      metadata: {
+        ...body?.metadata,
+        name: name.name,
+        namespace: name.namespace,
+        creationTimestamp: formatInstant(clock.now()),
+      },
+      spec: { ...body?.spec, expirationSeconds: seconds },
+      status,
+    },
+    201,
+  )
+}

@@ -1,0 +1,222 @@
+import type { Clock } from "#runtime/clock.ts"
+import type { Random } from "#runtime/random.ts"
+import { apiVersionOf } from "#runtime/resource.ts"
+import type { Json, Obj } from "../object.ts"
+import type { ServerRegistry } from "../registry/create-registry.ts"
+import type { ServedKind } from "../registry/kind.ts"
+import { expired } from "../registry/refusals.ts"
+import { selector } from "../registry/selectors.ts"
+import type { Change, Delivery } from "../store/index.ts"
+import { statusOf } from "./answer.ts"
+import { type Form, partial, table } from "./forms.ts"
+import { tooLarge } from "./lists.ts"
+import { type ListRequest, revisionOf } from "./query.ts"
+
+export type WatchInput = {
+  registry: ServerRegistry
+  clock: Clock
+  random: Random
+  kind: ServedKind
+  namespace: string | undefined
+  request: ListRequest
+  form: Form
+  signal: AbortSignal
+}
+
+const bookmarkEveryMs = 60_000
+/** A reader this far behind is let go, as the server does; it lists and watches again. */
+const maxWaiting = 100_000
+
+/** Events of a kind from a revision on, as lines of JSON. Refusals before the stream begins are thrown. */
+export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
+  const { registry, clock, random, kind, namespace, request, form, signal } = input
+  const { store } = registry
+  const matches = selector(kind, request)
+  const selects = (object: Obj | undefined): object is Obj =>
+    object !== undefined &&
+    (namespace === undefined || object.metadata.namespace === namespace) &&
+    (!matches || matches(object))
+
+  const { resourceVersion, sendInitialEvents } = request
+  const from = resourceVersion === "" || resourceVersion === "0" ? undefined : revisionOf(resourceVersion)
+  const wantsState = sendInitialEvents ?? from === undefined
+  if (wantsState && from !== undefined && from > store.revision) throw tooLarge(from, store.revision)
+
+  const stream = new EventStream(signal)
+  let columnsSent = false
+  const formKey = `${apiVersionOf(kind)} ${form.as}`
+
+  const line = (type: string, object: Json) => Buffer.from(`{"type":"${type}","object":${JSON.stringify(object)}}\n`)
+  const encode = (type: string, object: Obj): Uint8Array => {
+    if (form.as === "object") return line(type, object)
+    if (form.as === "metadata") return line(type, partial(object))
+    const metadata = { resourceVersion: object.metadata.resourceVersion }
+    const hasColumns = !columnsSent
+    columnsSent = true
+    return line(type, table(kind, [object], { include: form.include, nowMs: clock.now(), metadata, hasColumns }))
+  }
+
+  /** What a change is to somebody who sees only what is selected: a pod whose label goes is a pod deleted. */
+  function seen({ type, object, before }: Change): { type: string; object: Obj } | undefined {
+    const after = type === "DELETED" ? undefined : registry.present(kind, object)
+    const earlier = before && registry.present(kind, before)
+    const isSeen = selects(after)
+    const wasSeen = selects(earlier)
+    if (isSeen) return { type: wasSeen ? "MODIFIED" : "ADDED", object: after }
+    if (!wasSeen || !earlier) return undefined
+    const { resourceVersion } = object.metadata
+    return { type: "DELETED", object: { ...earlier, metadata: { ...earlier.metadata, resourceVersion } } }
+  }
+
+  function tell({ change, shared }: Delivery) {
+    const event = seen(change)
+    if (!event) return
+    if (form.as === "table") return stream.push(encode(event.type, event.object)) // its columns are sent once per reader
+    const key = `${event.type} ${formKey}`
+    const bytes = shared.get(key) ?? encode(event.type, event.object)
+    shared.set(key, bytes)
+    stream.push(bytes)
+  }
+
+  const bookmark = (revision: number, isEndOfState = false) => {
+    const annotations = isEndOfState ? { annotations: { "k8s.io/initial-events-end": "true" } } : {}
+    const metadata = { resourceVersion: String(revision), creationTimestamp: null, ...annotations }
+    const object = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata } as Json
+    if (form.as === "object") return line("BOOKMARK", object)
+    if (form.as === "metadata")
+      return line("BOOKMARK", { ...object, kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" })
+    return line("BOOKMARK", {
+      ...table(kind, [], { ...form, nowMs: 0, metadata, hasColumns: false }),
+      rows: [{ cells: null, object }],
+    })
+  }
+
+  // The state first, then what came since: one synchronous step, so that nothing falls between.
+  const startsAt = store.revision
+  if (wantsState) {
+    const state = store
+      .list(kind.storage, namespace)
+      .map(object => registry.present(kind, object))
+      .filter(selects)
+    stream.begin(state, object => encode("ADDED", object))
+    if (sendInitialEvents && request.allowWatchBookmarks) stream.push(bookmark(startsAt, true))
+  } else if (from !== undefined && from < startsAt) {
+    const missed = store.since(kind.storage, from)
+    if (!missed) {
+      stream.push(line("ERROR", statusOf(expired(`too old resource version: ${from} (${startsAt})`))))
+      stream.end()
+      return stream
+    }
+    for (const change of missed) tell({ change, shared: new Map() })
+  }
+
+  const isServed = () => registry.resource(kind.group, kind.version, kind.plural) !== undefined
+  const releases = [
+    registry.deliveries(kind, delivery => {
+      if (from === undefined || delivery.change.revision > from) tell(delivery)
+    }),
+    registry.onKinds(() => isServed() || stream.end()),
+  ]
+  // Half an hour to an hour, so that a thousand watches do not come back in the same second.
+  const timeoutMs = (request.timeoutSeconds || Math.floor(1800 * (1 + random.next()))) * 1000
+  releases.push(clock.after(timeoutMs, () => stream.end()))
+  if (request.allowWatchBookmarks)
+    releases.push(every(clock, bookmarkEveryMs, () => stream.push(bookmark(store.revision))))
+  stream.onEnd(() => {
+    for (const release of releases) release()
+  })
+  return stream
+}
+
+function every(clock: Clock, ms: number, callback: () => void): () => void {
+  let cancel = clock.after(ms, again)
+  function again() {
+    callback()
+    cancel = clock.after(ms, again)
+  }
+  return () => cancel()
+}
+
+/** Chunks for one reader, who takes all that waits at once. */
+class EventStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
+  #waiting: Uint8Array[] = []
+  #state: { objects: readonly Obj[]; next: number; encode: (object: Obj) => Uint8Array } | undefined
+  #reader: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined
+  #isOver = false
+  #onEnd: (() => void) | undefined
+  readonly #signal: AbortSignal
+  readonly #abort = () => this.#close()
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    signal.addEventListener("abort", this.#abort, { once: true })
+  }
+
+  /** Objects to be sent before anything else. They are encoded as they are read: nobody waits for the last of them. */
+  begin(objects: readonly Obj[], encode: (object: Obj) => Uint8Array) {
+    this.#state = { objects, next: 0, encode }
+  }
+
+  push(bytes: Uint8Array) {
+    if (this.#isOver) return
+    this.#waiting.push(bytes)
+    if (this.#waiting.length > maxWaiting) return this.end()
+    const reader = this.#reader
+    if (!reader) return
+    this.#reader = undefined
+    reader.resolve({ done: false, value: this.#take() as Uint8Array })
+  }
+
+  end() {
+    this.#close()
+  }
+
+  onEnd(callback: () => void) {
+    if (this.#isOver) callback()
+    else this.#onEnd = callback
+  }
+
+  [Symbol.asyncIterator]() {
+    return this
+  }
+
+  next(): Promise<IteratorResult<Uint8Array>> {
+    if (this.#signal.aborted) return Promise.reject(this.#signal.reason)
+    const value = this.#take()
+    if (value) return Promise.resolve({ done: false, value })
+    if (this.#isOver) return Promise.resolve({ done: true, value: undefined })
+    this.#reader = Promise.withResolvers()
+    return this.#reader.promise
+  }
+
+  return(): Promise<IteratorResult<Uint8Array>> {
+    this.#close()
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  #take(): Uint8Array | undefined {
+    if (this.#state) {
+      const { objects, next, encode } = this.#state
+      const some = objects.slice(next, next + 256).map(encode)
+      this.#state.next += some.length
+      if (this.#state.next >= objects.length) this.#state = undefined
+      if (some.length > 0) return Buffer.concat(some)
+    }
+    const all = this.#waiting
+    if (all.length === 0) return undefined
+    this.#waiting = []
+    return all.length === 1 ? all[0] : Buffer.concat(all)
+  }
+
+  #close() {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#signal.removeEventListener("abort", this.#abort)
+    this.#onEnd?.()
+    const reader = this.#reader
+    this.#reader = undefined
+    if (!reader) return
+    if (this.#signal.aborted) reader.reject(this.#signal.reason)
+    else reader.resolve({ done: true, value: undefined })
+  }
+}

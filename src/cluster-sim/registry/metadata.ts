@@ -1,0 +1,108 @@
+import type { Json, Meta, Owner } from "../object.ts"
+import type { Cause } from "../status-error.ts"
+import type { ServedKind } from "./kind.ts"
+import { dnsLabel, labelValueRule, nameRule, qualifiedName } from "./names.ts"
+import { cause } from "./refusals.ts"
+
+const annotationBytes = 256 * 1024
+
+/** What is wrong with the metadata of something about to be stored. */
+export function validateMetadata(kind: ServedKind, metadata: Json): Cause[] {
+  const causes: Cause[] = []
+  const rule = nameRule(kind)
+  if (metadata.generateName)
+    for (const why of rule(maskTrailingDash(metadata.generateName)))
+      causes.push(cause.invalid("metadata.generateName", metadata.generateName, why))
+  if (!metadata.name) causes.push(cause.required("metadata.name", "name or generateName is required"))
+  else for (const why of rule(metadata.name)) causes.push(cause.invalid("metadata.name", metadata.name, why))
+  if (kind.namespaced) {
+    if (!metadata.namespace) causes.push(cause.required("metadata.namespace"))
+    else
+      for (const why of dnsLabel(metadata.namespace))
+        causes.push(cause.invalid("metadata.namespace", metadata.namespace, why))
+  } else if (metadata.namespace) causes.push(cause.forbidden("metadata.namespace", "not allowed on this type"))
+  return [...causes, ...validateCommon(metadata)]
+}
+
+function validateCommon(metadata: Json): Cause[] {
+  const causes: Cause[] = []
+  for (const [key, value] of Object.entries<string>(metadata.labels ?? {})) {
+    for (const why of qualifiedName(key)) causes.push(cause.invalid("metadata.labels", key, why))
+    for (const why of labelValueRule(value)) causes.push(cause.invalid("metadata.labels", value, why))
+  }
+  let bytes = 0
+  for (const [key, value] of Object.entries<string>(metadata.annotations ?? {})) {
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value)
+    for (const why of qualifiedName(key.toLowerCase())) causes.push(cause.invalid("metadata.annotations", key, why))
+  }
+  if (bytes > annotationBytes) causes.push(cause.tooLong("metadata.annotations", annotationBytes))
+  causes.push(...validateOwners(metadata.ownerReferences ?? []))
+  const finalizers: string[] = metadata.finalizers ?? []
+  for (const finalizer of finalizers)
+    for (const why of qualifiedName(finalizer)) causes.push(cause.invalid("metadata.finalizers", finalizer, why))
+  if (finalizers.includes("orphan") && finalizers.includes("foregroundDeletion"))
+    causes.push(
+      cause.invalid("metadata.finalizers", finalizers, "finalizer orphan and foregroundDeletion cannot be both set"),
+    )
+  return causes
+}
+
+function validateOwners(owners: readonly Owner[]): Cause[] {
+  const field = "metadata.ownerReferences"
+  const causes: Cause[] = []
+  let controller: string | undefined
+  for (const owner of owners) {
+    const version = (owner.apiVersion ?? "").split("/").at(-1)
+    if (!version) causes.push(cause.invalid(`${field}.apiVersion`, owner.apiVersion ?? "", "version must not be empty"))
+    for (const each of ["kind", "name", "uid"] as const)
+      if (!owner[each]) causes.push(cause.invalid(`${field}.${each}`, owner[each] ?? "", "must not be empty"))
+    if (owner.apiVersion === "v1" && owner.kind === "Event")
+      causes.push(cause.invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner"))
+    if (!owner.controller) continue
+    const name = `${owner.kind}/${owner.name}`
+    if (controller !== undefined)
+      causes.push(
+        cause.invalid(
+          field,
+          owners,
+          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`,
+        ),
+      )
+    else controller = name
+  }
+  return causes
+}
+
+/** What may not change about an object's metadata. */
+export function validateMetadataUpdate(metadata: Json, old: Meta): Cause[] {
+  const causes: Cause[] = []
+  if (old.deletionTimestamp) {
+    const added = (metadata.finalizers ?? []).filter((each: string) => !old.finalizers?.includes(each))
+    if (added.length > 0) {
+      const list = [...new Set(added)].sort().map(each => JSON.stringify(each))
+      causes.push(
+        cause.forbidden(
+          "metadata.finalizers",
+          `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list.join(", ")}}`,
+        ),
+      )
+    }
+  }
+  if (!metadata.resourceVersion)
+    causes.push(cause.invalid("metadata.resourceVersion", "", "must be specified for an update"))
+  for (const field of [
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+  ] as const)
+    if (metadata[field] !== old[field])
+      causes.push(cause.invalid(`metadata.${field}`, metadata[field] ?? "", "field is immutable"))
+  return causes
+}
+
+/** A prefix may end in a dash, since letters follow. */
+const maskTrailingDash = (prefix: string) =>
+  prefix.length > 1 && prefix.endsWith("-") ? `${prefix.slice(0, -2)}a` : prefix

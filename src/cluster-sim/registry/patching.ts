@@ -1,0 +1,90 @@
+import { apiVersionOf } from "#runtime/resource.ts"
+import type { Json, ManagedFields, Obj } from "../object.ts"
+import { applyPatch, applyServerSide, decode, trackUpdate } from "../schema/index.ts"
+import type { ServedKind } from "./kind.ts"
+import type { PatchBody, WriteOptions } from "./registry.ts"
+
+/** How bodies and patches become objects, by the schema of their kind. The registry knows no more of schemas than this. */
+export type Patching = {
+  /** What was sent, as the server reads it: unknown fields dropped or refused, wrong types refused. */
+  decode(kind: ServedKind, body: Json, options: WriteOptions): Json
+  /** The object a patch asks for, decoded. */
+  patch(kind: ServedKind, current: Obj, patch: PatchBody, options: WriteOptions): Json
+  /** Server-side apply: the merged object, its managedFields already right. */
+  apply(kind: ServedKind, live: Obj | undefined, body: Json, options: WriteOptions & { now: string }): Json
+  /** The managedFields after any other write, from what was sent, defaulted, before the kind's strategy touches it. */
+  track(input: Tracked): readonly ManagedFields[] | undefined
+}
+
+export type Tracked = {
+  kind: ServedKind
+  before: Obj | undefined
+  after: Json
+  manager: string
+  subresource?: string | undefined
+  now: string
+}
+
+export const schemaPatching: Patching = {
+  decode(kind, body, { fieldValidation, warn, text }) {
+    const { value, warnings } = decode(kind.schema, body, {
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      isCustom: kind.isCustom,
+      validation: fieldValidation,
+      text,
+    })
+    for (const warning of warnings) warn?.(warning)
+    return value
+  },
+  patch(kind, current, { type, body }, { fieldValidation, warn, text }) {
+    if (type === "apply") throw new Error("what is applied is not merged into what is stored, but tracked")
+    const { value, warnings } = applyPatch({
+      type,
+      schema: kind.schema,
+      kind: kind.kind,
+      isCustom: kind.isCustom,
+      current,
+      body,
+      text,
+      validation: fieldValidation,
+    })
+    for (const warning of warnings) warn?.(warning)
+    return value
+  },
+  apply(kind, live, body, { fieldManager = "", force = false, subresource, now }) {
+    return applyServerSide({
+      schema: kind.schema,
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      isCustom: kind.isCustom,
+      live,
+      applied: body,
+      manager: fieldManager,
+      force,
+      subresource,
+      now,
+      resetFields: resetFields(kind, body, subresource),
+    })
+  },
+  track({ kind, before, after, manager, subresource, now }) {
+    return trackUpdate({
+      schema: kind.schema,
+      before,
+      after,
+      manager,
+      apiVersion: apiVersionOf(kind),
+      subresource,
+      now,
+      isCustom: kind.isCustom,
+      resetFields: resetFields(kind, after, subresource),
+    })
+  },
+}
+
+/** What an endpoint puts back whatever is sent, so that nobody comes to own it there. */
+function resetFields(kind: ServedKind, object: Json, subresource: string | undefined): string[] {
+  if (subresource === "status")
+    return Object.keys(object ?? {}).filter(field => !["apiVersion", "kind", "metadata", "status"].includes(field))
+  return kind.subresources.includes("status") ? ["status"] : []
+}

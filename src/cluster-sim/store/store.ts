@@ -1,0 +1,130 @@
+import type { Obj } from "../object.ts"
+import { type Change, Shelf } from "./shelf.ts"
+
+/**
+ * A change on its way to those who watch. What one of them makes of it (the bytes of an event) the others find here, and
+ * it is gone when the last of them has read it: the log keeps only objects.
+ */
+export type Delivery = { readonly change: Change; readonly shared: Map<string, Uint8Array> }
+
+export type Commit = {
+  place: string
+  before: Obj | undefined
+  /** What to store, without its new resourceVersion; undefined: it is removed. */
+  after: Obj | undefined
+  /** Who writes, for the history. */
+  manager: string
+}
+
+export type HistoryEntry = Change & { readonly manager: string }
+
+export type StoreOptions = {
+  /** Changes kept per place for watches that come back; older ones have expired. */
+  keptChanges?: number
+  /** Told of every committed write, synchronously: where tests check what must always hold. */
+  history?: ((entry: HistoryEntry) => void) | undefined
+}
+
+/**
+ * All objects of a cluster under one revision counter. Objects are immutable: a reader may keep what it was given, so a
+ * list is a snapshot and nothing is copied.
+ */
+export type Store = {
+  readonly revision: number
+  get(place: string, namespace: string | undefined, name: string): Obj | undefined
+  list(place: string, namespace?: string): readonly Obj[]
+  /** Undefined if that revision has been compacted. */
+  listAt(place: string, revision: number, namespace?: string): readonly Obj[] | undefined
+  since(place: string, revision: number): readonly Change[] | undefined
+  commit(commit: Commit): Change
+  /** Told of each later change of a place, in order of revisions, also of those a listener makes while it listens. */
+  subscribe(place: string, listener: (delivery: Delivery) => void): () => void
+  /** Forgets the past up to a revision (default: all of it), as etcd does every five minutes. */
+  compact(revision?: number): void
+  /** All there is, to be saved. */
+  dump(): { revision: number; objects: { place: string; object: Obj }[] }
+}
+
+type Subscription = { listener: (delivery: Delivery) => void; since: number }
+
+export function createStore(
+  { keptChanges = 10_000, history }: StoreOptions = {},
+  saved?: ReturnType<Store["dump"]>,
+): Store {
+  const shelves = new Map<string, Shelf>()
+  const subscriptions = new Map<string, Set<Subscription>>()
+  const undelivered: Change[] = []
+  let revision = saved?.revision ?? 0
+  let isDelivering = false
+
+  const shelf = (place: string): Shelf => {
+    const found = shelves.get(place) ?? new Shelf(keptChanges)
+    shelves.set(place, found)
+    return found
+  }
+
+  function deliver() {
+    if (isDelivering) return // the loop below takes it up: whoever is told of a change has been told of all before it
+    isDelivering = true
+    try {
+      for (let change = undelivered.shift(); change; change = undelivered.shift()) {
+        const listeners = subscriptions.get(change.place)
+        if (!listeners) continue
+        const delivery: Delivery = { change, shared: new Map() }
+        for (const subscription of listeners) {
+          if (change.revision <= subscription.since) continue // it has seen this in its list
+          try {
+            subscription.listener(delivery)
+          } catch (error) {
+            // A bug in a listener is not the writer's, whose write is done: let it be loud elsewhere.
+            queueMicrotask(() => {
+              throw error
+            })
+          }
+        }
+      }
+    } finally {
+      isDelivering = false
+    }
+  }
+
+  for (const { place, object } of saved?.objects ?? []) shelf(place).restore(object)
+  if (saved) for (const each of shelves.values()) each.compact(saved.revision)
+
+  return {
+    get revision() {
+      return revision
+    },
+    get: (place, namespace, name) => shelves.get(place)?.get(namespace ?? "", name),
+    list: (place, namespace) => shelves.get(place)?.list(namespace) ?? [],
+    listAt: (place, at, namespace) => shelf(place).listAt(at, namespace),
+    since: (place, at) => shelf(place).since(at),
+    commit({ place, before, after, manager }) {
+      const subject = after ?? before
+      if (!subject) throw new Error("a commit is about an object")
+      revision++
+      const object = { ...subject, metadata: { ...subject.metadata, resourceVersion: String(revision) } }
+      const type = !after ? "DELETED" : before ? "MODIFIED" : "ADDED"
+      const change: Change = { revision, place, type, object, before }
+      shelf(place).put(change)
+      history?.({ ...change, manager })
+      undelivered.push(change)
+      deliver()
+      return change
+    },
+    subscribe(place, listener) {
+      const listeners = subscriptions.get(place) ?? new Set()
+      subscriptions.set(place, listeners)
+      const subscription = { listener, since: revision }
+      listeners.add(subscription)
+      return () => listeners.delete(subscription)
+    },
+    compact(to = revision) {
+      for (const each of shelves.values()) each.compact(to)
+    },
+    dump: () => ({
+      revision,
+      objects: [...shelves].flatMap(([place, each]) => each.list(undefined).map(object => ({ place, object }))),
+    }),
+  }
+}

@@ -69,6 +69,8 @@ export async function kubeSchemaFiles(): Promise<GeneratedFile[]> {
       [one.group, one.version, one.kind].filter(Boolean).join("/"),
     )
     table[name] = { ...schemaOf(definition, structs.get(name)), ...(gvk.length > 0 && gvk.length < 3 && { gvk }) }
+    // Text or number, and no format says that it has a canonical form.
+    if (name.endsWith(".resource.Quantity")) table[name].format = "quantity"
     descriptions[name] = described(definition)
   }
   return Promise.all([file("kubernetes", table), file("descriptions", descriptions)])

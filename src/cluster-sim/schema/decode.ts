@@ -153,7 +153,7 @@ class Reader {
       case "object":
         return this.object(schema, value, place)
       case "any":
-        return schema.goType?.endsWith("Quantity") || isQuantity(schema) ? quantity(value) : value
+        return schema.format === "quantity" ? quantity(value) : value
     }
   }
 
@@ -222,8 +222,6 @@ function fitsInteger(schema: Schema, value: number): boolean {
   if (!Number.isInteger(value)) return false
   return schema.format === "int32" ? value === (value | 0) : true
 }
-
-const isQuantity = (schema: Schema) => schema === resolve("io.k8s.apimachinery.pkg.api.resource.Quantity")
 
 function quantity(value: Json): string {
   const read =

@@ -112,9 +112,27 @@ function orderLists(schema: Schema | undefined, original: Fields, patch: Fields)
         : old === undefined
           ? withoutDirectives(value)
           : mergeListField(field, old, value, false)
-    original[key] = ordered(merged, { order, live: old ?? [], mergeKey: field?.mergeKey })
+    original[key] = ordered(merged, {
+      order,
+      live: liveOrder(old ?? [], value ?? [], field?.mergeKey),
+      mergeKey: field?.mergeKey,
+    })
     delete patch[key]
   }
+}
+
+/**
+ * The order the server believes the list had: it deletes and appends in place, so new items stand where there was room
+ * after the deleted ones went.
+ */
+function liveOrder(live: Json[], patch: Json[], mergeKey: string | undefined): Json[] {
+  if (!mergeKey) return live
+  const names = (items: Json[]) => new Set(items.map(item => item[mergeKey]))
+  const deleted = names(patch.filter(item => item[directive] === "delete"))
+  const left = live.filter(item => !deleted.has(item[mergeKey]))
+  const known = names(left)
+  const added = patch.filter(item => item[directive] === undefined && !known.has(item[mergeKey]))
+  return [...left, ...added].slice(0, live.length)
 }
 
 /** The patch may not name items in another order than the one it asks for, nor items it leaves out there. */

@@ -7,7 +7,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["{src,tools,examples}/**/*.test.ts", "test/{support,repository}/**/*.test.ts"],
+          include: ["{src,tools,examples}/**/*.test.ts", "test/{support,repository,scenarios,simulation}/**/*.test.ts"],
         },
       },
       {
@@ -22,7 +22,6 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
-      { test: { name: "long", include: ["test/long/**/*.test.ts"], testTimeout: 1_800_000 } },
     ],
   },
 })

@@ -1,11 +1,12 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, relative } from "node:path"
 import { crdFiles } from "./generate/crds.ts"
+import { exampleFiles } from "./generate/examples.ts"
 import type { GeneratedFile } from "./generate/file.ts"
 import { kindPages } from "./generate/kind-pages.ts"
 
 /** Everything that is derived from the code and kept in the repository. */
-const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [crdFiles, kindPages]
+const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [crdFiles, kindPages, exampleFiles]
 
 const check = process.argv.includes("--check")
 const files = (await Promise.all(producers.map(produce => produce()))).flat()

@@ -182,6 +182,6 @@ test("counts kept with each event equal a recount", () => {
         if (next !== undefined) expect(next).toBeGreaterThan(now)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: Number(process.env.AIM_RUNS ?? 300) },
   )
 })

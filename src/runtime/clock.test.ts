@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { sleep, virtualClock } from "./clock.ts"
+import { scaledClock, sleep, virtualClock } from "./clock.ts"
 
 test("timers fire in the order of their times, and those of one time in the order they were set", async () => {
   const clock = virtualClock(1000)
@@ -37,4 +37,18 @@ test("sleeping ends with the time, or with the signal", async () => {
   abort.abort(new Error("stop"))
   await clock.advance(10)
   expect(await Promise.all([slept, aborted])).toEqual(["slept", "aborted"])
+})
+
+test("a scaled clock is that much faster, in what it says and in what it waits", async () => {
+  const clock = virtualClock(1000)
+  const fast = scaledClock(clock, 10)
+  let firedAt = 0
+  fast.after(500, () => {
+    firedAt = fast.now()
+  })
+  await clock.advance(49)
+  expect(firedAt).toBe(0)
+  await clock.advance(1)
+  expect(firedAt).toBe(1500)
+  expect(fast.monotonic()).toBe(500)
 })

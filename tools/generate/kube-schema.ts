@@ -61,6 +61,7 @@ export async function kubeSchemaFiles(): Promise<GeneratedFile[]> {
   for (const name of names) for (const reached of references(definitions[name])) names.add(reached)
 
   const structs = await readGoStructs(folders)
+  const enums = await readEnums(folders["k8s.io/kubernetes"]!)
   const table: Record<string, Json> = {}
   const descriptions: Record<string, Json> = {}
   for (const name of [...names].sort()) {
@@ -71,7 +72,7 @@ export async function kubeSchemaFiles(): Promise<GeneratedFile[]> {
     table[name] = { ...schemaOf(definition, structs.get(name)), ...(gvk.length > 0 && gvk.length < 3 && { gvk }) }
     // Text or number, and no format says that it has a canonical form.
     if (name.endsWith(".resource.Quantity")) table[name].format = "quantity"
-    descriptions[name] = described(definition)
+    descriptions[name] = described(definition, enums.get(name))
   }
   return Promise.all([file("kubernetes", table), file("descriptions", descriptions)])
 }
@@ -165,10 +166,32 @@ function goOf(node: OpenApi, field?: GoField) {
   return { goType, ...(field.zero === null && { zero: null }), ...(field.omitsZero && { omitsZero: true }) }
 }
 
-/** The text, in the shape of the table: [description, fields]. */
-function described(node: OpenApi): Json {
-  const fields = Object.entries<Json>(node.properties ?? {}).map(([name, child]) => [name, child.description ?? ""])
+/** The text, in the shape of the table: [description, fields]; a field of few values is [description, values]. */
+function described(node: OpenApi, enums?: Map<string, Json>): Json {
+  const fields = Object.entries<Json>(node.properties ?? {}).map(([name, child]) => [
+    name,
+    enums?.get(name) ?? child.description ?? "",
+  ])
   return [node.description ?? "", Object.fromEntries(fields)]
+}
+
+/**
+ * The values a server publishes for some fields, and the text that goes with them. They are not in the published
+ * files, which are made with that feature switched off, but in the source these come from.
+ */
+async function readEnums(folder: string): Promise<Map<string, Map<string, Json>>> {
+  const source = await readFile(`${folder}/pkg/generated/openapi/zz_generated.openapi.go`, "utf8")
+  const all = new Map<string, Map<string, Json>>()
+  for (const body of source.split(/^func schema_k8sio_api_/m).slice(1)) {
+    const [, group, version, type] = /^(\w+?)_(v\d+\w*?)_(\w+)\(/.exec(body) ?? []
+    const fields = [...body.matchAll(/^\t{5}"(\w+)": \{\n(.*?)^\t{5}\},/gms)].flatMap(([, name = "", field = ""]) => {
+      const values = /^\t{7}Enum: +\[\]interface\{\}\{(.*)\},$/m.exec(field)?.[1]
+      const text = /^\t{7}Description: +(".*"),$/m.exec(field)?.[1]
+      return values && text ? [[name, [JSON.parse(text), JSON.parse(`[${values}]`)]] as const] : []
+    })
+    if (fields.length > 0) all.set(`io.k8s.api.${group}.${version}.${type}`, new Map(fields))
+  }
+  return all
 }
 
 if (import.meta.main) {

@@ -61,11 +61,12 @@ export function decode(schema: Schema, body: Json, options: DecodeOptions): Deco
   const version = sentVersion.slice(sentVersion.lastIndexOf("/") + 1)
   const refuse = (problem: string) =>
     new StatusError(400, "BadRequest", `${sentKind} in version "${version}" cannot be handled as a ${kind}: ${problem}`)
-  if (sentVersion !== apiVersion)
+  if (isCustom) checkHeader(body, options)
+  else if (sentVersion !== apiVersion)
     throw refuse(
       `no kind "${sentKind}" is registered for version "${sentVersion}" in scheme "pkg/runtime/scheme.go:111"`,
     )
-  if (sentKind !== kind) {
+  else if (sentKind !== kind) {
     const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "core"
     throw refuse(`converting (${version}.${sentKind}) to (${group.split(".")[0]}.${kind}): unknown conversion`)
   }
@@ -81,6 +82,31 @@ export function decode(schema: Schema, body: Json, options: DecodeOptions): Deco
   }
 }
 
+/** Custom resources have to say what they are, and are told in other words than built-in ones. */
+function checkHeader(body: Json, { apiVersion, kind, text = JSON.stringify(body) }: DecodeOptions) {
+  const { kind: sentKind, apiVersion: sentVersion = "" } = body
+  if (sentKind === undefined)
+    throw new StatusError(
+      400,
+      "BadRequest",
+      `the object provided is unrecognized (must be of type ${kind}): Object 'Kind' is missing in '${text}' (${summary(text)})`,
+    )
+  if (sentVersion !== apiVersion)
+    throw new StatusError(
+      400,
+      "BadRequest",
+      `the API version in the data (${sentVersion}) does not match the expected API version (${apiVersion})`,
+    )
+  if (sentKind === kind) return
+  const group = apiVersion.split("/")[0]!
+  const name = body.metadata?.name ?? ""
+  const message = `Invalid value: "${sentKind}": must be ${kind}`
+  throw new StatusError(422, "Invalid", `${sentKind}.${group} "${name}" is invalid: kind: ${message}`, {
+    ...{ name, group, kind: sentKind },
+    causes: [{ reason: "FieldValueInvalid", message, field: "kind" }],
+  })
+}
+
 /** The warnings for keys that stand twice in an object of this text. */
 export const duplicatesIn = (text: string | undefined): string[] =>
   text === undefined ? [] : readJson(text).duplicates.map(path => `duplicate field "${path}"`)
@@ -88,6 +114,13 @@ export const duplicatesIn = (text: string | undefined): string[] =>
 /** A value that does not fit the Go type, in Go's words. The caller knows which Status it becomes. */
 export class WrongValue extends Error {
   override name = "WrongValue"
+  /** For a wrong type: which value did not fit which. */
+  readonly mismatch: { value: Json; schema: Schema } | undefined
+
+  constructor(message: string, mismatch?: { value: Json; schema: Schema }) {
+    super(message)
+    this.mismatch = mismatch
+  }
 }
 
 /** The value as it would be stored, and the paths nobody knows. Throws WrongValue. */
@@ -97,12 +130,14 @@ export function readValue(
   { kind, isCustom }: { kind: string; isCustom: boolean },
 ): { value: Json; unknown: string[] } {
   const reader = new Reader()
-  return {
-    value: isCustom
-      ? reader.custom(schema, value, "")
-      : reader.struct(schema, value, { struct: kind, path: "", at: "" }),
-    unknown: reader.unknown,
-  }
+  if (!isCustom)
+    return { value: reader.struct(schema, value, { struct: kind, path: "", at: "" }), unknown: reader.unknown }
+  const read = reader.custom(schema, value, "")
+  // What is pruned is told in the order of its names, after what metadata did not know.
+  const [inMetadata, elsewhere] = [true, false].map(is =>
+    reader.unknown.filter(path => path.startsWith("metadata.") === is),
+  )
+  return { value: read, unknown: [...inMetadata!, ...elsewhere!.sort()] }
 }
 
 /** Where the reader is: the Go struct, the fields up to here (for type errors), and the path with its indexes. */
@@ -147,7 +182,7 @@ class Reader {
         return value
       case "int-or-string":
         if (typeof value === "string" || (typeof value === "number" && fitsInteger(int32, value))) return value
-        throw wrongType(int32, value, place)
+        throw wrongType({ type: "int-or-string", goType: "int32" }, value, place)
       case "array":
         return this.array(schema, value, place)
       case "object":
@@ -158,10 +193,8 @@ class Reader {
   }
 
   string(schema: Schema, value: Json, place: Place): Json {
-    if (typeof value !== "string") {
-      const isTime = schema.format === "date-time"
-      throw wrongType(isTime ? { type: "string" } : schema, value, place)
-    }
+    if (typeof value !== "string")
+      throw wrongType(schema.format === "date-time" ? { ...schema, goType: "string" } : schema, value, place)
     if (schema.format === "byte") checkBase64(value)
     if (schema.format === "date-time") return time(value, schema.goType?.endsWith("MicroTime") ?? false)
     return value
@@ -193,7 +226,7 @@ class Reader {
   /** Custom resources: pruned, not typed. Only metadata has a Go type. */
   custom(schema: Schema, value: Json, at: string): Json {
     if (at === "metadata" && typeof value === "object" && value !== null && !Array.isArray(value))
-      return this.struct(resolve(objectMeta), value, { struct: "ObjectMeta", path: "metadata", at })
+      return this.struct(resolve(objectMeta), value, { struct: "ObjectMeta", path: "", at })
     if (Array.isArray(value)) {
       const items = schema.items && resolve(schema.items)
       return items ? value.map((item, index) => this.custom(items, item, `${at}[${index}]`)) : value
@@ -231,14 +264,15 @@ function quantity(value: Json): string {
 }
 
 function wrongType(schema: Schema, value: Json, { struct, path }: Place): WrongValue {
-  const isNumber = typeof value === "number" && schema.type === "integer"
+  const isNumber = typeof value === "number" && (schema.type === "integer" || schema.type === "int-or-string")
   const shown = isNumber ? `number ${value}` : jsonKind(value)
   return new WrongValue(
     `json: cannot unmarshal ${shown} into Go struct field ${struct}.${path} of type ${goType(schema)}`,
+    { value, schema },
   )
 }
 
-function goType(schema: Schema): string {
+export function goType(schema: Schema): string {
   if (schema.goType) return schema.goType
   if (schema.format === "byte") return "[]uint8"
   if (schema.type === "integer") return schema.format === "int64" ? "int64" : "int32"

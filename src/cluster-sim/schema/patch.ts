@@ -1,7 +1,7 @@
 import type { Json, Obj } from "../object.ts"
 import { StatusError } from "../status-error.ts"
-import { type Decoded, duplicatesIn, type FieldValidation, readValue, WrongValue } from "./decode.ts"
-import { goText, jsonKind } from "./go-text.ts"
+import { type Decoded, duplicatesIn, type FieldValidation, goType, readValue, WrongValue } from "./decode.ts"
+import { goText, goTypeName, jsonKind } from "./go-text.ts"
 import { applyJsonPatch } from "./json-patch.ts"
 import { JsonSyntaxError, readJson } from "./json-text.ts"
 import { applyMergePatch } from "./merge-patch.ts"
@@ -28,17 +28,16 @@ export function applyPatch(input: PatchInput): Decoded {
   const duplicates = validation === "Ignore" ? [] : duplicatesIn(text)
   const shown = () => (type === "strategic" ? goText(body) : JSON.stringify(patched))
   try {
-    const whole = patched.kind === undefined && type === "json" ? patched : { ...headerOf(current), ...patched }
-    if (whole.kind !== undefined && whole.kind !== kind)
-      throw new WrongValue(`no kind "${whole.kind}" is registered for version "${whole.apiVersion}"`)
-    const { value, unknown } = readValue(schema, whole, { kind, isCustom })
+    if (type !== "strategic") checkHeader(current, patched)
+    const { value, unknown } = readValue(schema, { ...patched, ...headerOf(current) }, { kind, isCustom })
     if (validation === "Ignore") return { value, warnings: [] }
     const strict = [...duplicates, ...operationFields(type, body), ...unknown.map(path => `unknown field "${path}"`)]
     if (strict.length > 0 && validation === "Strict")
       throw new WrongValue(`strict decoding error: ${strict.join(", ")}`)
     return { value, warnings: strict }
   } catch (error) {
-    throw error instanceof WrongValue ? invalid(shown(), error.message) : error
+    if (!(error instanceof WrongValue)) throw error
+    throw invalid(shown(), type === "strategic" ? asConverted(error) : error.message)
   }
 }
 
@@ -50,6 +49,35 @@ export function parsePatch(text: string, type: PatchInput["type"]): Json {
     if (!(error instanceof JsonSyntaxError)) throw error
     throw badRequest(`${type === "strategic" ? "" : "error decoding patch: "}${error.message}`)
   }
+}
+
+function checkHeader(current: Obj, { apiVersion = current.apiVersion, kind = current.kind }: Json) {
+  if (apiVersion === current.apiVersion && kind === current.kind) return
+  throw new WrongValue(
+    `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`,
+  )
+}
+
+/** A strategic patch ends in a map that is converted, not in JSON that is parsed: the same mistakes in other words. */
+function asConverted({ message, mismatch }: WrongValue): string {
+  if (!mismatch) return message
+  const { value, schema } = mismatch
+  const kinds: Record<string, string> = { array: "slice", object: "map", boolean: "bool" }
+  const kind = Array.isArray(value)
+    ? "slice"
+    : typeof value === "number"
+      ? goTypeName(value)
+      : (kinds[typeof value] ?? typeof value)
+  if (schema.format === "date-time") return `json: cannot unmarshal ${jsonKind(value)} into Go value of type string`
+  if (schema.type === "int-or-string")
+    return message.replace(/into Go struct field \S+ of type/, "into Go value of type")
+  if (schema.type === "array") return `cannot restore slice from ${kind}`
+  if (schema.type === "object")
+    return schema.properties ? `cannot restore struct from: ${kind}` : `cannot restore map from ${kind}`
+  const wanted = goType(schema)
+  const isConvertible = schema.type === "string" ? kind === "int64" : schema.type === "integer" && kind === "float64"
+  if (isConvertible) return `cannot convert ${kind} to ${wanted}`
+  return `unrecognized type: ${schema.type === "string" ? "string" : wanted}`
 }
 
 const headerOf = ({ apiVersion, kind }: Obj) => ({ apiVersion, kind })

@@ -23,6 +23,10 @@ export const text = (body: string, status = 200): Answer => ({
 /** What the server answers to a path it has never heard of: not a Status. */
 export const unknownPath = () => text("404 page not found\n", 404)
 
+/** A resource a built-in group does not have. */
+export const unknownResource = () =>
+  new StatusError(404, "NotFound", "the server could not find the requested resource", {})
+
 /** A failure as the `Status` it travels as. */
 export function statusOf(error: StatusError): Json {
   const { code, reason, details } = error

@@ -35,7 +35,9 @@ export function table(
 export function includeOf(query: URLSearchParams): "None" | "Metadata" | "Object" {
   const value = query.get("includeObject") || "Metadata"
   if (value === "None" || value === "Metadata" || value === "Object") return value
-  throw badRequest(`unrecognized includeObject value: ${JSON.stringify(value)}`)
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+  )
 }
 
 /**

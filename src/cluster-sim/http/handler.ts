@@ -9,9 +9,10 @@ import type { ServerRegistry } from "../registry/create-registry.ts"
 import type { ServedKind } from "../registry/kind.ts"
 import { badRequest, methodNotAllowed } from "../registry/refusals.ts"
 import type { Name, PatchBody, WriteOptions } from "../registry/registry.ts"
+import { scaleOf } from "../registry/scale.ts"
 import { parseBody, parsePatch } from "../schema/index.ts"
 import { StatusError } from "../status-error.ts"
-import { type Answer, failure, json, text, unknownPath } from "./answer.ts"
+import { type Answer, failure, json, text, unknownPath, unknownResource } from "./answer.ts"
 import { aggregated, groupInfo, groupsOf, resourceList, serverVersion } from "./discovery.ts"
 import { type Form, includeOf, listText, partial, table } from "./forms.ts"
 import { listPage } from "./lists.ts"
@@ -135,8 +136,12 @@ function route(api: ApiServerOptions, request: Incoming, warn: (text: string) =>
     return json(review.answer(bodyOf(request, review.kind), formatInstant(api.clock.now())), 201)
   }
   const kind = inVersion.find(each => each.plural === place.plural) as ServedKind | undefined
-  if (!kind || place.extra || (place.namespace !== undefined && !kind.namespaced)) return unknownPath()
-  if (kind.namespaced && place.namespace === undefined && place.name !== undefined) return unknownPath()
+  const isUnknown = !kind || place.extra || (place.namespace !== undefined && !kind.namespaced)
+  if (isUnknown) {
+    if (inVersion.some(each => "isCustom" in each && each.isCustom)) return unknownPath()
+    throw unknownResource()
+  }
+  if (kind.namespaced && place.namespace === undefined && place.name !== undefined) throw unknownResource()
   return call(api, { kind, ...place }, request, warn)
 }
 
@@ -161,7 +166,10 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
     throw methodNotAllowed()
   }
   const which: Name = { namespace, name }
-  if (subresource !== undefined && !kind.subresources.includes(subresource)) return unknownPath()
+  if (subresource !== undefined && !kind.subresources.includes(subresource)) {
+    if (kind.isCustom) return unknownPath()
+    throw unknownResource()
+  }
   const isPlain = subresource === undefined || subresource === "status" || subresource === "scale"
   if (!isPlain && subresource !== "finalize") {
     const body = method === "POST" ? bodyOf(request, kind.kind) : undefined
@@ -170,8 +178,7 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
     throw methodNotAllowed()
   }
   if (method === "GET" && isPlain) {
-    if (subresource === "scale") return json(registry.scale(kind, which))
-    if (subresource === undefined && listRequest(query).isWatch) return listOrWatch(api, target, request)
+    if (subresource === "scale") return json(scaleOf(kind, registry.get(kind, which)))
     return shown(api, kind, registry.get(kind, which), request)
   }
   if (method === "PUT") return replace(api, { ...target, name }, request, warn)
@@ -183,16 +190,12 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
 // ---- reading
 
 function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Target, request: Incoming): Answer {
-  const { kind, namespace, name } = target
+  const { kind, namespace } = target
   const asked = listRequest(request.query)
   const form = formOf(request)
-  if (name !== undefined) {
-    const byName = `metadata.name=${name}`
-    asked.fieldSelector = asked.fieldSelector ? `${asked.fieldSelector},${byName}` : byName
-  }
   if (asked.isWatch) {
     const body = watchStream({ registry, clock, random, kind, namespace, request: asked, form, signal: request.signal })
-    return { status: 200, headers: { "content-type": contentTypeOf(form), "cache-control": "no-cache, private" }, body }
+    return { status: 200, headers: { "content-type": "application/json", "cache-control": "no-cache, private" }, body }
   }
   const { items, ...metadata } = listPage(registry, kind, namespace, asked)
   if (form.as === "table") return json(table(kind, items, { ...form, nowMs: clock.now(), metadata }))
@@ -205,11 +208,6 @@ function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Targ
     })
   return json(listText(kind, items, metadata))
 }
-
-const contentTypeOf = (form: Form) =>
-  form.as === "object"
-    ? "application/json"
-    : `application/json;as=${form.as === "table" ? "Table" : "PartialObjectMetadata"};g=meta.k8s.io;v=v1`
 
 /** One object in the form its reader wants. */
 function shown({ clock }: ApiServerOptions, kind: ServedKind, object: Obj, request: Incoming, status = 200): Answer {
@@ -255,7 +253,7 @@ function replace(
   const options = optionsOf("Update", target, request, warn)
   const body = inNamespace(kind, bodyOf(request, kind.kind), namespace)
   const { object, isNew } = api.registry.put(kind, { namespace, name }, body, options)
-  if (subresource === "scale") return json(scaleAfter(api, kind, object))
+  if (subresource === "scale") return json(scaleOf(kind, object))
   return shown(api, kind, object, request, isNew ? 201 : 200)
 }
 
@@ -271,12 +269,9 @@ function patch(
   const options = optionsOf("Patch", target, request, warn)
   const body = type === "apply" ? yamlOf(request.body ?? "") : parsePatch(request.body ?? "", type)
   const { object, isNew } = api.registry.patchOrCreate(kind, { namespace, name }, { type, body }, options)
-  if (subresource === "scale") return json(scaleAfter(api, kind, object))
+  if (subresource === "scale") return json(scaleOf(kind, object))
   return shown(api, kind, object, request, isNew ? 201 : 200)
 }
-
-const scaleAfter = ({ registry }: ApiServerOptions, kind: ServedKind, { metadata }: Obj) =>
-  registry.scale(kind, { name: metadata.name, namespace: metadata.namespace })
 
 /** The server's answer to a delete that is done: for some kinds the object, for most a Status. */
 function remove(api: ApiServerOptions, target: Target & { name: string }, request: Incoming): Answer {
@@ -339,7 +334,8 @@ function bodyOf(request: Incoming, kind: string): Json {
 }
 
 function unsupportedPatch(kind: ServedKind): StatusError {
-  const accepted = Object.keys(patchTypes).filter(type => !(kind.isCustom && type.includes("strategic")))
+  if (!kind.isCustom) return new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+  const accepted = Object.keys(patchTypes).filter(type => !type.includes("strategic"))
   return new StatusError(
     415,
     "UnsupportedMediaType",
@@ -392,7 +388,8 @@ function formOf({ headers, query }: Incoming): Form {
   throw new StatusError(
     406,
     "NotAcceptable",
-    "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+    "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+    {},
   )
 }
 

@@ -3,6 +3,7 @@ import type { ServerRegistry } from "../registry/create-registry.ts"
 import type { ServedKind } from "../registry/kind.ts"
 import { badRequest, expired } from "../registry/refusals.ts"
 import { selector } from "../registry/selectors.ts"
+import { readJson } from "../schema/json-text.ts"
 import { StatusError } from "../status-error.ts"
 import { type ListRequest, revisionOf } from "./query.ts"
 
@@ -26,19 +27,20 @@ export function listPage(
   if (token && request.resourceVersion && request.resourceVersion !== "0")
     throw badRequest("specifying resource version is not allowed when using continue")
 
+  // "0" is answered from the server's cache, which has no pages.
+  const limit = request.resourceVersion === "0" && !token ? 0 : request.limit
   let revision = store.revision
   if (token && token.revision >= 0) revision = token.revision
   else if (!token && request.resourceVersion && request.resourceVersion !== "0") {
-    const asked = revisionOf(request.resourceVersion)
+    const asked = revisionOf(request.resourceVersion, "list")
     if (asked > store.revision) throw tooLarge(asked, store.revision)
     // With a limit and no match the server reads exactly that version, as it always did.
-    const isExact = request.resourceVersionMatch === "Exact" || (request.limit > 0 && !request.resourceVersionMatch)
+    const isExact = request.resourceVersionMatch === "Exact" || (limit > 0 && !request.resourceVersionMatch)
     if (isExact) revision = asked
   }
 
   const snapshot = store.listAt(kind.storage, revision, namespace)
-  if (!snapshot)
-    throw token ? tokenExpired(token, store.revision) : expired("The resourceVersion for the provided list is too old.")
+  if (!snapshot) throw token ? tokenExpired(token) : expired("The resourceVersion for the provided list is too old.")
 
   const start = token ? firstFrom(snapshot, token.start) : 0
   const items: Obj[] = []
@@ -46,7 +48,7 @@ export function listPage(
   for (; index < snapshot.length; index++) {
     const object = registry.present(kind, snapshot[index] as Obj)
     if (matches && !matches(object)) continue
-    if (request.limit > 0 && items.length === request.limit) break
+    if (limit > 0 && items.length === limit) break
     items.push(object)
   }
   const resourceVersion = String(revision)
@@ -68,14 +70,14 @@ const encodeToken = ({ revision, start }: Token) =>
   Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: revision, start })).toString("base64url")
 
 function decodeToken(text: string): Token {
-  const bad = (why: string) => badRequest(`continue key is not valid: ${why}`)
+  const bad = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`)
   const illegal = text.search(/[^A-Za-z0-9_-]/)
   if (illegal >= 0) throw bad(`illegal base64 data at input byte ${illegal}`)
   let token: { v?: unknown; rv?: unknown; start?: unknown }
   try {
-    token = JSON.parse(Buffer.from(text, "base64url").toString("utf8"))
-  } catch {
-    throw bad("invalid character in continue token")
+    token = readJson(Buffer.from(text, "base64url").toString("utf8")).value
+  } catch (error) {
+    throw bad(error instanceof Error ? error.message : String(error))
   }
   const { v, rv, start } = token ?? {}
   if (v !== "meta.k8s.io/v1") throw bad(`server does not recognize this encoded version ${JSON.stringify(v ?? "")}`)
@@ -85,14 +87,13 @@ function decodeToken(text: string): Token {
 }
 
 /** Whoever pages too slowly may go on from the same key in what there is now, knowing that it is another list. */
-function tokenExpired({ start }: Token, revision: number): StatusError {
+function tokenExpired({ start }: Token): StatusError {
   const error = expired(
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without " +
       "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. " +
       "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or " +
       "deleted between the time the first chunk was returned and now may show up in the list.",
   )
-  void revision
   error.continue = encodeToken({ revision: -1, start })
   return error
 }

@@ -2,7 +2,7 @@ import type { Json } from "../object.ts"
 import { badRequest, cause, invalid } from "../registry/refusals.ts"
 import type { DeleteOptions, WriteOptions } from "../registry/registry.ts"
 import { managerName } from "../schema/index.ts"
-import type { Cause } from "../status-error.ts"
+import { type Cause, StatusError } from "../status-error.ts"
 
 /** Query parameters and option bodies, read once at the edge with the server's complaints. */
 
@@ -77,7 +77,7 @@ export function deleteOptions(query: URLSearchParams, body: Json | undefined): D
       cause.invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"),
     )
   if (policy !== undefined && !["Foreground", "Background", "Orphan"].includes(policy))
-    causes.push(cause.notSupported("propagationPolicy", policy, ["Background", "Foreground", "Orphan", "nil"]))
+    causes.push(cause.notSupported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]))
   causes.push(...wrongDryRun(sent.dryRun ?? []))
   if (causes.length > 0) throw invalid(inMeta("DeleteOptions"), "", causes)
   const propagationPolicy =
@@ -160,11 +160,9 @@ function wrongInWatch({ resourceVersionMatch: match, continue: token, sendInitia
   return causes
 }
 
-/** A resourceVersion from outside; "" and "0" are for the caller to tell apart. */
-export function revisionOf(text: string): number {
-  if (!/^\d+$/.test(text))
-    throw invalid({ group: "", kind: "" }, "", [
-      cause.invalid("resourceVersion", text, `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`),
-    ])
-  return Number(text)
+/** A resourceVersion from outside; "" and "0" are for the caller to tell apart. A list and a watch refuse differently. */
+export function revisionOf(text: string, asked: "list" | "watch"): number {
+  if (/^\d+$/.test(text)) return Number(text)
+  const why = `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
+  throw asked === "list" ? badRequest(`invalid resource version: ${why}`) : new StatusError(500, "", why)
 }

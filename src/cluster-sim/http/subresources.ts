@@ -3,7 +3,7 @@ import type { Clock } from "#runtime/clock.ts"
 import type { Json, Obj } from "../object.ts"
 import type { ServerRegistry } from "../registry/create-registry.ts"
 import type { ServedKind } from "../registry/kind.ts"
-import { badRequest, conflict } from "../registry/refusals.ts"
+import { badRequest, cause, conflict, invalid } from "../registry/refusals.ts"
 import type { Name } from "../registry/registry.ts"
 import { StatusError } from "../status-error.ts"
 import { type Answer, json, text } from "./answer.ts"
@@ -112,7 +112,7 @@ function covers({ spec }: Obj, { metadata: { labels = {} } }: Obj): boolean {
 function bind({ registry, clock, kind, name, body }: SubresourceCall): Answer {
   const pod = registry.get(kind, name)
   const node = body?.target?.name
-  if (!node) throw badRequest("target.name: Required value")
+  if (!node) throw new StatusError(500, "", "target.name: Required value")
   if (pod.metadata.deletionTimestamp)
     throw conflict(
       { group: "", plural: "pods/binding" },
@@ -142,6 +142,10 @@ function bind({ registry, clock, kind, name, body }: SubresourceCall): Answer {
 function token({ registry, clock, kind, name, body }: SubresourceCall): Answer {
   registry.get(kind, name)
   const seconds = body?.spec?.expirationSeconds ?? 3600
+  if (seconds < 600)
+    throw invalid({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", [
+      cause.invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"),
+    ])
   const expirationTimestamp = formatInstant(clock.now() + seconds * 1000)
   const status = { token: `cluster-sim.${name.namespace}.${name.name}`, expirationTimestamp }
   return json(

@@ -6,6 +6,7 @@ import type { ServerRegistry } from "../registry/create-registry.ts"
 import type { ServedKind } from "../registry/kind.ts"
 import { expired } from "../registry/refusals.ts"
 import { selector } from "../registry/selectors.ts"
+import { emptyObject } from "../schema/decode.ts"
 import type { Change, Delivery } from "../store/index.ts"
 import { statusOf } from "./answer.ts"
 import { type Form, partial, table } from "./forms.ts"
@@ -38,7 +39,7 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
     (!matches || matches(object))
 
   const { resourceVersion, sendInitialEvents } = request
-  const from = resourceVersion === "" || resourceVersion === "0" ? undefined : revisionOf(resourceVersion)
+  const from = resourceVersion === "" || resourceVersion === "0" ? undefined : revisionOf(resourceVersion, "watch")
   const wantsState = sendInitialEvents ?? from === undefined
   if (wantsState && from !== undefined && from > store.revision) throw tooLarge(from, store.revision)
 
@@ -80,15 +81,18 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
 
   const bookmark = (revision: number, isEndOfState = false) => {
     const annotations = isEndOfState ? { annotations: { "k8s.io/initial-events-end": "true" } } : {}
-    const metadata = { resourceVersion: String(revision), creationTimestamp: null, ...annotations }
-    const object = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata } as Json
+    const metadata = { resourceVersion: String(revision), ...annotations }
+    const nothing = kind.isCustom ? {} : emptyObject(kind.schema)
+    const object = { ...nothing, kind: kind.kind, apiVersion: apiVersionOf(kind), metadata } as Obj
     if (form.as === "object") return line("BOOKMARK", object)
-    if (form.as === "metadata")
-      return line("BOOKMARK", { ...object, kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" })
-    return line("BOOKMARK", {
-      ...table(kind, [], { ...form, nowMs: 0, metadata, hasColumns: false }),
-      rows: [{ cells: null, object }],
+    if (form.as === "metadata") return line("BOOKMARK", partial(object))
+    const empty = table(kind, [], {
+      ...form,
+      nowMs: 0,
+      metadata: { resourceVersion: String(revision) },
+      hasColumns: false,
     })
+    return line("BOOKMARK", { ...empty, rows: [{ cells: null, object: partial(object) }] })
   }
 
   // The state first, then what came since: one synchronous step, so that nothing falls between.

@@ -3,12 +3,13 @@ import type { Clock } from "#runtime/clock.ts"
 import type { Random } from "#runtime/random.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
 import type { Json, Obj } from "../object.ts"
+import { kubernetesSchema } from "../schema/index.ts"
 import { StatusError } from "../status-error.ts"
 import type { Delivery, Store } from "../store/index.ts"
 import { planDeletion, withMetadata, withoutUndefined } from "./deletion.ts"
 import { equal } from "./equal.ts"
 import type { ServedKind, StrategyContext } from "./kind.ts"
-import { validateMetadata, validateMetadataUpdate } from "./metadata.ts"
+import { finalizerWarnings, orderedMetadata, validateNew, validateUpdate } from "./metadata.ts"
 import { generateName } from "./names.ts"
 import { type Patching, schemaPatching } from "./patching.ts"
 import {
@@ -56,7 +57,6 @@ export type ServerRegistry = Registry & {
   /** Like `update` of the object with this name; says whether it had to be created. */
   put(kind: ServedKind, name: Name, object: Json, options?: WriteOptions): { object: Obj; isNew: boolean }
   patchOrCreate(kind: ServedKind, name: Name, patch: PatchBody, options?: WriteOptions): { object: Obj; isNew: boolean }
-  scale(kind: ServedKind, name: Name): Json
   /** A stored object as this kind's version shows it. */
   present(kind: ServedKind, stored: Obj): Obj
   /** Changes as they are stored, with a place to share what is made of them. */
@@ -187,8 +187,9 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
         : object
     if (strategy.movesGeneration || kind.isCustom)
       object = { ...object, metadata: { ...object.metadata, generation: object.metadata.generation ?? 1 } }
-    const causes = [...validateMetadata(kind, object.metadata), ...(strategy.validateCreate?.(object) ?? [])]
+    const causes = [...validateNew(kind, object.metadata), ...(strategy.validateCreate?.(object) ?? [])]
     if (causes.length > 0) throw invalid(kind, object.metadata.name ?? "", causes)
+    if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, undefined)) options.warn?.(warning)
     if (store.get(kind.storage, metadata.namespace, metadata.name))
       throw isGenerated ? generatedNameTaken(kind, metadata.name) : alreadyExists(kind, metadata.name)
     object = managedBy(object, managedFields)
@@ -264,7 +265,9 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
         throw invalid({ group: kind.group, kind: kind.plural }, was.name, [
           cause.invalid("metadata.resourceVersion", 0, "must be specified for an update"),
         ])
-    } else if (version !== was.resourceVersion) throw modifiedMeanwhile(kind, was.name)
+    } else if (!/^\d+$/.test(version))
+      throw new StatusError(500, "", `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`)
+    else if (version !== was.resourceVersion) throw modifiedMeanwhile(kind, was.name)
 
     let object = ordered(kind, {
       ...next,
@@ -299,12 +302,9 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
         : subresource === "binding"
           ? undefined
           : strategy.validateUpdate
-    const causes = [
-      ...validateMetadata(kind, object.metadata),
-      ...validateMetadataUpdate(object.metadata, was),
-      ...(validate?.(object, old) ?? []),
-    ]
+    const causes = [...validateUpdate(kind, object.metadata, was), ...(validate?.(object, old) ?? [])]
     if (causes.length > 0) throw invalid(kind, was.name, causes)
+    if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, was)) options.warn?.(warning)
     object = managedBy(object, managedFields)
     if (equal(withoutTimes(object), withoutTimes(old))) return old
     if (options.dryRun) return object
@@ -439,7 +439,6 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
       }
       return items
     },
-    scale: (kind, name) => scaleOf(kind, get(kind, name)),
     present,
     deliveries: (kind, listener) => store.subscribe(kind.storage, listener),
     subscribe(kind, listener) {
@@ -469,7 +468,7 @@ const ordered = (kind: ServedKind, object: Json): Json => {
 
 const managedBy = (object: Json, managedFields: Json): Json => ({
   ...object,
-  metadata: withoutUndefined({ ...object.metadata, managedFields }),
+  metadata: orderedMetadata({ ...object.metadata, managedFields }),
 })
 
 function without(object: Json, field: string): Json {
@@ -499,13 +498,14 @@ function withoutTimes(object: Json): Json {
   return { ...object, metadata: { ...object.metadata, managedFields: timeless } }
 }
 
-/** A Scale has a schema of its own; it is small enough to be taken as it comes. */
+/** A Scale has a schema of its own, whatever it scales. */
 const scaleKind = (kind: ServedKind): ServedKind => ({
   ...kind,
   group: "autoscaling",
   version: "v1",
   kind: "Scale",
-  schema: { type: "object", preservesUnknown: true },
+  schema: kubernetesSchema("autoscaling/v1", "Scale") ?? { type: "any" },
+  isCustom: false,
 })
 
 /** Without lists to merge, a strategic patch of a Scale is a merge patch. */

@@ -1,3 +1,4 @@
+import { resourceName } from "#runtime/resource.ts"
 import type { Json, Meta, Owner } from "../object.ts"
 import type { Cause } from "../status-error.ts"
 import type { ServedKind } from "./kind.ts"
@@ -6,8 +7,13 @@ import { cause } from "./refusals.ts"
 
 const annotationBytes = 256 * 1024
 
-/** What is wrong with the metadata of something about to be stored. */
-export function validateMetadata(kind: ServedKind, metadata: Json): Cause[] {
+/** What is wrong with the metadata of something about to be created. */
+export const validateNew = (kind: ServedKind, metadata: Json): Cause[] => [
+  ...validateMetadata(kind, metadata),
+  ...(kind.isCustom ? [] : validateFinalizers(metadata)),
+]
+
+function validateMetadata(kind: ServedKind, metadata: Json): Cause[] {
   const causes: Cause[] = []
   const rule = nameRule(kind)
   if (metadata.generateName)
@@ -25,6 +31,18 @@ export function validateMetadata(kind: ServedKind, metadata: Json): Cause[] {
 }
 
 function validateCommon(metadata: Json): Cause[] {
+  const causes = validateMaps(metadata)
+  const finalizers: string[] = metadata.finalizers ?? []
+  for (const finalizer of finalizers)
+    for (const why of qualifiedName(finalizer)) causes.push(cause.invalid("metadata.finalizers", finalizer, why))
+  if (finalizers.includes("orphan") && finalizers.includes("foregroundDeletion"))
+    causes.push(
+      cause.invalid("metadata.finalizers", finalizers, "finalizer orphan and foregroundDeletion cannot be both set"),
+    )
+  return causes
+}
+
+function validateMaps(metadata: Json): Cause[] {
   const causes: Cause[] = []
   for (const [key, value] of Object.entries<string>(metadata.labels ?? {})) {
     for (const why of qualifiedName(key)) causes.push(cause.invalid("metadata.labels", key, why))
@@ -36,16 +54,25 @@ function validateCommon(metadata: Json): Cause[] {
     for (const why of qualifiedName(key.toLowerCase())) causes.push(cause.invalid("metadata.annotations", key, why))
   }
   if (bytes > annotationBytes) causes.push(cause.tooLong("metadata.annotations", annotationBytes))
-  causes.push(...validateOwners(metadata.ownerReferences ?? []))
-  const finalizers: string[] = metadata.finalizers ?? []
-  for (const finalizer of finalizers)
-    for (const why of qualifiedName(finalizer)) causes.push(cause.invalid("metadata.finalizers", finalizer, why))
-  if (finalizers.includes("orphan") && finalizers.includes("foregroundDeletion"))
-    causes.push(
-      cause.invalid("metadata.finalizers", finalizers, "finalizer orphan and foregroundDeletion cannot be both set"),
-    )
-  return causes
+  return [...causes, ...validateOwners(metadata.ownerReferences ?? [])]
 }
+
+/** Built-in kinds know their finalizers by heart; whoever brings another one says whose it is. */
+function validateFinalizers({ finalizers = [] }: Json): Cause[] {
+  return finalizers.flatMap((finalizer: string, index: number) =>
+    finalizer.includes("/") || standardFinalizers.has(finalizer)
+      ? []
+      : [
+          cause.invalid(
+            `metadata.finalizers[${index}]`,
+            finalizer,
+            "name is neither a standard finalizer name nor is it fully qualified",
+          ),
+        ],
+  )
+}
+
+const standardFinalizers = new Set(["kubernetes", "orphan", "foregroundDeletion"])
 
 function validateOwners(owners: readonly Owner[]): Cause[] {
   const field = "metadata.ownerReferences"
@@ -74,7 +101,7 @@ function validateOwners(owners: readonly Owner[]): Cause[] {
 }
 
 /** What may not change about an object's metadata. */
-export function validateMetadataUpdate(metadata: Json, old: Meta): Cause[] {
+function validateMetadataUpdate(metadata: Json, old: Meta): Cause[] {
   const causes: Cause[] = []
   if (old.deletionTimestamp) {
     const added = (metadata.finalizers ?? []).filter((each: string) => !old.finalizers?.includes(each))
@@ -100,9 +127,59 @@ export function validateMetadataUpdate(metadata: Json, old: Meta): Cause[] {
   ] as const)
     if (metadata[field] !== old[field])
       causes.push(cause.invalid(`metadata.${field}`, metadata[field] ?? "", "field is immutable"))
-  return causes
+  return [...causes, ...validateMaps(metadata)]
 }
+
+/**
+ * What is wrong with an update's metadata. The server looks more than once (for every kind, and again for the kind
+ * itself), and lists what it found as often as it looked.
+ */
+export function validateUpdate(kind: ServedKind, metadata: Json, old: Meta): Cause[] {
+  const common = [...validateMetadata(kind, metadata), ...validateMetadataUpdate(metadata, old)]
+  const again = [...validateMetadataUpdate(metadata, old)]
+  if (kind.isCustom) return [...common, ...again]
+  const whole = validatesWhole.has(resourceName(kind))
+    ? [...validateMetadata(kind, metadata), ...validateFinalizers(metadata)]
+    : []
+  return [...common, ...again, ...validateFinalizers(metadata), ...whole]
+}
+
+/** Kinds whose update is validated as if it were created, too. */
+const validatesWhole = new Set(["configmaps", "secrets", "services", "nodes", "persistentvolumes"])
 
 /** A prefix may end in a dash, since letters follow. */
 const maskTrailingDash = (prefix: string) =>
   prefix.length > 1 && prefix.endsWith("-") ? `${prefix.slice(0, -2)}a` : prefix
+
+/** In the order the server writes them, so that all metadata is of one shape. What is undefined is left out. */
+export function orderedMetadata(metadata: Json): Json {
+  const ordered: Json = {}
+  for (const field of fieldOrder) if (metadata[field] !== undefined) ordered[field] = metadata[field]
+  return ordered
+}
+
+const fieldOrder = [
+  "name",
+  "generateName",
+  "namespace",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "labels",
+  "annotations",
+  "ownerReferences",
+  "finalizers",
+  "managedFields",
+] as const satisfies (keyof Meta)[]
+
+/** What the server says of new finalizers of custom resources that nobody can tell the owner of. */
+export const finalizerWarnings = ({ finalizers = [] }: Json, old: Meta | undefined): string[] =>
+  finalizers
+    .filter((each: string) => !each.includes("/") && !standardFinalizers.has(each) && !old?.finalizers?.includes(each))
+    .map(
+      (each: string) =>
+        `metadata.finalizers: ${JSON.stringify(each)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
+    )

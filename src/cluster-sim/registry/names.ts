@@ -21,7 +21,7 @@ const isLabelValue = matches(labelValue)
 
 const tooLong = (max: number) => `must be no more than ${max} bytes`
 const mismatch = (sentence: string, format: string, ...examples: string[]) =>
-  `${sentence} (e.g. ${examples.map(example => `'${example}'`).join(", or ")}, regex used for validation is '${format}')`
+  `${sentence} (e.g. ${examples.map(example => `'${example}'`).join(",  or ")}, regex used for validation is '${format}')`
 
 export const dnsLabel: Rule = value => {
   const wrong: string[] = []

@@ -2,10 +2,17 @@ import type { Json, Obj } from "../object.ts"
 import type { ServedKind } from "./kind.ts"
 import { badRequest, cause, invalid } from "./refusals.ts"
 
+/** Where every built-in kind that scales has its replicas. */
+const builtIn: NonNullable<ServedKind["scale"]> = {
+  spec: ".spec.replicas",
+  status: ".status.replicas",
+  selector: ".spec.selector",
+}
+
 /** The Scale of an object: what `kubectl scale` and autoscalers see of it. */
 export function scaleOf(kind: ServedKind, object: Obj): Json {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
-  const paths = kind.scale ?? { spec: "", status: "" }
+  const paths = kind.scale ?? builtIn
   const selector = paths.selector && at(object, paths.selector)
   const replicas = at(object, paths.spec)
   return {
@@ -22,7 +29,6 @@ export function scaleOf(kind: ServedKind, object: Obj): Json {
 
 /** The object with the replicas a Scale asks for. */
 export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
-  if (!kind.scale) throw badRequest(`${kind.plural} cannot be scaled`)
   const name = scale.metadata?.name ?? object.metadata.name
   const replicas = scale.spec?.replicas ?? 0
   if (typeof replicas !== "number")
@@ -33,7 +39,7 @@ export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
     throw invalid({ group: "autoscaling", kind: "Scale" }, name, [
       cause.invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
     ])
-  const changed = put(object, steps(kind.scale.spec), replicas)
+  const changed = put(object, steps((kind.scale ?? builtIn).spec), replicas)
   const resourceVersion = scale.metadata?.resourceVersion
   return {
     ...changed,

@@ -95,6 +95,18 @@ test("a refused namespace is left alone, tried again later, and given back by th
   expect(defaultTier(fleet).troubles).toEqual([])
 })
 
+test("an object that stays refused fails at its deadline, counted from the first refusal", () => {
+  const fleet = fleetOf({ "a/1": member({ image: "shop/web:1", haltsOnFailure: true }) })
+  const why = { reason: "Forbidden", message: "" } as const
+  fleet.hold({ namespace: "a" }, why)
+  fleet.advance(rules.startedAt + 20 * second)
+  fleet.hold({ namespace: "a" }, why)
+  fleet.advance(rules.startedAt + 60 * second - 1)
+  expect(defaultTier(fleet).halting).toBe(0)
+  fleet.advance(rules.startedAt + 60 * second)
+  expect(defaultTier(fleet).halting).toBe(1)
+})
+
 test("an echo of an older version changes nothing, and our own write does not revive a deleted object", () => {
   const fleet = fleetOf({ "a/1": member({ resourceVersion: "10", image: "shop/web:2" }) })
   fleet.set("a/1", member({ resourceVersion: "9", image: "shop/web:1" }))

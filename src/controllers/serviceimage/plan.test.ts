@@ -322,6 +322,35 @@ const cases: Record<
     stamps: { "n/d1": v2 },
     reason: "RollingOut",
   },
+  "stamps what was never deployed in a finished tier at once, while others are under way": {
+    given: {
+      status: after({ members: on(v2, "n/e1", "n/e2") }),
+      members: {
+        ...on(v2, "n/e1", "n/e2"),
+        "n/new": dicom({ tier: "early", createdAt: start + 1, isDeployed: false }),
+      },
+    },
+    stamps: { "n/d1": v2, "n/d2": v2, "n/new": v2 },
+    reason: "RollingOut",
+  },
+  "gives a new object the proven image while maxConcurrent leaves no room for the new one": {
+    given: {
+      status: done,
+      spec: { defaultImage: v3, tiers: [{ upgradeTier: "", maxConcurrent: 1 }] },
+      generation: 2,
+      members: {
+        "n/d1": dicom({ image: v3, isUpToDate: false }),
+        "n/new": dicom({ image: "", createdAt: start + 1, isDeployed: false }),
+      },
+    },
+    stamps: { "n/new": v2 },
+    reason: "WaitingForHealth",
+  },
+  "shares the pace between the tiers of one priority": {
+    given: { see: { paceLeft: 3 }, spec: { tiers: [{ upgradeTier: "early" }, { upgradeTier: "" }] } },
+    stamps: { "n/d1": v2, "n/d2": v2, "n/e1": v2 },
+    reason: "RollingOut",
+  },
   "rounds a percentage down, and to no less than one": {
     given: { spec: { tiers: [{ upgradeTier: "", maxConcurrent: "10%" }] } },
     stamps: { "n/d1": v2 },

@@ -5,7 +5,6 @@ type Rule = (value: string) => string[]
 
 const label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 const subdomain = `${label}(\\.${label})*`
-const label1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 const qualified = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 const labelValue = `(${qualified})?`
 
@@ -15,7 +14,6 @@ const matches = (format: string) => {
 }
 const isLabel = matches(label)
 const isSubdomain = matches(subdomain)
-const isLabel1035 = matches(label1035)
 const isQualified = matches(qualified)
 const isLabelValue = matches(labelValue)
 
@@ -49,21 +47,6 @@ export const dnsSubdomain: Rule = value => {
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
         subdomain,
         "example.com",
-      ),
-    )
-  return wrong
-}
-
-const dns1035Label: Rule = value => {
-  const wrong: string[] = []
-  if (value.length > 63) wrong.push(tooLong(63))
-  if (!isLabel1035(value))
-    wrong.push(
-      mismatch(
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-        label1035,
-        "my-name",
-        "abc-123",
       ),
     )
   return wrong
@@ -112,10 +95,8 @@ export const labelValueRule: Rule = value => {
 
 /** What the name of an object of this kind has to be: a DNS subdomain, but for a few. */
 export function nameRule({ group, plural }: ServedKind): Rule {
-  if (group === "") {
-    if (plural === "namespaces") return dnsLabel
-    if (plural === "services") return dns1035Label
-  }
+  if (group === "" && (plural === "namespaces" || plural === "services")) return dnsLabel
+  if (group === "apps" && plural === "statefulsets") return dnsLabel
   if (group === "rbac.authorization.k8s.io") return pathSegment
   return dnsSubdomain
 }

@@ -1,0 +1,5 @@
+export { builtInKinds } from "./built-in.ts"
+export { humanDuration } from "./cells.ts"
+export { type SchemaOf, type ServedSubresource, subresourcesOf } from "./define.ts"
+export { eventFromCore, eventToCore } from "./event.ts"
+export { formatQuantity, parseQuantity, type Quantity } from "./quantity.ts"

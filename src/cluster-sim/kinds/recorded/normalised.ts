@@ -1,0 +1,17 @@
+import type { Json } from "../../object.ts"
+
+const uid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+
+/** An answer without what differs from one run to the next. */
+export function normalised(answer: Json): Json {
+  const text = JSON.stringify(answer, (key, value) => {
+    if (key === "managedFields" || key === "resourceVersion") return undefined
+    if ((key === "creationTimestamp" || key === "lastTransitionTime") && value) return "TIME"
+    if (key === "clusterIP" && value !== "None") return "ADDRESS"
+    if (key === "clusterIPs" && value[0] !== "None") return ["ADDRESS"]
+    if (key === "nodePort") return 30_000
+    if (typeof value !== "string") return value
+    return value.replaceAll(uid, "UID").replace(/^kube-api-access-.{5}$/, "kube-api-access-xxxxx")
+  })
+  return JSON.parse(text)
+}

@@ -1,5 +1,5 @@
+import { celValue, compile, type Expression, matches } from "#lib/cel.ts"
 import { closest } from "#lib/closest.ts"
-import { celValue, compile, type Expression, matches } from "./cel.ts"
 import type { Kind, ObjectOf } from "./kind.ts"
 import { objectMetaSchema } from "./object-meta.ts"
 import type { Rule, StructuralSchema } from "./structural-schema.ts"

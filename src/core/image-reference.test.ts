@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { compile } from "#api/cel.ts"
 import { imageReferenceMaxLength, imageReferenceRule } from "#api/v1alpha1/image-reference.ts"
+import { compile } from "#lib/cel.ts"
 import {
   formatImageReference,
   type ImageReference,

@@ -1,7 +1,15 @@
 import { type ASTNode, Environment } from "@marcbachmann/cel-js"
 import { serialize } from "@marcbachmann/cel-js/serialize"
 import { RE2JS } from "re2js"
-import type { StructuralSchema } from "./structural-schema.ts"
+
+/** What of a schema tells how its values look to CEL. */
+export type CelSchema = {
+  type?: string
+  format?: string
+  items?: CelSchema
+  properties?: Record<string, CelSchema>
+  additionalProperties?: CelSchema
+}
 
 /** A compiled expression. Throws when the values do not fit it, as the server would report an error. */
 export type Expression = (variables: Record<string, unknown>) => unknown
@@ -33,7 +41,7 @@ export function matches(text: string, pattern: string): boolean {
  * A JSON value as CEL sees it through a schema: whole numbers become integers (JavaScript's are doubles, for which
  * `size() <= self.count` has no overload), times become timestamps, and nothing is inherited from a prototype.
  */
-export function celValue(value: unknown, schema: StructuralSchema | undefined): unknown {
+export function celValue(value: unknown, schema: CelSchema | undefined): unknown {
   if (Array.isArray(value)) return value.map(item => celValue(item, schema?.items))
   if (typeof value === "object" && value !== null) {
     const entries = Object.entries(value).map(([name, child]) => {

@@ -2,9 +2,9 @@ import type { Json } from "../object.ts"
 import { StatusError } from "../status-error.ts"
 import { jsonKind } from "./go-text.ts"
 import { JsonSyntaxError, readJson } from "./json-text.ts"
-import { canonicalQuantity, quantityRefusal } from "./quantity.ts"
+import { canonicalQuantity, refusalOf } from "./quantity.ts"
 import type { Schema } from "./schema.ts"
-import { objectMeta, resolve } from "./table.ts"
+import { definitionName, objectMeta, resolve } from "./table.ts"
 
 export type FieldValidation = "Strict" | "Warn" | "Ignore"
 
@@ -62,13 +62,9 @@ export function decode(schema: Schema, body: Json, options: DecodeOptions): Deco
   const refuse = (problem: string) =>
     new StatusError(400, "BadRequest", `${sentKind} in version "${version}" cannot be handled as a ${kind}: ${problem}`)
   if (isCustom) checkHeader(body, options)
-  else if (sentVersion !== apiVersion)
-    throw refuse(
-      `no kind "${sentKind}" is registered for version "${sentVersion}" in scheme "pkg/runtime/scheme.go:111"`,
-    )
-  else if (sentKind !== kind) {
-    const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "core"
-    throw refuse(`converting (${version}.${sentKind}) to (${group.split(".")[0]}.${kind}): unknown conversion`)
+  else {
+    const problem = otherKind({ apiVersion, kind }, { apiVersion: sentVersion, kind: sentKind })
+    if (problem) throw refuse(problem)
   }
   try {
     const { value, unknown } = readValue(schema, { ...body, apiVersion, kind }, { kind, isCustom })
@@ -80,6 +76,17 @@ export function decode(schema: Schema, body: Json, options: DecodeOptions): Deco
   } catch (error) {
     throw error instanceof WrongValue ? refuse(error.message) : error
   }
+}
+
+type Header = { apiVersion: string; kind: string }
+
+/** What is wrong with an object of another kind, if it is of one. */
+export function otherKind(wanted: Header, sent: Header): string | undefined {
+  if (sent.apiVersion === wanted.apiVersion && sent.kind === wanted.kind) return undefined
+  if (!definitionName(sent.apiVersion, sent.kind))
+    return `no kind "${sent.kind}" is registered for version "${sent.apiVersion}" in scheme "pkg/runtime/scheme.go:111"`
+  const [version, group = "core"] = wanted.apiVersion.split("/").reverse()
+  return `converting (${version}.${sent.kind}) to (${group.split(".")[0]}.${wanted.kind}): unknown conversion`
 }
 
 /** Custom resources have to say what they are, and are told in other words than built-in ones. */
@@ -259,7 +266,7 @@ function fitsInteger(schema: Schema, value: number): boolean {
 function quantity(value: Json): string {
   const read =
     typeof value === "string" || typeof value === "number" ? canonicalQuantity(String(value).trim()) : undefined
-  if (read === undefined) throw new WrongValue(quantityRefusal)
+  if (read === undefined) throw new WrongValue(refusalOf(value))
   return read
 }
 

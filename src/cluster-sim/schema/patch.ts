@@ -1,6 +1,6 @@
 import type { Json, Obj } from "../object.ts"
 import { StatusError } from "../status-error.ts"
-import { type Decoded, duplicatesIn, type FieldValidation, goType, readValue, WrongValue } from "./decode.ts"
+import { type Decoded, duplicatesIn, type FieldValidation, goType, otherKind, readValue, WrongValue } from "./decode.ts"
 import { goText, goTypeName, jsonKind } from "./go-text.ts"
 import { applyJsonPatch } from "./json-patch.ts"
 import { JsonSyntaxError, readJson } from "./json-text.ts"
@@ -51,11 +51,9 @@ export function parsePatch(text: string, type: PatchInput["type"]): Json {
   }
 }
 
-function checkHeader(current: Obj, { apiVersion = current.apiVersion, kind = current.kind }: Json) {
-  if (apiVersion === current.apiVersion && kind === current.kind) return
-  throw new WrongValue(
-    `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`,
-  )
+function checkHeader(current: Obj, { apiVersion, kind }: Json) {
+  const problem = otherKind(current, { apiVersion: apiVersion ?? current.apiVersion, kind: kind ?? current.kind })
+  if (problem) throw new WrongValue(problem)
 }
 
 /** A strategic patch ends in a map that is converted, not in JSON that is parsed: the same mistakes in other words. */

@@ -1,6 +1,8 @@
 /** What the server says to a quantity it cannot read. */
-export const quantityRefusal =
-  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+export const refusalOf = (value: unknown) =>
+  typeof value === "string" && /^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$/.test(value)
+    ? "unable to parse quantity's suffix"
+    : "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 const binary = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
 const decimal: Record<string, number> = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
@@ -23,7 +25,7 @@ export function canonicalQuantity(text: string): string | undefined {
   const negative = sign === "-" ? "-" : ""
   // A binary suffix is kept for what is whole and at least 1024; anything else of it is told in decimals.
   if (power > 0 && value % nano === 0n && value >= 1024n * nano) return negative + inBinary(value / nano)
-  if (exponent) return negative + inExponents(value)
+  if (exponent) return negative + inExponents(value, exponent[0]!)
   return negative + inDecimal(value)
 }
 
@@ -45,9 +47,9 @@ function inDecimal(nanos: bigint): string {
   return `${rest}${suffix}`
 }
 
-function inExponents(nanos: bigint): string {
+function inExponents(nanos: bigint, letter: string): string {
   const { rest, power } = byThousands(nanos)
-  return power === 0 ? `${rest}` : `${rest}e${power}`
+  return power === 0 ? `${rest}` : `${rest}${letter}${power}`
 }
 
 function byThousands(nanos: bigint): { rest: bigint; power: number } {

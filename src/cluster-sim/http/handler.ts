@@ -166,13 +166,14 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
     throw methodNotAllowed()
   }
   const which: Name = { namespace, name }
-  if (subresource !== undefined && !kind.subresources.includes(subresource)) {
+  const isKnown = subresource === undefined || kind.subresources.includes(subresource) || isStream(kind, subresource)
+  if (!isKnown) {
     if (kind.isCustom) return unknownPath()
     throw unknownResource()
   }
   const isPlain = subresource === undefined || subresource === "status" || subresource === "scale"
   if (!isPlain && subresource !== "finalize") {
-    const body = method === "POST" ? bodyOf(request, kind.kind) : undefined
+    const body = method === "POST" && request.body ? bodyOf(request, kind.kind) : undefined
     const answer = callSubresource(subresource, { registry, clock: api.clock, kind, name: which, method, query, body })
     if (answer) return answer
     throw methodNotAllowed()
@@ -186,6 +187,10 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
   if (method === "DELETE" && subresource === undefined) return remove(api, { ...target, name }, request)
   throw methodNotAllowed()
 }
+
+/** What needs a container that really runs; they are answered so that people learn why they cannot have them. */
+const isStream = ({ plural }: ServedKind, subresource: string) =>
+  plural === "pods" && ["exec", "attach", "portforward"].includes(subresource)
 
 // ---- reading
 

@@ -2,6 +2,8 @@ import * as http from "node:http"
 import * as https from "node:https"
 import type { AddressInfo } from "node:net"
 import type { Request, Transport } from "#runtime/client/index.ts"
+import { StatusError } from "../status-error.ts"
+import { protobufType, readProtobuf } from "./protobuf.ts"
 
 export type ServeOptions = {
   /** 0: any free one. */
@@ -64,11 +66,13 @@ async function answer(
   if (body === undefined)
     return refuse(outgoing, 413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBodyBytes}`)
   const { method = "GET", url = "/" } = incoming
+  const text = textOf(body, headers)
+  if (typeof text !== "string") return refuse(outgoing, text.code, text.reason, text.message)
   const response = await transport.send({
     method: (method === "HEAD" ? "GET" : method) as Request["method"],
     path: url,
     headers,
-    body: body === "" ? undefined : body,
+    body: text === "" ? undefined : text,
     signal: gone.signal,
   })
   outgoing.writeHead(response.status, withoutUndefined(response.headers))
@@ -80,6 +84,18 @@ async function answer(
   outgoing.end()
 }
 
+/** A body as text. Protobuf, which is none, becomes the JSON it stands for: the transport carries only text. */
+function textOf(body: Buffer, headers: Record<string, string>): string | StatusError {
+  if (headers["content-type"] !== protobufType || body.length === 0) return body.toString("utf8")
+  try {
+    headers["content-type"] = "application/json"
+    return JSON.stringify(readProtobuf(body))
+  } catch (error) {
+    if (error instanceof StatusError) return error
+    throw error
+  }
+}
+
 function refuse(outgoing: http.ServerResponse, code: number, reason: string, message: string) {
   outgoing.writeHead(code, { "content-type": "application/json" })
   outgoing.end(
@@ -87,7 +103,7 @@ function refuse(outgoing: http.ServerResponse, code: number, reason: string, mes
   )
 }
 
-async function readBody(incoming: http.IncomingMessage): Promise<string | undefined> {
+async function readBody(incoming: http.IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of incoming) {
@@ -95,7 +111,7 @@ async function readBody(incoming: http.IncomingMessage): Promise<string | undefi
     if (size > maxBodyBytes) return undefined
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks, size).toString("utf8")
+  return Buffer.concat(chunks, size)
 }
 
 const withoutUndefined = (headers: Record<string, string | undefined>) =>

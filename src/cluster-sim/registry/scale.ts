@@ -9,10 +9,12 @@ const builtIn: NonNullable<ServedKind["scale"]> = {
   selector: ".spec.selector",
 }
 
+const pathsIn = (kind: ServedKind) => (kind.isCustom && kind.scale) || builtIn
+
 /** The Scale of an object: what `kubectl scale` and autoscalers see of it. */
 export function scaleOf(kind: ServedKind, object: Obj): Json {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
-  const paths = kind.scale ?? builtIn
+  const paths = pathsIn(kind)
   const selector = paths.selector && at(object, paths.selector)
   const replicas = at(object, paths.spec)
   return {
@@ -39,7 +41,7 @@ export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
     throw invalid({ group: "autoscaling", kind: "Scale" }, name, [
       cause.invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
     ])
-  const changed = put(object, steps((kind.scale ?? builtIn).spec), replicas)
+  const changed = put(object, steps(pathsIn(kind).spec), replicas)
   const resourceVersion = scale.metadata?.resourceVersion
   return {
     ...changed,

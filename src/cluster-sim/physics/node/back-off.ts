@@ -1,0 +1,48 @@
+import type { Instant } from "#lib/instant.ts"
+
+/**
+ * Waits that double, per key, as the kubelet counts them: a failure moves the key to its next mark, and who asks within
+ * that time is told to wait. A key at rest for twice the longest wait begins again.
+ */
+export class BackOff {
+  readonly #entries = new Map<string, { ms: number; updated: Instant }>()
+  readonly #firstMs: number
+  readonly #maxMs: number
+  readonly #restMs: number
+
+  constructor({ firstMs = 10_000, maxMs = 300_000 }: { firstMs?: number; maxMs?: number } = {}) {
+    this.#firstMs = firstMs
+    this.#maxMs = maxMs
+    this.#restMs = 2 * maxMs
+  }
+
+  get(key: string): number {
+    return this.#entries.get(key)?.ms ?? 0
+  }
+
+  next(key: string, eventAt: Instant, now: Instant): void {
+    const entry = this.#entries.get(key)
+    const ms = !entry || this.#isAtRest(entry, eventAt) ? this.#firstMs : Math.min(2 * entry.ms, this.#maxMs)
+    this.#entries.set(key, { ms, updated: now })
+  }
+
+  /** Counted from when it last failed (image pulls). */
+  isWaiting(key: string, now: Instant): boolean {
+    const entry = this.#entries.get(key)
+    return entry !== undefined && !this.#isAtRest(entry, now) && now - entry.updated < entry.ms
+  }
+
+  /** Counted from an event, the end of a container (restarts). */
+  isWaitingSince(key: string, eventAt: Instant, now: Instant): boolean {
+    const entry = this.#entries.get(key)
+    return entry !== undefined && !this.#isAtRest(entry, eventAt) && now - eventAt < entry.ms
+  }
+
+  forget(key: string): void {
+    this.#entries.delete(key)
+  }
+
+  #isAtRest({ updated }: { updated: Instant }, eventAt: Instant): boolean {
+    return eventAt - updated > this.#restMs
+  }
+}

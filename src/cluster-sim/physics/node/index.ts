@@ -1,0 +1,10 @@
+export type { Behaviour } from "./behaviour.ts"
+export { addNodes, type NodeSpec, type Nodes, type NodesOptions, nodeObject, nodes } from "./nodes.ts"
+export {
+  createRegistries,
+  type Fault,
+  type ImageContent,
+  type Registries,
+  type RegistryOptions,
+} from "./registries.ts"
+export { type SchedulerOptions, scheduler } from "./scheduler.ts"

@@ -1,0 +1,365 @@
+import { formatInstant, type Instant } from "#lib/instant.ts"
+import type { Json, Obj } from "../../object.ts"
+import { StatusError } from "../../status-error.ts"
+import type { Part, PhysicsWorld } from "../world.ts"
+import { createRecorder } from "./events.ts"
+import { calmPace, hexadecimal, isEqual, Kubelet, type Pace } from "./kubelet.ts"
+import { createRegistries, type Registries } from "./registries.ts"
+import { microTime } from "./scheduler.ts"
+import { createTimers, type Timers } from "./timers.ts"
+
+export type NodesOptions = {
+  /** Default: registries that have every image. */
+  registries?: Registries
+  pace?: Partial<Pace>
+  /** Images pulled at the same time on one node; the kubelet's default is one after the other. */
+  parallelPulls?: number
+  /**
+   * `lazy` writes a node's Lease when its kubelet comes up and leaves it at that, so that a thousand idle nodes cost
+   * nothing; the node controller knows of a death all the same. `written` renews it every ten seconds, for people to see.
+   */
+  heartbeat?: "lazy" | "written"
+}
+
+export type Nodes = Part & {
+  readonly registries: Registries
+  /** The kubelet of a node dies (or its machine is cut off): its containers go on, nothing is told any more. */
+  stopKubelet(node: string): void
+  startKubelet(node: string): void
+  isAlive(node: string): boolean
+  /** Told of deaths and returns; how the node controller learns what it would read from a Lease. */
+  onLife(listener: (node: string, isAlive: boolean) => void): () => void
+  /** Ends a container from outside: a crash, or the kernel when memory is short. Whether there was one. */
+  endContainer(pod: Obj, container: string, how: { exitCode: number; reason?: "OOMKilled" | "Error" }): boolean
+  /** Puts an image on a node without a pull, or takes it away. */
+  loadImage(node: string, image: string): boolean
+  removeImage(node: string, image: string): boolean
+}
+
+type Played = {
+  kubelet: Kubelet
+  uid: string
+  index: number
+  cancelImages: (() => void) | undefined
+  cancelLease: (() => void) | undefined
+}
+
+const imagesEveryMs = 10_000
+const leaseEveryMs = 10_000
+
+/**
+ * A kubelet for every Node object: whoever makes a Node gets a machine that runs pods. Reads Pods and Nodes; writes
+ * pods' status and end, nodes' status, Leases and events.
+ */
+export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
+  const { registry, clock, random } = world
+  const registries = options.registries ?? createRegistries()
+  const pace = { ...calmPace, ...options.pace }
+  const { parallelPulls = 1, heartbeat = "lazy" } = options
+  const listeners = new Set<(node: string, isAlive: boolean) => void>()
+  let played = new Map<string, Played>()
+  let timers: Timers | undefined
+
+  const indices = new Set<number>()
+  /** The number of a node's place in the networks: the one it has already, or the first that is free. */
+  const indexOf = (node: Obj): number => {
+    const [, second = 0, third = 0] = (node.spec?.podCIDR ?? "").split(/[./]/).map(Number)
+    if (second >= 128) return (second - 128) * 64 + third / 4
+    let index = 0
+    while (indices.has(index)) index++
+    return index
+  }
+
+  const kind = (apiVersion: string, name: string) => {
+    const found = registry.kind(apiVersion, name)
+    if (!found) throw new Error(`${apiVersion} ${name} is not served`)
+    return found
+  }
+  const tell = (node: string, isAlive: boolean) => {
+    for (const listener of listeners) listener(node, isAlive)
+  }
+
+  function play(node: Obj, clockwork: Timers) {
+    const { name, uid } = node.metadata
+    const index = indexOf(node)
+    indices.add(index)
+    const recorder = createRecorder(world, { component: "kubelet", host: name })
+    const each: Played = {
+      uid,
+      index,
+      cancelImages: undefined,
+      cancelLease: undefined,
+      kubelet: new Kubelet({
+        world,
+        timers: clockwork,
+        registries,
+        recorder,
+        nodeName: name,
+        hostIP: addressOf(node) ?? hostAddress(index),
+        platform: `linux/${node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"}`,
+        pace,
+        parallelPulls,
+        addresses: createAddresses(index),
+        onImage: () => {
+          each.cancelImages ??= clockwork.after(imagesEveryMs, () => {
+            each.cancelImages = undefined
+            if (each.kubelet.isAlive) writeStatus(name, each)
+          })
+        },
+      }),
+    }
+    played.set(name, each)
+    writeStatus(name, each)
+    writeLease(node, each, clockwork)
+  }
+
+  /** What a kubelet says of its node. What was said before stays, such as a capacity that somebody gave it. */
+  function writeStatus(name: string, { kubelet, index }: Played) {
+    const nodeKind = kind("v1", "Node")
+    const node = registry.find(nodeKind, { name })
+    if (!node) return
+    try {
+      const labelled = withOwnData(node, index)
+      const stored = labelled === node ? node : registry.update(nodeKind, labelled, { fieldManager: "kubelet" })
+      const status = nodeStatus(stored, index, kubelet.images(), clock.now(), random)
+      if (isEqual(stored.status, status)) return
+      registry.update(nodeKind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error
+    }
+  }
+
+  function writeLease(node: Obj, each: Played, clockwork: Timers) {
+    const leases = registry.kind("coordination.k8s.io/v1", "Lease")
+    if (!leases) return
+    const { name, uid } = node.metadata
+    const place = { name, namespace: "kube-node-lease" }
+    const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(clock.now()) }
+    try {
+      const found = registry.find(leases, place)
+      if (found) registry.update(leases, { ...found, spec }, { fieldManager: "kubelet" })
+      else {
+        const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }]
+        const lease = {
+          apiVersion: "coordination.k8s.io/v1",
+          kind: "Lease",
+          metadata: { ...place, ownerReferences },
+          spec,
+        }
+        registry.create(leases, lease, { fieldManager: "kubelet" })
+      }
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error
+    }
+    if (heartbeat === "lazy") return
+    each.cancelLease = clockwork.after(leaseEveryMs, () => {
+      if (each.kubelet.isAlive) writeLease(node, each, clockwork)
+    })
+  }
+
+  const pods = (node: string) =>
+    registry.list(kind("v1", "Pod"), { fieldSelector: `spec.nodeName=${node}` }).items as readonly Obj[]
+
+  return {
+    name: "nodes",
+    registries,
+    start() {
+      const clockwork = createTimers(clock)
+      timers = clockwork
+      played = new Map()
+      indices.clear()
+      const nodeKind = kind("v1", "Node")
+      const podKind = kind("v1", "Pod")
+
+      const hearPod = (type: string, pod: Obj) => {
+        const kubelet = pod.spec?.nodeName && played.get(pod.spec.nodeName)?.kubelet
+        if (!kubelet) return
+        if (type === "DELETED") kubelet.forget(pod.metadata.uid)
+        else kubelet.observe(pod)
+      }
+      const hearNode = (type: string, node: Obj) => {
+        const { name, uid } = node.metadata
+        const known = played.get(name)
+        if (known && (type === "DELETED" || known.uid !== uid)) {
+          known.kubelet.destroy()
+          known.cancelImages?.()
+          known.cancelLease?.()
+          indices.delete(known.index)
+          played.delete(name)
+        }
+        if (type === "DELETED" || played.has(name)) return
+        play(node, clockwork)
+        for (const pod of pods(name)) hearPod("ADDED", pod)
+      }
+
+      const { items } = registry.list(nodeKind)
+      for (const node of items) if (node.spec?.podCIDR) indices.add(indexOf(node))
+      for (const node of items) hearNode("ADDED", node)
+      const stops = [
+        registry.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
+        registry.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
+      ]
+      return () => {
+        for (const stop of stops) stop()
+        clockwork.clear()
+        timers = undefined
+      }
+    },
+    stopKubelet(node) {
+      const each = played.get(node)
+      if (!each?.kubelet.isAlive) return
+      each.kubelet.die()
+      tell(node, false)
+    },
+    startKubelet(node) {
+      const each = played.get(node)
+      const found = registry.find(kind("v1", "Node"), { name: node })
+      if (!each || !found || !timers || each.kubelet.isAlive) return
+      each.kubelet.revive()
+      writeStatus(node, each)
+      writeLease(found, each, timers)
+      tell(node, true)
+    },
+    isAlive: node => played.get(node)?.kubelet.isAlive ?? false,
+    onLife(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    endContainer: (pod, container, how) =>
+      played.get(pod.spec.nodeName)?.kubelet.endContainer(pod.metadata.uid, container, how) ?? false,
+    loadImage: (node, image) => played.get(node)?.kubelet.load(image) ?? false,
+    removeImage: (node, image) => played.get(node)?.kubelet.remove(image) ?? false,
+  }
+}
+
+export type NodeSpec = {
+  name: string
+  cpu?: string
+  memory?: string
+  pods?: string
+  labels?: Record<string, string>
+  taints?: { key: string; value?: string; effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute" }[]
+  arch?: "amd64" | "arm64"
+}
+
+/** A Node to create: its kubelet says the rest. */
+export function nodeObject({ name, cpu = "8", memory = "32Gi", pods = "110", labels, taints, arch }: NodeSpec): Json {
+  const capacity = { cpu, "ephemeral-storage": "100Gi", "hugepages-1Gi": "0", "hugepages-2Mi": "0", memory, pods }
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels: { ...(arch && { "kubernetes.io/arch": arch }), ...labels } },
+    spec: { ...(taints && { taints }) },
+    status: { capacity, allocatable: capacity },
+  }
+}
+
+/** Makes nodes: so many called `node-0`, `node-1`, …, or these. Those that exist stay as they are. */
+export function addNodes({ registry }: PhysicsWorld, wanted: number | readonly NodeSpec[]): void {
+  const kind = registry.kind("v1", "Node")
+  if (!kind) throw new Error("v1 Node is not served")
+  const specs = typeof wanted === "number" ? Array.from({ length: wanted }, (_, i) => ({ name: `node-${i}` })) : wanted
+  for (const spec of specs)
+    if (!registry.find(kind, { name: spec.name })) registry.create(kind, nodeObject(spec), { fieldManager: "kubelet" })
+}
+
+/** What is the machine's own: labels, and the range of its pods' addresses. */
+function withOwnData(node: Obj, index: number): Obj {
+  const { name, labels = {}, annotations = {} } = node.metadata
+  const arch = labels["kubernetes.io/arch"] ?? "amd64"
+  const own = {
+    "beta.kubernetes.io/arch": arch,
+    "beta.kubernetes.io/os": "linux",
+    "kubernetes.io/arch": arch,
+    "kubernetes.io/hostname": name,
+    "kubernetes.io/os": "linux",
+  }
+  const notes = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" }
+  const has = (some: object, all: object) => Object.keys(some).every(key => key in all)
+  if (has(own, labels) && has(notes, annotations) && node.spec?.podCIDR) return node
+  const podCIDR = node.spec?.podCIDR ?? cidrOf(index)
+  return {
+    ...node,
+    metadata: { ...node.metadata, labels: { ...own, ...labels }, annotations: { ...notes, ...annotations } },
+    spec: { ...node.spec, podCIDR, podCIDRs: node.spec?.podCIDRs ?? [podCIDR] },
+  }
+}
+
+const healthy = [
+  { type: "MemoryPressure", status: "False", reason: "KubeletHasSufficientMemory", message: "kubelet has sufficient memory available" },
+  { type: "DiskPressure", status: "False", reason: "KubeletHasNoDiskPressure", message: "kubelet has no disk pressure" },
+  { type: "PIDPressure", status: "False", reason: "KubeletHasSufficientPID", message: "kubelet has sufficient PID available" },
+  { type: "Ready", status: "True", reason: "KubeletReady", message: "kubelet is posting ready status" },
+] // biome-ignore format: a table
+
+function nodeStatus(node: Obj, index: number, images: Json[], now: Instant, random: PhysicsWorld["random"]): Json {
+  const old = node.status ?? {}
+  const time = formatInstant(now)
+  const capacity = old.capacity ?? nodeObject({ name: "" }).status.capacity
+  const arch = node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"
+  const conditions = healthy.map(condition => {
+    const before = old.conditions?.find(({ type }: Json) => type === condition.type)
+    const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : time
+    return { type: condition.type, status: condition.status, lastHeartbeatTime: time, lastTransitionTime, reason: condition.reason, message: condition.message } // biome-ignore format: as on the wire
+  })
+  const others = (old.conditions ?? []).filter(({ type }: Json) => !healthy.some(each => each.type === type))
+  return {
+    ...old,
+    capacity,
+    allocatable: old.allocatable ?? capacity,
+    conditions: [...others, ...conditions],
+    addresses: old.addresses ?? [
+      { type: "InternalIP", address: hostAddress(index) },
+      { type: "Hostname", address: node.metadata.name },
+    ],
+    daemonEndpoints: { kubeletEndpoint: { Port: 10250 } },
+    nodeInfo: old.nodeInfo?.kubeletVersion
+      ? old.nodeInfo
+      : {
+          machineID: hexadecimal(random, 32),
+          systemUUID: random.uuid(),
+          bootID: random.uuid(),
+          kernelVersion: "6.1.0-cluster-sim",
+          osImage: "cluster-sim",
+          containerRuntimeVersion: "containerd://1.6.20",
+          kubeletVersion: "v1.36.3",
+          kubeProxyVersion: "",
+          operatingSystem: "linux",
+          architecture: arch,
+        },
+    ...((images.length > 0 || old.images) && { images }),
+  }
+}
+
+const addressOf = (node: Obj): string | undefined =>
+  node.status?.addresses?.find(({ type }: Json) => type === "InternalIP")?.address
+
+const cidrOf = (index: number) => `10.${128 + (index >> 6)}.${(index & 63) * 4}.0/22`
+
+const hostAddress = (index: number) => `172.18.${(index >> 7) & 255}.${2 + 2 * (index & 127)}`
+
+/** Addresses of a node's pods: a /22 of 10.128.0.0/9 for each. The next one is the one after the last, as CNI does it. */
+function createAddresses(index: number) {
+  const base = `10.${128 + (index >> 6)}.`
+  const third = (index & 63) * 4
+  const taken = new Set<number>()
+  let last = 1
+  const text = (offset: number) => `${base}${third + (offset >> 8)}.${offset & 255}`
+  const offsetOf = (ip: string) => {
+    const parts = ip.split(".").map(Number)
+    return ((parts[2] ?? 0) - third) * 256 + (parts[3] ?? 0)
+  }
+  return {
+    take() {
+      for (let tries = 0; tries < 1022; tries++) {
+        last = last >= 1022 ? 2 : last + 1
+        if ((last & 255) === 0 || (last & 255) === 255 || taken.has(last)) continue
+        taken.add(last)
+        return text(last)
+      }
+      throw new Error("no address is left on this node: it has more pods than a node can have")
+    },
+    free: (ip: string) => void taken.delete(offsetOf(ip)),
+    hold: (ip: string) => void taken.add(offsetOf(ip)),
+  }
+}

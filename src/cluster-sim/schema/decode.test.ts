@@ -235,9 +235,11 @@ test("the empty object of a kind has what Go cannot leave out", () => {
   ])
 })
 
-test("an empty managedFields is kept: it means something", () => {
+test("an empty managedFields is kept: it means something, but not for custom resources", () => {
   const object = { ...deployment(), metadata: { name: "web", managedFields: [] } }
   expect(decode(schema, object, options).value.metadata).toEqual({ name: "web", managedFields: [] })
+  const metadata = { name: "w", managedFields: [] }
+  expect(decode(widget, ofWidget({ metadata }), custom).value.metadata).toEqual({ name: "w" })
 })
 
 const bodies: Record<string, [string, string]> = {

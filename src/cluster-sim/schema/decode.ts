@@ -166,7 +166,7 @@ class Reader {
       const field = resolve(ref)
       const path = join(place.path, name)
       const read = this.value(field, value[name], { struct: place.struct, path, at: join(place.at, name) })
-      if (read === undefined || (field.omitsZero && isZero(read) && name !== "managedFields")) continue
+      if (read === undefined || (field.omitsZero && isZero(read) && path !== "metadata.managedFields")) continue
       out[name] = read
     }
     for (const [name, field] of alwaysWritten(schema)) if (!(name in out)) out[name] = zeroOf(field)

@@ -173,7 +173,8 @@ function applyOnce(input: ApplyInput, { start, managed }: Start, conflicts: Conf
   const last = managed.get(key)
   const fields = without(fieldsOf(schema, applied), resetFields)
   const claimed: Managed = new Map(managed).set(key, { ...self, fields, time: last?.time })
-  const object = pruned(schema, merge(schema, start, applied), { claimed, last: last?.fields ?? emptySet })
+  const merged = merge(schema, start, applied)
+  const object = pruned(schema, merged, { claimed, last: last?.fields ?? emptySet })
 
   const { removed, modified, added } = compare(schema, start, object)
   const changed = without(union(modified, added), resetFields)
@@ -182,12 +183,13 @@ function applyOnce(input: ApplyInput, { start, managed }: Start, conflicts: Conf
       for (const path of paths(intersection(owned.fields, changed))) conflicts.push({ owner: owned, path })
 
   const left = released(claimed, union(changed, without(removed, resetFields)), key)
+  // What was emptied by the removal is null here; for a custom resource nobody else would make it absent again.
   const isSame = equalValues(start, object)
   const mine = stripped(fields)
   const after = new Map(left)
   if (isEmpty(mine)) after.delete(key)
   else after.set(key, { ...self, fields: mine, time: isSame ? last?.time : now })
-  return { object, managed: after, isSame }
+  return { object: input.isCustom ? withoutNewNulls(object, merged) : object, managed: after, isSame }
 }
 
 /** Without what this manager applied before, does not any more, and nobody else owns. */
@@ -199,6 +201,16 @@ function pruned(schema: Schema, merged: Json, { claimed, last }: { claimed: Mana
   const owned = [...claimed.values()].reduce((all, { fields }) => union(all, fields), emptySet)
   const kept = remove(schema, merged, difference(allOf(merged), union(allOf(without), withNames(owned))))
   return remove(schema, merged, intersection(difference(allOf(merged), allOf(kept)), withNames(last)))
+}
+
+/** The object without the nulls that were something before. */
+function withoutNewNulls(object: Json, before: Json): Json {
+  if (object === before || object === null || typeof object !== "object" || Array.isArray(object)) return object
+  return Object.fromEntries(
+    Object.entries<Json>(object).flatMap(([name, value]) =>
+      value === null && before?.[name] !== null ? [] : [[name, withoutNewNulls(value, before?.[name])]],
+    ),
+  )
 }
 
 /** kubectl may take over what its own client-side apply wrote and nobody has changed since. */
@@ -247,7 +259,6 @@ function sortedKeys(value: Json): Json {
 
 /** The merged object as the server reads it into its type. */
 function readable({ schema, kind, apiVersion, applied, isCustom = false }: ApplyInput, object: Json): Json {
-  if (isCustom) return object
   try {
     return readValue(schema, object, { kind, isCustom }).value
   } catch (error) {

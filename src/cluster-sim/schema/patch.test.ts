@@ -248,6 +248,10 @@ const strategic: Record<string, [Json, string[]]> = {
     { "$setElementOrder/containers": [{ name: "d" }, { name: "c" }] },
     [...whole].reverse(),
   ],
+  "an order of nothing puts new items last": [
+    { "$setElementOrder/containers": [], containers: [{ name: "z", image: "z" }] },
+    [...whole, "z z   "],
+  ],
   "a new item stands where a deleted one left room": [
     {
       "$setElementOrder/containers": [{ name: "z" }],

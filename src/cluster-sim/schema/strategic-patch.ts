@@ -211,9 +211,16 @@ function ordered(
 ): Json[] {
   const name = (item: Json) => (mergeKey ? item?.[mergeKey] : item)
   const placeIn = (list: Json[], item: Json) => list.findIndex(one => name(one) === name(item))
-  const byPlace = (list: Json[]) => (one: Json, other: Json) => placeIn(list, one) - placeIn(list, other)
-  const asked = items.filter(item => placeIn(order, item) >= 0).sort(byPlace(order))
-  const others = items.filter(item => placeIn(order, item) < 0).sort(byPlace(live))
+  const asked = items.filter(item => placeIn(order, item) >= 0)
+  asked.sort((one, other) => placeIn(order, one) - placeIn(order, other))
+  const others: Json[] = []
+  for (const item of items.filter(one => placeIn(order, one) < 0)) {
+    // Each goes before those that come after it in the live list, and before those the live list does not have.
+    const place = placeIn(live, item)
+    let at = others.length
+    while (at > 0 && (place < 0 || placeIn(live, others[at - 1]) < 0 || place < placeIn(live, others[at - 1]))) at--
+    others.splice(at, 0, item)
+  }
   const out: Json[] = []
   while (asked.length > 0 && others.length > 0) {
     const other = placeIn(live, others[0])

@@ -186,10 +186,14 @@ function shrinkOld(draft: Draft, active: Obj[], mayGo: number, minAvailable: num
   const sizes = new Map(active.map(replicaSet => [replicaSet, replicaSet.spec.replicas as number]))
   let left = mayGo
   for (const replicaSet of active) {
-    const unhealthy = Math.min(left, replicaSet.spec.replicas - available([replicaSet]))
-    if (left <= 0 || unhealthy <= 0) continue
-    sizes.set(replicaSet, replicaSet.spec.replicas - unhealthy)
-    left -= unhealthy
+    if (left <= 0) break
+    const unhealthy = replicaSet.spec.replicas - available([replicaSet])
+    // It has not come down yet from its last scaling: what is available is not known, and nothing may be built on it.
+    if (unhealthy < 0) return false
+    if (unhealthy === 0) continue
+    const going = Math.min(left, unhealthy)
+    sizes.set(replicaSet, replicaSet.spec.replicas - going)
+    left -= going
     scale(draft, replicaSet, sizes.get(replicaSet)!)
   }
   let spare = availableAll - minAvailable

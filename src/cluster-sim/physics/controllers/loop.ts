@@ -6,7 +6,13 @@ import { StatusError } from "../../status-error.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 
 /** Which kind a controller watches, and which keys a change of it wakes. At the start every object counts as added. */
-export type Watch = { apiVersion: string; kind: string; keys(change: RegistryChange): Iterable<string> }
+export type Watch = {
+  apiVersion: string
+  kind: string
+  keys(change: RegistryChange): Iterable<string>
+  /** Changes are gathered for this long before their keys are looked at. */
+  delayMs?: number
+}
 
 export type LoopOptions = {
   name: string
@@ -39,7 +45,7 @@ export function loop({ registry, clock, random }: PhysicsWorld, options: LoopOpt
       const timers = createTimers(clock)
       const stops: (() => void)[] = []
 
-      function wake(key: string, ms = jitter(random, latencyMs, 0.75)) {
+      function wake(key: string, ms: number) {
         // In eighths, which a sum with the time of day keeps exactly: a timer is never a rounding error early.
         const at = clock.monotonic() + Math.ceil(ms * 8) / 8
         const known = dueAt.get(key)
@@ -67,10 +73,10 @@ export function loop({ registry, clock, random }: PhysicsWorld, options: LoopOpt
       }
 
       if (begin) stops.push(begin())
-      for (const { apiVersion, kind, keys } of watches) {
+      for (const { apiVersion, kind, keys, delayMs = 0 } of watches) {
         const served = servedKind(registry, apiVersion, kind)
         const hear = (change: RegistryChange) => {
-          for (const key of keys(change)) wake(key)
+          for (const key of keys(change)) wake(key, delayMs + jitter(random, latencyMs, 0.75))
         }
         for (const object of registry.list(served).items) hear({ type: "ADDED", object })
         stops.push(registry.subscribe(served, hear))

@@ -1,0 +1,46 @@
+import type { Json, Obj } from "../../object.ts"
+import type { Part, PhysicsWorld } from "../world.ts"
+import { selects } from "./label-selector.ts"
+import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
+import { same } from "./same.ts"
+
+/** The rules of all the roles that an aggregation rule selects, each once, by the names of their roles. */
+export function aggregatedRules(role: Obj, roles: readonly Obj[]): Json[] {
+  const rules: Json[] = []
+  for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
+    const chosen = roles.filter(
+      ({ metadata }) => metadata.name !== role.metadata.name && selects(selector, metadata.labels),
+    )
+    for (const { rules: some } of chosen.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)))
+      for (const rule of some ?? []) if (!rules.some(known => same(known, rule))) rules.push(rule)
+  }
+  return rules
+}
+
+/** Fills ClusterRoles that are made of others. Reads and writes ClusterRoles. */
+export function clusterRoleAggregation(world: PhysicsWorld): Part {
+  const { registry } = world
+  const clusterRoles = servedKind(registry, "rbac.authorization.k8s.io/v1", "ClusterRole")
+  return loop(world, {
+    name: "clusterrole-aggregation-controller",
+    watches: [
+      {
+        apiVersion: "rbac.authorization.k8s.io/v1",
+        kind: "ClusterRole",
+        keys: () =>
+          registry
+            .list(clusterRoles)
+            .items.filter(role => role.aggregationRule)
+            .map(keyOf),
+      },
+    ],
+    reconcile(key) {
+      const role = registry.find(clusterRoles, nameOf(key))
+      if (!role?.aggregationRule) return undefined
+      const rules = aggregatedRules(role, registry.list(clusterRoles).items)
+      if (!same(rules, role.rules ?? []))
+        registry.update(clusterRoles, { ...role, rules }, { fieldManager: "clusterrole-aggregation-controller" })
+      return undefined
+    },
+  })
+}

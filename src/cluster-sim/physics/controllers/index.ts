@@ -1,0 +1,33 @@
+import type { Part, PhysicsWorld } from "../world.ts"
+import { clusterRoleAggregation } from "./cluster-role.ts"
+import { cronJobController } from "./cron-job.ts"
+import { daemonSetController } from "./daemon-set.ts"
+import { deploymentController } from "./deployment.ts"
+import { disruptionController } from "./disruption.ts"
+import { garbageCollector } from "./garbage-collector.ts"
+import { jobController, ttlController } from "./job.ts"
+import { namespaceController, rootCertificatePublisher, serviceAccountController } from "./namespace.ts"
+import { podCollector } from "./pod-gc.ts"
+import { replicaSetController } from "./replica-set.ts"
+import { statefulSetController, volumeBinder } from "./stateful-set.ts"
+
+/** Everything that a kube-controller-manager runs of which a client can see something here. */
+export const controllerManager = ({ certificate = "" } = {}): ((world: PhysicsWorld) => Part)[] => [
+  deploymentController,
+  replicaSetController,
+  statefulSetController,
+  volumeBinder,
+  daemonSetController,
+  jobController,
+  ttlController,
+  cronJobController,
+  garbageCollector,
+  namespaceController,
+  serviceAccountController,
+  world => rootCertificatePublisher(world, certificate),
+  clusterRoleAggregation,
+  disruptionController,
+  podCollector,
+]
+
+export { createRecorder, type Recorder } from "./recorder.ts"

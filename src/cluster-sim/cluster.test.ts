@@ -1,10 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest"
-import { createClient } from "#runtime/client/create-client.ts"
-import { virtualClock } from "#runtime/clock.ts"
-import { seededRandom } from "#runtime/random.ts"
 import { core, type KubeObject, type Resource } from "#runtime/resource.ts"
-import { createCluster } from "./cluster.ts"
 import type { Json } from "./object.ts"
+import { testCluster } from "./test-cluster.ts"
 
 const configMaps = core("configmaps", "ConfigMap")
 const namespaces = core("namespaces", "Namespace", false)
@@ -21,35 +18,13 @@ afterEach(() => {
   for (const end of endings.splice(0)) end()
 })
 
-function world(options: Partial<Parameters<typeof createCluster>[0]> = {}) {
-  const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
-  const cluster = createCluster({ clock, seed: 7, ...options })
-  const client = createClient({ transport: cluster.transport, clock, random: seededRandom(1) })
-  const send = async (method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: Json, headers = {}) => {
-    const { signal } = new AbortController()
-    const type = { "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json" }
-    const response = await cluster.transport.send({
-      method,
-      path,
-      headers: { ...type, ...headers },
-      body: body && JSON.stringify(body),
-      signal,
-    })
-    const chunks: Uint8Array[] = []
-    for await (const chunk of response.body) chunks.push(chunk)
-    const text = Buffer.concat(chunks).toString("utf8")
-    return { status: response.status, headers: response.headers, body: text.startsWith("{") ? JSON.parse(text) : text }
-  }
-  return { clock, cluster, client, send }
-}
-
 const configMap = (name: string, data: Record<string, string> = {}): KubeObject & { data: Record<string, string> } => ({
   metadata: { name, namespace: "default" },
   data,
 })
 
 /** Reads events as they come, until told to stop. */
-function follow(w: ReturnType<typeof world>, options: Parameters<typeof w.client.watch>[1]) {
+function follow(w: ReturnType<typeof testCluster>, options: Parameters<typeof w.client.watch>[1]) {
   const ending = new AbortController()
   const seen: string[] = []
   const done = (async () => {
@@ -64,7 +39,7 @@ function follow(w: ReturnType<typeof world>, options: Parameters<typeof w.client
 
 describe("a cluster through the client", () => {
   test("what is created can be read, listed, changed, patched and deleted", async () => {
-    const { client } = world()
+    const { client } = testCluster()
     const created = await client.create(configMaps, configMap("a", { x: "1" }))
     expect(created.metadata).toMatchObject({ creationTimestamp: "2026-01-01T00:00:00Z", resourceVersion: "5" })
     expect(created.metadata.uid).toMatch(/^[0-9a-f-]{36}$/)
@@ -88,7 +63,7 @@ describe("a cluster through the client", () => {
   })
 
   test("a write from a stale copy is refused in the server's words", async () => {
-    const { client, send } = world()
+    const { client, send } = testCluster()
     const created = await client.create(configMaps, configMap("a"))
     await client.replace(configMaps, { ...created, data: { x: "1" } })
     const { status, body } = await send("PUT", "/api/v1/namespaces/default/configmaps/a", {
@@ -110,7 +85,7 @@ describe("a cluster through the client", () => {
   })
 
   test("a watch replays what it missed and then follows", async () => {
-    const w = world()
+    const w = testCluster()
     const first = await w.client.create(configMaps, configMap("a"))
     await w.client.create(configMaps, configMap("b"))
     const { seen } = follow(w, { resourceVersion: first.metadata.resourceVersion ?? "" })
@@ -121,7 +96,7 @@ describe("a cluster through the client", () => {
   })
 
   test("a watch from a forgotten revision is told that it has expired", async () => {
-    const w = world()
+    const w = testCluster()
     await w.client.create(configMaps, configMap("a"))
     w.cluster.store.compact()
     const { seen, done } = follow(w, { resourceVersion: "1" })
@@ -130,7 +105,7 @@ describe("a cluster through the client", () => {
   })
 
   test("a watch that asks for the state gets it, then a bookmark that says so", async () => {
-    const w = world()
+    const w = testCluster()
     await w.client.create(configMaps, configMap("a"))
     const { seen } = follow(w, { sendInitialEvents: true })
     await w.clock.advance(0)
@@ -139,16 +114,18 @@ describe("a cluster through the client", () => {
     expect(seen).toEqual(["ADDED a", "BOOKMARK ", "BOOKMARK "])
   })
 
-  test("a watch ends at its timeout", async () => {
-    const w = world()
+  test("a watch ends at its timeout, with a last bookmark before it", async () => {
+    const w = testCluster()
     const { seen, done } = follow(w, { timeoutSeconds: 5 })
-    await w.clock.advance(5000)
-    await done
+    await w.clock.advance(2999)
     expect(seen).toEqual([])
+    await w.clock.advance(2001)
+    await done
+    expect(seen).toEqual(["BOOKMARK "])
   })
 
   test("to a selective watch, what stops matching is deleted and what begins to is new", async () => {
-    const w = world()
+    const w = testCluster()
     const { seen } = follow(w, { labelSelector: "tier=gold" })
     const labels = (tier: string) => ({ type: "merge", body: { metadata: { labels: { tier } } } }) as const
     await w.client.create(configMaps, configMap("a"))
@@ -159,7 +136,7 @@ describe("a cluster through the client", () => {
   })
 
   test("pages are pages of one snapshot", async () => {
-    const { client } = world()
+    const { client } = testCluster()
     for (const name of ["a", "b", "c", "d"]) await client.create(configMaps, configMap(name))
     const first = await client.list(configMaps, { namespace: "default", limit: 2 })
     expect(first.metadata.remainingItemCount).toBe(2)
@@ -176,7 +153,7 @@ describe("a cluster through the client", () => {
   })
 
   test("a page that comes too late is refused, and says how to go on regardless", async () => {
-    const { client, send, cluster } = world()
+    const { client, send, cluster } = testCluster()
     for (const name of ["a", "b", "c"]) await client.create(configMaps, configMap(name))
     const first = await client.list(configMaps, { namespace: "default", limit: 1 })
     cluster.store.compact()
@@ -190,7 +167,7 @@ describe("a cluster through the client", () => {
   })
 
   test("deployments have a generation that moves with their spec alone", async () => {
-    const { client } = world()
+    const { client } = testCluster()
     const template = { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "web", image: "web:1" }] } }
     const created = await client.create<Json>(deployments, {
       metadata: { name: "web", namespace: "default" },
@@ -217,7 +194,7 @@ describe("a cluster through the client", () => {
   })
 
   test("a finalizer holds what is deleted, and letting go of it ends it", async () => {
-    const { client } = world()
+    const { client } = testCluster()
     const held = { ...configMap("a"), metadata: { name: "a", namespace: "default", finalizers: ["example.com/hold"] } }
     await client.create(configMaps, held)
     await client.delete(configMaps, held.metadata)
@@ -228,7 +205,7 @@ describe("a cluster through the client", () => {
   })
 
   test("a namespace that ends takes nothing new in", async () => {
-    const { client, send } = world()
+    const { client, send } = testCluster()
     await client.create(namespaces, { metadata: { name: "team" } })
     await client.delete(namespaces, { name: "team" })
     const { status, body } = await send("POST", "/api/v1/namespaces/team/configmaps", { metadata: { name: "a" } })
@@ -241,7 +218,7 @@ describe("a cluster through the client", () => {
 
   test("the same seed gives the same cluster", async () => {
     const run = async () => {
-      const { client } = world()
+      const { client } = testCluster()
       const made = await client.create(configMaps, { metadata: { name: "", generateName: "a-", namespace: "default" } })
       return made.metadata
     }
@@ -250,7 +227,7 @@ describe("a cluster through the client", () => {
 
   test("history sees every committed write and no dry run", async () => {
     const seen: string[] = []
-    const { client } = world({
+    const { client } = testCluster({
       history: ({ revision, place, type, manager }) => seen.push(`${revision} ${place} ${type} ${manager}`),
     })
     await client.create(configMaps, configMap("a"), { dryRun: true })

@@ -14,7 +14,7 @@ import { parseBody, parsePatch } from "../schema/index.ts"
 import { StatusError } from "../status-error.ts"
 import { type Answer, failure, json, text, unknownPath, unknownResource } from "./answer.ts"
 import { aggregated, groupInfo, groupsOf, resourceList, serverVersion } from "./discovery.ts"
-import { type Form, includeOf, listText, partial, table } from "./forms.ts"
+import { type Form, includeOf, listBody, partial, table } from "./forms.ts"
 import { listPage } from "./lists.ts"
 import { openApi } from "./openapi.ts"
 import { deleteOptions, listRequest, type WriteVerb, writeOptions } from "./query.ts"
@@ -50,13 +50,18 @@ export function createApiServer({ registry, clock, random }: ApiServerOptions): 
       request.guard?.()
       const answer = await answerTo(api, request)
       const { status, headers, body } = answer
-      return { status, headers, body: typeof body === "string" ? once(body, request.signal) : body } satisfies Response
+      return { status, headers, body: until(request.signal, body) } satisfies Response
     },
     close() {},
   }
 }
 
-async function* once(body: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+/** A body that ends with an error once its reader is no longer wanted. Watches see to that themselves. */
+function until(signal: AbortSignal, body: Answer["body"]): AsyncIterable<Uint8Array> {
+  return typeof body === "string" ? once(signal, body) : body
+}
+
+async function* once(signal: AbortSignal, body: string): AsyncGenerator<Uint8Array> {
   if (signal.aborted) throw signal.reason
   if (body !== "") yield Buffer.from(body)
 }
@@ -211,7 +216,7 @@ function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Targ
       metadata,
       items: items.map(partial),
     })
-  return json(listText(kind, items, metadata))
+  return { ...json(""), body: listBody(kind, items, metadata) }
 }
 
 /** One object in the form its reader wants. */
@@ -310,7 +315,8 @@ function deleteCollection({ registry }: ApiServerOptions, target: Target, reques
   const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
   const { labelSelector, fieldSelector } = listRequest(request.query)
   const items = registry.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, options)
-  return json(listText(kind, items as Obj[], { resourceVersion: String(registry.store.revision) }))
+  const metadata = { resourceVersion: String(registry.store.revision) }
+  return { ...json(""), body: listBody(kind, items, metadata) }
 }
 
 function inNamespace(kind: ServedKind, body: Json, namespace: string | undefined): Json {

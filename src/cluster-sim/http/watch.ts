@@ -25,6 +25,7 @@ export type WatchInput = {
 }
 
 const bookmarkEveryMs = 60_000
+const bookmarkBeforeEndMs = 2000
 /** A reader this far behind is let go, as the server does; it lists and watches again. */
 const maxWaiting = 100_000
 
@@ -125,19 +126,25 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
   const timeoutMs = (request.timeoutSeconds || Math.floor(1800 * (1 + random.next()))) * 1000
   releases.push(clock.after(timeoutMs, () => stream.end()))
   if (request.allowWatchBookmarks)
-    releases.push(every(clock, bookmarkEveryMs, () => stream.push(bookmark(store.revision))))
+    releases.push(bookmarks(clock, timeoutMs, () => stream.push(bookmark(store.revision))))
   stream.onEnd(() => {
     for (const release of releases) release()
   })
   return stream
 }
 
-function every(clock: Clock, ms: number, callback: () => void): () => void {
-  let cancel = clock.after(ms, again)
-  function again() {
-    callback()
-    cancel = clock.after(ms, again)
+/** Each minute, and once more shortly before the end, so that whoever comes back knows from where. */
+function bookmarks(clock: Clock, timeoutMs: number, send: () => void): () => void {
+  const last = clock.monotonic() + timeoutMs - bookmarkBeforeEndMs
+  let cancel = () => {}
+  const arm = () => {
+    const left = last - clock.monotonic()
+    cancel = clock.after(left > 0 ? Math.min(left, bookmarkEveryMs) : bookmarkEveryMs, () => {
+      send()
+      arm()
+    })
   }
+  arm()
   return () => cancel()
 }
 

@@ -13,7 +13,7 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
+          include: ["test/{e2e,conformance}/**/*.test.ts"],
           globalSetup: ["test/support/floor-setup.ts"],
           // A cluster on two cores: what is awaited is a condition, and this is only the end of patience.
           testTimeout: 300_000,

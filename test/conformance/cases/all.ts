@@ -1,0 +1,26 @@
+import type { Case } from "../harness/script.ts"
+import { crds, serviceImages } from "./crds.ts"
+import { discovery, kinds } from "./kinds.ts"
+import { lists, tables } from "./lists.ts"
+import { finalizers, garbage, namespaces } from "./lives.ts"
+import { applies, patches } from "./patches.ts"
+import { errors, verbs } from "./verbs.ts"
+import { watches } from "./watches.ts"
+
+/** Every case; those that wait longest come first, so that the others run beside them. */
+export const cases: readonly Case[] = [
+  ...namespaces,
+  ...garbage,
+  ...watches,
+  ...crds,
+  ...verbs,
+  ...errors,
+  ...lists,
+  ...tables,
+  ...patches,
+  ...applies,
+  ...finalizers,
+  ...kinds,
+  ...discovery,
+  ...serviceImages,
+]

@@ -1,0 +1,36 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { parse } from "yaml"
+import { repository } from "#tools/kube/folders.ts"
+import { type Ground, whole } from "./floor.ts"
+
+const definitions = ["charts/aim/crds/serviceimages.yaml", "examples/dicom/crd.yaml"]
+
+/** Teaches a floor our own kinds, from the files that users apply. */
+export async function prepare(ground: Ground): Promise<void> {
+  const signal = AbortSignal.timeout(60_000)
+  const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+  const headers = { accept: "application/json", "content-type": "application/apply-patch+yaml" }
+  for (const file of definitions) {
+    const definition = parse(readFileSync(join(repository, file), "utf8"))
+    const { name } = definition.metadata
+    const path = `${crds}/${name}?fieldManager=conformance&force=true`
+    const applied = await whole(
+      await ground.send({ method: "PATCH", path, headers, body: JSON.stringify(definition), signal }),
+    )
+    if (applied.status >= 400) throw new Error(`${ground.name}: ${name}: ${applied.body?.message}`)
+    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+      const { group, names, versions } = definition.spec
+      const listed = await whole(
+        await ground.send({
+          method: "GET",
+          path: `/apis/${group}/${versions[0].name}/${names.plural}`,
+          headers: {},
+          signal,
+        }),
+      )
+      if (listed.status === 200) break
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+  }
+}

@@ -526,6 +526,16 @@ test("custom resources are owned by the schema of their definition", () => {
   })
 })
 
+test("a map that an apply empties goes where it is declared, and is null where it is not", () => {
+  const as = { schema: widget, apiVersion: "x.io/v1", kind: "Widget", isCustom: true, now: first, force: false }
+  const applied = ofWidget({ n: 1, labels: { x: "1" }, any: { x: { y: "1" }, s: "t" } })
+  const made = applyServerSide({ ...as, live: undefined, applied, manager: "m1" })
+  const kept = { ...as, live: made, applied: ofWidget({ labels: {}, any: { x: {}, s: "t" } }), manager: "m2" }
+  const both = applyServerSide(kept)
+  const less = applyServerSide({ ...as, live: both, applied: ofWidget({ n: 1 }), manager: "m1" })
+  expect(less.spec).toEqual({ n: 1, any: { x: null, s: "t" } })
+})
+
 test("a custom resource without any schema is taken as it is", () => {
   const applied = { ...ofWidget({ a: { b: 1 } }), zed: [1] }
   const as = { schema: { type: "object" } as Schema, apiVersion: "x.io/v1", kind: "Widget", isCustom: true, now: first }

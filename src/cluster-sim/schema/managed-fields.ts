@@ -17,7 +17,7 @@ import {
 } from "./field-set.ts"
 import type { Schema } from "./schema.ts"
 import { ofObject } from "./table.ts"
-import { compare, equalValues, fieldsOf, merge, problemsOf, remove, withNamedFields } from "./typed.ts"
+import { compare, equalValues, fieldsOf, merge, problemsOf, remove, withNamedFields, withoutEmptied } from "./typed.ts"
 
 /** Who owns a set of fields. Appliers are the same whatever version they apply; updaters are not. */
 type Manager = { name: string; operation: "Apply" | "Update"; apiVersion: string; subresource?: string | undefined }
@@ -189,7 +189,7 @@ function applyOnce(input: ApplyInput, { start, managed }: Start, conflicts: Conf
   const after = new Map(left)
   if (isEmpty(mine)) after.delete(key)
   else after.set(key, { ...self, fields: mine, time: isSame ? last?.time : now })
-  return { object: input.isCustom ? withoutNewNulls(object, merged) : object, managed: after, isSame }
+  return { object: input.isCustom ? withoutEmptied(schema, object, merged) : object, managed: after, isSame }
 }
 
 /** Without what this manager applied before, does not any more, and nobody else owns. */
@@ -201,16 +201,6 @@ function pruned(schema: Schema, merged: Json, { claimed, last }: { claimed: Mana
   const owned = [...claimed.values()].reduce((all, { fields }) => union(all, fields), emptySet)
   const kept = remove(schema, merged, difference(allOf(merged), union(allOf(without), withNames(owned))))
   return remove(schema, merged, intersection(difference(allOf(merged), allOf(kept)), withNames(last)))
-}
-
-/** The object without the nulls that were something before. */
-function withoutNewNulls(object: Json, before: Json): Json {
-  if (object === before || object === null || typeof object !== "object" || Array.isArray(object)) return object
-  return Object.fromEntries(
-    Object.entries<Json>(object).flatMap(([name, value]) =>
-      value === null && before?.[name] !== null ? [] : [[name, withoutNewNulls(value, before?.[name])]],
-    ),
-  )
 }
 
 /** kubectl may take over what its own client-side apply wrote and nobody has changed since. */

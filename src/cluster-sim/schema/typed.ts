@@ -356,6 +356,18 @@ function below(schema: Schema, value: Json, gone: FieldSet, step: string): Json 
   return remove(schema, value, inner) ?? null
 }
 
+/** Without the nulls that were something before, where a field is declared; what has no schema keeps them. */
+export function withoutEmptied(schema: Schema, value: Json, before: Json): Json {
+  if (value === before || value === null || typeof value !== "object" || Array.isArray(value)) return value
+  return Object.fromEntries(
+    Object.entries<Json>(value).flatMap(([name, inner]) => {
+      const isDeclared = isNamed(schema, name) || schema.additional !== undefined
+      if (inner === null && before?.[name] !== null && isDeclared) return []
+      return [[name, withoutEmptied(fieldOf(schema, name) ?? untyped, inner, before?.[name])]]
+    }),
+  )
+}
+
 /** The set with the declared fields on the way as members: who owns `spec.template.x` also holds `spec.template`. */
 export function withNamedFields(schema: Schema | undefined, set: FieldSet): FieldSet {
   const out: Record<string, FieldSet> = {}

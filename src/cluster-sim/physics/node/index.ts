@@ -7,4 +7,5 @@ export {
   type Registries,
   type RegistryOptions,
 } from "./registries.ts"
+export { parseRegistriesFile, RegistriesFileError } from "./registries-file.ts"
 export { type SchedulerOptions, scheduler } from "./scheduler.ts"

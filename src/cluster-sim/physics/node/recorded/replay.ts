@@ -1,5 +1,5 @@
 import { virtualClock } from "#runtime/clock.ts"
-import { createCluster } from "../../../cluster.ts"
+import { type Cluster, createCluster } from "../../../cluster.ts"
 import type { Json } from "../../../object.ts"
 import type { ServedKind } from "../../../registry/kind.ts"
 import { type Nodes, nodes } from "../nodes.ts"
@@ -48,6 +48,7 @@ export function recordedRegistries(): RegistryOptions[] {
         "status-500": { 1: status(500) },
         "status-503": { 1: status(503) },
         reset: { 1: { fault: { kind: "reset" } } },
+        "no-platform": { 1: { platforms: ["linux/s390x"] } },
       },
     },
     { host: "127.0.0.1:9", ...speed, fault: { kind: "refused" } },
@@ -105,23 +106,28 @@ export async function replay(each: RecordedCase, seed = 1): Promise<Sighting[]> 
   registry.create(kind("Pod"), { ...podOf(each), metadata: { name, namespace: "default" } })
   for (const step of each.steps ?? []) {
     await clock.advance(startedAt + 1000 * step.atSeconds - clock.now())
-    act(registry, kind("Pod"), each, step)
+    await act(cluster, kind("Pod"), each, step)
   }
   await clock.advance(startedAt + 1000 * each.seconds - clock.now())
   cluster.stop()
   return sightings
 }
 
-function act(registry: ReturnType<typeof createCluster>["registry"], pods: ServedKind, each: RecordedCase, step: Step) {
+async function act({ registry, transport }: Cluster, pods: ServedKind, each: RecordedCase, step: Step) {
   const place = { name: each.name, namespace: "default" }
-  if (step.do === "delete" || step.do === "evict") {
-    const grace = step.do === "delete" ? step.grace : undefined
-    return void registry.delete(pods, place, grace === undefined ? {} : { gracePeriodSeconds: grace })
+  if (step.do === "delete")
+    return registry.delete(pods, place, step.grace === undefined ? {} : { gracePeriodSeconds: step.grace })
+  if (step.do === "patch") return registry.patch(pods, place, { type: "strategic", body: step.body })
+  if (step.do === "evict") {
+    const { signal } = new AbortController()
+    const body = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata: place })
+    const path = `/api/v1/namespaces/default/pods/${each.name}/eviction`
+    const headers = { "content-type": "application/json" }
+    return transport.send({ method: "POST", path, headers, body, signal })
   }
-  if (step.do === "patch") return void registry.patch(pods, place, { type: "strategic", body: step.body })
   const isMain = each.spec.containers.some(({ name }: Json) => name === step.container)
   const body = { spec: { [isMain ? "containers" : "initContainers"]: [{ name: step.container, image: step.image }] } }
-  registry.patch(pods, place, { type: "strategic", body })
+  return registry.patch(pods, place, { type: "strategic", body })
 }
 
 /** A life that can be compared: what the pod's status said, one after the other, and what events there were. */
@@ -183,6 +189,7 @@ function containerLine(each: Json): string {
 
 function plain(text: string): string {
   return text
+    .replace(/Head "https?:/g, 'Head "http(s):') // a registry of the recording that spoke plain HTTP by its settings
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
     .replace(/10\.\d+\.\d+\.\d+/g, "IP")
     .replace(/in [\d.ms]+ \([\d.ms]+ including waiting\)\. Image size: \d+ bytes/g, "in TIME. Image size: SIZE")

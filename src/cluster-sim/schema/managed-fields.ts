@@ -12,6 +12,7 @@ import {
   isFieldSet,
   paths,
   pathText,
+  shared,
   union,
   without,
 } from "./field-set.ts"
@@ -326,7 +327,7 @@ function written(managed: Managed): ManagedFields[] | undefined {
     .map(({ name, operation, apiVersion, subresource, time, fields }) => ({
       ...{ manager: name, operation, apiVersion },
       ...(time && { time }),
-      ...{ fieldsType: "FieldsV1" as const, fieldsV1: fields },
+      ...{ fieldsType: "FieldsV1" as const, fieldsV1: shared(fields) },
       ...(subresource && { subresource }),
     }))
 }

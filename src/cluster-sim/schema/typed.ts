@@ -6,7 +6,7 @@ import type { Schema } from "./schema.ts"
 import { resolve } from "./table.ts"
 
 // How server-side apply sees a value: a map or a list is granular (each field or item has owners of its own) or atomic
-// (one leaf). `undefined` is a value that is not there; null is one that is, and is empty.
+// (one leaf). Walks carry one path that grows and shrinks with them. `undefined` is a value that is not there; null is one that is, and is empty.
 
 const untyped: Schema = { type: "any" }
 
@@ -62,7 +62,7 @@ function stepOf(schema: Schema, keys: readonly string[], item: Json): string {
   if (typeof item !== "object" || Array.isArray(item))
     throw new TypeProblem("associative list with keys may not have non-map elements")
   const key: Record<string, Json> = {}
-  for (const name of [...keys].sort()) {
+  for (const name of keys.length === 1 ? keys : keys.toSorted()) {
     const value = item[name] === undefined ? keyDefault(itemsOf(schema), name) : item[name]
     if (value !== undefined) key[name] = value
   }
@@ -174,21 +174,23 @@ function collect(schema: Schema, value: Json, path: string[], set: Record<string
   if (value === null || value === undefined) return
   if (shape === "map") {
     for (const name of Object.keys(value)) {
-      const inner = [...path, `f:${name}`]
       const child = value[name]
-      collect(fieldOf(schema, name) ?? untyped, child, inner, set)
+      path.push(`f:${name}`)
+      collect(fieldOf(schema, name) ?? untyped, child, path, set)
       const isEmptyMap = child !== null && typeof child === "object" && !Array.isArray(child) && isEmptyValue(child)
-      if (child === null || isEmptyMap || !isNamed(schema, name)) insert(set, inner)
+      if (child === null || isEmptyMap || !isNamed(schema, name)) insert(set, path)
+      path.pop()
     }
     return
   }
   const items = itemsOf(schema)
   const steps = value.map((item: Json) => stepOf(schema, keysOf(schema)!, item))
   for (const [index, step] of steps.entries()) {
-    const inner = [...path, step]
+    path.push(step)
     const isDouble = steps.indexOf(step) !== steps.lastIndexOf(step)
-    if (!isDouble) collect(items, value[index], inner, set)
-    insert(set, inner)
+    if (!isDouble) collect(items, value[index], path, set)
+    insert(set, path)
+    path.pop()
   }
 }
 
@@ -221,8 +223,11 @@ function compareInto(schema: Schema, before: Json, after: Json, path: string[], 
   if (shape === "map") {
     const left = before ?? {}
     const right = after ?? {}
-    const visit = (name: string) =>
-      compareInto(fieldOf(schema, name) ?? untyped, left[name], right[name], [...path, `f:${name}`], into)
+    const visit = (name: string) => {
+      path.push(`f:${name}`)
+      compareInto(fieldOf(schema, name) ?? untyped, left[name], right[name], path, into)
+      path.pop()
+    }
     for (const name of Object.keys(left)) visit(name)
     for (const name of Object.keys(right)) if (left[name] === undefined) visit(name)
   } else compareLists(schema, before ?? [], after ?? [], path, into)
@@ -238,18 +243,19 @@ function compareLists(schema: Schema, before: Json[], after: Json[], path: strin
   for (const step of new Set([...left.keys(), ...right.keys()])) {
     const olds = left.get(step) ?? []
     const news = right.get(step) ?? []
-    const inner = [...path, step]
-    if (olds.length <= 1 && news.length <= 1) compareInto(items, olds[0], news[0], inner, into)
+    path.push(step)
+    if (olds.length <= 1 && news.length <= 1) compareInto(items, olds[0], news[0], path, into)
     // Doubled items, which only an update can store, are one leaf together.
     else if (olds.length >= 2 && news.length >= 2) {
-      if (!equalValues(olds, news)) insert(into.modified, inner)
+      if (!equalValues(olds, news)) insert(into.modified, path)
     } else if (olds.length >= 2) {
-      if (news.length > 0) compareInto(items, undefined, news[0], inner, into)
-      insert(into.removed, inner)
+      if (news.length > 0) compareInto(items, undefined, news[0], path, into)
+      insert(into.removed, path)
     } else {
-      if (olds.length > 0) compareInto(items, olds[0], undefined, inner, into)
-      insert(into.added, inner)
+      if (olds.length > 0) compareInto(items, olds[0], undefined, path, into)
+      insert(into.added, path)
     }
+    path.pop()
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { celValue, compile, matches } from "./cel.ts"
+import { celValue, chainsIn, compile, matches, optional, typeOf } from "./cel.ts"
 
 const integers = { type: "array", items: { type: "integer" } } as const
 
@@ -22,6 +22,12 @@ const expressions: Record<string, { self: unknown; is: unknown }> = {
   "self.filter(x, x > 5).sum() == 0": { self: celValue([1, 2, 3], integers), is: true },
   "self.matches('^[[][]]$')": { self: "[]", is: true }, // an empty class and an error in JavaScript's syntax
   "self.all(x, x.matches('(?i)^A+$'))": { self: ["aa", "AA"], is: true },
+  "self.min() == 1 && self.max() == 3": { self: celValue([2, 1, 3], integers), is: true },
+  "self.indexOf(2) == 1 && self.lastIndexOf(2) == 2 && self.indexOf(9) == -1": {
+    self: celValue([1, 2, 2], integers),
+    is: true,
+  },
+  "self.find('[0-9]+') == '12' && self.findAll('[0-9]+') == ['12', '3']": { self: "a12b3", is: true },
   "self.matches('a$')": { self: "a\n", is: false },
 }
 for (const [expression, { self, is }] of Object.entries(expressions))
@@ -38,4 +44,35 @@ test("what is not CEL, or names what is not there, is refused when compiled", ()
   expect(() => compile("self.size( >", ["self"])).toThrow()
   expect(() => compile("other == 1", ["self"])).toThrow("other")
   expect(() => compile("self.unheardOf()", ["self"])).toThrow("unheardOf")
+})
+
+test("the chains of fields an expression reads", () => {
+  expect(chainsIn("has(self.a.b) && self.list.all(x, x.key == oldSelf.c)")).toEqual(
+    expect.arrayContaining([
+      ["self", "a", "b"],
+      ["self", "list"],
+      ["x", "key"],
+      ["oldSelf", "c"],
+    ]),
+  )
+})
+
+test("what an expression gives, where it can be told", () => {
+  expect(typeOf("1 + 1", [])).toBe("int")
+  expect(typeOf("self.a == 'x'", ["self"])).toBe("bool")
+  expect(typeOf("self.a", ["self"])).toBe("dyn")
+})
+
+test("a variable that may be absent", () => {
+  const expression = compile("old.orValue(5) == 5", ["old"])
+  expect(expression({ old: optional(undefined) })).toBe(true)
+  expect(expression({ old: optional(6n) })).toBe(false)
+})
+
+test("fields with names that CEL cannot write", () => {
+  const schema = { properties: { "a-b": { type: "integer" }, in: {}, "x.y/z": {} } }
+  const self = celValue({ "a-b": 1, in: "i", "x.y/z": "s" }, schema)
+  expect(
+    compile("self.a__dash__b == 1 && self.__in__ == 'i' && self.x__dot__y__slash__z == 's'", ["self"])({ self }),
+  ).toBe(true)
 })

@@ -1,4 +1,4 @@
-import { type ASTNode, Environment } from "@marcbachmann/cel-js"
+import { type ASTNode, Environment, Optional } from "@marcbachmann/cel-js"
 import { serialize } from "@marcbachmann/cel-js/serialize"
 import { RE2JS } from "re2js"
 
@@ -25,6 +25,21 @@ export function compile(expression: string, variables: readonly string[]): Expre
   return compiled
 }
 
+/** The chains of fields an expression reads of its variables: `self.a.b == oldSelf.c` reads self.a.b and oldSelf.c. */
+export function chainsIn(expression: string): string[][] {
+  const chains: string[][] = []
+  collectChains(kubernetesFunctions.parse(expression).ast, chains)
+  return chains
+}
+
+/** The type of what an expression gives, as far as it can be told without knowing its variables; else `dyn`. */
+export function typeOf(expression: string, variables: readonly string[]): string {
+  return environmentFor(variables).parse(expression).check().type ?? "dyn"
+}
+
+/** For variables that may be absent: `oldSelf.orValue(self)`. */
+export const optional = (value: unknown): unknown => (value === undefined ? Optional.none() : Optional.of(value))
+
 /** Does the pattern match somewhere in the text? Go's syntax, in linear time: both may come from a stranger. */
 export function matches(text: string, pattern: string): boolean {
   let compiled = patterns.get(pattern)
@@ -47,7 +62,7 @@ export function celValue(value: unknown, schema: CelSchema | undefined): unknown
     const entries = Object.entries(value).map(([name, child]) => {
       const property =
         schema?.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
-      return [name, celValue(child, property ?? schema?.additionalProperties)]
+      return [property ? celName(name) : name, celValue(child, property ?? schema?.additionalProperties)]
     })
     return Object.assign(Object.create(null), Object.fromEntries(entries))
   }
@@ -55,6 +70,18 @@ export function celValue(value: unknown, schema: CelSchema | undefined): unknown
   if (typeof value === "string" && schema?.format === "date-time") return new Date(value)
   return value
 }
+
+/** A field's name as an expression writes it: `a-b` is `a__dash__b`, and CEL's own words stand between underscores. */
+function celName(name: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !name.includes("__")) return keywords.has(name) ? `__${name}__` : name
+  return name.replaceAll("__", "__underscores__").replaceAll(/[./-]/g, mark => `__${marks[mark]}__`)
+}
+
+const marks: Record<string, string> = { ".": "dot", "-": "dash", "/": "slash" }
+const keywords = new Set([
+  "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+  "loop", "package", "namespace", "return", "var", "void", "while",
+]) // biome-ignore format: a list of words
 
 const patterns = new Map<string, ReturnType<typeof RE2JS.compile>>()
 const environments = new Map<string, Environment>()
@@ -77,6 +104,39 @@ const kubernetesFunctions = new Environment({ enableOptionalTypes: true })
     list.every((item, i) => i === 0 || list[i - 1]! <= item),
   )
   .registerFunction("list.sum(): int", (list: bigint[]) => list.reduce((total, item) => total + item, 0n))
+  .registerFunction("list.min(): dyn", (list: bigint[]) => extreme(list, (a, b) => a < b))
+  .registerFunction("list.max(): dyn", (list: bigint[]) => extreme(list, (a, b) => a > b))
+  .registerFunction("list.indexOf(dyn): int", (list: unknown[], item: unknown) => BigInt(list.indexOf(item)))
+  .registerFunction("list.lastIndexOf(dyn): int", (list: unknown[], item: unknown) => BigInt(list.lastIndexOf(item)))
+  .registerFunction("string.find(string): string", (text: string, pattern: string) => found(text, pattern)[0] ?? "")
+  .registerFunction("string.findAll(string): list<string>", found)
+
+function extreme(list: bigint[], isBetter: (a: bigint, b: bigint) => boolean): bigint {
+  if (list.length === 0) throw new Error("min and max of an empty list")
+  return list.reduce((best, item) => (isBetter(item, best) ? item : best))
+}
+
+function found(text: string, pattern: string): string[] {
+  const matcher = RE2JS.compile(pattern).matcher(text)
+  const all: string[] = []
+  while (matcher.find()) all.push(matcher.group() ?? "")
+  return all
+}
+
+function collectChains(node: unknown, chains: string[][]): void {
+  const chain = chainOf(node)
+  if (chain) chains.push(chain)
+  else if (Array.isArray(node)) for (const child of node) collectChains(child, chains)
+  else if (isNode(node)) collectChains(node.args, chains)
+}
+
+function chainOf(node: unknown): string[] | undefined {
+  if (!isNode(node)) return undefined
+  if (node.op === "id") return [node.args]
+  if (node.op !== ".") return undefined
+  const inner = chainOf(node.args[0])
+  return inner && [...inner, node.args[1]]
+}
 
 /** The library's own `matches` is JavaScript's, with another syntax and exponential time, and cannot be replaced by name. */
 function useLinearMatches(node: unknown): void {

@@ -6,7 +6,7 @@ const uid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 export function normalised(answer: Json): Json {
   const text = JSON.stringify(answer, (key, value) => {
     if (key === "managedFields" || key === "resourceVersion") return undefined
-    if ((key === "creationTimestamp" || key === "lastTransitionTime") && value) return "TIME"
+    if ((key === "creationTimestamp" || key === "lastTransitionTime") && value) return "2026-01-02T03:04:05Z"
     if (key === "clusterIP" && value !== "None") return "ADDRESS"
     if (key === "clusterIPs" && value[0] !== "None") return ["ADDRESS"]
     if (key === "nodePort") return 30_000

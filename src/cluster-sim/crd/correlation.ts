@@ -1,0 +1,20 @@
+import type { Json } from "../object.ts"
+import { equal } from "../registry/equal.ts"
+import type { Props } from "./props.ts"
+
+/** What stood in the same place before; undefined where nothing did, or where nobody can tell. */
+
+/** Of a field of an object. */
+export function oldField(old: Json, name: string, props: Props): Json {
+  if (props["x-kubernetes-map-type"] === "atomic") return undefined
+  return typeof old === "object" && old !== null && !Array.isArray(old) && Object.hasOwn(old, name)
+    ? old[name]
+    : undefined
+}
+
+/** Of an element of a list: only lists that are maps tell their elements apart. */
+export function oldItem(old: Json, item: Json, props: Props): Json {
+  const keys = props["x-kubernetes-list-map-keys"]
+  if (props["x-kubernetes-list-type"] !== "map" || !keys || !Array.isArray(old)) return undefined
+  return old.find(each => keys.every(key => equal(each?.[key], item?.[key])))
+}

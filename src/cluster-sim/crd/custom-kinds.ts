@@ -1,0 +1,182 @@
+import type { Json, Obj } from "../object.ts"
+import { equal } from "../registry/equal.ts"
+import type { ServedKind, Strategy } from "../registry/kind.ts"
+import type { Cause } from "../status-error.ts"
+import { printerOf } from "./columns.ts"
+import { withDefaults } from "./defaulting.ts"
+import type { DefinedVersion } from "./definition.ts"
+import { parsePath, valuesAt } from "./json-path.ts"
+import { type Props, schemaOf } from "./props.ts"
+import { compileRules, type RuledNode, validateRules } from "./rules.ts"
+import { duplicatesIn, validateStructure } from "./structural-validation.ts"
+
+const verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+
+/** The kinds a CustomResourceDefinition brings: one for each version it serves. It has to be one a server would take. */
+export function customKinds({ spec }: Json): ServedKind[] {
+  const { group, names, scope } = spec
+  return (spec.versions as DefinedVersion[])
+    .filter(({ served }) => served)
+    .map(version => {
+      const { status, scale } = version.subresources ?? {}
+      const { props, schema, rules } = compiled(version)
+      return {
+        group,
+        version: version.name,
+        kind: names.kind,
+        listKind: names.listKind ?? `${names.kind}List`,
+        plural: names.plural,
+        singular: names.singular ?? names.kind.toLowerCase(),
+        shortNames: names.shortNames ?? [],
+        categories: names.categories ?? [],
+        namespaced: scope === "Namespaced",
+        verbs,
+        subresources: [...(status ? ["status"] : []), ...(scale ? ["scale"] : [])],
+        schema,
+        strategy: strategyOf({ props, rules, version }),
+        printer: printerOf(version.additionalPrinterColumns),
+        storage: `${group}/${names.plural}`,
+        isCustom: true,
+        ...(scale && {
+          scale: {
+            spec: scale.specReplicasPath,
+            status: scale.statusReplicasPath,
+            ...(scale.labelSelectorPath && { selector: scale.labelSelectorPath }),
+          },
+        }),
+      }
+    })
+}
+
+type Compiled = { props: Props; schema: ServedKind["schema"]; rules: RuledNode | undefined }
+
+/** By the schema as it is stored: a definition whose status changes keeps the very schema, and compiling costs. */
+const known = new WeakMap<object, Compiled>()
+
+function compiled(version: DefinedVersion): Compiled {
+  const props = version.schema?.openAPIV3Schema ?? { type: "object", "x-kubernetes-preserve-unknown-fields": true }
+  let result = known.get(props)
+  if (!result) {
+    result = { props, schema: schemaOf(props), rules: compileRules(props) }
+    known.set(props, result)
+  }
+  return result
+}
+
+function strategyOf({
+  props,
+  rules,
+  version,
+}: {
+  props: Props
+  rules: RuledNode | undefined
+  version: DefinedVersion
+}): Strategy {
+  const hasStatus = Boolean(version.subresources?.status)
+  const statusProps = props.properties?.status
+  const scale = version.subresources?.scale
+  const rest = (object: Json, old: Json): Cause[] => [
+    // What stands twice was taken before where it already stood twice.
+    ...(old !== undefined && duplicatesIn(old, props, "").length > 0 ? [] : duplicatesIn(object, props, "")),
+  ]
+  const withRules = (causes: Cause[], object: Json, old: Json): Cause[] => {
+    if (!rules) return causes
+    // A rule may assume what the schema promises.
+    return causes.some(({ reason }) => blocking.has(reason))
+      ? [...causes, notChecked]
+      : [...causes, ...validateRules(rules, object, old)]
+  }
+  const fields = (version.selectableFields ?? []).map(({ jsonPath }) => ({
+    name: jsonPath.replace(/^\./, ""),
+    path: parsePath(jsonPath) ?? [],
+  }))
+  return {
+    allowsUnconditionalUpdate: false,
+    allowsCreateOnUpdate: false,
+    default: object => withDefaults(object, props),
+    prepareCreate(object) {
+      const next = { ...object, metadata: { ...object.metadata, generation: 1 } }
+      if (hasStatus) delete next.status
+      return next
+    },
+    prepareUpdate: (object, old) => (hasStatus ? withStatusOf(object, old) : object),
+    ...(hasStatus && {
+      prepareStatusUpdate(object: Json, old: Obj) {
+        // Of metadata, only who manages which field may change here.
+        const { managedFields } = object.metadata
+        const metadata = {
+          ...old.metadata,
+          resourceVersion: object.metadata.resourceVersion,
+          ...(managedFields && { managedFields }),
+        }
+        return withStatusOf({ ...old, metadata }, object)
+      },
+      validateStatusUpdate(object: Json, old: Obj) {
+        const structure =
+          statusProps && object.status !== undefined
+            ? validateStructure(object.status, statusProps, { old: old.status, prefix: "status" })
+            : []
+        return withRules([...structure, ...validateScale(object, scale), ...rest(object, old)], object, old)
+      },
+    }),
+    validateCreate: object =>
+      withRules(
+        [...validateStructure(object, props), ...validateScale(object, scale), ...rest(object, undefined)],
+        object,
+        undefined,
+      ),
+    validateUpdate: (object, old) =>
+      withRules(
+        [...validateStructure(object, props, { old }), ...validateScale(object, scale), ...rest(object, old)],
+        object,
+        old,
+      ),
+    movesGeneration(object, old) {
+      const { metadata: _, ...now } = object
+      const { metadata: __, ...before } = old
+      return !equal(now, before)
+    },
+    ...(fields.length > 0 && {
+      selectableFields: (object: Obj) =>
+        Object.fromEntries(fields.map(({ name, path }) => [name, String(valuesAt(object, path)[0] ?? "")])),
+    }),
+  }
+}
+
+function withStatusOf(object: Json, { status }: Json): Json {
+  const { status: _, ...rest } = object
+  return status === undefined ? rest : { ...rest, status }
+}
+
+const blocking = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+])
+
+const notChecked: Cause = {
+  reason: "FieldValueInvalid",
+  message:
+    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
+  field: "<nil>",
+}
+
+function validateScale(
+  object: Json,
+  scale: { specReplicasPath: string; statusReplicasPath: string } | undefined,
+): Cause[] {
+  if (!scale) return []
+  return [scale.specReplicasPath, scale.statusReplicasPath].flatMap(path => {
+    const [replicas = 0] = valuesAt(object, parsePath(path) ?? [])
+    if (typeof replicas !== "number") return []
+    const why =
+      replicas < 0
+        ? "should be a non-negative integer"
+        : replicas > 2 ** 31 - 1
+          ? `should be less than or equal to ${2 ** 31 - 1}`
+          : undefined
+    return why ? [{ reason: "FieldValueInvalid", message: `Invalid value: ${replicas}: ${why}`, field: path }] : []
+  })
+}

@@ -1,0 +1,126 @@
+import { celValue, compile, type Expression, optional } from "#lib/cel.ts"
+import type { Json } from "../object.ts"
+import { equal } from "../registry/equal.ts"
+import type { Cause } from "../status-error.ts"
+import { oldField, oldItem } from "./correlation.ts"
+import { type Props, type Rule, valuesOf } from "./props.ts"
+
+/** A node of a schema with the rules at it and below it, compiled; nodes without any are left out. */
+export type RuledNode = {
+  readonly props: Props
+  readonly rules: readonly CompiledRule[]
+  readonly properties: ReadonlyMap<string, RuledNode>
+  readonly values: RuledNode | undefined
+  readonly items: RuledNode | undefined
+}
+
+type CompiledRule = { rule: Rule; holds: Expression; says: Expression | undefined; usesOld: boolean }
+
+const variables = ["self", "oldSelf"]
+
+export function compileRules(props: Props): RuledNode | undefined {
+  const rules = (props["x-kubernetes-validations"] ?? []).map(compileRule)
+  const properties = new Map<string, RuledNode>()
+  for (const [name, child] of Object.entries(props.properties ?? {})) {
+    const node = compileRules(child)
+    if (node) properties.set(name, node)
+  }
+  const valueProps = valuesOf(props)
+  const values = valueProps && compileRules(valueProps)
+  const items = props.items && compileRules(props.items)
+  if (rules.length === 0 && properties.size === 0 && !values && !items) return undefined
+  return { props, rules, properties, values, items }
+}
+
+function compileRule(rule: Rule): CompiledRule {
+  return {
+    rule,
+    holds: compile(rule.rule, variables),
+    says: rule.messageExpression ? compile(rule.messageExpression, variables) : undefined,
+    usesOld: /\boldSelf\b/.test(rule.rule),
+  }
+}
+
+/** Whether the value, or the nearest thing around it that can be told from others, is what it was. */
+type Before = { old: Json; isSame: () => boolean }
+
+export function validateRules(node: RuledNode, value: Json, old: Json): Cause[] {
+  const causes: Cause[] = []
+  walk(causes, node, value, "", { old, isSame: () => old !== undefined && equal(value, old) })
+  return causes
+}
+
+function walk(causes: Cause[], node: RuledNode, value: Json, path: string, before: Before): void {
+  if (value === null || value === undefined) return
+  judge(causes, node, value, path, before)
+  if (Array.isArray(value)) {
+    if (!node.items) return
+    for (const [index, item] of value.entries())
+      walk(causes, node.items, item, `${path}[${index}]`, inside(before, item, oldItem(before.old, item, node.props)))
+    return
+  }
+  if (typeof value !== "object") return
+  for (const name in value) {
+    const property = node.properties.get(name)
+    const child = property ?? node.values
+    if (!child) continue
+    const at = property ? (path ? `${path}.${name}` : name) : `${path}[${name}]`
+    walk(causes, child, value[name], at, inside(before, value[name], oldField(before.old, name, node.props)))
+  }
+}
+
+const inside = (outer: Before, value: Json, old: Json): Before =>
+  old === undefined ? { old, isSame: outer.isSame } : { old, isSame: () => equal(value, old) }
+
+function judge(causes: Cause[], node: RuledNode, value: Json, path: string, { old, isSame }: Before): void {
+  if (node.rules.length === 0) return
+  const self = celValue(value, node.props as never)
+  const oldSelf = old === undefined || old === null ? undefined : celValue(old, node.props as never)
+  for (const { rule, holds, says, usesOld } of node.rules) {
+    // A rule about a change has nothing to say where there was nothing before.
+    if (usesOld && oldSelf === undefined && !rule.optionalOldSelf) continue
+    const known = { self, oldSelf: rule.optionalOldSelf ? optional(oldSelf) : oldSelf }
+    try {
+      if (holds(known) === true) continue
+    } catch (error) {
+      causes.push({
+        reason: "FieldValueInvalid",
+        message: `Invalid value: ${JSON.stringify(node.props.type)}: ${problem(error, rule)}`,
+        field: path || "<nil>",
+      })
+      continue
+    }
+    if (usesOld || !isSame()) causes.push(cause(rule, value, path + (rule.fieldPath ?? ""), message(rule, says, known)))
+  }
+}
+
+function message(rule: Rule, says: Expression | undefined, known: Record<string, unknown>): string {
+  try {
+    const text = says?.(known)
+    if (typeof text === "string" && text.trim() && !text.includes("\n")) return text
+  } catch {
+    // The message is only a courtesy; without it the rule speaks.
+  }
+  return rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
+}
+
+function cause(rule: Rule, value: Json, field: string, detail: string): Cause {
+  const reason = rule.reason ?? "FieldValueInvalid"
+  const shown = typeof value === "object" ? "" : `: ${JSON.stringify(value)}`
+  const at = { reason, field: field.replace(/^\./, "") || "<nil>" }
+  if (reason === "FieldValueForbidden") return { ...at, message: `Forbidden: ${detail}` }
+  if (reason === "FieldValueRequired") return { ...at, message: `Required value: ${detail}` }
+  if (reason === "FieldValueDuplicate") return { ...at, message: `Duplicate value${shown}` }
+  return { ...at, message: `Invalid value${shown}: ${detail}` }
+}
+
+/** What the server says of a rule that could not be evaluated. */
+function problem(error: unknown, rule: Rule): string {
+  const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n")
+  const name = rule.message?.trim() || rule.rule.trim()
+  if (first.startsWith("no such overload"))
+    return `'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${name}`
+  const index = /index out of bounds, index (-?\d+)/.exec(first)?.[1]
+  const words = index === undefined ? first.replace(/^No such key/, "no such key") : `index out of bounds: ${index}`
+  return `${words} evaluating rule: ${name}`
+}

@@ -1,0 +1,78 @@
+import { formatInstant } from "#lib/instant.ts"
+import type { Clock } from "#runtime/clock.ts"
+import type { Json, Obj } from "../object.ts"
+import type { Registry, RegistryChange } from "../registry/registry.ts"
+import { customKinds } from "./custom-kinds.ts"
+
+/**
+ * Serves the kinds that CustomResourceDefinitions define, from the moment they are stored: a real server takes some
+ * milliseconds for that, which nobody can rely on. Writes what a server writes into their status, and takes the objects
+ * of a definition away with it.
+ */
+export function serveCustomKinds({ registry, clock }: { registry: Registry; clock: Clock }): () => void {
+  const definitions = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+  if (!definitions) return () => {}
+
+  function serve(definition: Obj) {
+    const { accepted, conditions } = judge(registry, definition, formatInstant(clock.now()))
+    const isAccepted = conditions.some(({ type, status }) => type === "NamesAccepted" && status === "True")
+    if (isAccepted) registry.setCustomKinds(definition.metadata.name, customKinds(definition))
+    const status = { ...definition.status, conditions, acceptedNames: accepted }
+    if (JSON.stringify(status) === JSON.stringify(definition.status)) return
+    registry.update(definitions!, { ...definition, status }, { subresource: "status", fieldManager: "kube-apiserver" })
+  }
+
+  function remove({ metadata }: Obj) {
+    for (const kind of registry
+      .kinds()
+      .filter(each => `${each.plural}.${each.group}` === metadata.name)
+      .slice(0, 1))
+      for (const { metadata: each, ...object } of registry.list(kind).items) {
+        if (each.finalizers?.length) registry.update(kind, { ...object, metadata: { ...each, finalizers: [] } })
+        if (registry.find(kind, each)) registry.delete(kind, each)
+      }
+    registry.setCustomKinds(metadata.name, [])
+  }
+
+  for (const definition of registry.list(definitions).items) serve(definition)
+  return registry.subscribe(definitions, ({ type, object }: RegistryChange) => {
+    if (type === "DELETED") remove(object)
+    else serve(object)
+  })
+}
+
+type Condition = { type: string; status: string; lastTransitionTime: string; reason: string; message: string }
+
+/** Whether the names are free, and what the status says of it. */
+function judge(registry: Registry, definition: Obj, now: string): { accepted: Json; conditions: Condition[] } {
+  const { spec, status = {}, metadata } = definition
+  const others = registry
+    .kinds()
+    .filter(kind => kind.group === spec.group && `${kind.plural}.${kind.group}` !== metadata.name)
+  const taken = new Set(others.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]))
+  const kinds = new Set(others.flatMap(({ kind, listKind }) => [kind, listKind]))
+  const { plural, singular, shortNames = [], kind, listKind } = spec.names
+  const conflict =
+    [
+      ["PluralConflict", taken.has(plural), plural],
+      ["SingularConflict", taken.has(singular), singular],
+      ...shortNames.map((name: string) => ["ShortNamesConflict", taken.has(name), name]),
+      ["KindConflict", kinds.has(kind), kind],
+      ["ListKindConflict", kinds.has(listKind), listKind],
+    ].find(([, isTaken]) => isTaken) ?? undefined
+
+  const before: Condition[] = status.conditions ?? []
+  const conditions: Condition[] = []
+  const set = (type: string, value: string, reason: string, message: string) => {
+    const old = before.find(each => each.type === type)
+    const lastTransitionTime = old?.status === value ? old.lastTransitionTime : now
+    conditions.push({ type, status: value, lastTransitionTime, reason, message })
+  }
+  if (conflict) set("NamesAccepted", "False", String(conflict[0]), `${JSON.stringify(conflict[2])} is already in use`)
+  else set("NamesAccepted", "True", "NoConflicts", "no conflicts found")
+  const wasEstablished = before.some(({ type, status: is }) => type === "Established" && is === "True")
+  if (wasEstablished || !conflict)
+    set("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+  else set("Established", "False", "NotAccepted", "not all names are accepted")
+  return { accepted: conflict ? (status.acceptedNames ?? {}) : spec.names, conditions }
+}

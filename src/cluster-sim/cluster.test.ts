@@ -41,10 +41,10 @@ describe("a cluster through the client", () => {
   test("what is created can be read, listed, changed, patched and deleted", async () => {
     const { client } = testCluster()
     const created = await client.create(configMaps, configMap("a", { x: "1" }))
-    expect(created.metadata).toMatchObject({ creationTimestamp: "2026-01-01T00:00:00Z", resourceVersion: "5" })
+    expect(created.metadata.creationTimestamp).toBe("2026-01-01T00:00:00Z")
     expect(created.metadata.uid).toMatch(/^[0-9a-f-]{36}$/)
     const replaced = await client.replace(configMaps, { ...created, data: { x: "2" } })
-    expect(replaced.metadata.resourceVersion).toBe("6")
+    expect(Number(replaced.metadata.resourceVersion)).toBe(Number(created.metadata.resourceVersion) + 1)
     const patched = await client.patch<typeof created>(
       configMaps,
       { name: "a", namespace: "default" },
@@ -228,11 +228,11 @@ describe("a cluster through the client", () => {
   test("history sees every committed write and no dry run", async () => {
     const seen: string[] = []
     const { client } = testCluster({
-      history: ({ revision, place, type, manager }) => seen.push(`${revision} ${place} ${type} ${manager}`),
+      history: ({ place, type, manager }) => seen.push(`${place} ${type} ${manager}`),
     })
     await client.create(configMaps, configMap("a"), { dryRun: true })
     await client.create(configMaps, configMap("a"), { fieldManager: "me" })
     await client.patch(configMaps, { name: "a", namespace: "default" }, { type: "merge", body: {} })
-    expect(seen.slice(4)).toEqual(["5 configmaps ADDED me"])
+    expect(seen.filter(entry => !entry.endsWith("kube-apiserver"))).toEqual(["configmaps ADDED me"])
   })
 })

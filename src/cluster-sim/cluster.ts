@@ -1,6 +1,7 @@
 import type { Transport } from "#runtime/client/transport.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
+import { serveCustomKinds } from "./crd/index.ts"
 import { createApiServer } from "./http/index.ts"
 import { builtInKinds } from "./kinds/index.ts"
 import type { Part, PhysicsWorld } from "./physics/world.ts"
@@ -47,6 +48,7 @@ export function createCluster(options: ClusterOptions): Cluster {
   const moving = parts.map(part => part({ registry, clock, random }))
   let stops: (() => void)[] = []
 
+  serveCustomKinds({ registry, clock }) // of the API server itself: definitions work where nothing moves
   if (!saved) bootstrap(registry)
   return {
     transport,
@@ -63,10 +65,46 @@ export function createCluster(options: ClusterOptions): Cluster {
   }
 }
 
-/** What every cluster has before anybody comes. */
+/** What a real API server makes of its own before anybody comes. */
 function bootstrap(registry: ServerRegistry) {
-  const namespaces = registry.kind("v1", "Namespace")
-  if (!namespaces) return
-  for (const name of ["default", "kube-node-lease", "kube-public", "kube-system"])
-    registry.create(namespaces, { metadata: { name } }, { fieldManager: "kube-apiserver" })
+  for (const { apiVersion, kind, ...object } of born) {
+    const served = registry.kind(apiVersion, kind)
+    if (served) registry.create(served, object, { fieldManager: "kube-apiserver" })
+  }
 }
+
+const namespace = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })
+const priorityClass = (name: string, value: number, description: string) => ({
+  apiVersion: "scheduling.k8s.io/v1",
+  kind: "PriorityClass",
+  metadata: { name },
+  value,
+  description,
+})
+
+const born = [
+  ...["kube-system", "kube-public", "kube-node-lease", "default"].map(namespace),
+  priorityClass(
+    "system-node-critical",
+    2_000_001_000,
+    "Used for system critical pods that must not be moved from their current node.",
+  ),
+  priorityClass(
+    "system-cluster-critical",
+    2_000_000_000,
+    "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+  ),
+  {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "kubernetes", namespace: "default", labels: { component: "apiserver", provider: "kubernetes" } },
+    spec: {
+      type: "ClusterIP",
+      clusterIP: "10.96.0.1",
+      clusterIPs: ["10.96.0.1"],
+      ipFamilies: ["IPv4"],
+      ipFamilyPolicy: "SingleStack",
+      ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }],
+    },
+  },
+]

@@ -7,7 +7,7 @@ import { resourceName } from "#runtime/resource.ts"
 import type { Json, Obj } from "../object.ts"
 import type { ServerRegistry } from "../registry/create-registry.ts"
 import type { ServedKind } from "../registry/kind.ts"
-import { badRequest, methodNotAllowed } from "../registry/refusals.ts"
+import { badRequest, methodNotAllowed, notFound } from "../registry/refusals.ts"
 import type { Name, PatchBody, WriteOptions } from "../registry/registry.ts"
 import { scaleOf } from "../registry/scale.ts"
 import { parseBody, parsePatch } from "../schema/index.ts"
@@ -15,7 +15,7 @@ import { StatusError } from "../status-error.ts"
 import { type Answer, failure, json, text, unknownPath, unknownResource } from "./answer.ts"
 import { aggregated, groupInfo, groupsOf, resourceList, serverVersion } from "./discovery.ts"
 import { type Form, includeOf, listBody, partial, table } from "./forms.ts"
-import { listPage } from "./lists.ts"
+import { listPage, type Page } from "./lists.ts"
 import { openApi } from "./openapi.ts"
 import { deleteOptions, listRequest, type WriteVerb, writeOptions } from "./query.ts"
 import { reviews } from "./reviews.ts"
@@ -167,14 +167,15 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
   if (name === undefined) {
     if (method === "GET" || method === "HEAD") return listOrWatch(api, target, request)
     if (method === "POST" && kind.namespaced === (namespace !== undefined)) return create(api, target, request, warn)
+    if (kind.isCustom && kind.namespaced && namespace === undefined) return unknownPath()
     if (method === "DELETE" && kind.verbs.includes("deletecollection")) return deleteCollection(api, target, request)
+    if (kind.isCustom && (method === "PUT" || method === "PATCH")) throw badRequest("name must be provided")
     throw methodNotAllowed()
   }
   const which: Name = { namespace, name }
   const isKnown = subresource === undefined || kind.subresources.includes(subresource) || isStream(kind, subresource)
   if (!isKnown) {
-    if (kind.isCustom) return unknownPath()
-    throw unknownResource()
+    throw kind.isCustom ? notFound(kind, name) : unknownResource()
   }
   const isPlain = subresource === undefined || subresource === "status" || subresource === "scale"
   if (!isPlain && subresource !== "finalize") {
@@ -202,12 +203,13 @@ const isStream = ({ plural }: ServedKind, subresource: string) =>
 function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Target, request: Incoming): Answer {
   const { kind, namespace } = target
   const asked = listRequest(request.query)
-  const form = formOf(request)
+  const form = formOf(kind, request)
   if (asked.isWatch) {
     const body = watchStream({ registry, clock, random, kind, namespace, request: asked, form, signal: request.signal })
     return { status: 200, headers: { "content-type": "application/json", "cache-control": "no-cache, private" }, body }
   }
-  const { items, ...metadata } = listPage(registry, kind, namespace, asked)
+  const { items, ...page } = listPage(registry, kind, namespace, asked)
+  const metadata = listMetadata(kind, page)
   if (form.as === "table") return json(table(kind, items, { ...form, nowMs: clock.now(), metadata }))
   if (form.as === "metadata")
     return json({
@@ -219,9 +221,12 @@ function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Targ
   return { ...json(""), body: listBody(kind, items, metadata) }
 }
 
+/** Lists of custom resources always say where they go on, if only nowhere. */
+const listMetadata = (kind: ServedKind, page: Omit<Page, "items">) => (kind.isCustom ? { continue: "", ...page } : page)
+
 /** One object in the form its reader wants. */
 function shown({ clock }: ApiServerOptions, kind: ServedKind, object: Obj, request: Incoming, status = 200): Answer {
-  const form = formOf(request)
+  const form = formOf(kind, request)
   if (form.as === "metadata") return json(partial(object), status)
   if (form.as === "object") return json(object, status)
   const metadata = { resourceVersion: object.metadata.resourceVersion }
@@ -315,7 +320,7 @@ function deleteCollection({ registry }: ApiServerOptions, target: Target, reques
   const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
   const { labelSelector, fieldSelector } = listRequest(request.query)
   const items = registry.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, options)
-  const metadata = { resourceVersion: String(registry.store.revision) }
+  const metadata = listMetadata(kind, { resourceVersion: String(registry.store.revision) })
   return { ...json(""), body: listBody(kind, items, metadata) }
 }
 
@@ -387,7 +392,7 @@ const accepted = ({ accept = "" }: Record<string, string>) =>
 
 const isJson = (type: string) => ["", "*/*", "application/*", "application/json"].includes(type)
 
-function formOf({ headers, query }: Incoming): Form {
+function formOf(kind: ServedKind, { headers, query }: Incoming): Form {
   const parts = accepted(headers)
   for (const { type, parameters } of parts) {
     if (!isJson(type)) continue
@@ -396,12 +401,10 @@ function formOf({ headers, query }: Incoming): Form {
     if (parameters.as === "Table") return { as: "table", include: includeOf(query) }
     if (parameters.as.startsWith("PartialObjectMetadata")) return { as: "metadata" }
   }
-  throw new StatusError(
-    406,
-    "NotAcceptable",
-    "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf",
-    {},
-  )
+  const types = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+  if (kind.isCustom)
+    throw new StatusError(406, "NotAcceptable", `only the following media types are accepted: ${types}`)
+  throw new StatusError(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${types}`, {})
 }
 
 const wantsAggregated = (headers: Record<string, string>) =>

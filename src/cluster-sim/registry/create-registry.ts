@@ -323,7 +323,8 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
     if (subresource === "status") {
       if (strategy.prepareStatusUpdate) return strategy.prepareStatusUpdate(object, old, context())
       const { status: _, ...kept } = old
-      return { ...kept, metadata: object.metadata, ...("status" in object && { status: object.status }) }
+      const metadata = kind.isCustom ? old.metadata : object.metadata
+      return { ...kept, metadata, ...("status" in object && { status: object.status }) }
     }
     if (subresource === "binding") {
       const { annotations } = object.metadata

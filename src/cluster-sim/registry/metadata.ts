@@ -179,7 +179,7 @@ const fieldOrder = [
 export const finalizerWarnings = ({ finalizers = [] }: Json, old: Meta | undefined): string[] =>
   finalizers
     .filter((each: string) => !each.includes("/") && !standardFinalizers.has(each) && !old?.finalizers?.includes(each))
-    .map(
-      (each: string) =>
-        `metadata.finalizers: ${JSON.stringify(each)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
-    )
+    .map((each: string) => {
+      const path = each.includes(".") ? " including a path (/)" : ""
+      return `metadata.finalizers: ${JSON.stringify(each)}: prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`
+    })

@@ -85,6 +85,9 @@ export const schemaPatching: Patching = {
 /** What an endpoint puts back whatever is sent, so that nobody comes to own it there. */
 function resetFields(kind: ServedKind, object: Json, subresource: string | undefined): string[] {
   if (subresource === "status")
-    return Object.keys(object ?? {}).filter(field => !["apiVersion", "kind", "metadata", "status"].includes(field))
+    return Object.keys(object ?? {}).filter(
+      field =>
+        field !== "apiVersion" && field !== "kind" && field !== "status" && (kind.isCustom || field !== "metadata"),
+    )
   return kind.subresources.includes("status") ? ["status"] : []
 }

@@ -1,0 +1,53 @@
+import type { Instant } from "#runtime/clock.ts"
+// biome-ignore lint/style/noRestrictedImports: these controllers are the cluster's own, not ours
+import { controllerManager } from "./physics/controllers/index.ts"
+import {
+  addNodes,
+  createRegistries,
+  type NodeSpec,
+  type NodesOptions,
+  nodes,
+  parseRegistriesFile,
+  type RegistryOptions,
+  scheduler,
+} from "./physics/node/index.ts"
+import { nodeLifecycle } from "./physics/node/node-lifecycle.ts"
+import type { Part, PhysicsWorld } from "./physics/world.ts"
+
+/** Registries as a file describes them; its times count from when the cluster starts. */
+export type RegistriesDescription = (now: Instant) => readonly RegistryOptions[]
+
+/** Throws a `RegistriesFileError` that tells everything wrong with the file. */
+export function parseRegistries(text: string): RegistriesDescription {
+  parseRegistriesFile(text, { now: 0 })
+  return now => parseRegistriesFile(text, { now })
+}
+
+export type PartsOptions = Omit<NodesOptions, "registries"> & {
+  /** So many, or these. */
+  nodes?: number | readonly NodeSpec[]
+  /** Default: every registry has every image. */
+  registries?: RegistriesDescription | undefined
+}
+
+/** Everything that moves in a whole cluster, in the order it is started. */
+export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) => Part)[] {
+  return [...controllerManager(), world => scheduler(world), world => machines(world, options)]
+}
+
+/** Nodes, their kubelets, and the controller that notices when one is silent. */
+function machines(world: PhysicsWorld, { nodes: wanted = 1, registries, ...options }: PartsOptions): Part {
+  const described = registries ? createRegistries(registries(world.clock.now())) : createRegistries()
+  const kubelets = nodes(world, { ...options, registries: described })
+  const lifecycle = nodeLifecycle(world, kubelets)
+  return {
+    name: "machines",
+    start() {
+      const stops = [kubelets.start(), lifecycle.start()]
+      addNodes(world, wanted)
+      return () => {
+        for (const stop of stops.toReversed()) stop()
+      }
+    },
+  }
+}

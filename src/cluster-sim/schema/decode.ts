@@ -242,7 +242,9 @@ class Reader {
     if (!schema.properties && !schema.additional && (schema.preservesUnknown || schema.type === "any")) return value
     const out: Record<string, Json> = {}
     for (const key of Object.keys(value)) {
-      const ref = schema.properties?.[key] ?? schema.additional ?? (at === "" ? rootField(key) : undefined)
+      const isNamed = schema.properties !== undefined && Object.hasOwn(schema.properties, key)
+      const named = isNamed ? schema.properties[key] : schema.additional
+      const ref = named ?? (at === "" ? rootField(key) : undefined)
       if (ref) out[key] = this.custom(resolve(ref), value[key], join(at, key))
       else if (schema.preservesUnknown) out[key] = value[key]
       else this.unknown.push(join(at, key))

@@ -84,14 +84,6 @@ function cut(set: FieldSet, [name, ...rest]: string[]): FieldSet {
   return kept ? { ...others, [step]: kept } : others
 }
 
-export function equalSets(left: FieldSet, right: FieldSet): boolean {
-  if (left === right) return true
-  if (isMember(left) !== isMember(right)) return false
-  for (const step in left) if (step !== self && !(step in right && equalSets(left[step]!, right[step]!))) return false
-  for (const step in right) if (step !== self && !(step in left)) return false
-  return true
-}
-
 /** Whether the field is in the set. */
 export function has(set: FieldSet, step: string): boolean {
   const child = set[step]
@@ -125,8 +117,12 @@ export function shared(set: FieldSet): FieldSet {
   if (known) return known
   if (sets.size >= mostShared) sets.clear() // those in use stay with whoever has them
   sets.set(text, set)
+  ours.add(set)
   return set
 }
+
+/** Sets that were made here need no second look. */
+const ours = new WeakSet<FieldSet>()
 
 const sets = new Map<string, FieldSet>()
 const mostShared = 5_000
@@ -160,5 +156,7 @@ export const pathText = (path: readonly string[]) =>
     .join("")
 
 /** Whether this is a set we can read: managedFields may be written by clients. */
-export const isFieldSet = (value: Json): value is FieldSet =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every(isFieldSet)
+export const isFieldSet = (value: Json): value is FieldSet => ours.has(value) || isReadable(value)
+
+const isReadable = (value: Json): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every(isReadable)

@@ -29,12 +29,14 @@ type Managed = Map<string, Owned>
 const mostUpdaters = 10
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-/** What nobody owns: the server's own fields of metadata, and what names the object. */
-const unowned = [
-  ...["apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.creationTimestamp", "metadata.selfLink"],
-  ...["metadata.uid", "metadata.clusterName", "metadata.generation", "metadata.managedFields"],
-  "metadata.resourceVersion",
-]
+/** What nobody owns: what names the object, and the server's own fields of metadata. */
+const unowned = new Set(["f:apiVersion", "f:kind"])
+const unownedMetadata = new Set(
+  [
+    ...["name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields"],
+    "resourceVersion",
+  ].map(name => `f:${name}`),
+)
 
 export type TrackInput = {
   schema: Schema
@@ -285,13 +287,19 @@ function unmanaged(object: Json): Json {
   return { ...object, metadata }
 }
 
-const stripped = (fields: FieldSet): FieldSet => {
-  const left = without(fields, unowned)
-  const metadata = left["f:metadata"]
-  if (!metadata) return left
-  const below = inside(left, "f:metadata")
-  const { "f:metadata": _, ...others } = left
-  return isEmpty(below) ? others : { "f:metadata": below, ...others }
+function stripped(fields: FieldSet): FieldSet {
+  const out: Record<string, FieldSet> = {}
+  for (const step in fields) {
+    if (unowned.has(step)) continue
+    if (step !== "f:metadata") out[step] = fields[step]!
+    else {
+      const metadata: Record<string, FieldSet> = {}
+      for (const inner in fields[step])
+        if (inner !== "." && !unownedMetadata.has(inner)) metadata[inner] = fields[step][inner]!
+      if (!isEmpty(metadata)) out[step] = metadata
+    }
+  }
+  return out
 }
 
 const identity = ({ name, operation, apiVersion, subresource = "" }: Manager) =>

@@ -376,6 +376,14 @@ test("strategic: custom resources have no merge keys", () => {
   })
 })
 
+test("a field that only JavaScript knows is unknown", () => {
+  for (const type of ["merge", "strategic"] as const)
+    expect(patch(type, { spec: { constructor: { a: 1 }, toString: [1] } }).warnings).toEqual([
+      'unknown field "spec.constructor"',
+      'unknown field "spec.toString"',
+    ])
+})
+
 test("what is stored is not touched by a patch", () => {
   const before = structuredClone(current)
   patch("strategic", inTemplate({ containers: [{ name: "c", env: [{ name: "A", value: "7" }] }] }))

@@ -35,5 +35,3 @@ export type SchemaUse = Partial<Omit<Schema, "type">> & { readonly ref: string }
 
 /** A node, or the name of one in the table (`io.k8s.api.core.v1.PodSpec`), alone or with what its use adds. */
 export type SchemaRef = Schema | SchemaUse | string
-
-export type SchemaTable = { get(ref: SchemaRef): Schema }

@@ -70,7 +70,8 @@ function keyAfter(key: string, prefix: string): string {
 }
 
 function fieldOf(schema: Schema | undefined, key: string): Schema | undefined {
-  const ref = schema?.properties?.[key] ?? schema?.additional
+  const isNamed = schema?.properties !== undefined && Object.hasOwn(schema.properties, key)
+  const ref = isNamed ? schema.properties[key] : schema?.additional
   return ref === undefined ? undefined : resolve(ref)
 }
 

@@ -1,4 +1,5 @@
 // `node tools/record-kubelet.ts [case…]`: lives of pods on a real kubelet, written down for the simulated one.
+// With the case `node` alone: what becomes of a node that is cordoned, tainted, lost and found, and of its pods.
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { createServer as createTlsServer, request } from "node:https"
@@ -13,6 +14,12 @@ import {
   type RecordedImage,
   type Step,
 } from "../src/cluster-sim/physics/node/recorded/cases.ts"
+import {
+  type NodeSighting,
+  nodeSeconds,
+  nodeSteps,
+  nodeStoryLine,
+} from "../src/cluster-sim/physics/node/recorded/node-story.ts"
 import { type Sighting, story } from "../src/cluster-sim/physics/node/recorded/replay.ts"
 import { type Api, connectApi, type Json } from "./kube/api.ts"
 import { type Cluster, startCluster } from "./kube/cluster.ts"
@@ -31,7 +38,8 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, ()
 const cluster = await startCluster({ kwokNodes: 0, say: console.error, signal: stop.signal })
 const api = connectApi(cluster.access)
 try {
-  await record()
+  if (wanted.length === 1 && wanted[0] === "node") await recordNode()
+  else await record()
 } catch (error) {
   console.error(error)
 } finally {
@@ -118,6 +126,41 @@ async function record() {
   for (const object of [recorded.node, recorded.lease]) delete object.metadata.managedFields
   writeFileSync(file, `${JSON.stringify(recorded, undefined, 1)}\n`)
   console.error(`wrote ${file}`)
+}
+
+async function recordNode() {
+  const registry = cluster.registry as string
+  await pushImage(registry, "web:1", { command: ["/bin/sh", "-c", scriptOf({})] })
+  const started = Date.now()
+  const seen: NodeSighting[] = []
+  const see = (type: string, object: Json) => {
+    const text = type === "DELETED" ? `${object.kind} ${object.metadata.name} gone` : nodeStoryLine(object)
+    const about = `${object.kind} ${object.metadata?.name}`
+    if (text && seen.findLast(each => each.about === about)?.text !== text)
+      seen.push({ atMs: Date.now() - started, about, text })
+  }
+  for (const path of ["nodes", `namespaces/${namespace}/pods`, `namespaces/${namespace}/events`])
+    watch(cluster, `/api/v1/${path}`, see)
+  await pause(1000)
+  for (const step of nodeSteps) {
+    await pause(started + 1000 * step.atSeconds - Date.now())
+    console.error(`${new Date().toISOString()} ${JSON.stringify(step)}`)
+    if (step.do === "stopKubelet") await cluster.stopProgram("kubelet", "SIGKILL")
+    if (step.do === "startKubelet") await cluster.startProgram("kubelet")
+    if (step.do === "patchNode") await api.patch("/api/v1/nodes/real-0", step.body)
+    if (step.do === "pod")
+      await api.create(`/api/v1/namespaces/${namespace}/pods`, {
+        ...podOf({
+          name: step.name,
+          spec: { containers: [{ name: "app", image: `${registry}/web:1` }], ...step.spec },
+          seconds: 0,
+        }),
+      })
+  }
+  await pause(started + 1000 * nodeSeconds - Date.now())
+  const recorded: Json = JSON.parse(readFileSync(file, "utf8"))
+  recorded.nodeStory = seen
+  writeFileSync(file, `${JSON.stringify(recorded, undefined, 1)}\n`)
 }
 
 /** One pod from its creation to the end of the time it is looked at. */

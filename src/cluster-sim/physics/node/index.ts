@@ -1,4 +1,5 @@
 export type { Behaviour } from "./behaviour.ts"
+export { nodeLifecycle } from "./node-lifecycle.ts"
 export { addNodes, type NodeSpec, type Nodes, type NodesOptions, nodeObject, nodes } from "./nodes.ts"
 export {
   createRegistries,

@@ -188,7 +188,10 @@ export class Kubelet {
     const waiting = this.#frozen
     this.#frozen = []
     for (const resume of waiting) resume()
-    for (const worker of this.#workers.values()) this.#wake(worker)
+    for (const worker of this.#workers.values()) {
+      if (worker.status) this.#write(worker) // others have written into it meanwhile
+      this.#wake(worker)
+    }
   }
 
   /** The node is gone with all that ran on it. */

@@ -37,6 +37,8 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
       const podsByNode = new Map<string, Map<string, Obj>>()
       const evictions = new Map<string, { at: number; cancel: () => void }>() // by the pod's uid
       const silent = new Map<string, () => void>() // nodes whose time runs
+      const known = new Set<string>() // nodes
+      const unready = new Set<string>() // of those
 
       const update = (kind: ServedKind, object: Obj, subresource?: "status") => {
         try {
@@ -83,10 +85,10 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
         update(nodeKind, { ...node, status: { ...node.status, conditions } }, "status")
         const message = `Node ${name} status is now: NodeNotReady`
         nodeEvents.say(node, { type: "Normal", reason: "NodeNotReady", message })
-        for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) unready(pod)
+        for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) setUnready(pod)
       }
 
-      function unready(pod: Obj) {
+      function setUnready(pod: Obj) {
         const ready = pod.status?.conditions?.find(({ type }: Json) => type === "Ready")
         if (ready?.status !== "True") return
         const lastTransitionTime = formatInstant(clock.now())
@@ -104,10 +106,18 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
         if (type === "DELETED") {
           silent.get(name)?.()
           silent.delete(name)
+          known.delete(name)
+          if (unready.delete(name)) reconsider()
           timers.after(times.orphanQuarantine, () => collectOrphans(name))
           return
         }
-        const wanted = wantedTaints(node)
+        known.add(name)
+        const isReady = node.status?.conditions?.some((each: Json) => each.type === "Ready" && each.status === "True")
+        const couldEvict = mayEvict()
+        if (isReady) unready.delete(name)
+        else if (node.status?.conditions) unready.add(name)
+        if (couldEvict !== mayEvict()) reconsider()
+        const wanted = wantedTaints(node, mayEvict())
         const owned = (taint: Json) => ownKeys.has(taint.key)
         const has = (taints: readonly Json[], { key, effect }: Json) =>
           taints.some(each => each.key === key && each.effect === effect)
@@ -122,6 +132,22 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
           return // and comes back by the watch
         }
         for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) judge(pod, taints)
+      }
+
+      /**
+       * When all nodes fall silent it is more likely the network of the controller: nobody is evicted then. Nor where
+       * most of a small cluster is gone, as there would be no room for the rest.
+       */
+      function mayEvict(): boolean {
+        if (unready.size > 0 && unready.size === known.size) return false
+        return !(unready.size > 2 && unready.size / known.size >= 0.55 && known.size <= 50)
+      }
+
+      function reconsider() {
+        for (const name of [...unready]) {
+          const node = registry.find(nodeKind, { name })
+          if (node) hearNode("MODIFIED", node)
+        }
       }
 
       /** Whether, and when, a pod has to leave its node. */
@@ -228,12 +254,9 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
 }
 
 /** The taints that a node's conditions and its cordon call for. */
-function wantedTaints(node: Obj): Json[] {
+function wantedTaints(node: Obj, mayEvict: boolean): Json[] {
   const ready = node.status?.conditions?.find(({ type }: Json) => type === "Ready")?.status
-  const both = (key: string) => [
-    { key, effect: "NoSchedule" },
-    { key, effect: "NoExecute" },
-  ]
+  const both = (key: string) => [{ key, effect: "NoSchedule" }, ...(mayEvict ? [{ key, effect: "NoExecute" }] : [])]
   const pressures = (node.status?.conditions ?? []).filter(({ status }: Json) => status === "True")
   return [
     ...(node.spec?.unschedulable ? [{ key: cordoned, effect: "NoSchedule" }] : []),

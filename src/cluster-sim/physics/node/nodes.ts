@@ -109,8 +109,24 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
       }),
     }
     played.set(name, each)
+    begin(node, each, clockwork)
+  }
+
+  /** A kubelet comes up. */
+  function begin(node: Obj, each: Played, clockwork: Timers) {
+    const { name } = node.metadata
+    const wasReady = node.status?.conditions?.some((is: Json) => is.type === "Ready" && is.status === "True")
     writeStatus(name, each)
     writeLease(node, each, clockwork)
+    if (wasReady) return
+    const message = `Node ${name} status is now: NodeReady`
+    // The kubelet names its node by its name where others have the uid.
+    const about = { ...node, metadata: { ...node.metadata, uid: name } }
+    createRecorder(world, { component: "kubelet", host: name }).say(about, {
+      type: "Normal",
+      reason: "NodeReady",
+      message,
+    })
   }
 
   /** What a kubelet says of its node. What was said before stays, such as a capacity that somebody gave it. */
@@ -215,9 +231,8 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
       const each = played.get(node)
       const found = registry.find(kind("v1", "Node"), { name: node })
       if (!each || !found || !timers || each.kubelet.isAlive) return
+      begin(found, each, timers)
       each.kubelet.revive()
-      writeStatus(node, each)
-      writeLease(found, each, timers)
       tell(node, true)
     },
     isAlive: node => played.get(node)?.kubelet.isAlive ?? false,

@@ -3,7 +3,7 @@ import type { Clock } from "#runtime/clock.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
 import { serveCustomKinds } from "./crd/index.ts"
 import { createApiServer } from "./http/index.ts"
-import { builtInKinds } from "./kinds/index.ts"
+import { builtInKinds, podAdmission } from "./kinds/index.ts"
 import type { Part, PhysicsWorld } from "./physics/world.ts"
 import { type Admission, createRegistry, type ServerRegistry } from "./registry/index.ts"
 import type { ServedKind } from "./registry/kind.ts"
@@ -43,7 +43,11 @@ export function createCluster(options: ClusterOptions): Cluster {
   const random = seededRandom(seed)
   const store = createStore({ history, ...(keptChanges !== undefined && { keptChanges }) }, saved)
   const kinds = options.kinds ?? builtInKinds()
-  const registry = createRegistry({ store, clock, random, kinds, admission })
+  const pods = podAdmission((apiVersion, kind, name) => {
+    const served = registry.kind(apiVersion, kind)
+    return served && registry.find(served, name)
+  }, random.next)
+  const registry: ServerRegistry = createRegistry({ store, clock, random, kinds, admission: [pods, ...admission] })
   const transport = createApiServer({ registry, clock, random })
   const moving = parts.map(part => part({ registry, clock, random }))
   let stops: (() => void)[] = []

@@ -26,7 +26,8 @@ export type DefinedVersion = {
 /** What a server refuses in a CustomResourceDefinition. */
 export function validateDefinition({ metadata, spec, status }: Json): Cause[] {
   const found = new Findings()
-  const { group = "", names = {}, scope = "", versions = [] } = spec
+  const { group = "", names = {}, scope = "" } = spec
+  const versions: DefinedVersion[] = spec.versions ?? []
   if (metadata.name !== `${names.plural ?? ""}.${group}`)
     found.invalid("metadata.name", metadata.name, 'must be spec.names.plural+"."+spec.group')
   validateApproval(found, metadata, group)

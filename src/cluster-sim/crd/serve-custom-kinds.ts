@@ -35,9 +35,11 @@ export function serveCustomKinds({ registry, clock }: { registry: Registry; cloc
   }
 
   for (const definition of registry.list(definitions).items) serve(definition)
-  return registry.subscribe(definitions, ({ type, object }: RegistryChange) => {
-    if (type === "DELETED") remove(object)
-    else serve(object)
+  return registry.subscribe(definitions, ({ object }: RegistryChange) => {
+    // What is told may be behind what is stored, since serving writes too.
+    const definition = registry.find(definitions, object.metadata)
+    if (definition) serve(definition)
+    else remove(object)
   })
 }
 

@@ -1,9 +1,9 @@
 import type { Json, Obj } from "../object.ts"
 import type { StrategyContext } from "../registry/kind.ts"
-import { generateName } from "../registry/names.ts"
 import { age, since } from "./cells.ts"
 import type { Definition } from "./define.ts"
 import { fill, fillZero, same, set } from "./edit.ts"
+import { mountToken } from "./pod-admission.ts"
 import { podDefaults } from "./pod-defaults.ts"
 import { validatePod, validatePodUpdate } from "./pod-validation.ts"
 import { parseQuantity } from "./quantity.ts"
@@ -61,12 +61,17 @@ const schedulingGated = {
   lastProbeTime: null,
 }
 
-/** What the admission plugins that every cluster has on add to a pod. */
+/**
+ * What the admission plugins that every cluster has on add to a pod, as far as that needs no other object. Where other
+ * objects can be asked, `podAdmission` has been here before and there is little left to do.
+ */
 function admit(object: Json, { random }: StrategyContext): Json {
   let spec = fill(object.spec, { priority: 0, preemptionPolicy: "PreemptLowerPriority" })
   spec = set(spec, "tolerations", tolerations(spec))
-  if (!spec.serviceAccountName) spec = { ...spec, serviceAccountName: "default", serviceAccount: "default" }
-  if (spec.automountServiceAccountToken !== false) spec = mountToken(spec, random)
+  if (!spec.serviceAccountName) {
+    spec = { ...spec, serviceAccountName: "default", serviceAccount: "default" }
+    if (spec.automountServiceAccountToken !== false) spec = mountToken(spec, random)
+  }
   return set(object, "spec", spec)
 }
 
@@ -80,41 +85,6 @@ function tolerations(spec: Json): Json {
   )
   if (missing.length === 0) return spec.tolerations
   return [...given, ...missing.map(key => ({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 }))]
-}
-
-const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
-
-/** The token, the cluster's certificate and the namespace, where clients look for them. */
-function mountToken(spec: Json, random: () => number): Json {
-  const isMounted = (container: Json) => container.volumeMounts?.some((mount: Json) => mount.mountPath === tokenPath)
-  const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
-  if (containers.every(isMounted)) return spec
-
-  const name = generateName("kube-api-access-", random)
-  const mount = { name, readOnly: true, mountPath: tokenPath }
-  const mounted = (container: Json) =>
-    isMounted(container) ? container : { ...container, volumeMounts: [...(container.volumeMounts ?? []), mount] }
-  const volume = {
-    name,
-    projected: {
-      defaultMode: 420,
-      sources: [
-        { serviceAccountToken: { expirationSeconds: 3607, path: "token" } },
-        { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
-        {
-          downwardAPI: {
-            items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }],
-          },
-        },
-      ],
-    },
-  }
-  return {
-    ...spec,
-    volumes: [...(spec.volumes ?? []), volume],
-    ...(spec.initContainers && { initContainers: spec.initContainers.map(mounted) }),
-    containers: (spec.containers ?? []).map(mounted),
-  }
 }
 
 /** How well the pod is protected when its node runs out: by what its containers ask for of CPU and memory. */

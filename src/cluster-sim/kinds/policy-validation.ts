@@ -9,8 +9,8 @@ export function validateRole({ kind, rules, aggregationRule }: Json): Cause[] {
   const found = new Findings()
   for (const [index, rule] of (rules ?? []).entries()) {
     const at = `rules[${index}]`
-    const { verbs = [], nonResourceURLs = [], apiGroups = [], resources = [], resourceNames = [] } = rule
-    if (verbs.length === 0) found.required(`${at}.verbs`, "verbs must contain at least one value")
+    const { verbs, nonResourceURLs = [], apiGroups = [], resources = [], resourceNames = [] } = rule
+    if (!verbs?.length) found.required(`${at}.verbs`, "verbs must contain at least one value")
     if (nonResourceURLs.length > 0) {
       if (kind === "Role")
         found.invalid(`${at}.nonResourceURLs`, nonResourceURLs, "namespaced rules cannot apply to non-resource URLs")

@@ -121,9 +121,11 @@ export const statefulSet: Definition = {
         })
         spec = set(spec, "persistentVolumeClaimRetentionPolicy", retention)
         spec = editEach(spec, "volumeClaimTemplates", claim =>
-          fill(edit(fill(claim, { apiVersion: "v1", kind: "PersistentVolumeClaim" }), "spec", claimSpecDefaults), {
-            status: { phase: "Pending" },
-          }),
+          set(
+            edit(fill(claim, { apiVersion: "v1", kind: "PersistentVolumeClaim" }), "spec", claimSpecDefaults),
+            "status",
+            fillZero(claim.status ?? {}, { phase: "Pending" }),
+          ),
         )
         return fill(spec, { replicas: 1, revisionHistoryLimit: 10 })
       }),

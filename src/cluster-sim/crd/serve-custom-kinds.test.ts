@@ -1,0 +1,85 @@
+import { expect, test } from "vitest"
+import { virtualClock } from "#runtime/clock.ts"
+import { createCluster } from "../cluster.ts"
+import type { Json } from "../object.ts"
+
+const definition = (names: Json = {}, properties: Json = { a: { type: "string" } }) => ({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: `${names.plural ?? "widgets"}.shop.test` },
+  spec: {
+    group: "shop.test",
+    scope: "Namespaced",
+    names: { kind: "Widget", plural: "widgets", ...names },
+    versions: ["v1", "v2"].map(name => ({
+      name,
+      served: true,
+      storage: name === "v1",
+      schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties } } } },
+    })),
+  },
+})
+
+function setUp() {
+  const { registry } = createCluster({ clock: virtualClock(0) })
+  const definitions = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")!
+  const widgets = (version = "v1") => registry.kind(`shop.test/${version}`, "Widget")
+  const conditions = (name: string) =>
+    Object.fromEntries(
+      registry
+        .get(definitions, { name })
+        .status.conditions.map(({ type, status, reason }: Json) => [type, `${status} ${reason}`]),
+    )
+  return { registry, definitions, widgets, conditions }
+}
+
+const widget = {
+  apiVersion: "shop.test/v1",
+  kind: "Widget",
+  metadata: { name: "w", namespace: "default" },
+  spec: { a: "x" },
+}
+
+test("a definition is in force at once, in all its versions", () => {
+  const { registry, definitions, widgets, conditions } = setUp()
+  registry.create(definitions, definition())
+  expect(conditions("widgets.shop.test")).toEqual({
+    NamesAccepted: "True NoConflicts",
+    Established: "True InitialNamesAccepted",
+  })
+  registry.create(widgets()!, widget)
+  expect(registry.get(widgets("v2")!, { namespace: "default", name: "w" })).toMatchObject({
+    apiVersion: "shop.test/v2",
+    spec: { a: "x" },
+  })
+})
+
+test("a changed schema judges what comes after it", () => {
+  const { registry, definitions, widgets } = setUp()
+  registry.create(definitions, definition())
+  const stored = registry.get(definitions, { name: "widgets.shop.test" })
+  registry.update(definitions, { ...stored, spec: definition({}, { a: { type: "string", enum: ["y"] } }).spec })
+  expect(() => registry.create(widgets()!, widget)).toThrow('Unsupported value: "x": supported values: "y"')
+})
+
+test("a name that another kind of the group has is not accepted", () => {
+  const { registry, definitions, conditions } = setUp()
+  registry.create(definitions, definition({ shortNames: ["w"] }))
+  registry.create(definitions, definition({ plural: "wheels", kind: "Wheel", shortNames: ["w"] }))
+  expect(conditions("wheels.shop.test")).toEqual({
+    NamesAccepted: "False ShortNamesConflict",
+    Established: "False NotAccepted",
+  })
+  expect(registry.kind("shop.test/v1", "Wheel")).toBeUndefined()
+})
+
+test("the objects go with their definition, whatever holds them", () => {
+  const { registry, definitions, widgets } = setUp()
+  registry.create(definitions, definition())
+  registry.create(widgets()!, widget)
+  registry.create(widgets()!, { ...widget, metadata: { name: "held", namespace: "default", finalizers: ["a.test/b"] } })
+  registry.delete(definitions, { name: "widgets.shop.test" })
+  expect(widgets()).toBeUndefined()
+  registry.create(definitions, definition())
+  expect(registry.list(widgets()!).items).toEqual([])
+})

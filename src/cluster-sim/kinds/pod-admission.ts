@@ -1,0 +1,98 @@
+import type { Json, Obj } from "../object.ts"
+import { generateName } from "../registry/names.ts"
+import { forbidden } from "../registry/refusals.ts"
+import { set } from "./edit.ts"
+
+/** Another object, by what it is and where. */
+export type Lookup = (apiVersion: string, kind: string, name: { namespace?: string; name: string }) => Obj | undefined
+
+/**
+ * What a new pod gets from its priority class and its service account: its priority, its pull secrets, and whether it
+ * is given a token. Refuses pods that name a class or an account that is not there. The account called default is
+ * taken for granted: a real cluster makes it with the namespace.
+ */
+export function podAdmission(find: Lookup, random: () => number) {
+  return ({ operation, kind, object, subresource }: PodRequest): Json => {
+    if (operation !== "create" || kind.kind !== "Pod" || kind.group !== "" || subresource) return object
+    const refuse = (why: string) => forbidden(kind, object.metadata.name ?? "", why)
+    const spec = withAccount(withPriority(object.spec, find, refuse), object.metadata.namespace, {
+      find,
+      random,
+      refuse,
+    })
+    return set(object, "spec", spec)
+  }
+}
+
+type PodRequest = {
+  operation: string
+  kind: { group: string; kind: string; plural: string }
+  object: Json
+  subresource: string | undefined
+}
+
+type Refuse = (why: string) => Error
+
+function withPriority(spec: Json, find: Lookup, refuse: Refuse): Json {
+  const name = spec.priorityClassName
+  if (!name) return spec
+  const found = find("scheduling.k8s.io/v1", "PriorityClass", { name })
+  if (!found) throw refuse(`no PriorityClass with name ${name} was found`)
+  const { value = 0, preemptionPolicy = "PreemptLowerPriority" } = found
+  if (spec.priority !== undefined && spec.priority !== value)
+    throw refuse(
+      `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${value} from the given PriorityClass name`,
+    )
+  return { ...spec, priority: value, preemptionPolicy }
+}
+
+type Circumstances = { find: Lookup; random: () => number; refuse: Refuse }
+
+function withAccount(given: Json, namespace: string, { find, random, refuse }: Circumstances): Json {
+  const name = given.serviceAccountName || "default"
+  const account = find("v1", "ServiceAccount", { namespace, name })
+  if (!account && name !== "default")
+    throw refuse(
+      `error looking up service account ${namespace}/${name}: serviceaccount ${JSON.stringify(name)} not found`,
+    )
+  let spec = { ...given, serviceAccountName: name, serviceAccount: name }
+  if (spec.automountServiceAccountToken ?? account?.automountServiceAccountToken ?? true)
+    spec = mountToken(spec, random)
+  const secrets = account?.imagePullSecrets
+  return secrets?.length && !spec.imagePullSecrets?.length ? { ...spec, imagePullSecrets: secrets } : spec
+}
+
+const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+/** The token, the cluster's certificate and the namespace, where clients look for them. */
+export function mountToken(spec: Json, random: () => number): Json {
+  const isMounted = (container: Json) => container.volumeMounts?.some((mount: Json) => mount.mountPath === tokenPath)
+  const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
+  if (containers.every(isMounted)) return spec
+
+  const name = generateName("kube-api-access-", random)
+  const mount = { name, readOnly: true, mountPath: tokenPath }
+  const mounted = (container: Json) =>
+    isMounted(container) ? container : { ...container, volumeMounts: [...(container.volumeMounts ?? []), mount] }
+  const volume = {
+    name,
+    projected: {
+      defaultMode: 420,
+      sources: [
+        { serviceAccountToken: { expirationSeconds: 3607, path: "token" } },
+        { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+        {
+          downwardAPI: {
+            items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }],
+          },
+        },
+      ],
+    },
+  }
+  return {
+    ...spec,
+    volumes: [...(spec.volumes ?? []), volume],
+    ...(spec.initContainers && { initContainers: spec.initContainers.map(mounted) }),
+    containers: (spec.containers ?? []).map(mounted),
+  }
+}

@@ -10,6 +10,55 @@ const output = (...choices: string[]): Option => ({
 /** Every command, in the order of `aim --help`. Nothing is loaded before it is run: `aim --version` stays fast. */
 export const commands: readonly Command[] = [
   {
+    name: "demo",
+    group: "Run",
+    summary: "watch a fleet being upgraded, on a cluster in this process",
+    details: ["No Kubernetes is needed and nothing is left behind. Time runs twenty times as fast as ours."],
+    arguments: [{ name: "STORY", description: "which one (default: upgrade)" }],
+    options: [{ flags: "--list", description: "the stories there are" }],
+    examples: [
+      { line: "demo", says: "the upgrade of a fleet, with a mishap" },
+      { line: "demo --list", says: "what else there is to see" },
+    ],
+    load: () => import("./commands/demo.ts"),
+  },
+  {
+    name: "up",
+    group: "Run",
+    summary: "run a Kubernetes in this process, for kubectl and for aim",
+    details: [
+      "Our kinds are installed and our controllers run. What its nodes run is simulated: images are pulled, containers",
+      "start, crash and stop as on a kubelet, but nothing is executed. docs/cluster-sim.md says what it does not do.",
+    ],
+    options: [
+      { flags: "--nodes <N>", description: "how many nodes", default: "3" },
+      {
+        flags: "--load <FILE>",
+        description: "manifests to begin with; may be repeated",
+        many: true,
+        completes: "files",
+      },
+      {
+        flags: "--write-kubeconfig <FILE>",
+        description: "where to write the kubeconfig (default: a temporary file)",
+        completes: "files",
+      },
+      { flags: "--port <N>", description: "of the API server, on loopback; 0: any free one", default: "0" },
+      { flags: "--data <DIR>", description: "keep the cluster there, and go on from it next time", completes: "files" },
+      {
+        flags: "--registries <FILE>",
+        description: "contents, speed and faults of image registries",
+        completes: "files",
+      },
+      { flags: "--speed <X>", description: "how many times as fast as ours its time runs", default: "1" },
+    ],
+    examples: [
+      { line: "up", says: "an empty cluster, until Ctrl-C" },
+      { line: "up --load fleet.yaml --data ./cluster --speed 10", says: "a fleet that is there again tomorrow" },
+    ],
+    load: () => import("./commands/up.ts"),
+  },
+  {
     name: "get",
     group: "See",
     summary: "list rollouts, one line each",

@@ -142,6 +142,12 @@ const cases: Record<
     reason: "NoObjects",
     complete: "True",
   },
+  "is complete where only newcomers are on their way, and does not call them up to date": {
+    given: { members: { "n/new": dicom({ createdAt: start + 1, isDeployed: false, image: v2, isUpToDate: false }) } },
+    stamps: {},
+    reason: "NoObjects",
+    complete: "True",
+  },
   "leaves objects alone whose owner chose the image, and does not wait for them": {
     given: { members: { ...on(v2, "n/e1", "n/e2", "n/d1"), "n/d2": dicom({ isUnmanaged: true, isUpToDate: false }) } },
     stamps: {},

@@ -184,6 +184,12 @@ function complete(
       : ""
   const done = { isComplete: true, phase: "Complete" } as const
   if (total === 0) return { ...done, reason: "NoObjects", message: `no object matches the target${left}` }
+  if (sum(tiers, tier => tier.view.counted.total) === 0)
+    return {
+      ...done,
+      reason: "NoObjects",
+      message: `nobody was there at the start; ${total} came since and are on their way${left}`,
+    }
   const ignored = sum(tiers, tier => tier.view.ignored)
   const failed = ignored > 0 ? `; ${ignored} failed and are ignored` : ""
   return {

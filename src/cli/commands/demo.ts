@@ -1,0 +1,84 @@
+import { scaledClock, sleep } from "#runtime/clock.ts"
+import { Failure, type Run, UsageError, type World } from "../command.ts"
+import { stories } from "../demo/all.ts"
+import type { Stage, Story } from "../demo/story.ts"
+import { serviceImages } from "../kinds.ts"
+import { type LocalCluster, startLocalCluster } from "../local-cluster.ts"
+import { statusBlock, statusLines } from "../render/status.ts"
+import { rolloutOf, type Seen } from "../rollout.ts"
+
+/** A minute of the cluster in three seconds of ours: long enough to see, short enough to stay. */
+const speed = 20
+const frameMs = 100
+
+export const run: Run = async (input, world) => {
+  if (input.options.list) return { text: list(), exitCode: 0 }
+  const [name = stories[0]!.name] = input.arguments
+  const story = stories.find(each => each.name === name)
+  if (!story) throw new UsageError(`there is no story ${name}: write ${stories.map(each => each.name).join(" or ")}`)
+
+  const told = narrator(world)
+  told.tell(`aim demo: ${story.title}.`)
+  const clock = scaledClock(world.clock, speed)
+  const local = await startLocalCluster({ clock, nodes: story.nodes, alsoRun: story.operators })
+  try {
+    await story.tellWith(stageFor(local, { ...world, told, clusterTime: clock.now }))
+  } finally {
+    await local.stop()
+  }
+  return { text: told.end(story), exitCode: 0 }
+}
+
+const list = () => stories.map(({ name, title }) => `${name.padEnd(20)}${title}\n`).join("")
+
+/**
+ * On a terminal the last picture of the rollout stays under the text and moves on with it; elsewhere every sentence and
+ * every change is a line.
+ */
+function narrator({ view, draw }: World) {
+  const text: string[] = []
+  let picture = ""
+  const redraw = () => draw(`${text.join("\n\n")}\n${picture && `\n${picture}`}`)
+  return {
+    tell(sentence: string) {
+      if (picture) text.push(picture.trimEnd())
+      picture = ""
+      text.push(sentence)
+      if (view.isTerminal) redraw()
+      else draw(`\n${sentence}\n`)
+    },
+    show(block: string, lines: string) {
+      if (view.isTerminal) {
+        picture = block
+        redraw()
+      } else if (lines !== picture) {
+        picture = lines
+        draw(lines)
+      }
+    },
+    end: ({ next }: Story) => `\nTo try next:\n${next.map(line => `  ${line}\n`).join("")}`,
+  }
+}
+
+function stageFor(
+  local: LocalCluster,
+  world: World & { told: ReturnType<typeof narrator>; clusterTime: () => number },
+): Stage {
+  const { clock, signal, view, told, clusterTime } = world
+  return {
+    world: local,
+    tell: told.tell,
+    pause: seconds => sleep(clock, view.isTerminal ? seconds * 1000 : 0, signal),
+    async watch(name, isSo, seconds) {
+      const deadline = clock.monotonic() + (seconds * 1000) / speed
+      for (;;) {
+        const object = await local.client.get<Seen>(serviceImages, { name })
+        const rollout = rolloutOf(object)
+        told.show(statusBlock(rollout, view, clusterTime()), statusLines(rollout))
+        if (isSo(object)) return object
+        if (clock.monotonic() > deadline) throw new Failure(`the story went wrong: ${name} took too long`)
+        await sleep(clock, frameMs, signal)
+      }
+    },
+  }
+}

@@ -1,0 +1,143 @@
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { parseManifests } from "#api/manifest.ts"
+import { type Cluster, parseRegistries, serveHttp } from "#cluster-sim/index.ts"
+import { type Clock, scaledClock, sleep } from "#runtime/clock.ts"
+import { createLogger } from "#runtime/log.ts"
+import { Failure, type Input, type Run, UsageError, type World } from "../command.ts"
+import { startLocalCluster } from "../local-cluster.ts"
+
+/** How much a crash of this process may lose of `--data`; a clean end loses nothing. */
+const saveMs = 5000
+
+export const run: Run = async (input, world) => {
+  const wanted = read(input)
+  const saved = wanted.data && (await load(wanted.data))
+  const manifests = await readManifests(wanted.load)
+  const registries = wanted.registries && parseRegistries(await readText(wanted.registries, "--registries"))
+  const clock = scaledClock(world.clock, wanted.speed)
+  const log = createLogger({ level: "warn", clock })
+  const local = await startLocalCluster({
+    clock,
+    nodes: wanted.nodes,
+    registries: registries || undefined,
+    saved: saved || undefined,
+    log,
+  })
+  const serving = await serveHttp(local.cluster.transport, { port: wanted.port }).catch(error => {
+    throw new Failure(`--port ${wanted.port}: ${error.message}`)
+  })
+  const kubeconfig = wanted.kubeconfig ?? join(tmpdir(), `aim-up-${serving.port}.kubeconfig`)
+  await writeFile(kubeconfig, kubeconfigFor(serving.url), { mode: 0o600 })
+  if (!saved) await local.apply(...manifests)
+  world.say(
+    welcome({ url: serving.url, kubeconfig, nodes: wanted.nodes, program: world.program, isRestored: Boolean(saved) }),
+  )
+
+  const keeping = wanted.data ? keep(local.cluster, wanted.data, world) : undefined
+  await new Promise<void>(done => world.signal.addEventListener("abort", () => done(), { once: true }))
+  await serving.close()
+  await local.stop()
+  await keeping
+  if (wanted.data) await save(local.cluster, wanted.data)
+  if (!wanted.kubeconfig) await rm(kubeconfig, { force: true })
+  return { text: "", exitCode: 0 }
+}
+
+function read({ options }: Input) {
+  const number = (name: string, least: number, most: number) => {
+    const text = String(options[name])
+    const value = Number(text)
+    if (text.trim() === "" || !Number.isFinite(value) || value < least || value > most)
+      throw new UsageError(`--${name}: ${text} is not a number from ${least} to ${most}`)
+    return value
+  }
+  return {
+    nodes: Math.floor(number("nodes", 0, 1000)),
+    port: Math.floor(number("port", 0, 65_535)),
+    speed: number("speed", 0.1, 1000),
+    load: (options.load as string[] | undefined) ?? [],
+    kubeconfig: options.writeKubeconfig as string | undefined,
+    data: options.data as string | undefined,
+    registries: options.registries as string | undefined,
+  }
+}
+
+async function readManifests(files: readonly string[]) {
+  const all: unknown[] = []
+  for (const file of files) {
+    const { manifests, errors } = parseManifests(await readText(file, "--load"))
+    const [first] = errors
+    if (first) throw new Failure(`${file}:${first.line}: ${first.message}`)
+    all.push(...manifests.map(({ value }) => value))
+  }
+  return all
+}
+
+const readText = (file: string, option: string) =>
+  readFile(file, "utf8").catch(error => {
+    throw new Failure(`${option} ${file}: ${error.code === "ENOENT" ? "no such file" : error.message}`)
+  })
+
+const stateFile = (folder: string) => join(folder, "cluster.json")
+
+async function load(folder: string): Promise<ReturnType<Cluster["store"]["dump"]> | undefined> {
+  const text = await readFile(stateFile(folder), "utf8").catch(error => {
+    if (error.code === "ENOENT") return undefined
+    throw new Failure(`--data ${folder}: ${error.message}`)
+  })
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Failure(`--data ${folder}: ${stateFile(folder)} is not a cluster of ours; move it away to begin anew`)
+  }
+}
+
+/** Written beside and renamed: whoever reads it, also after a crash, finds one whole state. */
+async function save(cluster: Cluster, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  const file = stateFile(folder)
+  await writeFile(`${file}.new`, JSON.stringify(cluster.store.dump()))
+  await rename(`${file}.new`, file)
+}
+
+async function keep(cluster: Cluster, folder: string, { clock, signal }: { clock: Clock; signal: AbortSignal }) {
+  let revision = -1
+  while (!signal.aborted) {
+    await sleep(clock, saveMs, signal).catch(() => {})
+    if (cluster.store.revision === revision) continue
+    revision = cluster.store.revision
+    await save(cluster, folder)
+  }
+}
+
+const kubeconfigFor = (server: string) => `apiVersion: v1
+kind: Config
+clusters: [{name: aim, cluster: {server: "${server}"}}]
+users: [{name: aim, user: {}}]
+contexts: [{name: aim, context: {cluster: aim, user: aim, namespace: default}}]
+current-context: aim
+`
+
+function welcome(facts: {
+  url: string
+  kubeconfig: string
+  nodes: number
+  program: string
+  isRestored: boolean
+}): string {
+  const { url, kubeconfig, nodes, program, isRestored } = facts
+  return `${isRestored ? "The cluster is back" : "A cluster is up"}: ${nodes} nodes, our controllers running, at ${url}
+
+  export KUBECONFIG=${resolve(kubeconfig)}
+  kubectl get nodes
+  kubectl create deployment web --image=nginx:1 --replicas=3
+  ${program} status -w
+
+It lives in this process and simulates what runs on its nodes; docs/cluster-sim.md says what it does not do.
+Ctrl-C ends it.`
+}
+
+export type { World }

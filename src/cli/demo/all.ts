@@ -1,0 +1,5 @@
+import type { Story } from "./story.ts"
+import { upgrade } from "./upgrade.ts"
+
+/** Every story of `aim demo`; the first is told when none is named. */
+export const stories: readonly Story[] = [upgrade]

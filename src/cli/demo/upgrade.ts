@@ -1,0 +1,114 @@
+import type { Json } from "#cluster-sim/index.ts"
+import { core, type Resource } from "#runtime/resource.ts"
+import { dicomController } from "../../../examples/dicom/controller.ts"
+import dicomDefinition from "../../../examples/dicom/crd.generated.json" with { type: "json" }
+import { serviceImages } from "../kinds.ts"
+import type { Stage, Story } from "./story.ts"
+
+const [v1, v2] = ["registry.example.com/dicom-service:v1", "registry.example.com/dicom-service:v2"]
+const nodes = core("nodes", "Node", false)
+const pods = core("pods", "Pod")
+const dicoms: Resource = {
+  group: "services.example.com",
+  version: "v1alpha1",
+  plural: "dicoms",
+  kind: "Dicom",
+  namespaced: true,
+}
+
+const tiers = [
+  { upgradeTier: "early", priority: 2 },
+  { upgradeTier: "", priority: 1 },
+  { upgradeTier: "late", priority: 0 },
+]
+const tenantsPerTier = 8
+
+/** A fleet is upgraded; one tenant cannot be, and halts its tier; the cause is mended, and it ends well. */
+export const upgrade: Story = {
+  name: "upgrade",
+  title: "a fleet of tenants is upgraded tier by tier, and one of them fails",
+  nodes: 3,
+  operators: [dicomController()],
+  async tellWith(stage) {
+    const { world } = stage
+    stage.tell(
+      `A cluster is up in this process: three nodes, an API server that kubectl would talk to, and aim's controllers.`,
+    )
+    await world.apply(dicomDefinition)
+    await world.apply(...tenants(), serviceImage())
+    stage.tell(
+      `${tiers.length * tenantsPerTier} tenants sign up. Each is a Dicom, a kind of the user's own; none names an image. A ServiceImage does: v1.`,
+    )
+    await stage.watch("dicom", isComplete, 300)
+
+    stage.tell("Somebody takes node-2 out of service and forgets about it. Nobody notices: everything runs.")
+    await world.client.patch(nodes, { name: "node-2" }, { type: "merge", body: { spec: { unschedulable: true } } })
+    await stage.pause(1)
+
+    stage.tell("The fleet is to run v2. The tier early goes first, everybody else when early is well, late at the end.")
+    await world.client.patch(serviceImages, { name: "dicom" }, { type: "merge", body: { spec: { defaultImage: v2 } } })
+    const halted = await stage.watch("dicom", isHalted, 600)
+    const late = (await world.client.list(dicoms, { labelSelector: "upgrade-tier=late" })).items as Json[]
+    const untouched = late.filter(({ spec }) => spec.image === v1).length
+    stage.tell(`Halted: riverside may only run on node-2, asked that its failure stops the rollout, and was given time in vain.
+The ${untouched} tenants of the tier late were not touched; riverside itself still serves, with v1. Its new pod says:
+  ${await waitingPod(stage)}`)
+    if (!isHalted(halted)) return
+    await stage.pause(3)
+
+    stage.tell("kubectl uncordon node-2: nothing else is needed, the rollout goes on by itself.")
+    await world.client.patch(nodes, { name: "node-2" }, { type: "merge", body: { spec: { unschedulable: null } } })
+    await stage.watch("dicom", isComplete, 600)
+    const all = (await world.client.list(dicoms)).items as Json[]
+    stage.tell(`Complete: ${all.filter(({ spec }) => spec.image === v2).length} of ${all.length} tenants run v2.`)
+  },
+  next: ["aim up", "aim status -w", "npm run cluster"],
+}
+
+const serviceImage = () => ({
+  apiVersion: "autoimagemanager.io/v1alpha1",
+  kind: "ServiceImage",
+  metadata: { name: "dicom" },
+  spec: {
+    target: { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" },
+    defaultImage: v1,
+    tiers: tiers.map(tier => ({ ...tier, maxConcurrent: 3, progressDeadlineSeconds: 60 })),
+    pace: { podsPerSecond: 2 },
+  },
+})
+
+function tenants(): Json[] {
+  const names = tiers.flatMap(({ upgradeTier }) =>
+    Array.from({ length: tenantsPerTier }, (_, index) => ({
+      upgradeTier,
+      name: `${upgradeTier || "standard"}-${index + 1}`,
+    })),
+  )
+  names[tenantsPerTier + 2]!.name = "riverside"
+  return names.map(({ name, upgradeTier }) => ({
+    apiVersion: "services.example.com/v1alpha1",
+    kind: "Dicom",
+    metadata: { name, namespace: "default", ...(upgradeTier && { labels: { "upgrade-tier": upgradeTier } }) },
+    spec:
+      name === "riverside"
+        ? { failureHaltsUpdate: true, placement: { nodeSelector: { "kubernetes.io/hostname": "node-2" } } }
+        : {},
+  }))
+}
+
+async function waitingPod({ world }: Stage): Promise<string> {
+  const { items } = await world.client.list(pods, { namespace: "default" })
+  const waiting = (items as Json[]).find(
+    ({ metadata, status }) => metadata.name.startsWith("riverside-") && status?.phase === "Pending",
+  )
+  const scheduled = waiting?.status.conditions?.find(({ type }: Json) => type === "PodScheduled")
+  return scheduled?.message ?? "nothing yet"
+}
+
+const has = (type: string) => (object: Json) =>
+  object.status?.conditions?.some(
+    (each: Json) =>
+      each.type === type && each.status === "True" && each.observedGeneration === object.metadata.generation,
+  ) ?? false
+const isComplete = has("Complete")
+const isHalted = has("Halted")

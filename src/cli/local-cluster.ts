@@ -1,0 +1,79 @@
+import { crdOf } from "#api/crd.ts"
+import { kinds } from "#api/kinds.ts"
+import { type Cluster, createCluster, everyPart, type Json, type RegistriesDescription } from "#cluster-sim/index.ts"
+import { controllers } from "#controllers/all.ts"
+import { type Client, createClient, type Transport } from "#runtime/client/index.ts"
+import type { Clock } from "#runtime/clock.ts"
+import type { Controller } from "#runtime/controller.ts"
+import { type Logger, silentLogger } from "#runtime/log.ts"
+import { runManager } from "#runtime/manager.ts"
+import { type Random, seededRandom } from "#runtime/random.ts"
+
+export type LocalClusterOptions = {
+  clock: Clock
+  seed?: number
+  nodes: number
+  registries?: RegistriesDescription | undefined
+  saved?: ReturnType<Cluster["store"]["dump"]> | undefined
+  /** Beside our own, as an operator of the user's would run. */
+  alsoRun?: readonly Controller[]
+  log?: Logger
+}
+
+/** A cluster in this process with our kinds served and our controllers at work: what `aim up` and `aim demo` show. */
+export type LocalCluster = {
+  readonly cluster: Cluster
+  /** An administrator's. */
+  readonly client: Client
+  /** Server-side apply, as kubectl would. */
+  apply(...manifests: readonly Json[]): Promise<void>
+  /** Ends the controllers and everything that moves. */
+  stop(): Promise<void>
+}
+
+export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
+  const { clock, seed = 1, nodes, registries, saved, alsoRun = [], log = silentLogger } = options
+  const cluster = createCluster({ clock, seed, saved, parts: everyPart({ nodes, registries }) })
+  // Each user of the in-process server closes its own way to it, and none the server.
+  const shared: Transport = { send: cluster.transport.send, close: () => {} }
+  const client = createClient({ transport: shared, clock, random: seededRandom(seed) })
+  cluster.start()
+
+  const apply = async (...manifests: readonly Json[]) => {
+    for (const manifest of manifests) {
+      const resource = await client.discover(manifest.apiVersion, manifest.kind)
+      if (!resource) throw new Error(`the cluster does not serve ${manifest.kind} in ${manifest.apiVersion}`)
+      const { name, namespace } = manifest.metadata
+      const where = resource.namespaced ? { name, namespace: namespace ?? "default" } : { name }
+      await client.patch(resource, where, { type: "apply", body: manifest, force: true }, { fieldManager: "aim-up" })
+    }
+  }
+  await apply(...kinds.map(crdOf))
+
+  const stopping = new AbortController()
+  const run = (list: readonly Controller[], random: Random) =>
+    runManager({
+      transport: shared,
+      controllers: list,
+      leaderElect: false,
+      clock,
+      random,
+      log,
+      signal: stopping.signal,
+    })
+  const running = [
+    run(controllers, seededRandom(seed + 1)),
+    ...alsoRun.map((each, i) => run([each], seededRandom(seed + 2 + i))),
+  ]
+  return {
+    cluster,
+    client,
+    apply,
+    async stop() {
+      stopping.abort()
+      await Promise.all(running)
+      cluster.stop()
+      client.close()
+    },
+  }
+}

@@ -1,0 +1,187 @@
+import { NotSent, type Request, type Response, type Transport } from "#runtime/client/transport.ts"
+import { type Clock, sleep } from "#runtime/clock.ts"
+
+/**
+ * Misfortunes at the client's transport: between a process and its API server, where every lost answer, stale view and
+ * death of a process can be played without touching either side. Each is one small transport around another, so they
+ * compose; none decides by chance, the caller says where it strikes.
+ */
+export type Fault = (next: Transport) => Transport
+
+/** Around `next`, the first fault outermost. */
+export const withFaults = (next: Transport, ...faults: readonly Fault[]): Transport =>
+  faults.reduceRight((inner, fault) => fault(inner), next)
+
+export type Matcher = (request: Request) => boolean
+
+export const isWrite: Matcher = ({ method }) => method !== "GET"
+export const isWatch: Matcher = ({ method, path }) => method === "GET" && /[?&]watch=(true|1)(&|$)/.test(path)
+
+/** The Lease and Events come and go with time, not with decisions: a trace of decisions leaves them out. */
+export const isDecision: Matcher = request => isWrite(request) && !/\/(leases|events)(\/|\?|$)/.test(request.path)
+
+/** Only the nth request (from 1) that matches. */
+export function nth(matches: Matcher, n: number): Matcher {
+  let seen = 0
+  return request => matches(request) && ++seen === n
+}
+
+const at =
+  (strikes: Matcher, send: (request: Request, next: Transport) => Promise<Response>): Fault =>
+  next => ({ ...next, send: request => (strikes(request) ? send(request, next) : next.send(request)) })
+
+/** The connection breaks before anything reaches the server. */
+export const cut = (strikes: Matcher) =>
+  at(strikes, async () => {
+    throw new NotSent("the connection was refused")
+  })
+
+/** The server does it, and nobody hears of it. */
+export const loseAnswer = (strikes: Matcher) =>
+  at(strikes, async (request, next) => {
+    await drained(await next.send({ ...request, signal: new AbortController().signal }))
+    throw new Error("the connection broke before the answer")
+  })
+
+/** The request reaches the server so much later, even when whoever sent it has given up or died. */
+export const arriveLate = (strikes: Matcher, clock: Clock, ms: number) =>
+  at(strikes, async (request, next) => {
+    const late = sleep(clock, ms).then(async () => {
+      const response = await next.send({ ...request, signal: new AbortController().signal })
+      return { ...response, body: chunks(await Array.fromAsync(response.body)) }
+    })
+    return new Promise((resolve, reject) => {
+      late.then(resolve, reject) // after an abort nobody is left to hear how it went
+      request.signal.addEventListener("abort", () => reject(request.signal.reason), { once: true })
+    })
+  })
+
+/** Somebody else answers in the server's place: 409, 429 with Retry-After, 500. */
+export const answer = (
+  strikes: Matcher,
+  status: number,
+  options: { reason?: string; retryAfterSeconds?: number } = {},
+) =>
+  at(strikes, async () => {
+    const body = { kind: "Status", apiVersion: "v1", status: "Failure", code: status, reason: options.reason ?? "" }
+    const retryAfter =
+      options.retryAfterSeconds === undefined ? {} : { "retry-after": String(options.retryAfterSeconds) }
+    return {
+      status,
+      headers: { "content-type": "application/json", ...retryAfter },
+      body: chunks([new TextEncoder().encode(JSON.stringify(body))]),
+    }
+  })
+
+/** Watches that match say nothing more, with their connections open. */
+export const silence = (strikes: Matcher) =>
+  at(strikes, async (request, next) => {
+    const response = await next.send(request)
+    return { ...response, body: silent(request.signal) }
+  })
+
+/** Watches that match break after so many chunks. */
+export const breakWatch = (strikes: Matcher, afterChunks: number) =>
+  at(strikes, async (request, next) => {
+    const response = await next.send(request)
+    return { ...response, body: broken(response.body, afterChunks) }
+  })
+
+/** What a watch says arrives so much later: the cache behind it is that stale. */
+export const stale = (strikes: Matcher, clock: Clock, ms: number) =>
+  at(strikes, async (request, next) => {
+    const response = await next.send(request)
+    return { ...response, body: delayed(response.body, clock, ms, request.signal) }
+  })
+
+/** A process that can die: from then on nothing it sends arrives, and nothing comes back. */
+export type Mortal = {
+  fault: Fault
+  readonly isDead: boolean
+  die(): void
+}
+
+/** Dies by itself before or after its nth request that matches, as `kill -9` would have it; or when told to. */
+export function mortal(options: { before?: Matcher; after?: Matcher; onDeath?: () => void } = {}): Mortal {
+  let isDead = false
+  const die = () => {
+    if (isDead) return
+    isDead = true
+    options.onDeath?.()
+  }
+  const never = () => new Promise<never>(() => {})
+  return {
+    get isDead() {
+      return isDead
+    },
+    die,
+    fault: next => ({
+      ...next,
+      async send(request) {
+        if (isDead) return never()
+        if (options.before?.(request)) {
+          die()
+          return never()
+        }
+        const diesAfter = options.after?.(request) ?? false
+        const response = await next.send(request)
+        if (diesAfter) {
+          await drained(response)
+          die()
+        }
+        if (isDead) return never()
+        return { ...response, body: whileAlive(response.body, () => isDead) }
+      },
+    }),
+  }
+}
+
+/** Everything that was sent, in order; what a loop over faults takes its places from. */
+export function recorder(matches: Matcher = isDecision): { fault: Fault; readonly sent: readonly Request[] } {
+  const sent: Request[] = []
+  return {
+    sent,
+    fault: next => ({
+      ...next,
+      send(request) {
+        if (matches(request)) sent.push(request)
+        return next.send(request)
+      },
+    }),
+  }
+}
+
+async function drained({ body }: Response): Promise<void> {
+  for await (const _ of body);
+}
+
+async function* chunks(all: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
+  yield* all
+}
+
+async function* silent(signal: AbortSignal): AsyncIterable<Uint8Array> {
+  await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }))
+}
+
+async function* broken(body: AsyncIterable<Uint8Array>, afterChunks: number): AsyncIterable<Uint8Array> {
+  let left = afterChunks
+  for await (const chunk of body) {
+    if (left-- <= 0) break
+    yield chunk
+  }
+  throw new Error("the connection broke")
+}
+
+async function* delayed(body: AsyncIterable<Uint8Array>, clock: Clock, ms: number, signal: AbortSignal) {
+  for await (const chunk of body) {
+    await sleep(clock, ms, signal)
+    yield chunk
+  }
+}
+
+async function* whileAlive(body: AsyncIterable<Uint8Array>, isDead: () => boolean) {
+  for await (const chunk of body) {
+    if (isDead()) await new Promise<never>(() => {})
+    yield chunk
+  }
+}

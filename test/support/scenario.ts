@@ -1,0 +1,199 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { parse } from "yaml"
+import { type Fault, type Mortal, mortal, withFaults } from "#cluster-sim/faults/faults.ts"
+import {
+  type Cluster,
+  createCluster,
+  type HistoryEntry,
+  type Json,
+  type Part,
+  type PhysicsWorld,
+} from "#cluster-sim/index.ts"
+import { parseDuration } from "#lib/duration.ts"
+import { type Client, createClient, KubeError, type Transport } from "#runtime/client/index.ts"
+import { type Clock, type VirtualClock, virtualClock } from "#runtime/clock.ts"
+import type { Controller } from "#runtime/controller.ts"
+import { silentLogger } from "#runtime/log.ts"
+import { runManager } from "#runtime/manager.ts"
+import { seededRandom } from "#runtime/random.ts"
+import type { Resource } from "#runtime/resource.ts"
+import { repository } from "#tools/kube/folders.ts"
+
+/** A whole cluster in virtual time: an hour of it takes milliseconds, and the same seed gives the same hour. */
+export type World = {
+  readonly seed: number
+  readonly clock: VirtualClock
+  readonly cluster: Cluster
+  /** An administrator's. */
+  readonly client: Client
+  /** Every committed write since the start. */
+  readonly history: readonly HistoryEntry[]
+  /** Creates or replaces objects as `kubectl apply --server-side` does. */
+  apply(...manifests: readonly Json[]): Promise<void>
+  get(resource: Resource, name: string, namespace?: string): Promise<Json>
+  list(resource: Resource): Promise<Json[]>
+  patch(resource: Resource, name: string, body: Json, namespace?: string): Promise<void>
+  /** Runs controllers as a process of their own, with what stands between it and the API server. */
+  run(controllers: readonly Controller[], options?: ProcessOptions): Process
+  advance(duration: string): Promise<void>
+  /** Lets time pass until it is so; fails with what the world looks like when it never is. */
+  until(what: string, isSo: () => Promise<boolean> | boolean, within?: string): Promise<void>
+  /** Lets time pass until nothing but heartbeats has been written for a while. */
+  settle(quiet?: string): Promise<void>
+}
+
+export type ProcessOptions = {
+  faults?: readonly Fault[]
+  /** Stands for election, as two processes of one Deployment do. */
+  leaderElect?: boolean
+  dies?: Parameters<typeof mortal>[0]
+}
+
+export type Process = Mortal & {
+  /** The exit code, once it ended by itself or was told to. */
+  readonly exitCode: number | undefined
+  stop(): Promise<void>
+}
+
+export type ScenarioOptions = {
+  seed?: number
+  parts?: readonly ((world: PhysicsWorld) => Part)[]
+  /** Begin where another world stood: `world.cluster.store.dump()`. */
+  saved?: ReturnType<Cluster["store"]["dump"]>
+}
+
+export async function scenario({ seed = 1, parts = [], saved }: ScenarioOptions = {}): Promise<World> {
+  const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
+  const history: HistoryEntry[] = []
+  const cluster = createCluster({ clock, seed, parts, saved, history: entry => history.push(entry) })
+  cluster.start()
+  const random = seededRandom(seed + 1)
+  const shared: Transport = { send: cluster.transport.send, close: () => {} }
+  const client = createClient({ transport: shared, clock, random })
+  let processes = 0
+
+  const world: World = {
+    seed,
+    clock,
+    cluster,
+    client,
+    history,
+    async apply(...manifests) {
+      for (const manifest of manifests) {
+        const resource = await discover(client, manifest)
+        await inTime(
+          client.patch(
+            resource,
+            manifest.metadata,
+            { type: "apply", body: manifest, force: true },
+            { fieldManager: "test" },
+          ),
+        )
+      }
+    },
+    get: (resource, name, namespace) => inTime(client.get(resource, { name, namespace })),
+    list: async resource => (await inTime(client.list(resource))).items,
+    async patch(resource, name, body, namespace) {
+      await inTime(client.patch(resource, { name, namespace }, { type: "merge", body }))
+    },
+    run(controllers, options = {}) {
+      const stopping = new AbortController()
+      const death = mortal(options.dies)
+      let exitCode: number | undefined
+      const ended = runManager({
+        transport: withFaults(shared, death.fault, ...(options.faults ?? [])),
+        controllers,
+        leaderElect: options.leaderElect
+          ? { namespace: "kube-system", name: "aim-controller", trustAbsence: true }
+          : false,
+        clock: mortalClock(clock, death),
+        random: seededRandom(seed + 100 + processes++),
+        log: silentLogger,
+        signal: stopping.signal,
+      }).then(code => {
+        exitCode = code
+      })
+      return {
+        ...death,
+        fault: death.fault,
+        get isDead() {
+          return death.isDead
+        },
+        get exitCode() {
+          return exitCode
+        },
+        async stop() {
+          stopping.abort()
+          await world.until("the process to end", () => exitCode !== undefined)
+          await ended
+        },
+      }
+    },
+    advance: duration => clock.advance(parseDuration(duration)!),
+    async until(what, isSo, within = "30m") {
+      const deadline = clock.now() + parseDuration(within)!
+      for (;;) {
+        await clock.advance(0)
+        if (await inTime(Promise.resolve(isSo()))) return
+        const next = clock.nextAt()
+        if (next === undefined || next > deadline)
+          throw new Error(`${what}: not within ${within} of virtual time (seed ${seed})`)
+        await clock.advance(next - clock.now())
+      }
+    },
+    async settle(quiet = "2m") {
+      const quietMs = parseDuration(quiet)!
+      let looked = history.length
+      let since = clock.now()
+      await world.until(
+        "the world to settle",
+        () => {
+          if (history.slice(looked).some(isNews)) since = clock.now()
+          looked = history.length
+          return clock.now() - since >= quietMs
+        },
+        "12h",
+      )
+    },
+  }
+  return world
+
+  /** Requests in process take no time; but what answers them may wait for a promise or two. */
+  async function inTime<T>(promise: Promise<T>): Promise<T> {
+    let isDone = false
+    const done = promise.finally(() => {
+      isDone = true
+    })
+    done.catch(() => {})
+    for (let turn = 0; !isDone && turn < 1000; turn++) await clock.advance(0)
+    return done
+  }
+}
+
+/** Heartbeats of leaders and nodes, and the telling of events, go on for ever. */
+const isNews = ({ place }: HistoryEntry) => !/leases|events/.test(place)
+
+/** The clock of a process that may die: what it was waiting for never comes. */
+function mortalClock(clock: Clock, death: Mortal): Clock {
+  return {
+    now: clock.now,
+    monotonic: clock.monotonic,
+    after: (ms, callback) => clock.after(ms, () => !death.isDead && callback()),
+  }
+}
+
+const found = new WeakMap<Client, Map<string, Resource>>()
+
+async function discover(client: Client, { apiVersion, kind }: Json): Promise<Resource> {
+  const known = found.get(client) ?? new Map<string, Resource>()
+  found.set(client, known)
+  const id = `${apiVersion} ${kind}`
+  const resource = known.get(id) ?? (await client.discover(apiVersion, kind))
+  if (!resource) throw new KubeError("NotFound", `the cluster does not serve ${id}`)
+  known.set(id, resource)
+  return resource
+}
+
+/** The manifest in a YAML file of this repository. */
+export const manifest = (path: string): Json => parse(readFileSync(join(repository, path), "utf8"))

@@ -34,6 +34,8 @@ export type Served = Pick<
   | "subresources"
 >
 
+const isCustom = (kind: Served) => "isCustom" in kind && kind.isCustom === true
+
 type Subresource = { group?: string; version?: string; kind: string; verbs: readonly string[] }
 
 function subresource(kind: Served, name: string): Subresource {
@@ -114,18 +116,23 @@ export function groupInfo(group: string, versions: readonly string[]): Json {
 /** All of it in one answer, as kubectl asks for it first. */
 export function aggregated(kinds: readonly Served[], isCore: boolean): Json {
   const groups = [...groupsOf(kinds)].filter(([group]) => (group === "") === isCore)
-  const responseKind = ({ group, version, kind }: { group: string; version: string; kind: string }) => ({
-    group,
-    version,
+  // Built-in kinds are told of by their name alone; who reads it knows where it stands.
+  const responseKind = (
+    where: Served,
+    kind: string,
+    { group, version }: { group?: string; version?: string } = {},
+  ) => ({
+    group: group ?? (isCustom(where) ? where.group : ""),
+    version: version ?? (isCustom(where) ? where.version : ""),
     kind,
   })
   const items = groups.map(([group, versions]) => ({
-    metadata: { ...(group && { name: group }), creationTimestamp: null },
+    metadata: group ? { name: group } : {},
     versions: versions.map(version => ({
       version,
       resources: byName(kinds.filter(kind => kind.group === group && kind.version === version)).map(kind => ({
         resource: kind.plural,
-        responseKind: responseKind(kind),
+        responseKind: responseKind(kind, kind.kind),
         scope: kind.namespaced ? "Namespaced" : "Cluster",
         singularResource: kind.singular,
         verbs: kind.verbs,
@@ -133,17 +140,8 @@ export function aggregated(kinds: readonly Served[], isCore: boolean): Json {
         ...(kind.categories.length > 0 && { categories: kind.categories }),
         ...(kind.subresources.length > 0 && {
           subresources: kind.subresources.toSorted().map(name => {
-            const {
-              group: itsGroup = group,
-              version: itsVersion = version,
-              kind: itsKind,
-              verbs,
-            } = subresource(kind, name)
-            return {
-              subresource: name,
-              responseKind: responseKind({ group: itsGroup, version: itsVersion, kind: itsKind }),
-              verbs,
-            }
+            const { kind: itsKind, verbs, ...where } = subresource(kind, name)
+            return { subresource: name, responseKind: responseKind(kind, itsKind, where), verbs }
           }),
         }),
       })),

@@ -19,16 +19,13 @@ export function table(
   options: { include: "None" | "Metadata" | "Object"; nowMs: number; metadata: Json; hasColumns?: boolean },
 ): Json {
   const { include, nowMs, metadata, hasColumns = true } = options
-  const shown = (object: Obj) => (include === "None" ? undefined : include === "Object" ? object : partial(object))
+  const shown = (object: Obj) => (include === "None" ? null : include === "Object" ? object : partial(object))
   return {
     kind: "Table",
     apiVersion: "meta.k8s.io/v1",
     metadata,
     columnDefinitions: hasColumns ? tableColumns(kind) : null,
-    rows: objects.map(object => {
-      const inside = shown(object)
-      return { cells: kind.printer.row(object, nowMs), ...(inside && { object: inside }) }
-    }),
+    rows: objects.map(object => ({ cells: kind.printer.row(object, nowMs), object: shown(object) })),
   }
 }
 

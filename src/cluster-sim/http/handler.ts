@@ -15,10 +15,10 @@ import { StatusError } from "../status-error.ts"
 import { type Answer, failure, json, text, unknownPath, unknownResource } from "./answer.ts"
 import { aggregated, groupInfo, groupsOf, resourceList, serverVersion } from "./discovery.ts"
 import { type Form, includeOf, listBody, partial, table } from "./forms.ts"
-import { listPage, type Page } from "./lists.ts"
+import { listPage, type Page, tooLarge } from "./lists.ts"
 import { openApi } from "./openapi.ts"
-import { deleteOptions, listRequest, type WriteVerb, writeOptions } from "./query.ts"
-import { reviews } from "./reviews.ts"
+import { deleteOptions, listRequest, revisionOf, type WriteVerb, writeOptions } from "./query.ts"
+import { answerReview, reviews } from "./reviews.ts"
 import { callSubresource } from "./subresources.ts"
 import { watchStream } from "./watch.ts"
 
@@ -131,14 +131,18 @@ function route(api: ApiServerOptions, request: Incoming, warn: (text: string) =>
   if (version === undefined)
     return json({ kind: "APIGroup", apiVersion: "v1", ...groupInfo(group, groupsOf(inGroup).get(group) ?? []) })
   const inVersion = inGroup.filter(kind => kind.version === version)
-  if (inVersion.length === 0) return unknownPath()
+  if (inVersion.length === 0) {
+    if (isCore) throw unknownResource()
+    return unknownPath()
+  }
   if (tail.length === 0) return json(resourceList(group, version, inVersion))
 
   const place = placeOf(tail)
   const review = reviews.find(each => each.group === group && each.version === version && each.plural === place.plural)
   if (review) {
     if (request.method !== "POST") throw methodNotAllowed()
-    return json(review.answer(bodyOf(request, review.kind), formatInstant(api.clock.now())), 201)
+    const options = writeOptions("Create", request.query, { userAgent: request.headers["user-agent"] })
+    return json(answerReview(review, bodyOf(request, review.kind), formatInstant(api.clock.now()), options), 201)
   }
   const kind = inVersion.find(each => each.plural === place.plural) as ServedKind | undefined
   const isUnknown = !kind || place.extra || (place.namespace !== undefined && !kind.namespaced)
@@ -186,12 +190,19 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
   }
   if (method === "GET" && isPlain) {
     if (subresource === "scale") return json(scaleOf(kind, registry.get(kind, which)))
+    checkRevision(registry, query.get("resourceVersion") ?? "")
     return shown(api, kind, registry.get(kind, which), request)
   }
   if (method === "PUT") return replace(api, { ...target, name }, request, warn)
   if (method === "PATCH" && isPlain) return patch(api, { ...target, name }, request, warn)
   if (method === "DELETE" && subresource === undefined) return remove(api, { ...target, name }, request)
   throw methodNotAllowed()
+}
+
+/** A get may ask for nothing older than a revision, which is always so unless it is still to come. */
+function checkRevision({ store }: ServerRegistry, text: string) {
+  const asked = text === "" ? 0 : revisionOf(text, "watch")
+  if (asked > store.revision) throw tooLarge(asked, store.revision)
 }
 
 /** What needs a container that really runs; they are answered so that people learn why they cannot have them. */
@@ -203,7 +214,7 @@ const isStream = ({ plural }: ServedKind, subresource: string) =>
 function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Target, request: Incoming): Answer {
   const { kind, namespace } = target
   const asked = listRequest(request.query)
-  const form = formOf(kind, request)
+  const form = formOf(kind, request, true)
   if (asked.isWatch) {
     const body = watchStream({ registry, clock, random, kind, namespace, request: asked, form, signal: request.signal })
     return { status: 200, headers: { "content-type": "application/json", "cache-control": "no-cache, private" }, body }
@@ -327,6 +338,7 @@ function deleteCollection({ registry }: ApiServerOptions, target: Target, reques
 function inNamespace(kind: ServedKind, body: Json, namespace: string | undefined): Json {
   const named = body?.metadata?.namespace
   if (!kind.namespaced || typeof body !== "object" || body === null) return body
+  if (body.metadata !== undefined && (typeof body.metadata !== "object" || Array.isArray(body.metadata))) return body
   if (named && named !== namespace)
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request")
   return { ...body, metadata: { ...body.metadata, namespace } }
@@ -370,7 +382,9 @@ function yamlOf(body: string): Json {
         tags.filter(tag => (typeof tag === "string" ? tag !== "timestamp" : tag.tag !== "tag:yaml.org,2002:timestamp")),
     })
   } catch (error) {
-    throw badRequest(`error decoding YAML: ${error instanceof Error ? error.message : error}`)
+    const why = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error)
+    const words = why.startsWith("Nested mappings") ? "mapping values are not allowed in this context" : why
+    throw badRequest(`error decoding YAML: error converting YAML to JSON: yaml: ${words}`)
   }
 }
 
@@ -392,7 +406,7 @@ const accepted = ({ accept = "" }: Record<string, string>) =>
 
 const isJson = (type: string) => ["", "*/*", "application/*", "application/json"].includes(type)
 
-function formOf(kind: ServedKind, { headers, query }: Incoming): Form {
+function formOf(kind: ServedKind, { headers, query }: Incoming, isCollection = false): Form {
   const parts = accepted(headers)
   for (const { type, parameters } of parts) {
     if (!isJson(type)) continue
@@ -402,9 +416,15 @@ function formOf(kind: ServedKind, { headers, query }: Incoming): Form {
     if (parameters.as.startsWith("PartialObjectMetadata")) return { as: "metadata" }
   }
   const types = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+  const streams = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
   if (kind.isCustom)
     throw new StatusError(406, "NotAcceptable", `only the following media types are accepted: ${types}`)
-  throw new StatusError(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${types}`, {})
+  throw new StatusError(
+    406,
+    "NotAcceptable",
+    `406: Not Acceptable\n\nAvailable representations: ${types}${isCollection ? streams : ""}`,
+    {},
+  )
 }
 
 const wantsAggregated = (headers: Record<string, string>) =>

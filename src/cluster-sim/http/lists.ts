@@ -75,9 +75,10 @@ function decodeToken(text: string): Token {
   if (illegal >= 0) throw bad(`illegal base64 data at input byte ${illegal}`)
   let token: { v?: unknown; rv?: unknown; start?: unknown }
   try {
-    token = readJson(Buffer.from(text, "base64url").toString("utf8")).value
+    token = readJson(Buffer.from(text, "base64url").toString("latin1")).value
   } catch (error) {
-    throw bad(error instanceof Error ? error.message : String(error))
+    const why = error instanceof Error ? error.message : String(error)
+    throw bad(why.replace(/[\x80-\x9f\xad]/g, byte => `\\u00${byte.charCodeAt(0).toString(16)}`))
   }
   const { v, rv, start } = token ?? {}
   if (v !== "meta.k8s.io/v1") throw bad(`server does not recognize this encoded version ${JSON.stringify(v ?? "")}`)

@@ -70,6 +70,10 @@ export function deleteOptions(query: URLSearchParams, body: Json | undefined): D
     orphanDependents: flag(query, "orphanDependents"),
     dryRun: query.getAll("dryRun").filter(value => value !== ""),
   }
+  if (sent.kind !== undefined && sent.kind !== "DeleteOptions")
+    throw badRequest(
+      `no kind "${sent.kind}" is registered for version "${sent.apiVersion ?? ""}" in scheme "pkg/runtime/scheme.go:111"`,
+    )
   const causes: Cause[] = []
   const { propagationPolicy: policy, orphanDependents } = sent
   if (policy !== undefined && orphanDependents !== undefined)

@@ -1,4 +1,6 @@
 import type { Json } from "../object.ts"
+import type { WriteOptions } from "../registry/registry.ts"
+import { decode, kubernetesSchema, trackUpdate } from "../schema/index.ts"
 import type { Served } from "./discovery.ts"
 
 /** Kinds that are asked and not kept: nobody is refused anything here, and everybody is the same user. */
@@ -41,3 +43,14 @@ export const reviews: readonly Review[] = [
     }),
   ),
 ]
+
+/** A review with its answer. The server keeps none of it, and says all the same who asked for what. */
+export function answerReview(review: Review, body: Json, now: string, { fieldManager = "" }: WriteOptions): Json {
+  const answer = review.answer(body, now)
+  const { apiVersion, kind } = answer
+  const schema = kubernetesSchema(apiVersion, kind)
+  if (!schema) return answer
+  const after = decode(schema, { ...body, apiVersion, kind }, { apiVersion, kind, validation: "Ignore" }).value
+  const managedFields = trackUpdate({ schema, before: undefined, after, manager: fieldManager, apiVersion, now })
+  return managedFields?.length ? { ...answer, metadata: { ...answer.metadata, managedFields } } : answer
+}

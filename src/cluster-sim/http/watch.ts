@@ -99,11 +99,10 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
   // The state first, then what came since: one synchronous step, so that nothing falls between.
   const startsAt = store.revision
   if (wantsState) {
-    const state = store
-      .list(kind.storage, namespace)
-      .map(object => registry.present(kind, object))
-      .filter(selects)
-    stream.begin(state, object => encode("ADDED", object))
+    const { items } = registry.list(kind, { namespace })
+    const state = matches ? items.filter(matches) : items
+    const mine = form.as === "table" ? [...state] : state // rows are made for one reader
+    stream.begin(pieces(mine, formKey, object => encode("ADDED", object)))
     if (sendInitialEvents && request.allowWatchBookmarks) stream.push(bookmark(startsAt, true))
   } else if (from !== undefined && from < startsAt) {
     const missed = store.since(kind.storage, from)
@@ -133,6 +132,34 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
   return stream
 }
 
+const perPiece = 256
+
+/**
+ * The state of a cluster, some hundred objects at a time. Watchers that begin together read the same snapshot side by
+ * side, so the last pieces of it are kept for the others: nine of ten find theirs made.
+ */
+function* pieces(state: readonly Obj[], form: string, encode: (object: Obj) => Uint8Array): Generator<Uint8Array> {
+  for (let from = 0; from < state.length; from += perPiece) {
+    const made = madeOf(state)
+    const key = `${form} ${from}`
+    const piece = made.get(key) ?? Buffer.concat(state.slice(from, from + perPiece).map(encode))
+    made.set(key, piece)
+    for (const oldest of made.keys()) {
+      if (made.size <= 4) break
+      made.delete(oldest)
+    }
+    yield piece
+  }
+}
+
+const made = new WeakMap<readonly Obj[], Map<string, Uint8Array>>()
+
+function madeOf(state: readonly Obj[]): Map<string, Uint8Array> {
+  const found = made.get(state) ?? new Map()
+  made.set(state, found)
+  return found
+}
+
 /** Each minute, and once more shortly before the end, so that whoever comes back knows from where. */
 function bookmarks(clock: Clock, timeoutMs: number, send: () => void): () => void {
   const last = clock.monotonic() + timeoutMs - bookmarkBeforeEndMs
@@ -151,7 +178,7 @@ function bookmarks(clock: Clock, timeoutMs: number, send: () => void): () => voi
 /** Chunks for one reader, who takes all that waits at once. */
 class EventStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
   #waiting: Uint8Array[] = []
-  #state: { objects: readonly Obj[]; next: number; encode: (object: Obj) => Uint8Array } | undefined
+  #state: Iterator<Uint8Array> | undefined
   #reader: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined
   #isOver = false
   #onEnd: (() => void) | undefined
@@ -163,9 +190,9 @@ class EventStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array
     signal.addEventListener("abort", this.#abort, { once: true })
   }
 
-  /** Objects to be sent before anything else. They are encoded as they are read: nobody waits for the last of them. */
-  begin(objects: readonly Obj[], encode: (object: Obj) => Uint8Array) {
-    this.#state = { objects, next: 0, encode }
+  /** To be sent before anything else. It is made as it is read: nobody waits for the last of it. */
+  begin(state: Iterator<Uint8Array>) {
+    this.#state = state
   }
 
   push(bytes: Uint8Array) {
@@ -206,13 +233,9 @@ class EventStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array
   }
 
   #take(): Uint8Array | undefined {
-    if (this.#state) {
-      const { objects, next, encode } = this.#state
-      const some = objects.slice(next, next + 256).map(encode)
-      this.#state.next += some.length
-      if (this.#state.next >= objects.length) this.#state = undefined
-      if (some.length > 0) return Buffer.concat(some)
-    }
+    const piece = this.#state?.next()
+    if (piece && !piece.done) return piece.value
+    this.#state = undefined
     const all = this.#waiting
     if (all.length === 0) return undefined
     this.#waiting = []

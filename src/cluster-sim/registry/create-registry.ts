@@ -24,7 +24,7 @@ import {
   notFound,
 } from "./refusals.ts"
 import type { DeleteOptions, Name, PatchBody, Registry, RegistryChange, Selection, WriteOptions } from "./registry.ts"
-import { scaleOf, withScale } from "./scale.ts"
+import { appliedScale, scaleOf, withScale } from "./scale.ts"
 import { selector } from "./selectors.ts"
 
 /**
@@ -185,13 +185,16 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
       : kind.subresources.includes("status")
         ? without(object, "status")
         : object
-    if (strategy.movesGeneration || kind.isCustom)
-      object = { ...object, metadata: { ...object.metadata, generation: object.metadata.generation ?? 1 } }
+    // Kinds without a generation of their own keep what they are sent, and nobody ever moves it.
+    const hasGeneration = strategy.movesGeneration || kind.isCustom
+    const generation = hasGeneration ? (object.metadata.generation ?? 1) : sent.generation
+    object = { ...object, metadata: { ...object.metadata, generation } }
     const causes = [...validateNew(kind, object.metadata), ...(strategy.validateCreate?.(object) ?? [])]
     if (causes.length > 0) throw invalid(kind, object.metadata.name ?? "", causes)
     if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, undefined)) options.warn?.(warning)
-    if (store.get(kind.storage, metadata.namespace, metadata.name))
-      throw isGenerated ? generatedNameTaken(kind, metadata.name) : alreadyExists(kind, metadata.name)
+    const taken = store.get(kind.storage, metadata.namespace, metadata.name)
+    if (taken && isGenerated) throw generatedNameTaken(kind, metadata.name)
+    if (taken) throw alreadyExists(kind, metadata.name, taken.metadata.deletionTimestamp !== undefined)
     object = managedBy(object, managedFields)
     if (options.dryRun) return object
     return commit(kind, undefined, object, manager)
@@ -228,6 +231,10 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
     const old = find(kind, name)
     if (options.subresource === "scale") {
       const current = old ?? get(kind, name)
+      if (patch.type === "apply") {
+        const applied = patching.apply(kind, current, appliedScale(kind, patch.body), { ...options, now: now() })
+        return { object: revise(kind, current, applied, options, true), isNew: false }
+      }
       const scale = patching.patch(scaleKind(kind), scaleOf(kind, current) as Obj, asMerge(patch), options)
       return { object: revise(kind, current, withScale(kind, current, scale), options), isNew: false }
     }

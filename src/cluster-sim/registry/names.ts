@@ -18,12 +18,13 @@ const isQualified = matches(qualified)
 const isLabelValue = matches(labelValue)
 
 const tooLong = (max: number) => `must be no more than ${max} bytes`
+const tooLongName = (max: number) => `must be no more than ${max} characters` // the server counts both ways
 const mismatch = (sentence: string, format: string, ...examples: string[]) =>
   `${sentence} (e.g. ${examples.map(example => `'${example}'`).join(",  or ")}, regex used for validation is '${format}')`
 
 export const dnsLabel: Rule = value => {
   const wrong: string[] = []
-  if (value.length > 63) wrong.push(tooLong(63))
+  if (value.length > 63) wrong.push(tooLongName(63))
   if (!isLabel(value))
     wrong.push(
       isSubdomain(value)
@@ -40,7 +41,7 @@ export const dnsLabel: Rule = value => {
 
 export const dnsSubdomain: Rule = value => {
   const wrong: string[] = []
-  if (value.length > 253) wrong.push(tooLong(253))
+  if (value.length > 253) wrong.push(tooLongName(253))
   if (!isSubdomain(value))
     wrong.push(
       mismatch(

@@ -15,8 +15,13 @@ const details = ({ group, plural }: About, name?: string) => ({
 export const notFound = (kind: About, name: string) =>
   new StatusError(404, "NotFound", `${resourceName(kind)} ${quote(name)} not found`, details(kind, name))
 
-export const alreadyExists = (kind: About, name: string) =>
-  new StatusError(409, "AlreadyExists", `${resourceName(kind)} ${quote(name)} already exists`, details(kind, name))
+export const alreadyExists = (kind: About, name: string, isGoing: boolean) =>
+  new StatusError(
+    409,
+    "AlreadyExists",
+    `${isGoing ? "object is being deleted: " : ""}${resourceName(kind)} ${quote(name)} already exists`,
+    details(kind, name),
+  )
 
 export const generatedNameTaken = (kind: About, name: string) =>
   new StatusError(

@@ -1,3 +1,4 @@
+import { apiVersionOf } from "#runtime/resource.ts"
 import type { Json, Obj } from "../object.ts"
 import type { ServedKind } from "./kind.ts"
 import { badRequest, cause, invalid } from "./refusals.ts"
@@ -47,6 +48,20 @@ export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
     ...changed,
     metadata: { ...changed.metadata, resourceVersion: resourceVersion || object.metadata.resourceVersion },
   }
+}
+
+/** What applying a Scale says of the object it scales. */
+export function appliedScale(kind: ServedKind, scale: Json): Json {
+  if (scale?.apiVersion !== "autoscaling/v1" || scale.kind !== "Scale")
+    throw badRequest(`invalid object type: ${scale?.apiVersion ?? "/"}, Kind=${scale?.kind ?? ""}`)
+  const { name, namespace } = scale.metadata ?? {}
+  const header = {
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    metadata: { name, ...(namespace && { namespace }) },
+  }
+  const replicas = scale.spec?.replicas
+  return replicas === undefined ? header : put(header, steps(pathsIn(kind).spec), replicas)
 }
 
 const steps = (path: string) => path.split(".").filter(step => step !== "")

@@ -104,6 +104,8 @@ async function recordAnswers(served: Json[]) {
       const put = await ask("PUT", `${path}/status`, { ...created.body, status: object.status })
       if (put.code !== 200) throw new Error(`${name}: ${JSON.stringify(put.body)}`)
     }
+    // A finalizer keeps what is deleted, to be seen on its way out.
+    if (object.metadata.finalizers) await ask("DELETE", path, { propagationPolicy: "Background" })
     const { body, date } = await ask(
       "GET",
       `${path}?includeObject=Object`,
@@ -113,6 +115,10 @@ async function recordAnswers(served: Json[]) {
     const [{ cells, object: shown }] = body.rows
     delete shown.metadata.managedFields
     lines.push({ row: name, now: Date.parse(date), object: shown, cells })
+    if (object.metadata.finalizers) {
+      const current = await ask("GET", path)
+      await ask("PUT", path, change(current.body, { "metadata.finalizers": [] }))
+    }
     await remove(path)
   }
   await writeFile(`${folder}/answers.jsonl`, lines.map(line => `${JSON.stringify(line)}\n`).join(""))

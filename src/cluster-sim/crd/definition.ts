@@ -1,5 +1,4 @@
-import { RE2JS } from "re2js"
-import { chainsIn, compile, typeOf } from "#lib/cel.ts"
+import { chainsIn, compile, matches, typeOf } from "#lib/cel.ts"
 import { Findings } from "../kinds/findings.ts"
 import type { Json, Obj } from "../object.ts"
 import type { Cause } from "../status-error.ts"
@@ -273,7 +272,7 @@ const isTyped = (props: Props) =>
 
 function validatePattern(found: Findings, pattern: string, path: string) {
   try {
-    RE2JS.compile(pattern)
+    matches("", pattern)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     found.invalid(path, pattern, `must be a valid regular expression, but isn't: ${why}`)

@@ -823,6 +823,8 @@ const withInit = change(pod, {
 })
 const withSidecar = change(pod, { "spec.initContainers": [{ name: "s", image: "a", restartPolicy: "Always" }] })
 const two = change(pod, { "spec.containers": [container, { name: "b", image: "b" }] })
+/** Left alone by the controller. */
+const managedJob = change(job, { "spec.managedBy": "example.com/tests", "spec.suspend": false })
 const readyCondition = [{ type: "Ready", status: "True" }]
 
 /** Objects whose row in `kubectl get -o wide` is asked for, once their status is put in place. */
@@ -944,6 +946,54 @@ export const rows: Record<string, Json> = {
         { type: "a", status: "True" },
         { type: "b", status: "False" },
       ],
+    },
+  }),
+  "pod on its way out": change(pod, {
+    "metadata.finalizers": ["example.com/held"],
+    status: { phase: "Running", containerStatuses: [status("app", running, { ready: true })] },
+  }),
+  "pod lost with its node": change(pod, {
+    "metadata.finalizers": ["example.com/held"],
+    status: { phase: "Running", reason: "NodeLost" },
+  }),
+  "pod that ended and is on its way out": change(pod, {
+    "metadata.finalizers": ["example.com/held"],
+    status: { phase: "Succeeded", containerStatuses: [status("app", terminated(0, { reason: "Completed" }))] },
+  }),
+  "claim on its way out": change(claim, { "metadata.finalizers": ["example.com/held"] }),
+  "job on its way out": change(managedJob, { "metadata.finalizers": ["example.com/held"] }),
+  "job running": change(managedJob, { status: { startTime: long, active: 1, ready: 0, terminating: 0 } }),
+  "job complete": change(managedJob, {
+    status: {
+      startTime: long,
+      completionTime: "2020-01-02T03:05:15Z",
+      succeeded: 1,
+      ready: 0,
+      terminating: 0,
+      conditions: [
+        { type: "SuccessCriteriaMet", status: "True", lastTransitionTime: long },
+        { type: "Complete", status: "True", lastTransitionTime: long },
+      ],
+    },
+  }),
+  "job failed": change(managedJob, {
+    status: {
+      startTime: long,
+      failed: 1,
+      ready: 0,
+      terminating: 0,
+      conditions: [
+        { type: "FailureTarget", status: "True", lastTransitionTime: long },
+        { type: "Failed", status: "True", lastTransitionTime: long },
+      ],
+    },
+  }),
+  "job about to fail": change(managedJob, {
+    status: {
+      startTime: long,
+      ready: 0,
+      terminating: 1,
+      conditions: [{ type: "FailureTarget", status: "True", lastTransitionTime: long }],
     },
   }),
   deployment: change(deployment, { "spec.template.spec.containers": [container, { name: "b", image: "b" }] }),

@@ -47,7 +47,12 @@ test("what is not CEL, or names what is not there, is refused when compiled", ()
 })
 
 test("the chains of fields an expression reads", () => {
-  expect(chainsIn("has(self.a.b) && self.list.all(x, x.key == oldSelf.c)")).toEqual(
+  const chains = chainsIn("has(self.a.b) && self.list.all(x, x.key == oldSelf.c)")
+  expect(chains.find(([first]) => first?.name === "oldSelf")).toEqual([
+    { name: "oldSelf", at: 43 },
+    { name: "c", at: 51 },
+  ])
+  expect(chains.map(chain => chain.map(({ name }) => name))).toEqual(
     expect.arrayContaining([
       ["self", "a", "b"],
       ["self", "list"],

@@ -25,9 +25,12 @@ export function compile(expression: string, variables: readonly string[]): Expre
   return compiled
 }
 
+/** A variable and the fields read of it, with where each of them stands in the expression. */
+export type Chain = { name: string; at: number }[]
+
 /** The chains of fields an expression reads of its variables: `self.a.b == oldSelf.c` reads self.a.b and oldSelf.c. */
-export function chainsIn(expression: string): string[][] {
-  const chains: string[][] = []
+export function chainsIn(expression: string): Chain[] {
+  const chains: Chain[] = []
   collectChains(kubernetesFunctions.parse(expression).ast, chains)
   return chains
 }
@@ -123,19 +126,19 @@ function found(text: string, pattern: string): string[] {
   return all
 }
 
-function collectChains(node: unknown, chains: string[][]): void {
+function collectChains(node: unknown, chains: Chain[]): void {
   const chain = chainOf(node)
   if (chain) chains.push(chain)
   else if (Array.isArray(node)) for (const child of node) collectChains(child, chains)
   else if (isNode(node)) collectChains(node.args, chains)
 }
 
-function chainOf(node: unknown): string[] | undefined {
+function chainOf(node: unknown): Chain | undefined {
   if (!isNode(node)) return undefined
-  if (node.op === "id") return [node.args]
+  if (node.op === "id") return [{ name: node.args, at: node.pos }]
   if (node.op !== ".") return undefined
   const inner = chainOf(node.args[0])
-  return inner && [...inner, node.args[1]]
+  return inner && [...inner, { name: node.args[1], at: node.pos }]
 }
 
 /** The library's own `matches` is JavaScript's, with another syntax and exponential time, and cannot be replaced by name. */

@@ -1,4 +1,4 @@
-import { chainsIn, compile, matches, typeOf } from "#lib/cel.ts"
+import { type Chain, chainsIn, compile, matches, typeOf } from "#lib/cel.ts"
 import { Findings } from "../kinds/findings.ts"
 import type { Json, Obj } from "../object.ts"
 import type { Cause } from "../status-error.ts"
@@ -369,22 +369,23 @@ function expressionProblem(text: string, props: Props, wanted: string, otherwise
     return `compilation failed: ERROR: <input>: ${first}`
   }
   for (const [variable, ...fields] of chainsIn(text)) {
-    if (variable !== "self") continue
-    const unknown = unknownField(fields, props)
-    if (unknown) return `compilation failed: ERROR: <input>: undefined field '${unknown}'`
+    const unknown = variable?.name === "self" && unknownField(fields, props)
+    if (unknown)
+      return `compilation failed: ERROR: <input>:1:${unknown.at}: undefined field '${unknown.name}'\n | ${text}\n | ${".".repeat(unknown.at - 1)}^`
   }
   const type = selectedType(text, props) ?? typeOf(text, ["self", "oldSelf"])
   return type === wanted || type === "dyn" ? undefined : otherwise
 }
 
 /** The first field of a chain that the schema does not have. Methods end a chain, so every name in it is a field. */
-function unknownField(fields: string[], root: Props): string | undefined {
+function unknownField(fields: Chain, root: Props): Chain[number] | undefined {
   let props: Props | undefined = root
   for (const field of fields) {
+    const { name } = field
     if (props?.type !== "object" || props["x-kubernetes-preserve-unknown-fields"] || valuesOf(props)) return undefined
     if (props["x-kubernetes-embedded-resource"] || !props.properties) return undefined
-    if (field.includes("__") || ["metadata", "apiVersion", "kind"].includes(field)) return undefined
-    const next: Props | undefined = props.properties[field]
+    if (name.includes("__") || ["metadata", "apiVersion", "kind"].includes(name)) return undefined
+    const next: Props | undefined = props.properties[name]
     if (!next) return field
     props = next
   }

@@ -98,7 +98,7 @@ function known(causes: Json[]): Json[] {
       field,
       reason,
       message: message
-        .replace(/(compilation failed: ERROR: <input>).*/s, "$1")
+        .replace(/(compilation failed: ERROR: <input>):.*(Syntax error|Unexpected token).*/s, "$1")
         .replace(/(must be a valid regular expression, but isn't).*/, "$1"),
     }))
     .sort((a, b) => (a.field + a.message < b.field + b.message ? -1 : 1))

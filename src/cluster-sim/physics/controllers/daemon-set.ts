@@ -433,7 +433,9 @@ export function daemonSetController(world: PhysicsWorld): Part {
         if (!(error instanceof StatusError)) throw error
         trouble = error
       }
-      const nextStatus = status(snapshot)
+      // Unlike the other controllers, this one looks again at its pods after it acted.
+      const left = owned.of(daemonSet).filter(pod => selects(selector, pod.metadata.labels))
+      const nextStatus = status({ ...snapshot, pods: left })
       if (!same(nextStatus, daemonSet.status))
         registry.update(daemonSets, { ...daemonSet, status: nextStatus }, { ...manager, subresource: "status" })
       if (trouble) throw trouble

@@ -271,7 +271,7 @@ test("what a stopped controller missed it finds when it starts again", async () 
 })
 
 describe("in every rolling update", () => {
-  const seeds = Array.from({ length: 40 }, (_, seed) => seed)
+  const seeds = Array.from({ length: 25 }, (_, seed) => seed)
   test.each(seeds)("never too many pods, and never too few serve (seed %i)", async seed => {
     const chance = seededRandom(seed)
     const pick = (most: number) => Math.floor(chance.next() * (most + 1))

@@ -6,7 +6,9 @@ import { servedKind } from "./loop.ts"
 import { claim, manager, type OwnedIndex } from "./owned.ts"
 import { createdAt, ownerReference } from "./pods.ts"
 
+/** On pods; on the revisions of a DaemonSet, too. */
 export const revisionLabel = "controller-revision-hash"
+const ownHashLabel = "controller.kubernetes.io/hash"
 
 /** What a ControllerRevision keeps of a workload: a patch that puts its template back. */
 export const revisionData = (template: Json): Json => sorted({ spec: { template: { ...template, $patch: "replace" } } })
@@ -69,7 +71,7 @@ export function createRevision(
           metadata: {
             name,
             namespace: owner.metadata.namespace,
-            labels: { ...owner.spec.template.metadata?.labels, [revisionLabel]: hash },
+            labels: { ...owner.spec.template.metadata?.labels, [ownHashLabel]: hash },
             ...(annotations && Object.keys(annotations).length > 0 && { annotations }),
             ownerReferences: [ownerReference(owner)],
           },

@@ -292,10 +292,10 @@ export function statefulSetController(world: PhysicsWorld): Part {
     const [title, which] = [`${verb[0]!.toUpperCase()}${verb.slice(1)}`, `Pod ${pod.metadata.name} in StatefulSet`]
     try {
       act()
-      record(set, "Normal", `Successful${title}`, `${verb} ${which} ${set.metadata.name} successful`)
+      record(set, "Normal", `Successful${title}`, `${title} ${which} ${set.metadata.name} successful`)
     } catch (error) {
       if (error instanceof StatusError && error.reason !== "AlreadyExists") {
-        const message = `${verb} ${which} ${set.metadata.name} failed error: ${error.message}`
+        const message = `${title} ${which} ${set.metadata.name} failed error: ${error.message}`
         record(set, "Warning", `Failed${title}`, message)
       }
       throw error

@@ -83,6 +83,14 @@ const asStatus = { fieldManager: "test", subresource: "status" as const }
 const withNamespace = (kind: ServedKind, object: Json) =>
   kind.namespaced ? { ...object, metadata: { namespace: "default", ...object.metadata } } : object
 
+export type PlainNodes = {
+  nodes?: string[]
+  readyMs?: (pod: Obj) => number | undefined
+  endMs?: (pod: Obj) => number
+  /** How long it runs before it succeeds, if it does. */
+  finishMs?: (pod: Obj) => number | undefined
+}
+
 /**
  * Plays scheduler and kubelet in the plainest way: a pod lands on a node at once, is ready after `readyMs` (never, if
  * undefined) and is gone `endMs` after its deletion began.
@@ -93,7 +101,8 @@ export function plainNodes(
     nodes = ["node-0", "node-1"],
     readyMs = () => 50 as number | undefined,
     endMs = () => 30,
-  }: { nodes?: string[]; readyMs?: (pod: Obj) => number | undefined; endMs?: (pod: Obj) => number } = {},
+    finishMs = () => undefined,
+  }: PlainNodes = {},
 ): Part {
   return {
     name: "plain-nodes",
@@ -127,6 +136,13 @@ export function plainNodes(
               setStatus(running, {
                 phase: "Running",
                 conditions: [condition("PodScheduled", "True"), condition("Ready", "True")],
+              })
+              const finish = finishMs(running)
+              if (finish === undefined) return
+              clock.after(finish, () => {
+                const done = lives(pod)
+                if (done && !done.metadata.deletionTimestamp)
+                  setStatus(done, { phase: "Succeeded", conditions: [condition("Ready", "False")] })
               })
             })
         })

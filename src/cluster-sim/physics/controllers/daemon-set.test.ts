@@ -1,0 +1,140 @@
+import { expect, test } from "vitest"
+import type { Json, Obj } from "../../object.ts"
+import { daemonSetController } from "./daemon-set.ts"
+import { garbageCollector } from "./garbage-collector.ts"
+import { type PlainNodes, plainNodes, testWorld } from "./test-world.ts"
+
+const daemonSet = (spec: Json = {}): Json => ({
+  apiVersion: "apps/v1",
+  kind: "DaemonSet",
+  metadata: { name: "agent" },
+  spec: {
+    selector: { matchLabels: { app: "agent" } },
+    template: {
+      metadata: { labels: { app: "agent" } },
+      spec: { terminationGracePeriodSeconds: 1, containers: [{ name: "a", image: "shop/agent:1.0" }] },
+    },
+    ...spec,
+  },
+})
+const image = (tag: string) => ({
+  spec: { template: { spec: { containers: [{ name: "a", image: `shop/agent:${tag}` }] } } },
+})
+
+function started({ count = 2, ...options }: PlainNodes & { count?: number } = {}) {
+  const world = testWorld()
+  for (let index = 0; index < count; index++)
+    world.create({
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { name: `node-${index}`, labels: { "kubernetes.io/hostname": `node-${index}` } },
+    })
+  world.start(daemonSetController(world), garbageCollector(world), plainNodes(world, options))
+  return world
+}
+type World = ReturnType<typeof started>
+
+const where = (world: World) =>
+  world
+    .list("Pod")
+    .map(({ spec }) => `${spec.nodeName} ${spec.containers[0].image.split(":")[1]}`)
+    .sort()
+const seen = ({ metadata, status = {} }: Obj) =>
+  [
+    `${status.observedGeneration ?? 0}/${metadata.generation}`,
+    status.desiredNumberScheduled,
+    status.currentNumberScheduled,
+    status.updatedNumberScheduled ?? 0,
+    status.numberReady,
+  ].join(" ")
+
+test("one pod on each node, replaced one by one, as seen on a real 1.36", async () => {
+  const world = started({ endMs: () => 60 })
+  world.create(daemonSet())
+  await world.clock.advance(2000)
+  world.patch("DaemonSet", "agent", image("1.1"))
+  await world.clock.advance(2000)
+  // observed/generation desired current updated ready
+  expect(world.history.filter(({ object }) => object.kind === "DaemonSet").map(({ object }) => seen(object))).toEqual([
+    "0/1 0 0 0 0",
+    "1/1 2 2 2 0",
+    "1/1 2 2 2 2",
+    "1/2 2 2 2 2", // the user's change
+    "2/2 2 2 0 2",
+    "2/2 2 2 1 1",
+    "2/2 2 2 1 2",
+    "2/2 2 2 2 1",
+    "2/2 2 2 2 2",
+  ])
+  const [pod] = world.list("Pod")
+  expect(pod?.metadata.labels).toEqual({
+    app: "agent",
+    "controller-revision-hash": expect.stringMatching(/^[bcdfghjklmnpqrstvwxz2456789]+$/),
+    "pod-template-generation": "2",
+  })
+  expect(pod?.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms).toEqual([
+    { matchFields: [{ key: "metadata.name", operator: "In", values: [pod?.spec.nodeName] }] },
+  ])
+  expect(pod?.spec.tolerations.map(({ key }: Json) => key.split("/")[1])).toEqual([
+    "not-ready",
+    "unreachable",
+    "disk-pressure",
+    "memory-pressure",
+    "pid-pressure",
+    "unschedulable",
+  ])
+})
+
+test("with a surge the new pod is ready before the old one goes", async () => {
+  const world = started()
+  world.create(daemonSet({ updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } }))
+  await world.clock.advance(2000)
+  const from = world.history.length
+  world.patch("DaemonSet", "agent", image("1.1"))
+  await world.clock.advance(5000)
+  expect(where(world)).toEqual(["node-0 1.1", "node-1 1.1"])
+  for (const { object } of world.history.slice(from))
+    if (object.kind === "DaemonSet") expect(object.status.numberReady).toBe(2)
+})
+
+test("OnDelete leaves pods alone", async () => {
+  const world = started()
+  world.create(daemonSet({ updateStrategy: { type: "OnDelete" } }))
+  await world.clock.advance(2000)
+  world.patch("DaemonSet", "agent", image("1.1"))
+  await world.clock.advance(5000)
+  expect(where(world)).toEqual(["node-0 1.0", "node-1 1.0"])
+})
+
+test("nodes that come, go, are chosen or tainted", async () => {
+  const world = started()
+  world.create(daemonSet())
+  await world.clock.advance(1000)
+  world.create({ apiVersion: "v1", kind: "Node", metadata: { name: "node-2", labels: { tier: "edge" } } })
+  await world.clock.advance(1000)
+  expect(where(world)).toEqual(["node-0 1.0", "node-1 1.0", "node-2 1.0"])
+  world.patch("Node", "node-1", { spec: { taints: [{ key: "gone", effect: "NoExecute" }] } })
+  await world.clock.advance(1000)
+  expect(where(world)).toEqual(["node-0 1.0", "node-2 1.0"])
+  world.patch("Node", "node-0", { spec: { taints: [{ key: "full", effect: "NoSchedule" }] } })
+  await world.clock.advance(1000)
+  expect(where(world)).toEqual(["node-0 1.0", "node-2 1.0"]) // what runs may stay
+  expect(world.get("DaemonSet", "agent")?.status).toMatchObject({ desiredNumberScheduled: 1, numberMisscheduled: 1 })
+  world.patch("DaemonSet", "agent", { spec: { template: { spec: { nodeSelector: { tier: "edge" } } } } })
+  await world.clock.advance(2000)
+  expect(where(world)).toEqual(["node-2 1.0"])
+})
+
+test("a failed pod is reported, removed and made again, each time a little later", async () => {
+  const world = started({ count: 1 })
+  world.create(daemonSet())
+  await world.clock.advance(1000)
+  const [pod] = world.list("Pod")
+  world.setStatus(pod!, { phase: "Failed" })
+  await world.clock.advance(1000)
+  expect(world.events("agent")).toContain(
+    `FailedDaemonPod: Found failed daemon pod default/${pod!.metadata.name} on node node-0, will try to kill it`,
+  )
+  expect(where(world)).toEqual(["node-0 1.0"])
+  expect(world.list("Pod")[0]?.metadata.uid).not.toBe(pod!.metadata.uid)
+})

@@ -1,0 +1,196 @@
+import { expect, test } from "vitest"
+import type { Json, Obj } from "../../object.ts"
+import { garbageCollector } from "./garbage-collector.ts"
+import { statefulSetController, volumeBinder } from "./stateful-set.ts"
+import { type PlainNodes, plainNodes, testWorld } from "./test-world.ts"
+
+const set = (spec: Json = {}): Json => ({
+  apiVersion: "apps/v1",
+  kind: "StatefulSet",
+  metadata: { name: "db" },
+  spec: {
+    replicas: 3,
+    serviceName: "db",
+    selector: { matchLabels: { app: "db" } },
+    template: {
+      metadata: { labels: { app: "db" } },
+      spec: { terminationGracePeriodSeconds: 1, containers: [{ name: "db", image: "shop/db:1.0" }] },
+    },
+    ...spec,
+  },
+})
+const image = (tag: string) => ({
+  spec: { template: { spec: { containers: [{ name: "db", image: `shop/db:${tag}` }] } } },
+})
+
+function started(options: PlainNodes = {}) {
+  const world = testWorld()
+  world.start(
+    statefulSetController(world),
+    volumeBinder(world),
+    garbageCollector(world),
+    plainNodes(world, { readyMs: () => 50, endMs: () => 30, ...options }),
+  )
+  return world
+}
+type World = ReturnType<typeof started>
+
+const tag = (pod: Obj) => pod.spec.containers[0].image.split(":")[1]
+const tags = (world: World) =>
+  world
+    .list("Pod")
+    .map(pod => `${pod.metadata.name} ${tag(pod)}`)
+    .sort()
+const isBroken = (pod: Obj) => tag(pod).includes("broken")
+const seen = ({ status = {} }: Obj) =>
+  [
+    status.replicas,
+    status.readyReplicas ?? 0,
+    status.currentReplicas ?? 0,
+    status.updatedReplicas ?? 0,
+    status.currentRevision === status.updateRevision ? "one" : "two",
+  ].join(" ")
+
+test("pods come up one after the other and are replaced from the last, as seen on a real 1.36", async () => {
+  const world = started()
+  world.create(set())
+  await world.clock.advance(5000)
+  world.patch("StatefulSet", "db", image("1.1"))
+  await world.clock.advance(5000)
+  const sequence = world.history.filter(({ object }) => object.kind === "StatefulSet").map(({ object }) => seen(object))
+  // replicas ready current updated revisions
+  expect(sequence).toEqual([
+    "0 0 0 0 one",
+    "0 0 0 0 one",
+    "1 0 1 1 one",
+    "1 1 1 1 one",
+    "2 1 2 2 one",
+    "2 2 2 2 one",
+    "3 2 3 3 one",
+    "3 3 3 3 one",
+    "3 3 3 3 one", // the user's change
+    "3 3 2 0 two",
+    "2 2 2 0 two",
+    "3 2 2 1 two",
+    "3 3 1 1 two",
+    "2 2 1 1 two",
+    "3 2 1 2 two",
+    "3 3 0 2 two",
+    "2 2 0 2 two",
+    "3 2 0 3 two",
+    "3 3 3 3 one",
+  ])
+  expect(world.events("db")).toEqual(
+    ["0", "1", "2"]
+      .flatMap(index => [`SuccessfulCreate: Create Pod db-${index} in StatefulSet db successful (x2)`])
+      .concat(["2", "1", "0"].map(index => `SuccessfulDelete: Delete Pod db-${index} in StatefulSet db successful`)),
+  )
+  const pod = world.get("Pod", "db-0")!
+  expect(pod.metadata.labels).toEqual({
+    app: "db",
+    "apps.kubernetes.io/pod-index": "0",
+    "controller-revision-hash": world.get("StatefulSet", "db")!.status.updateRevision,
+    "statefulset.kubernetes.io/pod-name": "db-0",
+  })
+  expect(pod.spec).toMatchObject({ hostname: "db-0", subdomain: "db" })
+})
+
+test("revisions have the names a real cluster gives them, and going back renumbers", async () => {
+  const world = started()
+  world.create(set())
+  await world.clock.advance(5000)
+  world.patch("StatefulSet", "db", image("1.1"))
+  await world.clock.advance(5000)
+  const revisions = () =>
+    world
+      .list("ControllerRevision")
+      .sort((a, b) => a.revision - b.revision)
+      .map(({ metadata, revision }) => `${metadata.name} ${revision}`)
+  expect(revisions()).toEqual(["db-6c98bbcc8c 1", "db-947bd6c6 2"])
+  world.patch("StatefulSet", "db", image("1.0"))
+  await world.clock.advance(5000)
+  expect(revisions()).toEqual(["db-947bd6c6 2", "db-6c98bbcc8c 3"])
+})
+
+test("a partition keeps the pods below it, also when they are made anew", async () => {
+  const world = started()
+  world.create(set({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 2 } } }))
+  await world.clock.advance(5000)
+  world.patch("StatefulSet", "db", image("1.1"))
+  await world.clock.advance(5000)
+  expect(tags(world)).toEqual(["db-0 1.0", "db-1 1.0", "db-2 1.1"])
+  world.remove("Pod", "db-0")
+  await world.clock.advance(5000)
+  expect(tags(world)).toEqual(["db-0 1.0", "db-1 1.0", "db-2 1.1"])
+  world.patch("StatefulSet", "db", { spec: { updateStrategy: { rollingUpdate: { partition: 0 } } } })
+  await world.clock.advance(5000)
+  expect(tags(world)).toEqual(["db-0 1.1", "db-1 1.1", "db-2 1.1"])
+})
+
+test("OnDelete waits for somebody to delete", async () => {
+  const world = started()
+  world.create(set({ updateStrategy: { type: "OnDelete" } }))
+  await world.clock.advance(5000)
+  world.patch("StatefulSet", "db", image("1.1"))
+  await world.clock.advance(5000)
+  expect(tags(world)).toEqual(["db-0 1.0", "db-1 1.0", "db-2 1.0"])
+  world.remove("Pod", "db-1")
+  await world.clock.advance(5000)
+  expect(tags(world)).toEqual(["db-0 1.0", "db-1 1.1", "db-2 1.0"])
+})
+
+test("a broken pod holds everything up, also after the template is mended, until it is deleted", async () => {
+  const world = started({ readyMs: pod => (isBroken(pod) ? undefined : 50) })
+  world.create(set())
+  await world.clock.advance(5000)
+  world.patch("StatefulSet", "db", image("broken"))
+  await world.clock.advance(60_000)
+  expect(tags(world)).toEqual(["db-0 1.0", "db-1 1.0", "db-2 broken"])
+  world.patch("StatefulSet", "db", image("1.2"))
+  await world.clock.advance(60_000)
+  expect(tags(world)).toEqual(["db-0 1.0", "db-1 1.0", "db-2 broken"])
+  world.remove("Pod", "db-2")
+  await world.clock.advance(5000)
+  expect(tags(world)).toEqual(["db-0 1.2", "db-1 1.2", "db-2 1.2"])
+})
+
+test("in parallel all come at once and the last are taken away at once", async () => {
+  const world = started()
+  world.create(set({ podManagementPolicy: "Parallel", ordinals: { start: 5 } }))
+  await world.clock.advance(20)
+  expect(tags(world)).toEqual(["db-5 1.0", "db-6 1.0", "db-7 1.0"])
+  await world.clock.advance(5000)
+  world.patch("StatefulSet", "db", { spec: { replicas: 1 } })
+  await world.clock.advance(5000)
+  expect(tags(world)).toEqual(["db-5 1.0"])
+})
+
+test("claims are made, bound, and go by the retention policy", async () => {
+  const world = started()
+  const claim = {
+    metadata: { name: "data" },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  }
+  world.create(
+    set({
+      replicas: 2,
+      volumeClaimTemplates: [claim],
+      persistentVolumeClaimRetentionPolicy: { whenScaled: "Delete", whenDeleted: "Retain" },
+    }),
+  )
+  await world.clock.advance(5000)
+  const claims = () =>
+    world.list("PersistentVolumeClaim").map(({ metadata, status }) => `${metadata.name} ${status.phase}`)
+  expect(claims()).toEqual(["data-db-0 Bound", "data-db-1 Bound"])
+  expect(world.get("Pod", "db-1")?.spec.volumes).toContainEqual({
+    name: "data",
+    persistentVolumeClaim: { claimName: "data-db-1" },
+  })
+  world.patch("StatefulSet", "db", { spec: { replicas: 1 } })
+  await world.clock.advance(5000)
+  expect(claims()).toEqual(["data-db-0 Bound"])
+  world.remove("StatefulSet", "db")
+  await world.clock.advance(5000)
+  expect(world.list("Pod")).toEqual([])
+  expect(claims()).toEqual(["data-db-0 Bound"])
+})

@@ -28,6 +28,10 @@ const expressions: Record<string, { self: unknown; is: unknown }> = {
     is: true,
   },
   "self.find('[0-9]+') == '12' && self.findAll('[0-9]+') == ['12', '3']": { self: "a12b3", is: true },
+  "has(self[0].a) && !has(self[1].a) && self.all(x, has(x.b))": {
+    self: celValue([{ a: 1, b: 1 }, { b: 2 }], undefined),
+    is: true,
+  },
   "self.matches('a$')": { self: "a\n", is: false },
 }
 for (const [expression, { self, is }] of Object.entries(expressions))

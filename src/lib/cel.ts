@@ -18,7 +18,7 @@ export type Expression = (variables: Record<string, unknown>) => unknown
 export function compile(expression: string, variables: readonly string[]): Expression {
   const environment = environmentFor(variables)
   const { ast } = environment.parse(expression)
-  useLinearMatches(ast)
+  useOwnFunctions(ast)
   const compiled = environment.parse(serialize(ast))
   const { valid, error } = compiled.check()
   if (!valid) throw error
@@ -103,6 +103,10 @@ function environmentFor(variables: readonly string[]): Environment {
 /** What Kubernetes adds to CEL and our rules use. */
 const kubernetesFunctions = new Environment({ enableOptionalTypes: true })
   .registerFunction("string.linearMatches(string): bool", matches)
+  .registerFunction(
+    "hasField(dyn, string): bool",
+    (value: unknown, name: string) => typeof value === "object" && value !== null && Object.hasOwn(value, name),
+  )
   .registerFunction("list.isSorted(): bool", (list: bigint[]) =>
     list.every((item, i) => i === 0 || list[i - 1]! <= item),
   )
@@ -141,13 +145,21 @@ function chainOf(node: unknown): Chain | undefined {
   return inner && [...inner, { name: node.args[1], at: node.pos }]
 }
 
-/** The library's own `matches` is JavaScript's, with another syntax and exponential time, and cannot be replaced by name. */
-function useLinearMatches(node: unknown): void {
-  if (Array.isArray(node)) for (const child of node) useLinearMatches(child)
+/**
+ * The library's own `matches` is JavaScript's, with another syntax and exponential time, and its `has` takes no element
+ * of a list (`has(self.list[0].a)`); neither can be replaced by name.
+ */
+function useOwnFunctions(node: unknown): void {
+  if (Array.isArray(node)) for (const child of node) useOwnFunctions(child)
   else if (isNode(node)) {
     const args = node.args as unknown[]
     if (node.op === "rcall" && args[0] === "matches") args[0] = "linearMatches"
-    useLinearMatches(args)
+    const selected = node.op === "call" && node.args[0] === "has" ? node.args[1][0] : undefined
+    if (selected?.op === "." && !chainOf(selected)) {
+      args[0] = "hasField"
+      args[1] = [selected.args[0], { ...selected, op: "value", args: selected.args[1] }]
+    }
+    useOwnFunctions(args)
   }
 }
 

@@ -1,7 +1,7 @@
 import { validateDefinition, validateDefinitionUpdate } from "../crd/definition.ts"
 import type { Json } from "../object.ts"
 import type { Definition } from "./define.ts"
-import { fillZero, set } from "./edit.ts"
+import { edit, fill, fillZero, set } from "./edit.ts"
 
 export const customResourceDefinition: Definition = {
   apiVersion: "apiextensions.k8s.io/v1",
@@ -16,7 +16,9 @@ export const customResourceDefinition: Definition = {
       const names = kind
         ? fillZero(spec.names, { singular: kind.toLowerCase(), listKind: `${kind}List` })
         : (spec.names ?? {})
-      const conversion = fillZero(spec.conversion ?? {}, { strategy: "None" })
+      const conversion = edit(fillZero(spec.conversion ?? {}, { strategy: "None" }), "webhook", webhook =>
+        edit(webhook, "clientConfig", client => edit(client, "service", service => fill(service, { port: 443 }))),
+      )
       return set(object, "spec", set(set(spec, "names", names), "conversion", conversion))
     },
     prepareCreate: object =>

@@ -5,7 +5,7 @@
  *   node --expose-gc bench/cluster-sim.ts [pods]
  */
 import { createCluster } from "../src/cluster-sim/index.ts"
-import type { List } from "../src/runtime/client/client.ts"
+import type { Client, List } from "../src/runtime/client/client.ts"
 import { createClient } from "../src/runtime/client/create-client.ts"
 import { systemClock } from "../src/runtime/clock.ts"
 import { seededRandom } from "../src/runtime/random.ts"
@@ -82,7 +82,17 @@ async function measure(count: number): Promise<Costs> {
   await Promise.all(watching)
   const watchUs = (spentUs() - watch) / (count * (1 + 2 * watchers))
 
-  const list = spentUs()
+  const rounds: number[] = []
+  for (let round = 0; round < 3; round++) rounds.push(await listAll(client, count))
+  const listUs = Math.min(...rounds)
+  collect()
+  const heldBytes = (process.memoryUsage().heapUsed - heapBefore) / count
+  return { startMs, createUs, watchUs, listUs, bytes, heldBytes }
+}
+
+/** All pods, page by page, as clients with manners do. Microseconds per pod. */
+async function listAll(client: Client, count: number): Promise<number> {
+  const began = spentUs()
   let listed = 0
   for (let token: string | undefined = ""; token !== undefined; ) {
     const page: List<KubeObject> = await client.list(pods, { limit: 500, ...(token && { continue: token }) })
@@ -90,10 +100,7 @@ async function measure(count: number): Promise<Costs> {
     token = page.metadata.continue
   }
   if (listed !== count) throw new Error(`listed ${listed} of ${count}`)
-  const listUs = (spentUs() - list) / listed
-  collect()
-  const heldBytes = (process.memoryUsage().heapUsed - heapBefore) / count
-  return { startMs, createUs, watchUs, listUs, bytes, heldBytes }
+  return (spentUs() - began) / listed
 }
 
 await measure(small) // warms up

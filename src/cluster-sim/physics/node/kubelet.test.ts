@@ -164,6 +164,44 @@ describe("containers that end", () => {
   })
 })
 
+describe("pods that are deleted", () => {
+  test("one that has ended goes at once", async () => {
+    const world = testWorld()
+    world.registries.push("ghcr.io/job:1", { exits: { afterMs: 1000, exitCode: 0 } })
+    world.create("pod", spec("ghcr.io/job:1", {}, { restartPolicy: "Never" }))
+    await world.advance("10s")
+    expect(world.pod("pod")?.status.phase).toBe("Succeeded")
+    world.remove("pod")
+    expect(world.pod("pod")).toBeUndefined()
+  })
+
+  test("one with a finalizer ends and then waits for it", async () => {
+    const world = testWorld()
+    world.create("pod", spec(), { finalizers: ["example.com/wait"] })
+    await world.advance("5s")
+    world.remove("pod")
+    await world.advance("1m")
+    expect(world.pod("pod")?.status.phase).toBe("Succeeded")
+    const { revision } = world.cluster.store
+    await world.advance("1m")
+    expect(world.cluster.store.revision).toBe(revision)
+    world.patch("pod", { metadata: { finalizers: null } })
+    expect(world.pod("pod")).toBeUndefined()
+  })
+
+  test("one that is still being pulled goes when the pull is over", async () => {
+    const world = testWorld()
+    world.registries.setSpeed("ghcr.io", { bytesPerSecond: 1_000_000 })
+    world.create("pod", spec("ghcr.io/web:1"))
+    await world.advance("10s")
+    world.remove("pod")
+    await world.advance("30s")
+    expect(world.pod("pod")).toBeDefined()
+    await world.advance("30s")
+    expect(world.pod("pod")).toBeUndefined()
+  })
+})
+
 describe("readiness", () => {
   test("follows a gate that others set", async () => {
     const world = testWorld()

@@ -155,13 +155,13 @@ export class Kubelet {
       const isNews =
         before.metadata.generation !== pod.metadata.generation ||
         before.metadata.deletionTimestamp !== pod.metadata.deletionTimestamp ||
-        (pod.spec.readinessGates && before.status !== pod.status) ||
-        before.metadata.labels !== pod.metadata.labels ||
-        before.metadata.annotations !== pod.metadata.annotations
+        (pod.spec.readinessGates && before.status !== pod.status)
       if (isNews) this.#wake(known)
       return
     }
-    if (isEnd(pod.status?.phase) && !pod.metadata.deletionTimestamp) return
+    const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata
+    // Its life is over, and only its object is left, perhaps held by somebody's finalizer.
+    if (isEnd(pod.status?.phase) && (!deletionTimestamp || deletionGracePeriodSeconds === 0)) return
     const worker = this.#makeWorker(pod)
     this.#workers.set(worker.uid, worker)
     this.#adopt(worker)
@@ -787,7 +787,10 @@ export class Kubelet {
     const next = { ...stored, status: { ...told, conditions } }
     if (isEqual(stored.status, next.status)) return
     try {
-      worker.pod = registry.update(kind, next, { subresource: "status", fieldManager: "kubelet" })
+      const written = registry.update(kind, next, { subresource: "status", fieldManager: "kubelet" })
+      // Whoever was told of it may have written again before it comes back here.
+      const isNewer = Number(written.metadata.resourceVersion) > Number(worker.pod.metadata.resourceVersion)
+      if (isNewer) worker.pod = written
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
     }

@@ -100,7 +100,21 @@ test("a gated pod is left alone until its gates are gone", async () => {
   expect(world.pod("pod")?.spec.nodeName).toBe("a")
 })
 
-test("pods of one owner are spread, and those of higher priority go first", async () => {
+test("where there is room for one, it is the one of higher priority", async () => {
+  const world = testWorld({ nodes: [] })
+  world.node({ name: "a", pods: "1" })
+  for (const [name, priority] of [
+    ["low", 0],
+    ["high", 10],
+    ["middle", 5],
+  ] as const)
+    world.create(name, spec({ priority }))
+  await world.advance("2s")
+  expect(["low", "high", "middle"].map(name => world.pod(name)?.spec.nodeName)).toEqual([undefined, "a", undefined])
+  expect(scheduled(world, "low").message).toMatch(/^0\/1 nodes are available: 1 Too many pods\. /)
+})
+
+test("pods of one owner are spread", async () => {
   const world = testWorld({ nodes: ["a", "b", "c"] })
   const ownerReferences = [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "r", uid: "r-1", controller: true }]
   for (let i = 0; i < 9; i++) world.create(`pod-${i}`, spec(), { ownerReferences })

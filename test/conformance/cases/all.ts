@@ -1,14 +1,23 @@
 import type { Case } from "../harness/script.ts"
 import { crds, serviceImages } from "./crds.ts"
 import { discovery, kinds } from "./kinds.ts"
+import { kubectl } from "./kubectl.ts"
 import { lists, tables } from "./lists.ts"
 import { finalizers, garbage, namespaces } from "./lives.ts"
 import { applies, patches } from "./patches.ts"
+import { podLives } from "./pods.ts"
 import { errors, verbs } from "./verbs.ts"
 import { watches } from "./watches.ts"
+import { daemonSets, deployments, jobs, statefulSets } from "./workloads.ts"
 
 /** Every case; those that wait longest come first, so that the others run beside them. */
 export const cases: readonly Case[] = [
+  ...jobs,
+  ...podLives,
+  ...deployments,
+  ...statefulSets,
+  ...daemonSets,
+  ...kubectl,
   ...namespaces,
   ...garbage,
   ...watches,

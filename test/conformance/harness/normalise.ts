@@ -77,16 +77,14 @@ function cleaned(text: string, words: [string | RegExp, string][], names: Names)
     .replace(/\b(real|kwok|node)-\d+\b/g, "NODE")
     .replace(/\b10\.\d+\.\d+\.\d+\b/g, "ADDRESS")
     .replace(/(resourceVersion\\*"?: ?\\*")(\d+)/g, (_, key, version) => `${key}${names.versions.get(version) ?? "RV"}`)
+    .replace(/(?<=Resource Version: +)\d+/g, "RV")
     .replace(/resourceVersion=(?!0\b|1\b|9{12})\d+/g, "resourceVersion=RV")
     .replace(/ResourceVersion in record \(\d+\)/g, "ResourceVersion in record (RV)")
     .replace(/resource version: \d+/g, "resource version: RV")
     .replace(/resource version: RV, current: \d+/g, "resource version: RV, current: RV")
     .replace(/resource version: RV \(\d+\)/g, "resource version: RV (RV)")
-    .replace(
-      / in [\d.]+(ms|s) \([\d.]+(ms|s) including waiting\)\. Image size: \d+ bytes/g,
-      " in DURATION. Image size: SIZE",
-    )
     .replace(/:3\d{4}\/(TCP|UDP)/g, ":PORT/$1")
+    .replace(/-\d{8}(?=-|\b)/g, "-MINUTE")
     .replace(suffix, "$1XXXXX")
   return names.withHashes ? clean : clean.replace(hash, ordinal(names.hashes, "HASH"))
 }

@@ -38,5 +38,24 @@ export function report(outcomes: readonly Outcome[], ms: number): string {
   return [...head, ...sections, "## The slowest", "", ...slow, ""].join("\n")
 }
 
-const shortened = (lines: string[], max = 60) =>
-  lines.length <= max ? lines : [...lines.slice(0, max), `… and ${lines.length - max} lines more`]
+function shortened(lines: string[], max = 60): string[] {
+  const kept = lines.length <= max ? lines : [...lines.slice(0, max), `… and ${lines.length - max} lines more`]
+  return kept.map((line, index) => excerpt(line, partnerOf(kept, index)))
+}
+
+/** The line on the other side that a changed line stands for: the one of the same field. */
+function partnerOf(lines: string[], index: number): string | undefined {
+  const [field = ""] = (lines[index] ?? "").slice(1).split(" = ")
+  return lines.find(
+    (other, place) => Math.abs(place - index) < 8 && other[0] !== lines[index]?.[0] && other.slice(1).startsWith(field),
+  )
+}
+
+/** Of a long line, the part around the first difference. */
+function excerpt(line: string, partner: string | undefined, max = 300): string {
+  if (line.length <= max) return line
+  let same = 1
+  while (partner && same < line.length && line[same] === partner[same]) same++
+  const head = line.slice(0, 80)
+  return partner && same > 150 ? `${head} …${line.slice(same - 60, same + 160)}…` : `${line.slice(0, max)}…`
+}

@@ -1,0 +1,120 @@
+import type { Json, Script } from "../harness/script.ts"
+
+/** What of a workload and of pods is compared: what they say, without when they said it. */
+
+type Condition = { type: string; status: string; reason?: string; message?: string }
+
+export const conditionsOf = (object: Json): string[] =>
+  (object.status?.conditions ?? [])
+    .map(({ type, status, reason = "", message = "" }: Condition) => `${type} ${status} ${reason} ${message}`.trim())
+    .sort()
+
+export function workload({ metadata, status = {} }: Json): Json {
+  const { conditions: _, ...counts } = status
+  return {
+    generation: metadata.generation,
+    revision: metadata.annotations?.["deployment.kubernetes.io/revision"],
+    ...counts,
+    conditions: conditionsOf({ status }),
+  }
+}
+
+export async function replicaSets(on: Script): Promise<Json> {
+  const { items } = await on.quietly.list("replicasets")
+  return items
+    .map(({ metadata, spec, status }: Json) => ({
+      name: metadata.name,
+      labels: metadata.labels,
+      annotations: metadata.annotations,
+      image: spec.template.spec.containers[0].image,
+      wanted: spec.replicas,
+      status: { ...status, conditions: undefined },
+      owner: metadata.ownerReferences?.map(({ kind, name, controller }: Json) => `${kind}/${name} ${controller}`),
+    }))
+    .sort((a: Json, b: Json) => revisionOf(a) - revisionOf(b))
+}
+
+const revisionOf = ({ annotations }: Json) => Number(annotations?.["deployment.kubernetes.io/revision"] ?? 0)
+
+/** The pods of a case, without their names where those are invented. */
+export async function pods(on: Script): Promise<Json> {
+  const { items } = await on.quietly.list("pods")
+  return items
+    .map(({ metadata, spec, status }: Json) => ({
+      name: metadata.name,
+      labels: metadata.labels,
+      owner: metadata.ownerReferences?.map(({ kind, name }: Json) => `${kind}/${name}`),
+      finalizers: metadata.finalizers,
+      image: spec.containers[0].image,
+      phase: status.phase,
+      isReady: status.conditions?.some(({ type, status }: Condition) => type === "Ready" && status === "True") ?? false,
+    }))
+    .map((pod: Json) => [JSON.stringify({ ...pod, name: metaless(pod.name) }), pod])
+    .sort(([a]: [string], [b]: [string]) => (a < b ? -1 : 1))
+    .map(([, pod]: [string, Json]) => pod)
+}
+
+const metaless = (name: string) => name.replace(/-[a-z0-9]{5}$/, "")
+
+/** What was told about an object, each sentence once, in the order in which it was first told. */
+export async function eventsOf(on: Script, kind: string, name?: string): Promise<string[]> {
+  const { items } = await on.quietly.list("events")
+  const sentences = items
+    .filter(({ involvedObject }: Json) => involvedObject.kind === kind && (!name || involvedObject.name === name))
+    // The name of an event ends with the time of its first occurrence.
+    .sort((a: Json, b: Json) => (suffix(a) < suffix(b) ? -1 : 1))
+    .map(({ type, reason, message, source, reportingComponent, involvedObject }: Json) =>
+      [type, reason, source?.component || reportingComponent, involvedObject.fieldPath ?? "", timeless(message)].join(
+        " | ",
+      ),
+    )
+  return [...new Set<string>(sentences)]
+}
+
+const timeless = (message: string) =>
+  message.replace(
+    / in [\d.]+(ms|s) \([\d.]+(ms|s) including waiting\)\. Image size: \d+ bytes/,
+    " in DURATION. Image size: SIZE",
+  )
+
+const suffix = ({ metadata }: Json) => metadata.name.slice(metadata.name.lastIndexOf(".") + 1)
+
+const stateOf = (state: Json): Json => {
+  const [[name, { startedAt: _s, finishedAt: _f, containerID: _c, ...rest }] = ["none", {}]] = Object.entries(
+    state ?? {},
+  ) as [string, Json][]
+  return { [name]: rest }
+}
+
+/** The status of a pod without times and identities. */
+export function podStatus({ metadata, status }: Json): Json {
+  const containers = (list: Json[] = []) =>
+    list.map(({ containerID, state, lastState, imageID, ...rest }) => ({
+      ...rest,
+      state: stateOf(state),
+      lastState: stateOf(lastState),
+      hasImage: imageID !== "",
+      hasContainer: containerID !== undefined,
+      volumeMounts: undefined,
+    }))
+  return {
+    generation: metadata.generation,
+    observedGeneration: status.observedGeneration,
+    phase: status.phase,
+    reason: status.reason,
+    message: status.message,
+    qosClass: status.qosClass,
+    conditions: conditionsOf({ status }),
+    init: containers(status.initContainerStatuses),
+    containers: containers(status.containerStatuses),
+    fields: Object.keys(status).sort(),
+  }
+}
+
+/** What each container waits for, if any does. */
+export function waits({ status }: Json): string {
+  return [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])]
+    .filter(({ state }: Json) => state?.waiting)
+    .map(({ name, state }: Json) => `${name} ${state.waiting.reason}`)
+    .join(", ")
+}

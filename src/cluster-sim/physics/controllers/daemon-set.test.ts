@@ -1,7 +1,9 @@
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
+import { seededRandom } from "#runtime/random.ts"
 import type { Json, Obj } from "../../object.ts"
 import { daemonSetController } from "./daemon-set.ts"
 import { garbageCollector } from "./garbage-collector.ts"
+import { isReady } from "./pods.ts"
 import { type PlainNodes, plainNodes, testWorld } from "./test-world.ts"
 
 const daemonSet = (spec: Json = {}): Json => ({
@@ -21,8 +23,8 @@ const image = (tag: string) => ({
   spec: { template: { spec: { containers: [{ name: "a", image: `shop/agent:${tag}` }] } } },
 })
 
-function started({ count = 2, ...options }: PlainNodes & { count?: number } = {}) {
-  const world = testWorld()
+function started({ count = 2, seed = 1, ...options }: PlainNodes & { count?: number; seed?: number } = {}) {
+  const world = testWorld({ seed })
   for (let index = 0; index < count; index++)
     world.create({
       apiVersion: "v1",
@@ -137,4 +139,35 @@ test("a failed pod is reported, removed and made again, each time a little later
   )
   expect(where(world)).toEqual(["node-0 1.0"])
   expect(world.list("Pod")[0]?.metadata.uid).not.toBe(pod!.metadata.uid)
+})
+
+describe("in every rolling update", () => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])("no more nodes are without a serving pod than may be (seed %i)", async seed => {
+    const chance = seededRandom(seed)
+    const pick = (most: number) => Math.floor(chance.next() * (most + 1))
+    const count = 2 + pick(6)
+    const isSurging = pick(1) === 1
+    const [maxSurge, maxUnavailable] = isSurging ? [1 + pick(2), 0] : [0, 1 + pick(2)]
+    const world = started({
+      count,
+      seed,
+      readyMs: () => 1 + chance.next() * 2000,
+      endMs: () => 1 + chance.next() * 300,
+    })
+    world.create(daemonSet({ updateStrategy: { rollingUpdate: { maxSurge, maxUnavailable } } }))
+    await world.clock.advance(20_000)
+    const known = new Map(world.list("Pod").map(pod => [pod.metadata.uid, pod]))
+    const from = world.history.length
+    world.patch("DaemonSet", "agent", image("1.1"))
+    await world.clock.advance(60_000)
+    for (const { type, object } of world.history.slice(from)) {
+      if (object.kind !== "Pod") continue
+      if (type === "DELETED") known.delete(object.metadata.uid)
+      else known.set(object.metadata.uid, object)
+      const serving = [...known.values()].filter(pod => isReady(pod) && !pod.metadata.deletionTimestamp)
+      const nodes = new Set(serving.map(({ spec }) => spec.nodeName))
+      expect(nodes.size, `${count} nodes, surge ${maxSurge}`).toBeGreaterThanOrEqual(count - maxUnavailable)
+    }
+    expect(where(world)).toEqual(Array.from({ length: count }, (_, index) => `node-${index} 1.1`))
+  })
 })

@@ -164,6 +164,22 @@ describe("on a cluster", () => {
     )
   })
 
+  test("an object of the cluster cannot have an owner in a namespace: it stays, and an event says so", async () => {
+    const { world, make } = started()
+    const { name, uid } = make("a").metadata
+    world.create({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "b", ownerReferences: [owner(name, { uid })] },
+      rules: [],
+    })
+    await world.clock.advance(100)
+    expect(world.get("ClusterRole", "b")).toBeDefined()
+    expect(world.events("b")).toEqual([
+      `OwnerRefInvalidNamespace: ownerRef [v1/ConfigMap, namespace: , name: a, uid: ${uid}] does not exist in namespace ""`,
+    ])
+  })
+
   test("what was lost while it was stopped is found when it starts again", async () => {
     const { world, make, names } = started()
     make("b", [make("a")])

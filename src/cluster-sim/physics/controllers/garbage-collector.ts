@@ -17,7 +17,7 @@ export type Snapshot = {
 
 export type Plan =
   | { do: "nothing" }
-  | { do: "keep-owners"; owners: readonly Owner[]; report?: Owner }
+  | { do: "keep-owners"; owners: readonly Owner[] }
   | { do: "release-dependents"; dependents: readonly Obj[] }
   | { do: "remove-finalizer"; finalizer: string }
   | { do: "look-at"; dependents: readonly Obj[] }
@@ -137,16 +137,16 @@ export function garbageCollector(world: PhysicsWorld): Part {
     }
   }
 
-  /** An owner that lives elsewhere: its reference is void, and the object goes; somebody should be told why. */
+  /** An owner that lives where it cannot own this: somebody should be told why the object goes, or never will. */
   function reportElsewhere(object: Obj, standings: readonly Standing[]) {
     const { namespace = "", ownerReferences: owners = [] } = object.metadata
     for (const [index, owner] of owners.entries()) {
-      if (standings[index] !== "dangling") continue
-      const elsewhere = graph.find(owner.uid)
-      const isElsewhere = elsewhere?.namespace !== undefined && elsewhere.namespace !== namespace
-      const isOfAnotherScope = standings[index] === undefined
+      const place = graph.find(owner.uid)
+      const isElsewhere =
+        standings[index] === "wrong-scope" ||
+        (standings[index] === "dangling" && place?.namespace !== undefined && place.namespace !== namespace)
       const key = `${object.metadata.uid} ${owner.uid}`
-      if ((!isElsewhere && !isOfAnotherScope) || reported.has(key)) continue
+      if (!isElsewhere || reported.has(key)) continue
       reported.add(key)
       const identity = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`
       const message = `ownerRef ${identity} does not exist in namespace ${JSON.stringify(namespace)}`

@@ -1,6 +1,8 @@
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
+import { seededRandom } from "#runtime/random.ts"
 import type { Json, Obj } from "../../object.ts"
 import { garbageCollector } from "./garbage-collector.ts"
+import { isReady } from "./pods.ts"
 import { statefulSetController, volumeBinder } from "./stateful-set.ts"
 import { type PlainNodes, plainNodes, testWorld } from "./test-world.ts"
 
@@ -23,8 +25,8 @@ const image = (tag: string) => ({
   spec: { template: { spec: { containers: [{ name: "db", image: `shop/db:${tag}` }] } } },
 })
 
-function started(options: PlainNodes = {}) {
-  const world = testWorld()
+function started({ seed = 1, ...options }: PlainNodes & { seed?: number } = {}) {
+  const world = testWorld({ seed })
   world.start(
     statefulSetController(world),
     volumeBinder(world),
@@ -193,4 +195,35 @@ test("claims are made, bound, and go by the retention policy", async () => {
   await world.clock.advance(5000)
   expect(world.list("Pod")).toEqual([])
   expect(claims()).toEqual(["data-db-0 Bound"])
+})
+
+describe("in every ordered update", () => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    "one pod at most is missing, from the last to the first (seed %i)",
+    async seed => {
+      const chance = seededRandom(seed)
+      const world = started({ seed, readyMs: () => 1 + chance.next() * 3000, endMs: () => 1 + chance.next() * 500 })
+      const replicas = 1 + Math.floor(chance.next() * 5)
+      world.create(set({ replicas }))
+      await world.clock.advance(60_000)
+      const known = new Map(world.list("Pod").map(pod => [pod.metadata.name, pod]))
+      const from = world.history.length
+      world.patch("StatefulSet", "db", image("1.1"))
+      await world.clock.advance(60_000)
+      const replaced: string[] = []
+      for (const { type, object } of world.history.slice(from)) {
+        if (object.kind !== "Pod") continue
+        if (type === "DELETED") known.delete(object.metadata.name)
+        else known.set(object.metadata.name, object)
+        if (type === "ADDED") replaced.push(object.metadata.name)
+        const serving = [...known.values()].filter(pod => isReady(pod) && !pod.metadata.deletionTimestamp)
+        expect(serving.length).toBeGreaterThanOrEqual(replicas - 1)
+      }
+      expect(replaced).toEqual(Array.from({ length: replicas }, (_, index) => `db-${replicas - 1 - index}`))
+      expect(world.get("StatefulSet", "db")?.status).toMatchObject({
+        readyReplicas: replicas,
+        updatedReplicas: replicas,
+      })
+    },
+  )
 })

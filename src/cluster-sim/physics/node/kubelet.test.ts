@@ -235,6 +235,7 @@ describe("a cluster that is started again", () => {
     await world.advance("10s")
     const before = app(world.pod("runs"))
     world.cluster.stop()
+    world.registries.setFault("ghcr.io", { kind: "refused" }) // what is on the node does not need the registry
     await world.advance("2m")
     world.cluster.start()
     await world.advance("5s")

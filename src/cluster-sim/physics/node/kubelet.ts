@@ -132,10 +132,9 @@ export class Kubelet {
   load(image: string): boolean {
     const reference = parseImage(image)
     if ("invalid" in reference) return false
-    const pull = this.#options.registries.pull(reference, { now: this.#now(), platform: this.#options.platform })
-    if (!pull.isFound) return false
-    this.#keep(reference, pull)
-    return true
+    const found = this.#options.registries.find(reference)
+    if (found) this.#keep(reference, found)
+    return found !== undefined
   }
 
   /** Takes an image from the node, as the kubelet's garbage collection does. */
@@ -248,11 +247,7 @@ export class Kubelet {
       const state = running ?? terminated
       if (!told.containerID || !state) continue
       const reference = parseImage(told.image)
-      const pull =
-        "invalid" in reference
-          ? undefined
-          : this.#options.registries.pull(reference, { now: this.#now(), platform: this.#options.platform })
-      const behaviour = pull?.isFound ? pull.behaviour : {}
+      const found = "invalid" in reference ? undefined : this.#options.registries.find(reference)
       const spec = [...specs(pod).init, ...specs(pod).main].find(({ name }) => name === told.name)
       const container: Container = {
         name: told.name,
@@ -261,7 +256,7 @@ export class Kubelet {
         imageName: told.image,
         imageId: told.imageID,
         restartCount: told.restartCount,
-        behaviour,
+        behaviour: found?.behaviour ?? {},
         startedAt: parseInstant(state.startedAt) ?? this.#now(),
         state: running ? "running" : "exited",
         ...(terminated && {
@@ -274,7 +269,7 @@ export class Kubelet {
       }
       runtime.containers.set(told.name, { current: container })
       if (running) this.#live(worker, container)
-      if (!("invalid" in reference) && pull?.isFound) this.#keep(reference, pull)
+      if (!("invalid" in reference) && found) this.#keep(reference, found)
     }
     const isReady = status.conditions?.some(
       ({ type, status: is }: Json) => type === "PodReadyToStartContainers" && is === "True",

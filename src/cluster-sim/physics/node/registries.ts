@@ -43,6 +43,8 @@ export type Pull =
 export type Registries = {
   /** What a pull gives at this moment. */
   pull(image: ImageReference, at: { now: Instant; platform: string }): Pull
+  /** What an image is, whatever stands between it and a node. */
+  find(image: ImageReference): { digest: string; sizeBytes: number; behaviour: Behaviour } | undefined
   /** Adds an image or moves its tag; gives its digest. In an open registry all other images stay pullable. */
   push(image: string, content?: ImageContent): string
   /** Removes a tag, or a whole repository (`ghcr.io/shop/web`), for good. */
@@ -131,6 +133,12 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
   }
 
   return {
+    find(image) {
+      const content = find(image)
+      if (!content) return undefined
+      const { digest = "", sizeBytes = ordinary.sizeBytes, platforms: _, ...behaviour } = content
+      return { digest, sizeBytes, behaviour }
+    },
     pull(image, { now, platform }) {
       const { bytesPerSecond, latencyMs } = registry(image.host)
       const fault = faultAt(image, now)

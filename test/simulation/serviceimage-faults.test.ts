@@ -158,6 +158,21 @@ describe(`a rollout of ${calm.writes} writes ends as it would have without the f
     })
 })
 
+test("where nothing goes wrong, no write is refused: nothing is decided from a copy that our own write has overtaken", async () => {
+  const refused: string[] = []
+  const listen: Fault = next => ({
+    ...next,
+    async send(request) {
+      const response = await next.send(request)
+      if (isDecision(request) && response.status >= 400)
+        refused.push(`${response.status} ${request.method} ${request.path}`)
+      return response
+    },
+  })
+  await play({ faults: [listen] })
+  expect(refused).toEqual([])
+})
+
 describe("with a view of the world that is wrong for a while", () => {
   const watches =
     (resource: string): Matcher =>

@@ -5,7 +5,7 @@ import { parseManifests } from "#api/manifest.ts"
 import { type Cluster, parseRegistries, serveHttp } from "#cluster-sim/index.ts"
 import { type Clock, scaledClock, sleep } from "#runtime/clock.ts"
 import { createLogger } from "#runtime/log.ts"
-import { Failure, type Input, type Run, UsageError, type World } from "../command.ts"
+import { Failure, type Input, type Run, UsageError } from "../command.ts"
 import { startLocalCluster } from "../local-cluster.ts"
 
 /** How much a crash of this process may lose of `--data`; a clean end loses nothing. */
@@ -15,13 +15,13 @@ export const run: Run = async (input, world) => {
   const wanted = read(input)
   const saved = wanted.data && (await load(wanted.data))
   const manifests = await readManifests(wanted.load)
-  const registries = wanted.registries && parseRegistries(await readText(wanted.registries, "--registries"))
+  const registries = wanted.registries ? await readRegistries(wanted.registries) : undefined
   const clock = scaledClock(world.clock, wanted.speed)
   const log = createLogger({ level: "warn", clock })
   const local = await startLocalCluster({
     clock,
     nodes: wanted.nodes,
-    registries: registries || undefined,
+    registries,
     saved: saved || undefined,
     log,
   })
@@ -73,6 +73,15 @@ async function readManifests(files: readonly string[]) {
     all.push(...manifests.map(({ value }) => value))
   }
   return all
+}
+
+async function readRegistries(file: string) {
+  const text = await readText(file, "--registries")
+  try {
+    return parseRegistries(text)
+  } catch (error) {
+    throw new Failure(`--registries ${file}: ${(error as Error).message}`)
+  }
 }
 
 const readText = (file: string, option: string) =>
@@ -139,5 +148,3 @@ function welcome(facts: {
 It lives in this process and simulates what runs on its nodes; docs/cluster-sim.md says what it does not do.
 Ctrl-C ends it.`
 }
-
-export type { World }

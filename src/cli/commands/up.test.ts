@@ -1,0 +1,92 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { type Program, runProgram, startProgram } from "#test/support/program.ts"
+import { type Json, until } from "#tools/kube/api.ts"
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "aim-up-"))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Starts `aim up` and gives its address once it says that it is up. */
+async function up(...args: string[]): Promise<{ program: Program; get(path: string): Promise<Json> }> {
+  const program = startProgram("bin/aim", ["up", ...args])
+  const address = until("the address", async () => /at (http:\S+)/.exec(program.output)?.[1])
+  const url = await Promise.race([address, program.ended.then(() => expect.fail(program.output))])
+  return { program, get: async path => (await fetch(`${url}${path}`)).json() }
+}
+
+const shop = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "shop/web:1"}]}
+`
+const isRolledOut = ({ status }: Json) => status?.availableReplicas === 2
+
+test("a cluster comes up with nodes and manifests, writes a kubeconfig, and is there again with its data", async () => {
+  const folder = await temporaryFolder()
+  const [file, kubeconfig, data] = [join(folder, "shop.yaml"), join(folder, "kubeconfig"), join(folder, "data")]
+  await writeFile(file, shop)
+  const options = ["--data", data, "--write-kubeconfig", kubeconfig, "--speed", "20"]
+  const path = "/apis/apps/v1/namespaces/shop/deployments/web"
+
+  const first = await up("--nodes", "2", "--load", file, ...options)
+  expect((await first.get("/api/v1/nodes")).items).toHaveLength(2)
+  const before = await until("the pods to run", async () => {
+    const deployment = await first.get(path)
+    return isRolledOut(deployment) && deployment
+  })
+  expect(await readFile(kubeconfig, "utf8")).toMatch(/server: "http:..127.0.0.1:\d+"/)
+  const crd = await first.get("/apis/autoimagemanager.io/v1alpha1/serviceimages")
+  expect(crd.kind).toBe("ServiceImageList")
+  first.program.kill("SIGINT")
+  expect(await first.program.ended).toBe(0)
+
+  const second = await up("--nodes", "2", ...options)
+  expect(second.program.output).toContain("is back")
+  const after = await second.get(path)
+  expect(after.metadata.uid).toBe(before.metadata.uid)
+  expect(isRolledOut(after)).toBe(true)
+  expect((await second.get("/api/v1/nodes")).items).toHaveLength(2)
+})
+
+test("a registries file makes pulls fail as it says", async () => {
+  const folder = await temporaryFolder()
+  const [file, registries] = [join(folder, "shop.yaml"), join(folder, "registries.yaml")]
+  await writeFile(file, shop.replace("shop/web:1", "registry.example.com/web:1"))
+  await writeFile(registries, "registries:\n  registry.example.com: {fault: refused}\n")
+  const { get } = await up("--load", file, "--registries", registries, "--speed", "20")
+  const reason = await until("the pull to fail", async () => {
+    const { items } = await get("/api/v1/namespaces/shop/pods")
+    return items[0]?.status?.containerStatuses?.[0]?.state?.waiting?.reason?.match(/ErrImagePull|ImagePullBackOff/)?.[0]
+  })
+  expect(reason).toBeDefined()
+})
+
+test("what cannot be read is named, and what is no number too", async () => {
+  const folder = await temporaryFolder()
+  const broken = join(folder, "broken.yaml")
+  await writeFile(broken, "a: [1\n")
+  const nothing = await runProgram("bin/aim", ["up", "--load", join(folder, "none.yaml")])
+  expect(nothing).toMatchObject({ code: 1, output: expect.stringContaining("none.yaml: no such file") })
+  const yaml = await runProgram("bin/aim", ["up", "--load", broken])
+  expect(yaml).toMatchObject({ code: 1, output: expect.stringContaining("broken.yaml:") })
+  await writeFile(broken, "registries: {ghcr.io: {fault: moody}}\n")
+  const moody = await runProgram("bin/aim", ["up", "--registries", broken])
+  expect(moody).toMatchObject({ code: 1, output: expect.stringContaining("is one of refused") })
+  const number = await runProgram("bin/aim", ["up", "--nodes", "many"])
+  expect(number).toMatchObject({ code: 2, output: expect.stringContaining("--nodes: many is not a number") })
+})

@@ -18,7 +18,17 @@ import {
 } from "./field-set.ts"
 import type { Schema } from "./schema.ts"
 import { ofObject } from "./table.ts"
-import { compare, equalValues, fieldsOf, merge, problemsOf, remove, withNamedFields, withoutEmptied } from "./typed.ts"
+import {
+  compare,
+  equalValues,
+  fieldsOf,
+  merge,
+  problemsOf,
+  remove,
+  TypeProblem,
+  withNamedFields,
+  withoutEmptied,
+} from "./typed.ts"
 
 /** Who owns a set of fields. Appliers are the same whatever version they apply; updaters are not. */
 type Manager = { name: string; operation: "Apply" | "Update"; apiVersion: string; subresource?: string | undefined }
@@ -62,7 +72,13 @@ export function trackUpdate(asked: TrackInput): readonly ManagedFields[] | undef
   if (managed.size === 0 && before !== undefined) return undefined
   const self: Manager = { name: manager || "unknown", operation: "Update", apiVersion, subresource }
   const empty = input.isCustom ? { apiVersion, kind: after.kind } : emptyObject(input.schema)
-  return written(capped(updated(managed, self, { ...input, before: before ?? empty })))
+  try {
+    return written(capped(updated(managed, self, { ...input, before: before ?? empty })))
+  } catch (error) {
+    // What nobody can own is wrong in itself: the validation that follows says so, in its own words.
+    if (error instanceof TypeProblem) return before?.metadata.managedFields
+    throw error
+  }
 }
 
 /** The managers to start from: clients may write them, but who does not know of them cannot delete them. */

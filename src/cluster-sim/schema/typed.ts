@@ -81,7 +81,7 @@ function keyDefault(items: Schema, name: string): Json {
   return field?.default ?? field?.zero ?? undefined
 }
 
-class TypeProblem extends Error {
+export class TypeProblem extends Error {
   override name = "TypeProblem"
 }
 

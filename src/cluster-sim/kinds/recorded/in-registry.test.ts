@@ -4,6 +4,7 @@ import { virtualClock } from "#runtime/clock.ts"
 import { createCluster } from "../../cluster.ts"
 import { definitions, objects, widget } from "../../crd/recorded/cases.ts"
 import type { Json } from "../../object.ts"
+import type { StatusError } from "../../status-error.ts"
 import { creates } from "./cases.ts"
 import { normalised } from "./normalised.ts"
 
@@ -43,3 +44,26 @@ for (const { create: name, body } of read("../../crd/recorded/answers.jsonl").fi
   each => each.create && each.code === 201,
 ))
   test(`object: ${name}`, () => expect(make(objects[name])).toEqual(body))
+
+const refused = (answers: Json[], sent: Record<string, Json>, by: string) => {
+  for (const { [by]: name, code, body } of answers.filter(each => each[by] && each.code >= 400))
+    if (!tooLenient.includes(name))
+      test(`refused: ${name}`, () => {
+        const fields = (causes: Json[] = []) => causes.map(({ field, reason }) => `${field} ${reason}`).sort()
+        try {
+          make(sent[name])
+        } catch (error) {
+          const { code: is, reason, details } = error as StatusError
+          const said = { code: is, reason, fields: fields(details?.causes) }
+          return expect(said).toEqual({ code, reason: body.reason, fields: fields(body.details?.causes) })
+        }
+        throw new Error("it was taken")
+      })
+}
+
+/** Rules are not priced, nor are their types checked before they meet a value. */
+const tooLenient = ["with a rule that costs too much", "with a rule of the wrong type"]
+
+refused(read("answers.jsonl"), creates, "create")
+refused(read("../../crd/recorded/answers.jsonl"), definitions, "define")
+refused(read("../../crd/recorded/answers.jsonl"), objects, "create")

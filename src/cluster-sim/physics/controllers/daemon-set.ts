@@ -1,15 +1,15 @@
 import type { Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
+import { isChosen, untolerated } from "../fit.ts"
+import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { intOrPercent } from "./int-or-percent.ts"
 import { isEmptySelector, selects } from "./label-selector.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
-import { fitsNode, untolerated } from "./node-fit.ts"
 import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { podTemplateHash } from "./pod-template-hash.ts"
 import { createdAt, isAvailable, isReady, isTerminal, nextAvailableInMs, podFromTemplate } from "./pods.ts"
-import { createRecorder } from "./recorder.ts"
 import { isNamespaceTerminating, positive } from "./replica-set.ts"
 import { byRevision, isSameData, listRevisions, renumber, revisionData, revisionLabel } from "./revisions.ts"
 import { same } from "./same.ts"
@@ -208,7 +208,7 @@ function targetNode({ spec }: Obj): string | undefined {
 function standing({ spec: { template } }: Obj, node: Obj): { shouldRun: boolean; mayStay: boolean } {
   const { spec } = template
   if (spec.nodeName && spec.nodeName !== node.metadata.name) return { shouldRun: false, mayStay: false }
-  if (!fitsNode(spec, node)) return { shouldRun: false, mayStay: false }
+  if (!isChosen(spec, node)) return { shouldRun: false, mayStay: false }
   const tolerations = daemonTolerations(spec)
   const { taints } = node.spec ?? {}
   return {

@@ -1,5 +1,6 @@
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
+import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { findCondition } from "./conditions.ts"
 import { intOrPercent } from "./int-or-percent.ts"
@@ -7,7 +8,6 @@ import { selects } from "./label-selector.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { manager } from "./owned.ts"
 import { controllerOf, isReady } from "./pods.ts"
-import { createRecorder } from "./recorder.ts"
 import { same } from "./same.ts"
 
 const deletionTimeoutMs = 120_000

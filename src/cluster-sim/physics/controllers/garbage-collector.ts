@@ -1,10 +1,10 @@
 import type { Obj, Owner } from "../../object.ts"
 import type { ServedKind } from "../../registry/kind.ts"
 import type { DeleteOptions, Registry, RegistryChange } from "../../registry/registry.ts"
+import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { loop, servedKind, type Watch } from "./loop.ts"
 import { manager, tolerateAbsence } from "./owned.ts"
-import { createRecorder } from "./recorder.ts"
 
 /** How an owner reference stands: its owner lives, is gone, is being deleted after its dependents, or cannot be one. */
 export type Standing = "solid" | "dangling" | "waiting" | "unknown-kind" | "wrong-scope"

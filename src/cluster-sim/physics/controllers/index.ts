@@ -29,5 +29,3 @@ export const controllerManager = ({ certificate = "" } = {}): ((world: PhysicsWo
   disruptionController,
   podCollector,
 ]
-
-export { createRecorder, type Recorder } from "./recorder.ts"

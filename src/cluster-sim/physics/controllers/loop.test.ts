@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { StatusError } from "../../status-error.ts"
+import { createRecorder } from "../recorder.ts"
 import { keyOf, loop } from "./loop.ts"
-import { createRecorder } from "./recorder.ts"
 import { testWorld } from "./test-world.ts"
 
 const configMap = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } })

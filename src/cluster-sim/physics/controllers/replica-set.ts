@@ -1,6 +1,7 @@
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
+import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { type Condition, findCondition, withCondition, withoutCondition } from "./conditions.ts"
 import { isEmptySelector, selects } from "./label-selector.ts"
@@ -16,7 +17,6 @@ import {
   nextAvailableInMs,
   podFromTemplate,
 } from "./pods.ts"
-import { createRecorder } from "./recorder.ts"
 import { same } from "./same.ts"
 
 export type Snapshot = {

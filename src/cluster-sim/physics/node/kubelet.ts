@@ -1,11 +1,11 @@
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
+import type { Recorder } from "../recorder.ts"
 import type { PhysicsWorld } from "../world.ts"
 import { computeActions } from "./actions.ts"
 import { BackOff } from "./back-off.ts"
 import type { Behaviour } from "./behaviour.ts"
-import type { EventRecorder } from "./events.ts"
 import { goDuration } from "./go-duration.ts"
 import { parseImage } from "./image-reference.ts"
 import { isSidecar, specs } from "./pod-spec.ts"
@@ -43,7 +43,7 @@ export type KubeletOptions = {
   world: PhysicsWorld
   timers: Timers
   registries: Registries
-  recorder: EventRecorder
+  recorder: Recorder
   nodeName: string
   hostIP: string
   platform: string
@@ -739,7 +739,8 @@ export class Kubelet {
         reason: "DeadlineExceeded",
         message: "Pod was active on the node longer than the specified deadline",
       }
-      this.#options.recorder.say(worker.pod, { type: "Normal", ...worker.eviction })
+      const { reason, message } = worker.eviction
+      this.#options.recorder(worker.pod, "Normal", reason, message)
       this.#wake(worker)
     })
   }
@@ -794,7 +795,7 @@ export class Kubelet {
   #say(worker: Worker, spec: Json, about: { type: "Normal" | "Warning"; reason: string; message: string }): void {
     const isInit = specs(worker.pod).init.some(({ name }) => name === spec.name)
     const fieldPath = `spec.${isInit ? "initContainers" : "containers"}{${spec.name}}`
-    this.#options.recorder.say(worker.pod, { ...about, fieldPath })
+    this.#options.recorder(worker.pod, about.type, about.reason, about.message, fieldPath)
   }
 
   // ── probes ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,9 +2,9 @@ import { formatInstant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import type { ServedKind } from "../../registry/kind.ts"
 import { StatusError } from "../../status-error.ts"
+import { tolerates } from "../fit.ts"
+import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { createRecorder } from "./events.ts"
-import { tolerates } from "./fit.ts"
 import type { Nodes } from "./nodes.ts"
 import { isEnd } from "./pod-status.ts"
 import { createTimers } from "./timers.ts"
@@ -31,8 +31,8 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
       const timers = createTimers(clock)
       const nodeKind = registry.kind("v1", "Node") as ServedKind
       const podKind = registry.kind("v1", "Pod") as ServedKind
-      const nodeEvents = createRecorder(world, { component: "node-controller" })
-      const evictionEvents = createRecorder(world, { component: "taint-eviction-controller" })
+      const nodeEvents = createRecorder(world, "node-controller")
+      const evictionEvents = createRecorder(world, "taint-eviction-controller")
       const startedAt = clock.now()
       const podsByNode = new Map<string, Map<string, Obj>>()
       const evictions = new Map<string, { at: number; cancel: () => void }>() // by the pod's uid
@@ -84,7 +84,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
         }))
         update(nodeKind, { ...node, status: { ...node.status, conditions } }, "status")
         const message = `Node ${name} status is now: NodeNotReady`
-        nodeEvents.say(node, { type: "Normal", reason: "NodeNotReady", message })
+        nodeEvents(node, "Normal", "NodeNotReady", message)
         for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) setUnready(pod)
       }
 
@@ -96,7 +96,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
           condition === ready ? { ...condition, status: "False", lastTransitionTime } : condition,
         )
         update(podKind, { ...pod, status: { ...pod.status, conditions } }, "status")
-        nodeEvents.say(pod, { type: "Warning", reason: "NodeNotReady", message: "Node is not ready" })
+        nodeEvents(pod, "Warning", "NodeNotReady", "Node is not ready")
       }
 
       // ── taints ──
@@ -178,7 +178,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
 
       const sayEviction = (pod: Obj, what: string) => {
         const message = `${what} Pod ${pod.metadata.namespace}/${pod.metadata.name}`
-        evictionEvents.say(pod, { type: "Normal", reason: "TaintManagerEviction", message })
+        evictionEvents(pod, "Normal", "TaintManagerEviction", message)
       }
 
       function remove(pod: Obj, why: { reason: string; message: string }, gracePeriodSeconds?: number) {

@@ -1,8 +1,8 @@
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
+import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { createRecorder } from "./events.ts"
 import { calmPace, hexadecimal, isEqual, Kubelet, type Pace } from "./kubelet.ts"
 import { createRegistries, type Registries } from "./registries.ts"
 import { microTime } from "./scheduler.ts"
@@ -83,7 +83,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     const { name, uid } = node.metadata
     const index = indexOf(node)
     indices.add(index)
-    const recorder = createRecorder(world, { component: "kubelet", host: name })
+    const recorder = createRecorder(world, "kubelet", name)
     const each: Played = {
       uid,
       index,
@@ -122,11 +122,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     const message = `Node ${name} status is now: NodeReady`
     // The kubelet names its node by its name where others have the uid.
     const about = { ...node, metadata: { ...node.metadata, uid: name } }
-    createRecorder(world, { component: "kubelet", host: name }).say(about, {
-      type: "Normal",
-      reason: "NodeReady",
-      message,
-    })
+    createRecorder(world, "kubelet", name)(about, "Normal", "NodeReady", message)
   }
 
   /** What a kubelet says of its node. What was said before stays, such as a capacity that somebody gave it. */

@@ -2,9 +2,9 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import type { ServedKind } from "../../registry/kind.ts"
 import { StatusError } from "../../status-error.ts"
+import { isChosen, untolerated } from "../fit.ts"
+import { nanoseconds } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { nanoseconds } from "./events.ts"
-import { isChosen, untolerated } from "./fit.ts"
 import { isEnd } from "./pod-status.ts"
 import { type Amounts, add, nodeAllocatable, podRequests } from "./resources.ts"
 import { createTimers } from "./timers.ts"
@@ -465,7 +465,7 @@ function createSchedulerEvents({ registry, clock, random }: PhysicsWorld): (pod:
       const event = {
         apiVersion: "v1",
         kind: "Event",
-        metadata: { name: `${name}.${nanoseconds(now, random.next())}`, namespace },
+        metadata: { name: `${name}.${nanoseconds(now, Math.floor(random.next() * 1e6))}`, namespace },
         involvedObject: { apiVersion: "v1", kind: "Pod", name, namespace, resourceVersion, uid },
         reason,
         message,

@@ -1,4 +1,4 @@
-import type { Json, Obj } from "../../object.ts"
+import type { Json, Obj } from "../object.ts"
 
 /** Whether a pod may be on a node by its nodeSelector and its required node affinity. */
 export function isChosen(spec: Json, node: Obj): boolean {

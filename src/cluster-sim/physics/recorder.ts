@@ -1,11 +1,11 @@
 import { formatInstant } from "#lib/instant.ts"
-import type { Obj } from "../../object.ts"
-import { StatusError } from "../../status-error.ts"
-import type { PhysicsWorld } from "../world.ts"
-import { servedKind } from "./loop.ts"
+import type { Obj } from "../object.ts"
+import { StatusError } from "../status-error.ts"
+import type { PhysicsWorld } from "./world.ts"
 
 export type EventType = "Normal" | "Warning"
-export type Recorder = (about: Obj, type: EventType, reason: string, message: string) => void
+/** `fieldPath`: which part of the object it is about, such as one container. */
+export type Recorder = (about: Obj, type: EventType, reason: string, message: string, fieldPath?: string) => void
 
 const aggregateFrom = 10 // different messages with one reason about one object …
 const aggregateMs = 600_000 // … in this time become one event
@@ -22,13 +22,17 @@ export function createRecorder({ registry, clock }: PhysicsWorld, component: str
   const similar = new Map<string, { messages: Set<string>; at: number }>()
   const tokens = new Map<string, { left: number; at: number }>()
   let sequence = 0
+  // Everything that speaks without a host is a part of the controller manager, whose name is on its writes.
+  const written = { fieldManager: host ? component : "kube-controller-manager" }
 
-  return (about, type, reason, message) => {
-    const events = servedKind(registry, "v1", "Event")
+  return (about, type, reason, message, fieldPath) => {
+    const events = registry.kind("v1", "Event")
+    if (!events) return
     const now = clock.now()
     const { namespace, name, uid, resourceVersion } = about.metadata
-    const object = { kind: about.kind, namespace, name, uid, apiVersion: about.apiVersion, resourceVersion }
-    const subject = [about.kind, namespace, name, uid, about.apiVersion, type].join("\0")
+    const { kind, apiVersion } = about
+    const object = { kind, namespace, name, uid, apiVersion, resourceVersion, ...(fieldPath && { fieldPath }) }
+    const subject = [kind, namespace, name, uid, apiVersion, fieldPath, type].join("\0")
     const aggregateKey = [subject, reason].join("\0")
 
     const record = similar.get(aggregateKey)
@@ -46,10 +50,9 @@ export function createRecorder({ registry, clock }: PhysicsWorld, component: str
 
     const time = formatInstant(now)
     const seen = known.get(key)
-    const nanos = BigInt(Math.trunc(now)) * 1_000_000n + BigInt(sequence++ % 1_000_000)
     const entry = seen
       ? { ...seen, count: seen.count + 1 }
-      : { name: `${name}.${nanos.toString(16)}`, count: 1, firstTimestamp: time }
+      : { name: `${name}.${nanoseconds(now, sequence++)}`, count: 1, firstTimestamp: time }
     remember(known, key, entry)
     if (left < 1) return
 
@@ -86,7 +89,9 @@ export function createRecorder({ registry, clock }: PhysicsWorld, component: str
   }
 }
 
-const written = { fieldManager: "kube-controller-manager" }
+/** As client-go names events: the time in nanoseconds, in hexadecimal digits. */
+export const nanoseconds = (now: number, sequence: number) =>
+  (BigInt(Math.trunc(now)) * 1_000_000n + BigInt(sequence % 1_000_000)).toString(16)
 
 /** Least recently used goes first. */
 function remember<T>(map: Map<string, T>, key: string, value: T) {

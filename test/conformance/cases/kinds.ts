@@ -127,6 +127,9 @@ export const kinds = topic("kinds", "kinds", {
     await ask(on, "jobs", job("a", { "spec.selector": { matchLabels: { a: "b" } } }))
     await on.quietly.create("jobs", job("a", { "spec.suspend": true }))
     await on.patch("jobs", "a", "merge", { spec: { completions: 5 } })
+  },
+  "how a refused change of a job's template is shown": async on => {
+    await on.quietly.create("jobs", job("a", { "spec.suspend": true }))
     await on.patch("jobs", "a", "strategic", {
       spec: { template: { spec: { containers: [{ name: "app", image: "x:2" }] } } },
     })

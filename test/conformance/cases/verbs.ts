@@ -1,5 +1,7 @@
-import { topic } from "../harness/script.ts"
+import { type Json, topic } from "../harness/script.ts"
 import { configMap, deployment, dicom, idlePod } from "./objects.ts"
+
+const strategic = { "content-type": "application/strategic-merge-patch+json" }
 
 export const verbs = topic("verbs", "registry", {
   "create answers with what is stored": async on => {
@@ -384,13 +386,27 @@ export const errors = topic("errors", "registry", {
   },
   "a pod's spec hardly changes": async on => {
     await on.quietly.create("pods", idlePod("a"))
-    await on.patch("pods", "a", "strategic", {
-      spec: { containers: [{ name: "app", env: [{ name: "A", value: "1" }] }] },
-    })
+    // After its first line the message goes on with a diff: see the next case.
+    const refused = async (body: Json) => {
+      const { status, body: said } = await on.unrecorded("PATCH", on.path("pods", "a"), { body, headers: strategic })
+      const [cause] = said.details?.causes ?? [said]
+      on.note("refused", {
+        status,
+        reason: said.reason,
+        cause: cause.reason,
+        field: cause.field,
+        said: cause.message?.split("\n")[0],
+      })
+    }
+    await refused({ spec: { containers: [{ name: "app", env: [{ name: "A", value: "1" }] }] } })
     await on.patch("pods", "a", "strategic", { spec: { containers: [{ name: "second", image: "x" }] } })
-    await on.patch("pods", "a", "merge", { spec: { restartPolicy: "Never" } })
-    await on.patch("pods", "a", "merge", { spec: { nodeName: "elsewhere" } })
+    await refused({ spec: { restartPolicy: "Never" } })
+    await refused({ spec: { nodeName: "elsewhere" } })
     await on.patch("pods", "a", "strategic", { spec: { containers: [{ name: "app", image: "registry.test/app:2" }] } })
+  },
+  "how a refused change of a pod is shown": async on => {
+    await on.quietly.create("pods", idlePod("a"))
+    await on.patch("pods", "a", "merge", { spec: { restartPolicy: "Never" } })
   },
   "a workload's selector does not change": {
     withStatus: false,

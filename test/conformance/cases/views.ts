@@ -28,7 +28,7 @@ export async function replicaSets(on: Script): Promise<Json> {
       annotations: metadata.annotations,
       image: spec.template.spec.containers[0].image,
       wanted: spec.replicas,
-      status: { ...status, conditions: undefined },
+      status: { ...status, conditions: undefined, observedGeneration: undefined },
       owner: metadata.ownerReferences?.map(({ kind, name, controller }: Json) => `${kind}/${name} ${controller}`),
     }))
     .sort((a: Json, b: Json) => revisionOf(a) - revisionOf(b))
@@ -40,6 +40,7 @@ const revisionOf = ({ annotations }: Json) => Number(annotations?.["deployment.k
 export async function pods(on: Script): Promise<Json> {
   const { items } = await on.quietly.list("pods")
   return items
+    .filter(({ metadata }: Json) => !metadata.deletionTimestamp)
     .map(({ metadata, spec, status }: Json) => ({
       name: metadata.name,
       labels: metadata.labels,

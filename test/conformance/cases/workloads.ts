@@ -535,17 +535,23 @@ export const statefulSets = topic(
         }),
       )
       const claim = await on.untilObject("persistentvolumeclaims", "data-db-0", object => object)
-      on.note("claim", {
-        labels: claim.metadata.labels,
-        finalizers: claim.metadata.finalizers,
-        spec: claim.spec,
-        status: claim.status,
-      })
+      const { volumeName: _, ...spec } = claim.spec
+      on.note("claim", { labels: claim.metadata.labels, spec })
       const pod = await on.untilObject("pods", "db-0", object => object)
       on.note(
         "volumes",
         pod.spec.volumes.filter(({ name }: Json) => name === "data"),
       )
+    },
+    "claims that nobody can meet": async on => {
+      const spec = {
+        storageClassName: "none",
+        accessModes: ["ReadWriteOnce"],
+        resources: { requests: { storage: "1Gi" } },
+      }
+      await on.quietly.create("persistentvolumeclaims", { metadata: { name: "data" }, spec })
+      await on.pause(1000)
+      on.note("status", (await on.quietly.get("persistentvolumeclaims", "data")).status)
     },
     "stuck at the first that fails": async on => {
       await on.quietly.create("statefulsets", set({ "spec.template.spec.nodeSelector": nowhere.nodeSelector }))

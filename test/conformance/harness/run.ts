@@ -256,6 +256,7 @@ function script(ground: Ground, { id, folder, record, signal }: Context): Script
     registry: ground.registry,
     faulty: ground.faulty,
     quietly,
+    unrecorded: ask,
     path,
     watch,
     until,

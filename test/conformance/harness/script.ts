@@ -83,6 +83,8 @@ export type Script = Verbs & {
   readonly faulty: string
   /** The same verbs for what only prepares a case: not in the transcript, and a refusal ends the case. */
   readonly quietly: Verbs
+  /** Asks and tells nobody, also of a refusal: for answers of which only a part is compared, by `note`. */
+  unrecorded: Verbs["send"]
   path(resource: Resource, name?: string): string
   watch(resource: Resource, query?: Query): Promise<Watch>
   /** Asks again until the answer is neither undefined nor false. Not in the transcript. */

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { repository } from "#tools/kube/folders.ts"
@@ -51,10 +51,12 @@ describe.concurrent("the two floors answer alike", () => {
       const id = `conf-${String(index).padStart(3, "0")}`
       const ids = [`${id}a`, `${id}b`] as const
       const begun = Date.now()
-      const [first, second] = await Promise.all([runCase(real, each, ids[0]), runCase(other, each, ids[1])])
-      expect(first.trouble, "the real floor follows the script to its end").toBeUndefined()
-      const lines = normalise(first, real, each, ids[0])
-      const differing = difference(lines, normalise(second, other, each, ids[1]))
+      // What is known to differ may wait for what never comes.
+      const second = each.name in accepted && !isRealTwice ? { ...other, patienceMs: 5000 } : other
+      const [said, answered] = await Promise.all([runCase(real, each, ids[0]), runCase(second, each, ids[1])])
+      expect(said.trouble, "the real floor follows the script to its end").toBeUndefined()
+      const lines = normalise(said, real, each, ids[0])
+      const differing = difference(lines, normalise(answered, other, each, ids[1]))
       const { name, area } = each
       outcomes.push({ name, area, differing, lines: lines.length, ms: Date.now() - begun })
       if (isRealTwice) return expect(differing.join("\n")).toBe("")
@@ -69,4 +71,10 @@ test("every listed difference is a case's", () => {
   const names = cases.map(({ name }) => name)
   expect(new Set(names).size).toBe(names.length)
   expect([...Object.keys(accepted), ...pending].filter(name => !names.includes(name))).toEqual([])
+})
+
+test("the page of limits shows the accepted differences", () => {
+  const page = readFileSync(join(repository, "docs/cluster-sim.md"), "utf8")
+  const lines = Object.entries(accepted).map(([name, reason]) => `- *${name}*: ${reason}\n`)
+  expect(page.slice(page.lastIndexOf("we accept it.\n\n") + "we accept it.\n\n".length)).toBe(lines.join(""))
 })

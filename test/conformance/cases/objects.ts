@@ -41,7 +41,7 @@ export const idlePod = (name: string, fields: Fields = {}): Json =>
     fields,
   )
 
-export const template = (app: string, fields: Fields = {}): Json =>
+const template = (app: string, fields: Fields = {}): Json =>
   change({ metadata: { labels: { app } }, spec: { containers: [container()] } }, fields)
 
 /** A workload without pods, for what only the server does with it. */

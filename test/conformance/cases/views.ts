@@ -4,7 +4,7 @@ import type { Json, Script } from "../harness/script.ts"
 
 type Condition = { type: string; status: string; reason?: string; message?: string }
 
-export const conditionsOf = (object: Json): string[] =>
+const conditionsOf = (object: Json): string[] =>
   (object.status?.conditions ?? [])
     .map(({ type, status, reason = "", message = "" }: Condition) => `${type} ${status} ${reason} ${message}`.trim())
     .sort()
@@ -62,8 +62,7 @@ export async function eventsOf(on: Script, kind: string, name?: string): Promise
   const { items } = await on.quietly.list("events")
   const sentences = items
     .filter(({ involvedObject }: Json) => involvedObject.kind === kind && (!name || involvedObject.name === name))
-    // The name of an event ends with the time of its first occurrence.
-    .sort((a: Json, b: Json) => (suffix(a) < suffix(b) ? -1 : 1))
+    .sort((a: Json, b: Json) => toldAt(a) - toldAt(b) || versionOf(a) - versionOf(b))
     .map(({ type, reason, message, source, reportingComponent, involvedObject }: Json) =>
       [type, reason, source?.component || reportingComponent, involvedObject.fieldPath ?? "", timeless(message)].join(
         " | ",
@@ -78,7 +77,10 @@ const timeless = (message: string) =>
     " in DURATION. Image size: SIZE",
   )
 
-const suffix = ({ metadata }: Json) => metadata.name.slice(metadata.name.lastIndexOf(".") + 1)
+/** The name of an event ends with the time of its first occurrence, in nanoseconds; two may share a millisecond. */
+const toldAt = ({ metadata }: Json) =>
+  Math.floor(Number.parseInt(metadata.name.slice(metadata.name.lastIndexOf(".") + 1), 16) / 1e6)
+const versionOf = ({ metadata }: Json) => Number(metadata.resourceVersion)
 
 const stateOf = (state: Json): Json => {
   const [[name, { startedAt: _s, finishedAt: _f, containerID: _c, ...rest }] = ["none", {}]] = Object.entries(

@@ -6,12 +6,12 @@ import {
   createRegistries,
   type NodeSpec,
   type NodesOptions,
+  nodeLifecycle,
   nodes,
   parseRegistriesFile,
   type RegistryOptions,
   scheduler,
 } from "./physics/node/index.ts"
-import { nodeLifecycle } from "./physics/node/node-lifecycle.ts"
 import type { Part, PhysicsWorld } from "./physics/world.ts"
 
 /** Registries as a file describes them; its times count from when the cluster starts. */

@@ -14,7 +14,7 @@ export const withFaults = (next: Transport, ...faults: readonly Fault[]): Transp
 
 export type Matcher = (request: Request) => boolean
 
-export const isWrite: Matcher = ({ method }) => method !== "GET"
+const isWrite: Matcher = ({ method }) => method !== "GET"
 export const isWatch: Matcher = ({ method, path }) => method === "GET" && /[?&]watch=(true|1)(&|$)/.test(path)
 
 /** The Lease and Events come and go with time, not with decisions: a trace of decisions leaves them out. */

@@ -6,7 +6,7 @@ import { badRequest } from "../registry/refusals.ts"
 /** The form a client wants its objects in. */
 export type Form = { as: "object" } | { as: "metadata" } | { as: "table"; include: "None" | "Metadata" | "Object" }
 
-export const tableColumns = (kind: ServedKind) => kind.printer.columns.map(column => ({ ...column }))
+const tableColumns = (kind: ServedKind) => kind.printer.columns.map(column => ({ ...column }))
 
 export function partial(object: Obj): Json {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata }

@@ -8,13 +8,13 @@ import { type Cause, StatusError } from "../status-error.ts"
 
 const inMeta = (kind: string) => ({ group: "meta.k8s.io", kind })
 
-export function flag(query: URLSearchParams, name: string): boolean | undefined {
+function flag(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name)
   if (value === null || value === "") return value === "" ? true : undefined
   return value !== "0" && value.toLowerCase() !== "false"
 }
 
-export function whole(query: URLSearchParams, name: string): number | undefined {
+function whole(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name)
   if (value === null || value === "") return undefined
   if (!/^[+-]?\d+$/.test(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`)

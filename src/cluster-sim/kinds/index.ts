@@ -1,6 +1,2 @@
 export { builtInKinds } from "./built-in.ts"
-export { humanDuration } from "./cells.ts"
-export { type SchemaOf, type ServedSubresource, subresourcesOf } from "./define.ts"
-export { eventFromCore, eventToCore } from "./event.ts"
-export { type Lookup, podAdmission } from "./pod-admission.ts"
-export { formatQuantity, parseQuantity, type Quantity } from "./quantity.ts"
+export { podAdmission } from "./pod-admission.ts"

@@ -3,7 +3,7 @@ import { edit, editEach, fill, fillZero, set } from "./edit.ts"
 import { canonicalQuantity } from "./quantity.ts"
 
 /** What a server fills into the spec of a pod and of every template of one. */
-export function podSpecDefaults(given: Json): Json {
+function podSpecDefaults(given: Json): Json {
   let spec = fillZero(given ?? {}, {
     dnsPolicy: "ClusterFirst",
     restartPolicy: "Always",

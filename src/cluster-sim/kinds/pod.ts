@@ -88,7 +88,7 @@ function tolerations(spec: Json): Json {
 }
 
 /** How well the pod is protected when its node runs out: by what its containers ask for of CPU and memory. */
-export function qosClass(spec: Json): "Guaranteed" | "Burstable" | "BestEffort" {
+function qosClass(spec: Json): "Guaranteed" | "Burstable" | "BestEffort" {
   const all: Json[] = spec.resources ? [spec] : [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
   const amount = (list: Json, name: string) => parseQuantity(list?.[name] ?? 0)?.nano ?? 0n
   let asksForSomething = false

@@ -94,13 +94,11 @@ export function validateLease({ spec = {} }: Json): Cause[] {
   return found.causes
 }
 
+/** The two priorities every cluster has. */
 const systemPriorities: Record<string, number> = {
   "system-cluster-critical": 2_000_000_000,
   "system-node-critical": 2_000_001_000,
 }
-
-/** The two priorities every cluster has. */
-export const systemPriority = (name: string): number | undefined => systemPriorities[name]
 
 export function validatePriorityClass({ metadata, value = 0 }: Json): Cause[] {
   const found = new Findings()

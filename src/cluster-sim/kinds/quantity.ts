@@ -66,7 +66,7 @@ export function formatQuantity({ nano, format }: Quantity): string {
 }
 
 /** In thousandths, rounded up, which is as fine as the server keeps resources of pods. */
-export const milli = ({ nano }: Quantity) => (nano >= 0n ? divideUp(nano, 10n ** 6n) : nano / 10n ** 6n)
+const milli = ({ nano }: Quantity) => (nano >= 0n ? divideUp(nano, 10n ** 6n) : nano / 10n ** 6n)
 
 /** A quantity as it is stored for a pod. What is not a quantity stays for the validation to name. */
 export function canonicalQuantity(text: string | number): string | number {

@@ -1,5 +1,3 @@
 export { type Admission, createRegistry, type RegistryOptions, type ServerRegistry } from "./create-registry.ts"
-export { equal } from "./equal.ts"
 export type { Printer, ServedKind, Strategy, StrategyContext, TableColumn } from "./kind.ts"
-export { generateName } from "./names.ts"
 export type { DeleteOptions, Name, PatchBody, Registry, RegistryChange, Selection, WriteOptions } from "./registry.ts"

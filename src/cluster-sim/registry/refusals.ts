@@ -57,9 +57,6 @@ export const methodNotAllowed = (message = "the server does not allow this metho
 
 export const expired = (message: string) => new StatusError(410, "Expired", message)
 
-export const internalError = (message: string) =>
-  new StatusError(500, "InternalError", `Internal error occurred: ${message}`, { causes: [{ message } as Cause] })
-
 /** `Deployment.apps "web" is invalid: [spec.a: Required value, spec.b: …]`; one cause stands without brackets. */
 export function invalid(kind: { group: string; kind: string }, name: string, causes: Cause[]): StatusError {
   const messages = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))]

@@ -66,7 +66,7 @@ function* tokens(text: string): Generator<Token> {
 }
 
 /** The grammar of apimachinery's labels.Parse, with its complaints. */
-export function parseLabelSelector(text: string): Requirement[] {
+function parseLabelSelector(text: string): Requirement[] {
   const list = [...tokens(text)]
   let position = 0
   const asValue = (token: Token): Token =>

@@ -9,4 +9,4 @@ export {
 } from "./managed-fields.ts"
 export { openApiSchemas } from "./openapi.ts"
 export { applyPatch, type PatchInput, parsePatch } from "./patch.ts"
-export { definitionName, kubernetesSchema, resolve } from "./table.ts"
+export { kubernetesSchema, resolve } from "./table.ts"

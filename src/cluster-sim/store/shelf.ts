@@ -161,4 +161,4 @@ export class Shelf {
 }
 
 /** As the server orders its keys; `-` sorts before `/`. */
-export const keyOf = ({ metadata: { namespace, name } }: Obj) => (namespace ? `${namespace}/${name}` : name)
+const keyOf = ({ metadata: { namespace, name } }: Obj) => (namespace ? `${namespace}/${name}` : name)

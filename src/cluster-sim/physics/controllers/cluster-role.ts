@@ -5,7 +5,7 @@ import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { same } from "./same.ts"
 
 /** The rules of all the roles that an aggregation rule selects, each once, by the names of their roles. */
-export function aggregatedRules(role: Obj, roles: readonly Obj[]): Json[] {
+function aggregatedRules(role: Obj, roles: readonly Obj[]): Json[] {
   const rules: Json[] = []
   for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
     const chosen = roles.filter(

@@ -26,7 +26,7 @@ export type Plan = {
 const afterMs = 100
 
 /** Decides which jobs of one CronJob go, and whether one is due. */
-export function plan({ cronJob, jobs, now }: Snapshot): Plan {
+function plan({ cronJob, jobs, now }: Snapshot): Plan {
   const { spec, metadata } = cronJob
   const next: Plan = { events: [], status: cronJob.status ?? {}, remove: surplus(cronJob, jobs) }
   const say = (type: EventType, reason: string, message: string) => void next.events.push({ type, reason, message })
@@ -168,7 +168,7 @@ export function zonedTime(at: Instant, timeZone: string | undefined): string {
   return formatInstant(at + offset).replace("Z", zone)
 }
 
-export function jobFor(cronJob: Obj, at: Instant): Json {
+function jobFor(cronJob: Obj, at: Instant): Json {
   const { jobTemplate, timeZone } = cronJob.spec
   return {
     apiVersion: "batch/v1",

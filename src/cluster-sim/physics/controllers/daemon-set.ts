@@ -32,7 +32,7 @@ const generationLabel = "pod-template-generation"
 const burst = 250
 
 /** On which nodes to create a pod, and which pods to delete: first what is out of place, then what is out of date. */
-export function plan(snapshot: Snapshot): Plan {
+function plan(snapshot: Snapshot): Plan {
   const placed = place(snapshot)
   const isStill = placed.create.length + placed.remove.length === 0
   if (!isStill || snapshot.daemonSet.spec.updateStrategy?.type !== "RollingUpdate") return placed
@@ -148,7 +148,7 @@ function roll(snapshot: Snapshot): Pick<Plan, "create" | "remove"> {
   return { create, remove }
 }
 
-export function status(snapshot: Snapshot): Json {
+function status(snapshot: Snapshot): Json {
   const { daemonSet, nodes, now } = snapshot
   const { minReadySeconds = 0 } = daemonSet.spec
   const byNode = podsByNode(snapshot)
@@ -242,7 +242,7 @@ function daemonTolerations(spec: Json): Json[] {
 }
 
 /** The pod for one node: the scheduler binds it there by an affinity to the node's name. */
-export function podFor(daemonSet: Obj, hash: string, node: string): Json {
+function podFor(daemonSet: Obj, hash: string, node: string): Json {
   const { template } = daemonSet.spec
   const generation = daemonSet.metadata.annotations?.[generationAnnotation]
   const pod = podFromTemplate(template, daemonSet)

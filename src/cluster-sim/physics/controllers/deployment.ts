@@ -35,7 +35,7 @@ export type Plan = {
   lookAgainInMs?: number
 }
 
-export const revisionKey = "deployment.kubernetes.io/revision"
+const revisionKey = "deployment.kubernetes.io/revision"
 const historyKey = "deployment.kubernetes.io/revision-history"
 const desiredKey = "deployment.kubernetes.io/desired-replicas"
 const maxKey = "deployment.kubernetes.io/max-replicas"
@@ -58,7 +58,7 @@ const historyCharactersMax = 2000
  * read before the first: that write is refused and the look repeated. What a client sees of this is kept: the first
  * status (a new revision, a pause) stands alone for a moment.
  */
-export function plan(snapshot: Snapshot): Plan {
+function plan(snapshot: Snapshot): Plan {
   const { deployment, now } = snapshot
   if (isEmptySelector(deployment.spec.selector)) return { actions: [], again: false }
   const draft = createDraft(snapshot)
@@ -456,7 +456,7 @@ const hasDeadline = ({ spec: { progressDeadlineSeconds: seconds } }: Obj) =>
 const naturalNumber = (text: string | undefined) => (text && /^\d+$/.test(text) ? Number(text) : undefined)
 const revisionOf = ({ metadata }: Obj) => Number(metadata.annotations?.[revisionKey] ?? 0) || 0
 
-export const byCreation = (a: Obj, b: Obj) =>
+const byCreation = (a: Obj, b: Obj) =>
   (createdAt(a) ?? 0) - (createdAt(b) ?? 0) || (a.metadata.name < b.metadata.name ? -1 : 1)
 
 function maxSurge(deployment: Obj): number {

@@ -18,7 +18,7 @@ export type Scale = { count: number } | { trouble: string }
 export type Snapshot = { budget: Obj; pods: readonly Obj[]; scale: Scale; now: Instant }
 
 /** What may be evicted now. */
-export function status({ budget, pods, scale, now }: Snapshot): Json {
+function status({ budget, pods, scale, now }: Snapshot): Json {
   const { minAvailable, maxUnavailable } = budget.spec
   const old = budget.status ?? {}
   if (needsScale(budget) && "trouble" in scale)

@@ -38,7 +38,7 @@ export type Plan = {
 }
 
 /** Decides the next step of one job that has not finished. */
-export function plan({ job, pods, backoff: before, now }: Snapshot): Plan {
+function plan({ job, pods, backoff: before, now }: Snapshot): Plan {
   const { spec, status = {} } = job
   const isSuspended = spec.suspend === true
   const active = pods.filter(isActive)
@@ -234,7 +234,7 @@ const condition = (now: Instant, type: string, reason: string, message: string):
 })
 
 /** The pod of one completion: counted by its finalizer, told its index by label, annotation, name and environment. */
-export function podFor(job: Obj, index: number | undefined): Json {
+function podFor(job: Obj, index: number | undefined): Json {
   const pod = podFromTemplate(job.spec.template, job)
   const finalizers = [...(pod.metadata.finalizers ?? []).filter((each: string) => each !== finalizer), finalizer]
   if (index === undefined) return { ...pod, metadata: { ...pod.metadata, finalizers } }

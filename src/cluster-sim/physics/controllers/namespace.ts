@@ -29,7 +29,7 @@ const fine: [type: string, reason: string, message: string][] = [
 ]
 
 /** Why a namespace is still there: what remains in it, and who holds on to that. */
-export function conditionsOf(old: readonly Condition[], remains: readonly Remains[], now: Instant): Condition[] {
+function conditionsOf(old: readonly Condition[], remains: readonly Remains[], now: Instant): Condition[] {
   const kinds = remains
     .filter(({ objects }) => objects.length > 0)
     .map(({ kind, objects }) => `${kind.plural}.${kind.group} has ${objects.length} resource instances`)

@@ -16,7 +16,7 @@ export function podTemplateHash(template: Json, collisionCount?: number): string
 }
 
 /** What is hashed. */
-export const dumpTemplate = (template: Json): string => `(v1.PodTemplateSpec)${print("v1.PodTemplateSpec", template)}`
+const dumpTemplate = (template: Json): string => `(v1.PodTemplateSpec)${print("v1.PodTemplateSpec", template)}`
 
 function littleEndian(value: number): Uint8Array {
   const bytes = new Uint8Array(8)

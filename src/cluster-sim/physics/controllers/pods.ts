@@ -8,7 +8,7 @@ export const isTerminating = (pod: Obj) => !isTerminal(pod) && pod.metadata.dele
 export const isReady = (pod: Obj) => findCondition(pod.status?.conditions, "Ready")?.status === "True"
 
 /** Since when it is ready; undefined while it is not. */
-export function readySince(pod: Obj): Instant | undefined {
+function readySince(pod: Obj): Instant | undefined {
   const condition = findCondition(pod.status?.conditions, "Ready")
   return condition?.status === "True" ? parseInstant(condition.lastTransitionTime) : undefined
 }

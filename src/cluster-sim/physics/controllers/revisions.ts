@@ -22,7 +22,7 @@ export function revisionHash(data: Json, collisionCount: number): string {
 export const isSameData = (a: Json, b: Json) => goJson(sorted(a)) === goJson(sorted(b))
 
 /** As Go writes JSON: safe to stand in a web page. */
-export const goJson = (value: Json) =>
+const goJson = (value: Json) =>
   JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -43,7 +43,7 @@ const indexLabel = "apps.kubernetes.io/pod-index"
  * Decides the next step of one StatefulSet. In order, unless pods are managed in parallel: each pod waits for the one
  * before it, so a broken pod holds everything up until it is mended or deleted, also when the template has been mended.
  */
-export function plan(snapshot: Snapshot): Plan {
+function plan(snapshot: Snapshot): Plan {
   const { set, pods, update, now } = snapshot
   const { minReadySeconds = 0 } = set.spec
   const actions: Action[] = []
@@ -128,7 +128,7 @@ function statusOf({ set, current, update, collisionCount, now }: Snapshot, pods:
 }
 
 /** Once all pods are there, ready and of the new revision, that is the current one. */
-export function completed(set: Obj, status: Json): Json {
+function completed(set: Obj, status: Json): Json {
   const { replicas } = set.spec
   const isDone =
     set.spec.updateStrategy?.type === "RollingUpdate" &&
@@ -204,7 +204,7 @@ function isItself(set: Obj, pod: Obj): boolean {
 }
 
 /** Who owns a claim by the retention policy: nobody, the set, or a pod that was scaled away (and takes it along). */
-export function claimOwners(set: Obj, pod: Obj, owners: readonly Owner[]): readonly Owner[] {
+function claimOwners(set: Obj, pod: Obj, owners: readonly Owner[]): readonly Owner[] {
   const { whenDeleted = "Retain", whenScaled = "Retain" } = set.spec.persistentVolumeClaimRetentionPolicy ?? {}
   const index = ordinalOf(pod) - (set.spec.ordinals?.start ?? 0)
   const isScaledAway = index < 0 || index >= set.spec.replicas

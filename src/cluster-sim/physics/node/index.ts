@@ -1,6 +1,6 @@
 export type { Behaviour } from "./behaviour.ts"
 export { nodeLifecycle } from "./node-lifecycle.ts"
-export { addNodes, type NodeSpec, type Nodes, type NodesOptions, nodeObject, nodes } from "./nodes.ts"
+export { addNodes, type NodeSpec, type Nodes, type NodesOptions, nodes } from "./nodes.ts"
 export {
   createRegistries,
   type Fault,
@@ -8,5 +8,5 @@ export {
   type Registries,
   type RegistryOptions,
 } from "./registries.ts"
-export { parseRegistriesFile, RegistriesFileError } from "./registries-file.ts"
+export { parseRegistriesFile } from "./registries-file.ts"
 export { type SchedulerOptions, scheduler } from "./scheduler.ts"

@@ -34,7 +34,7 @@ export function probesOf(container: Json, since: Instant): Probe[] {
   return (["startup", "liveness", "readiness"] as const).filter(type => container[`${type}Probe`]).map(make)
 }
 
-export const periodMs = ({ spec }: Probe) => 1000 * (spec.periodSeconds ?? 10)
+const periodMs = ({ spec }: Probe) => 1000 * (spec.periodSeconds ?? 10)
 
 /** The first tick after a time. */
 export function nextTick(probe: Probe, after: Instant): Instant {

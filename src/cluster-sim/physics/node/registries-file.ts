@@ -37,7 +37,7 @@ export function parseRegistriesFile(text: string, { now }: { now: Instant }): Re
   return registries
 }
 
-export class RegistriesFileError extends Error {
+class RegistriesFileError extends Error {
   override name = "RegistriesFileError"
   readonly problems: readonly string[]
   constructor(problems: readonly string[]) {

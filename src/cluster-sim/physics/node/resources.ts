@@ -8,7 +8,7 @@ export type Amounts = Record<string, number>
 const known = new Map<string, number>()
 
 /** A quantity as a number. The same few strings come again and again. */
-export function amount(quantity: string | number): number {
+function amount(quantity: string | number): number {
   if (typeof quantity === "number") return quantity
   const found = known.get(quantity)
   if (found !== undefined) return found

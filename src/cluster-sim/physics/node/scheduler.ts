@@ -29,7 +29,7 @@ export type Misfit = { reasons: string[]; couldPreempt: boolean }
 const unschedulableTaint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" }
 
 /** Whether a pod can be on a node, with the words of the scheduler's plugins, the first of which speaks. */
-export function misfit(pod: Obj, requests: Amounts, count: NodeCount): Misfit | undefined {
+function misfit(pod: Obj, requests: Amounts, count: NodeCount): Misfit | undefined {
   const { node, allocatable, taken } = count
   const never = (reason: string): Misfit => ({ reasons: [reason], couldPreempt: false })
   const tolerations = pod.spec.tolerations ?? []

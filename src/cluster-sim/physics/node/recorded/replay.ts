@@ -11,7 +11,7 @@ import { images, podOf, type RecordedCase, type Step } from "./cases.ts"
 export type Sighting = { atMs: number; pod?: Json; gone?: boolean; event?: Json }
 
 /** The registries of the recording, in the words of the simulation. */
-export function recordedRegistries(): RegistryOptions[] {
+function recordedRegistries(): RegistryOptions[] {
   const good: Record<string, Record<string, Json>> = {}
   for (const [name, image] of Object.entries(images)) {
     const [repository = "", tag = ""] = name.split(":")

@@ -75,8 +75,23 @@ function evict({ registry, clock, kind, name, body }: SubresourceCall): Answer {
       registry.update(budgets, { ...budget, status }, { subresource: "status", fieldManager: "kube-apiserver" })
     }
   }
+  if (!isDone && !options.dryRun) markDisrupted(registry, kind, pod, formatInstant(clock.now()))
   registry.delete(kind, name, options)
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
+}
+
+/** So that whoever made the pod can tell that it did not fail by itself. */
+function markDisrupted(
+  registry: SubresourceCall["registry"],
+  kind: SubresourceCall["kind"],
+  pod: Obj,
+  now: string,
+): void {
+  const others = (pod.status?.conditions ?? []).filter(({ type }: Json) => type !== "DisruptionTarget")
+  const why = { reason: "EvictionByEvictionAPI", message: "Eviction API: evicting" }
+  const target = { type: "DisruptionTarget", status: "True", lastProbeTime: null, lastTransitionTime: now, ...why }
+  const status = { ...pod.status, conditions: [...others, target] }
+  registry.update(kind, { ...pod, status }, { subresource: "status", fieldManager: "kube-apiserver" })
 }
 
 function budgetSpent(budget: Obj): StatusError {

@@ -406,6 +406,9 @@ async function readAll(body: AsyncIterable<Uint8Array>, max: number): Promise<Bu
     if (size > max) return undefined
     chunks.push(chunk)
   }
+  const [only] = chunks
+  // In process a body is one chunk, of up to megabytes: copying it would be most of what a list costs.
+  if (only && chunks.length === 1) return Buffer.from(only.buffer, only.byteOffset, only.byteLength)
   return Buffer.concat(chunks, size)
 }
 

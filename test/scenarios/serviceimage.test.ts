@@ -3,9 +3,9 @@ import { everyPart, type Json, parseRegistries } from "#cluster-sim/index.ts"
 import { serviceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import { core } from "#runtime/resource.ts"
-import { dicomKind } from "#test/support/quick-operator.ts"
 import { manifest, scenario, type World } from "#test/support/scenario.ts"
 import { dicomController } from "../../examples/dicom/controller.ts"
+import { Dicoms } from "../../examples/dicom/dicom.ts"
 
 // Stories of the whole system in virtual time: pods are scheduled, pull their images, start, and stop.
 
@@ -57,7 +57,7 @@ const condition = async (world: World, type: string, name = "dicom") =>
   (await world.get(serviceImages, name)).status.conditions.find((each: Json) => each.type === type)
 const images = async (world: World) =>
   Object.fromEntries(
-    (await world.list(dicomKind)).map(({ metadata, spec }) => [metadata.name, spec.image?.split(":")[1] ?? ""]),
+    (await world.list(Dicoms)).map(({ metadata, spec }) => [metadata.name, spec.image?.split(":")[1] ?? ""]),
   )
 /** What serves: tenant and tag of every ready pod that is to stay. */
 const serving = async (world: World) =>
@@ -111,7 +111,7 @@ test("a tenant that moves to a tier with another image follows it, and the tier 
   })
   await world.until("early on v2", async () => isComplete(await world.get(serviceImages, "dicom")))
   expect(await images(world)).toEqual({ e1: "v2", e2: "v2", d1: "v1", d2: "v1" })
-  await world.patch(dicomKind, "d1", { metadata: { labels: { "upgrade-tier": "early" } } }, "default")
+  await world.patch(Dicoms, "d1", { metadata: { labels: { "upgrade-tier": "early" } } }, "default")
   await world.until("d1 on v2", async () => (await images(world)).d1 === "v2")
   await world.until("complete again", async () => isComplete(await world.get(serviceImages, "dicom")))
   expect(await serving(world)).toEqual(["d1 v2", "d2 v1", "e1 v2", "e2 v2"])

@@ -17,8 +17,9 @@ import {
 import type { Json } from "#cluster-sim/index.ts"
 import { serviceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
-import { dicomKind, quickOperator } from "#test/support/quick-operator.ts"
+import { quickOperator } from "#test/support/quick-operator.ts"
 import { manifest, type ProcessOptions, scenario, type World } from "#test/support/scenario.ts"
+import { Dicoms } from "../../examples/dicom/dicom.ts"
 
 const [v1, v2] = ["registry.example.com/dicom:v1", "registry.example.com/dicom:v2"]
 const tiers = [
@@ -85,7 +86,7 @@ const complete = (world: World, generation: number) =>
 
 /** What remains of a run once the times are taken out: the images of all, and what is said of the rollout. */
 async function outcome(world: World): Promise<Json> {
-  const images = (await world.list(dicomKind)).map(({ metadata, spec }) => [metadata.name, spec.image])
+  const images = (await world.list(Dicoms)).map(({ metadata, spec }) => [metadata.name, spec.image])
   const { status } = await world.get(serviceImages, "dicom")
   const tiers = status.tierStatus.map(({ conditions, ...tier }: Json) => ({
     ...tier,

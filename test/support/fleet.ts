@@ -5,18 +5,12 @@ import { parse } from "yaml"
 import { connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { systemRandom } from "#runtime/random.ts"
-import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
+import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { repository } from "#tools/kube/folders.ts"
+import { Dicoms } from "../../examples/dicom/dicom.ts"
 import { floor, type Json, until } from "./floor.ts"
 import { startProgram } from "./program.ts"
 
-const dicoms: Resource = {
-  group: "services.example.com",
-  version: "v1alpha1",
-  plural: "dicoms",
-  kind: "Dicom",
-  namespaced: true,
-}
 export const dicomsPath = (namespace: string, name = "") =>
   `/apis/services.example.com/v1alpha1/namespaces/${namespace}/dicoms${name && `/${name}`}`
 export const serviceImagePath = (name: string) => `/apis/autoimagemanager.io/v1alpha1/serviceimages/${name}`
@@ -81,10 +75,10 @@ export async function recordHistory(fleet: string): Promise<readonly Moment[]> {
   onTestFinished(() => stop.abort())
   const moments: Moment[] = []
   const labelSelector = `fleet=${fleet}`
-  const { metadata } = await client.list(dicoms, { labelSelector })
+  const { metadata } = await client.list(Dicoms, { labelSelector })
   const follow = async () => {
     const options = { labelSelector, resourceVersion: metadata.resourceVersion }
-    for await (const { type, object } of client.watch<KubeObject>(dicoms, options, stop.signal)) {
+    for await (const { type, object } of client.watch<KubeObject>(Dicoms, options, stop.signal)) {
       if (type === "ERROR" || type === "BOOKMARK") continue
       const { spec, metadata } = object as Json
       moments.push({

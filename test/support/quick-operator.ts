@@ -1,14 +1,7 @@
 import { formatInstant, parseInstant } from "#lib/instant.ts"
 import type { Controller } from "#runtime/controller.ts"
-import type { KubeObject, Resource } from "#runtime/resource.ts"
-
-export const dicomKind: Resource = {
-  group: "services.example.com",
-  version: "v1alpha1",
-  plural: "dicoms",
-  kind: "Dicom",
-  namespaced: true,
-}
+import type { KubeObject } from "#runtime/resource.ts"
+import { Dicoms } from "../../examples/dicom/dicom.ts"
 
 type Dicom = KubeObject & {
   spec: { image?: string }
@@ -25,7 +18,7 @@ export const quickOperator: Controller = {
   name: "quick-operator",
   permissions: [],
   setup({ watch, enqueue, client, clock }) {
-    const dicoms = watch(dicomKind, {
+    const dicoms = watch(Dicoms, {
       project: object => ({ resourceVersion: object.metadata.resourceVersion ?? "", object: object as Dicom }),
     })
     dicoms.subscribe(({ key }) => enqueue(key))
@@ -55,7 +48,7 @@ export const quickOperator: Controller = {
           ],
         }
         const body = { metadata: { resourceVersion }, status }
-        await client.patch(dicomKind, { name, namespace }, { type: "merge", body }, { subresource: "status" })
+        await client.patch(Dicoms, { name, namespace }, { type: "merge", body }, { subresource: "status" })
         return isDone ? undefined : now + takesMs
       },
     }

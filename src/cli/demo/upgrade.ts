@@ -1,20 +1,14 @@
 import type { Json } from "#cluster-sim/index.ts"
-import { core, type Resource } from "#runtime/resource.ts"
+import { core } from "#runtime/resource.ts"
 import { dicomController } from "../../../examples/dicom/controller.ts"
 import dicomDefinition from "../../../examples/dicom/crd.generated.json" with { type: "json" }
+import { Dicoms } from "../../../examples/dicom/dicom.ts"
 import { serviceImages } from "../kinds.ts"
 import type { Stage, Story } from "./story.ts"
 
 const [v1, v2] = ["registry.example.com/dicom-service:v1", "registry.example.com/dicom-service:v2"]
 const nodes = core("nodes", "Node", false)
 const pods = core("pods", "Pod")
-const dicoms: Resource = {
-  group: "services.example.com",
-  version: "v1alpha1",
-  plural: "dicoms",
-  kind: "Dicom",
-  namespaced: true,
-}
 
 const tiers = [
   { upgradeTier: "early", priority: 2 },
@@ -48,7 +42,7 @@ export const upgrade: Story = {
     stage.tell("The fleet is to run v2. The tier early goes first, everybody else when early is well, late at the end.")
     await world.client.patch(serviceImages, { name: "dicom" }, { type: "merge", body: { spec: { defaultImage: v2 } } })
     const halted = await stage.watch("dicom", isHalted, 600)
-    const late = (await world.client.list(dicoms, { labelSelector: "upgrade-tier=late" })).items as Json[]
+    const late = (await world.client.list(Dicoms, { labelSelector: "upgrade-tier=late" })).items as Json[]
     const untouched = late.filter(({ spec }) => spec.image === v1).length
     stage.tell(`Halted: riverside may only run on node-2, asked that its failure stops the rollout, and was given time in vain.
 The ${untouched} tenants of the tier late were not touched; riverside itself still serves, with v1. Its new pod says:
@@ -59,7 +53,7 @@ The ${untouched} tenants of the tier late were not touched; riverside itself sti
     stage.tell("kubectl uncordon node-2: nothing else is needed, the rollout goes on by itself.")
     await world.client.patch(nodes, { name: "node-2" }, { type: "merge", body: { spec: { unschedulable: null } } })
     await stage.watch("dicom", isComplete, 600)
-    const all = (await world.client.list(dicoms)).items as Json[]
+    const all = (await world.client.list(Dicoms)).items as Json[]
     stage.tell(`Complete: ${all.filter(({ spec }) => spec.image === v2).length} of ${all.length} tenants run v2.`)
   },
   next: ["aim up", "aim status -w", "npm run cluster"],

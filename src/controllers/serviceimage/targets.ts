@@ -1,8 +1,8 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { Fleet, type FleetRules } from "#core/fleet.ts"
 import { type Member, readMember } from "#core/member.ts"
-import { selects } from "#core/selector.ts"
 import type { Instant } from "#lib/instant.ts"
+import { selects } from "#lib/label-selector.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
@@ -198,7 +198,7 @@ export class Targets {
   }
 
   #selects({ selector, namespaceSelector }: Target, member: Member): boolean {
-    if (!selects(selector, member.labels)) return false
+    if (selector && !selects(selector, member.labels)) return false
     if (!namespaceSelector || member.namespace === "") return true
     const labels = this.#namespaces.get(member.namespace)?.labels
     return labels !== undefined && selects(namespaceSelector, labels)

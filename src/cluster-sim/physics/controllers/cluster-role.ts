@@ -1,6 +1,6 @@
+import { selects } from "#lib/label-selector.ts"
 import type { Json, Obj } from "../../object.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { selects } from "./label-selector.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { same } from "./same.ts"
 

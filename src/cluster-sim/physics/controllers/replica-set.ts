@@ -1,10 +1,10 @@
 import { formatInstant, type Instant } from "#lib/instant.ts"
+import { isEmptySelector, selects } from "#lib/label-selector.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { type Condition, findCondition, withCondition, withoutCondition } from "./conditions.ts"
-import { isEmptySelector, selects } from "./label-selector.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { claim, manager, ownedIndex, ownersToWake } from "./owned.ts"
 import {

@@ -1,0 +1,27 @@
+/** metav1.LabelSelector. */
+export type LabelSelector = {
+  matchLabels?: Readonly<Record<string, string>> | undefined
+  matchExpressions?: readonly { key: string; operator: string; values?: readonly string[] | undefined }[] | undefined
+}
+
+/** Whether an object with these labels is chosen. As in Kubernetes, no selector chooses nothing and an empty one all. */
+export function selects(
+  selector: LabelSelector | undefined,
+  labels: Readonly<Record<string, string>> | undefined = {},
+): boolean {
+  if (!selector) return false
+  const labelAt = (key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined)
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labelAt(key) !== value) return false
+  for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
+    const value = labelAt(key)
+    const isIn = value !== undefined && values.includes(value)
+    if (operator === "In" && !isIn) return false
+    if (operator === "NotIn" && isIn) return false
+    if (operator === "Exists" && value === undefined) return false
+    if (operator === "DoesNotExist" && value !== undefined) return false
+  }
+  return true
+}
+
+export const isEmptySelector = (selector: LabelSelector | undefined) =>
+  Object.keys(selector?.matchLabels ?? {}).length === 0 && (selector?.matchExpressions ?? []).length === 0

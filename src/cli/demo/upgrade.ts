@@ -56,7 +56,7 @@ The ${untouched} tenants of the tier late were not touched; riverside itself sti
     const all = (await world.client.list(Dicoms)).items as Json[]
     stage.tell(`Complete: ${all.filter(({ spec }) => spec.image === v2).length} of ${all.length} tenants run v2.`)
   },
-  next: ["aim up", "aim status -w", "npm run cluster"],
+  next: ["aim up           the same cluster, for kubectl", "aim demo --list  other stories", "aim --help"],
 }
 
 const serviceImage = () => ({

@@ -22,7 +22,6 @@ export const pending: readonly string[] = [
   "kubectl: explain of our own kinds",
   "kubectl: patch in its types",
   "patches: a patch that is not one",
-  "pods: evicted",
   "serviceimages: a tier that is a text",
   "serviceimages: tiers by name",
   "tables: of custom resources",

@@ -57,8 +57,21 @@ export async function pods(on: Script): Promise<Json> {
 
 const metaless = (name: string) => name.replace(/-[a-z0-9]{5}$/, "")
 
-/** What was told about an object, each sentence once, in the order in which it was first told. */
+/**
+ * What was told about an object, each sentence once, in the order in which it was first told. Events are written on the
+ * side, so it is asked for until nothing more comes.
+ */
 export async function eventsOf(on: Script, kind: string, name?: string): Promise<string[]> {
+  let told = await toldNow(on, kind, name)
+  for (;;) {
+    await on.pause(500)
+    const now = await toldNow(on, kind, name)
+    if (now.length === told.length) return now
+    told = now
+  }
+}
+
+async function toldNow(on: Script, kind: string, name: string | undefined): Promise<string[]> {
   const { items } = await on.quietly.list("events")
   const sentences = items
     .filter(({ involvedObject }: Json) => involvedObject.kind === kind && (!name || involvedObject.name === name))

@@ -24,12 +24,19 @@ const isDone = ({ metadata, spec, status }: Json) =>
     status.conditions.some(({ type, reason }: Json) => type === "Progressing" && reason === "NewReplicaSetAvailable"))
 
 async function done(on: Script, name = "web"): Promise<Json> {
-  const object = await on.untilObject("deployments", name, isDone)
-  await on.until("its pods are as many", async () => {
+  // Right after a change the conditions still speak of the replica set before.
+  const isAboutTheNewest = async ({ spec, status }: Json) => {
+    const { name: newest } = (await replicaSets(on)).at(-1)
+    return (
+      spec.paused ||
+      status.conditions.some(({ type, message }: Json) => type === "Progressing" && message.includes(newest))
+    )
+  }
+  return on.until("it is rolled out", async () => {
+    const object = await on.untilObject("deployments", name, isDone)
     const { items } = await on.quietly.list("pods")
-    return items.length === (object.spec.replicas ?? 0)
+    return (await isAboutTheNewest(object)) && items.length === (object.spec.replicas ?? 0) && object
   })
-  return object
 }
 
 async function tell(on: Script, name = "web") {

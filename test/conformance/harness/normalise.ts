@@ -108,7 +108,7 @@ function meant(value: Json, each: Case, names: Names, clean: (text: string) => s
   if (key === "nodePort") return "PORT"
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) {
-    const items = value.map(item => go(item, key === "cells" ? "cell" : ""))
+    const items = value.map(item => go(item, key === "cells" || key === "cell" ? "cell" : ""))
     const managers = each.withoutStatus ? items.filter(item => item.manager !== "kube-controller-manager") : items
     // Sorted by the second in which they were written, and so not the same in two runs.
     return key === "managedFields" ? managers.sort((a, b) => (words(a) < words(b) ? -1 : 1)) : items

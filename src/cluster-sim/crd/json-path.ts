@@ -3,6 +3,7 @@ import type { Json } from "../object.ts"
 type Step =
   | { field: string }
   | { index: number }
+  | { from: number | undefined; to: number | undefined }
   | { all: true }
   | { where: { path: string[]; is: string; value: string | number | boolean } }
 
@@ -29,6 +30,8 @@ function nextStep(text: string): { step: Step; length: number } | undefined {
   if (all) return { step: { all: true }, length: all[0].length }
   const index = /^\[(-?\d+)\]/.exec(text)
   if (index) return { step: { index: Number(index[1]) }, length: index[0].length }
+  const slice = /^\[(-?\d+)?:(-?\d+)?\]/.exec(text)
+  if (slice) return { step: { from: bound(slice[1]), to: bound(slice[2]) }, length: slice[0].length }
   const quoted = /^\[(?:'([^']*)'|"([^"]*)")\]/.exec(text)
   if (quoted) return { step: { field: quoted[1] ?? quoted[2] ?? "" }, length: quoted[0].length }
   const where = /^\[\?\(@((?:\.(?:\\.|[^.=!<>\s\\])+)+)\s*(==|!=)\s*("[^"]*"|'[^']*'|[-\w.]+)\s*\)\]/.exec(text)
@@ -39,6 +42,8 @@ function nextStep(text: string): { step: Step; length: number } | undefined {
     .map(each => each.replaceAll(/\\(.)/g, "$1"))
   return { step: { where: { path, is: where[2]!, value: literal(where[3]!) } }, length: where[0].length }
 }
+
+const bound = (text: string | undefined) => (text === undefined ? undefined : Number(text))
 
 function literal(text: string): string | number | boolean {
   if (/^["']/.test(text)) return text.slice(1, -1)
@@ -59,6 +64,7 @@ function stepInto(value: Json, step: Step): Json[] {
   if ("all" in step) return Object.values(value)
   if (!Array.isArray(value)) return []
   if ("index" in step) return value.slice(step.index, step.index === -1 ? undefined : step.index + 1)
+  if ("from" in step) return value.slice(step.from, step.to)
   const { path, is, value: wanted } = step.where
   return value.filter(item => {
     const actual = path.reduce((at, name) => at?.[name], item)

@@ -113,6 +113,8 @@ const count = (number: number, word: string) => `${number} ${word}${number === 1
 
 function checkNumber(report: Report, value: number, props: Props, path: string): void {
   const { maximum, minimum, multipleOf, format, exclusiveMaximum, exclusiveMinimum } = props
+  if (!format && props.type === "integer" && !Number.isInteger(value))
+    report.general(`Checked value must be of type integer (default format) in ${path}`)
   if (format === "int32" && props.type === "integer" && (!Number.isInteger(value) || Math.abs(value) > 2 ** 31 - 1))
     report.general(`Checked value must be of type integer with format int32 in ${path}`)
   if (multipleOf !== undefined) {
@@ -224,6 +226,16 @@ function duplicateItems(list: Json[], props: Props, path: string): Cause[] {
   const keys = props["x-kubernetes-list-map-keys"] ?? []
   if (type !== "set" && type !== "map") return []
   const causes: Cause[] = []
+  if (type === "map") {
+    for (const [index, item] of list.entries())
+      if (item !== null && !isObject(item))
+        causes.push({
+          reason: "FieldValueInvalid",
+          message: `Invalid value: ${JSON.stringify(item)}: must be an object for an array of list-type map`,
+          field: `${path}[${index}]`,
+        })
+    if (causes.length > 0) return causes
+  }
   const seen = new Map<string, number>()
   for (const [index, item] of list.entries()) {
     const identity = type === "set" ? item : Object.fromEntries(keys.toSorted().map(key => [key, item?.[key]]))

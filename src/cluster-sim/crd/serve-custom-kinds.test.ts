@@ -73,6 +73,15 @@ test("a name that another kind of the group has is not accepted", () => {
   expect(registry.kind("shop.test/v1", "Wheel")).toBeUndefined()
 })
 
+test("of a definition whose names are taken in part, the rest is accepted, and the last conflict told", () => {
+  const { registry, definitions } = setUp()
+  registry.create(definitions, definition())
+  registry.create(definitions, definition({ plural: "gadgets", singular: "gadget" }))
+  const { acceptedNames, conditions } = registry.get(definitions, { name: "gadgets.shop.test" }).status
+  expect(acceptedNames).toEqual({ plural: "gadgets", singular: "gadget", kind: "" })
+  expect(conditions[0]).toMatchObject({ reason: "ListKindConflict", message: '"WidgetList" is already in use' })
+})
+
 test("the objects go with their definition, whatever holds them", () => {
   const { registry, definitions, widgets } = setUp()
   registry.create(definitions, definition())

@@ -51,17 +51,24 @@ function judge(registry: Registry, definition: Obj, now: string): { accepted: Js
   const others = registry
     .kinds()
     .filter(kind => kind.group === spec.group && `${kind.plural}.${kind.group}` !== metadata.name)
-  const taken = new Set(others.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]))
+  const names = new Set(others.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]))
   const kinds = new Set(others.flatMap(({ kind, listKind }) => [kind, listKind]))
-  const { plural, singular, shortNames = [], kind, listKind } = spec.names
-  const conflict =
-    [
-      ["PluralConflict", taken.has(plural), plural],
-      ["SingularConflict", taken.has(singular), singular],
-      ...shortNames.map((name: string) => ["ShortNamesConflict", taken.has(name), name]),
-      ["KindConflict", kinds.has(kind), kind],
-      ["ListKindConflict", kinds.has(listKind), listKind],
-    ].find(([, isTaken]) => isTaken) ?? undefined
+  const accepted: Json = { plural: "", kind: "", ...status.acceptedNames }
+  // Every name is judged by itself; of several that are taken, the last is told.
+  let conflict: { reason: string; taken: string[] } | undefined
+  for (const [field, reason, inUse] of [
+    ["plural", "PluralConflict", names],
+    ["singular", "SingularConflict", names],
+    ["shortNames", "ShortNamesConflict", names],
+    ["kind", "KindConflict", kinds],
+    ["listKind", "ListKindConflict", kinds],
+  ] as const) {
+    const wanted: string[] = [spec.names[field] ?? []].flat()
+    const taken = wanted.filter(name => ![accepted[field]].flat().includes(name) && inUse.has(name))
+    if (taken.length > 0) conflict = { reason, taken }
+    else accepted[field] = spec.names[field]
+  }
+  accepted.categories = spec.names.categories
 
   const before: Condition[] = status.conditions ?? []
   const conditions: Condition[] = []
@@ -70,11 +77,19 @@ function judge(registry: Registry, definition: Obj, now: string): { accepted: Js
     const lastTransitionTime = old?.status === value ? old.lastTransitionTime : now
     conditions.push({ type, status: value, lastTransitionTime, reason, message })
   }
-  if (conflict) set("NamesAccepted", "False", String(conflict[0]), `${JSON.stringify(conflict[2])} is already in use`)
+  if (conflict) set("NamesAccepted", "False", conflict.reason, inUseText(conflict.taken))
   else set("NamesAccepted", "True", "NoConflicts", "no conflicts found")
   const wasEstablished = before.some(({ type, status: is }) => type === "Established" && is === "True")
   if (wasEstablished || !conflict)
     set("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
   else set("Established", "False", "NotAccepted", "not all names are accepted")
-  return { accepted: conflict ? (status.acceptedNames ?? {}) : spec.names, conditions }
+  return {
+    accepted: Object.fromEntries(Object.entries(accepted).filter(([, value]) => value !== undefined)),
+    conditions,
+  }
+}
+
+function inUseText(names: readonly string[]): string {
+  const texts = names.map(name => `${JSON.stringify(name)} is already in use`)
+  return texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`
 }

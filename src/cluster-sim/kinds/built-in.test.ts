@@ -62,6 +62,31 @@ test("an event is the same in both groups", () => {
   expect(eventToCore(modern)).toEqual(core)
   expect(eventToCore(core)).toBe(core)
   expect(eventFromCore(modern)).toBe(modern)
+  expect(eventFromCore({ ...core, reportingComponent: "", reportingInstance: "" })).toEqual(modern)
+})
+
+test("a daemon set carries its template's generation from the first", () => {
+  const { strategy } = kind("DaemonSet")
+  const sent = { apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: "d" }, spec: {} }
+  const { metadata } = strategy.default!(sent)
+  expect(metadata.annotations).toEqual({ "deprecated.daemonset.template.generation": "0" })
+})
+
+test("a service's address is one, or none", () => {
+  const refused = (clusterIP: string) =>
+    kind("Service").strategy.validateCreate!({
+      spec: {
+        type: "ClusterIP",
+        sessionAffinity: "None",
+        clusterIP,
+        clusterIPs: [clusterIP],
+        ports: [{ port: 80, protocol: "TCP", targetPort: 80 }],
+      },
+    }).map(({ field, message }) => `${field}: ${message}`)
+  expect(refused("nonsense")).toEqual([
+    'spec.clusterIPs[0]: Invalid value: "nonsense": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+  ])
+  for (const address of ["10.96.0.7", "fd00::7", "None"]) expect(refused(address)).toEqual([])
 })
 
 test("a selector selects by labels and by expressions", () => {

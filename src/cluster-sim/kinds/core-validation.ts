@@ -1,3 +1,4 @@
+import { isIP } from "node:net"
 import type { Json, Obj } from "../object.ts"
 import { labelValueRule } from "../registry/names.ts"
 import type { Cause } from "../status-error.ts"
@@ -145,6 +146,9 @@ export function validateService({ spec }: Json): Cause[] {
   const ports: Json[] = spec.ports ?? []
   const isHeadless = spec.clusterIP === "None"
   if (ports.length === 0 && !isHeadless && spec.type !== "ExternalName") found.required("spec.ports")
+  const [address] = spec.clusterIPs ?? []
+  if (address && !isHeadless && spec.type !== "ExternalName" && isIP(address) === 0)
+    found.invalid("spec.clusterIPs[0]", address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
   if (isHeadless && (spec.type === "LoadBalancer" || spec.type === "NodePort"))
     found.invalid("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${spec.type} services`)
   if (spec.type === "ExternalName") {

@@ -61,6 +61,8 @@ export function eventFromCore(event: Json): Json {
       next[modern] = next[core]
       delete next[core]
     }
+  // Core always tells these two, the newer group only when there is something to tell.
+  for (const field of ["reportingController", "reportingInstance"]) if (next[field] === "") delete next[field]
   return next
 }
 

@@ -161,7 +161,8 @@ export const daemonSet: Definition = {
           { revisionHistoryLimit: 10 },
         )
       })
-      return next
+      // A server's own form always has it, so whoever makes one owns it too.
+      return object.metadata.annotations?.[templateGenerationKey] ? next : templateGeneration(next, "0")
     },
     prepareCreate: object => set(templateGeneration(object, "1"), "status", noDaemons),
     validateCreate: validateDaemonSet,

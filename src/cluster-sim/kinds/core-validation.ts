@@ -1,11 +1,11 @@
 import { isIP } from "node:net"
+import { parseQuantity } from "#lib/quantity.ts"
 import type { Json, Obj } from "../object.ts"
 import { labelValueRule } from "../registry/names.ts"
 import type { Cause } from "../status-error.ts"
 import { same } from "./edit.ts"
 import { configKey, Findings } from "./findings.ts"
 import { taintEffects } from "./pod-validation.ts"
-import { parseQuantity } from "./quantity.ts"
 
 const mostBytes = 1024 * 1024
 

@@ -1,6 +1,6 @@
+import { formatQuantity, inMilli, isPlainQuantity, parseQuantity } from "#lib/quantity.ts"
 import type { Json } from "../object.ts"
 import { edit, editEach, fill, fillZero, set } from "./edit.ts"
-import { canonicalQuantity } from "./quantity.ts"
 
 /** What a server fills into the spec of a pod and of every template of one. */
 function podSpecDefaults(given: Json): Json {
@@ -75,10 +75,17 @@ const handlerDefaults = (handler: Json) =>
 
 const requirements = (resources: Json) => edit(edit(resources, "limits", resourceList), "requests", resourceList)
 
+/** An amount as it is stored for a pod. What is no quantity stays for the validation to name. */
+function storedQuantity(amount: string | number): string | number {
+  if (isPlainQuantity(amount)) return amount
+  const quantity = parseQuantity(amount)
+  return quantity ? formatQuantity(inMilli(quantity)) : amount
+}
+
 /** Every amount written the one way. */
 export function resourceList(list: Json): Json {
   let next = list
-  for (const name in list) next = set(next, name, canonicalQuantity(list[name]))
+  for (const name in list) next = set(next, name, storedQuantity(list[name]))
   return next
 }
 

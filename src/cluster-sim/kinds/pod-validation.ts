@@ -1,9 +1,9 @@
+import { parseQuantity } from "#lib/quantity.ts"
 import type { Json, Obj } from "../object.ts"
 import { labelValueRule } from "../registry/names.ts"
 import type { Cause } from "../status-error.ts"
 import { same } from "./edit.ts"
 import { configKey, Findings, portName } from "./findings.ts"
-import { parseQuantity } from "./quantity.ts"
 
 /** What a server refuses in a new pod. */
 export function validatePod({ spec }: Json): Cause[] {

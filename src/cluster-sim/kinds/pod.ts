@@ -1,3 +1,4 @@
+import { parseQuantity } from "#lib/quantity.ts"
 import type { Json, Obj } from "../object.ts"
 import type { StrategyContext } from "../registry/kind.ts"
 import { age, since } from "./cells.ts"
@@ -6,7 +7,6 @@ import { fill, fillZero, same, set } from "./edit.ts"
 import { mountToken } from "./pod-admission.ts"
 import { podDefaults } from "./pod-defaults.ts"
 import { validatePod, validatePodUpdate } from "./pod-validation.ts"
-import { parseQuantity } from "./quantity.ts"
 
 export const pod: Definition = {
   apiVersion: "v1",

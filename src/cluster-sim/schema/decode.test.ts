@@ -95,6 +95,10 @@ const wrongTypes: Record<string, [(object: Json) => void, string]> = {
     object => (container(object).resources = { limits: { cpu: "abc" } }),
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
   ],
+  "a suffix of a quantity that nobody knows": [
+    object => (container(object).resources = { limits: { memory: "1K" } }),
+    "unable to parse quantity's suffix",
+  ],
   "no time": [
     object => (object.metadata.creationTimestamp = "yesterday"),
     'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',

@@ -1,8 +1,8 @@
+import { canonicalQuantity } from "#lib/quantity.ts"
 import type { Json } from "../object.ts"
 import { StatusError } from "../status-error.ts"
 import { jsonKind } from "./go-text.ts"
 import { JsonSyntaxError, readJson } from "./json-text.ts"
-import { canonicalQuantity, refusalOf } from "./quantity.ts"
 import type { Schema } from "./schema.ts"
 import { definitionName, objectMeta, resolve } from "./table.ts"
 
@@ -271,6 +271,11 @@ function quantity(value: Json): string {
   if (read === undefined) throw new WrongValue(refusalOf(value))
   return read
 }
+
+const refusalOf = (value: Json) =>
+  typeof value === "string" && /^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$/.test(value)
+    ? "unable to parse quantity's suffix"
+    : "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 function wrongType(schema: Schema, value: Json, { struct, path }: Place): WrongValue {
   const isNumber = typeof value === "number" && (schema.type === "integer" || schema.type === "int-or-string")

@@ -1,4 +1,4 @@
-import { formatQuantity, parseQuantity } from "../../kinds/quantity.ts"
+import { formatQuantity, parseQuantity } from "#lib/quantity.ts"
 import type { Json, Obj } from "../../object.ts"
 
 export const specs = (pod: Obj): { init: Json[]; main: Json[] } => ({

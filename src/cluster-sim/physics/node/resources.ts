@@ -1,4 +1,4 @@
-import { parseQuantity } from "../../kinds/quantity.ts"
+import { parseQuantity } from "#lib/quantity.ts"
 import type { Obj } from "../../object.ts"
 import { isSidecar, specs } from "./pod-spec.ts"
 

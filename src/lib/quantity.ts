@@ -1,6 +1,4 @@
-/**
- * Quantities of resources (`500m`, `1.5Gi`, `2e3`), exact: a mantissa and a power of ten, or a whole number of bytes.
- */
+/** A quantity of a resource (`500m`, `1.5Gi`, `2e3`), exact. */
 export type Quantity = {
   /** In nano units, rounded up as the server does. */
   readonly nano: bigint
@@ -66,12 +64,18 @@ export function formatQuantity({ nano, format }: Quantity): string {
 }
 
 /** In thousandths, rounded up, which is as fine as the server keeps resources of pods. */
-const milli = ({ nano }: Quantity) => (nano >= 0n ? divideUp(nano, 10n ** 6n) : nano / 10n ** 6n)
+export const inMilli = (quantity: Quantity): Quantity => ({
+  ...quantity,
+  nano: (quantity.nano >= 0n ? divideUp(quantity.nano, 10n ** 6n) : quantity.nano / 10n ** 6n) * 10n ** 6n,
+})
 
-/** A quantity as it is stored for a pod. What is not a quantity stays for the validation to name. */
-export function canonicalQuantity(text: string | number): string | number {
-  // Most quantities are already written the one way; this keeps the hot path free of big numbers.
-  if (typeof text === "string" && /^[1-9]\d{0,2}(m|k|M|G|Ki|Mi|Gi)?$/.test(text)) return text
+/** Whether it is written the one way without any doubt, as most are: a short cut around big numbers. */
+export const isPlainQuantity = (text: unknown): text is string =>
+  typeof text === "string" && /^[1-9]\d{0,2}(m|k|M|G|Ki|Mi|Gi)?$/.test(text)
+
+/** The one way a quantity is written back. Undefined: no quantity. */
+export function canonicalQuantity(text: string): string | undefined {
+  if (isPlainQuantity(text)) return text
   const quantity = parseQuantity(text)
-  return quantity ? formatQuantity({ ...quantity, nano: milli(quantity) * 10n ** 6n }) : text
+  return quantity && formatQuantity(quantity)
 }

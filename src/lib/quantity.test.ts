@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { canonicalQuantity, refusalOf } from "./quantity.ts"
+import { canonicalQuantity, formatQuantity, inMilli, parseQuantity } from "./quantity.ts"
 
 const forms: Record<string, string | undefined> = {
   "1": "1",
@@ -18,7 +18,7 @@ const forms: Record<string, string | undefined> = {
   "1500": "1500",
   "1e3": "1e3",
   "1000e3": "1e6",
-  "1E3": "1E3",
+  "1E3": "1e3",
   "1.0e3": "1e3",
   "12E": "12E",
   "0": "0",
@@ -36,8 +36,14 @@ const forms: Record<string, string | undefined> = {
 for (const [text, form] of Object.entries(forms))
   test(`${text || "nothing"} is ${form ?? "no quantity"}`, () => expect(canonicalQuantity(text)).toBe(form))
 
-test("an unknown suffix is told apart from what is no quantity at all", () => {
-  expect(refusalOf("1K")).toBe("unable to parse quantity's suffix")
-  expect(refusalOf("1 Gi")).toContain("quantities must match")
-  expect(refusalOf(true)).toContain("quantities must match")
+test("a quantity is as long as it was", () => {
+  expect(parseQuantity("1Gi")!.nano).toBe(parseQuantity("1073741824")!.nano)
+  expect(formatQuantity({ nano: parseQuantity("2500m")!.nano * 2n, format: "DecimalSI" })).toBe("5")
+})
+
+test("an exponent out of this world is no quantity", () => expect(parseQuantity("1e999999999")).toBeUndefined())
+
+test("what is finer than a thousandth is rounded up", () => {
+  expect(formatQuantity(inMilli(parseQuantity("0.0001")!))).toBe("1m")
+  expect(formatQuantity(inMilli(parseQuantity("1500m")!))).toBe("1500m")
 })

@@ -32,6 +32,12 @@ const expressions: Record<string, { self: unknown; is: unknown }> = {
     self: celValue([{ a: 1, b: 1 }, { b: 2 }], undefined),
     is: true,
   },
+  "quantity(self).isLessThan(quantity('1Gi')) && quantity(self).isGreaterThan(quantity('1M'))": {
+    self: "1Mi",
+    is: true,
+  },
+  "isQuantity(self) && quantity(self).add(quantity('1Gi')).compareTo(quantity('3Gi')) == 0": { self: "2Gi", is: true },
+  "isQuantity(self)": { self: "two", is: false },
   "self.matches('a$')": { self: "a\n", is: false },
 }
 for (const [expression, { self, is }] of Object.entries(expressions))

@@ -1,6 +1,7 @@
 import { type ASTNode, Environment, Optional } from "@marcbachmann/cel-js"
 import { serialize } from "@marcbachmann/cel-js/serialize"
 import { RE2JS } from "re2js"
+import { parseQuantity } from "./quantity.ts"
 
 /** What of a schema tells how its values look to CEL. */
 export type CelSchema = {
@@ -100,6 +101,20 @@ function environmentFor(variables: readonly string[]): Environment {
   return environment
 }
 
+class Quantity {
+  readonly nano: bigint
+
+  constructor(nano: bigint) {
+    this.nano = nano
+  }
+}
+
+function quantity(text: string): Quantity {
+  const parsed = parseQuantity(text)
+  if (!parsed) throw new Error(`${JSON.stringify(text)} is no quantity`)
+  return new Quantity(parsed.nano)
+}
+
 /** What Kubernetes adds to CEL and our rules use. */
 const kubernetesFunctions = new Environment({ enableOptionalTypes: true })
   .registerFunction("string.linearMatches(string): bool", matches)
@@ -117,6 +132,16 @@ const kubernetesFunctions = new Environment({ enableOptionalTypes: true })
   .registerFunction("list.lastIndexOf(dyn): int", (list: unknown[], item: unknown) => BigInt(list.lastIndexOf(item)))
   .registerFunction("string.find(string): string", (text: string, pattern: string) => found(text, pattern)[0] ?? "")
   .registerFunction("string.findAll(string): list<string>", found)
+  .registerType("Quantity", Quantity)
+  .registerFunction("quantity(string): Quantity", quantity)
+  .registerFunction("isQuantity(string): bool", (text: string) => parseQuantity(text) !== undefined)
+  .registerFunction("Quantity.isLessThan(Quantity): bool", (a: Quantity, b: Quantity) => a.nano < b.nano)
+  .registerFunction("Quantity.isGreaterThan(Quantity): bool", (a: Quantity, b: Quantity) => a.nano > b.nano)
+  .registerFunction("Quantity.compareTo(Quantity): int", (a: Quantity, b: Quantity) =>
+    a.nano < b.nano ? -1n : a.nano > b.nano ? 1n : 0n,
+  )
+  .registerFunction("Quantity.add(Quantity): Quantity", (a: Quantity, b: Quantity) => new Quantity(a.nano + b.nano))
+  .registerFunction("Quantity.sub(Quantity): Quantity", (a: Quantity, b: Quantity) => new Quantity(a.nano - b.nano))
 
 function extreme(list: bigint[], isBetter: (a: bigint, b: bigint) => boolean): bigint {
   if (list.length === 0) throw new Error("min and max of an empty list")

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { celValue, chainsIn, compile, matches, optional, typeOf } from "./cel.ts"
+import { celValue, chainsIn, compile, matches, mismatchIn, optional, syntaxErrorIn, typeOf } from "./cel.ts"
 
 const integers = { type: "array", items: { type: "integer" } } as const
 
@@ -42,6 +42,27 @@ const expressions: Record<string, { self: unknown; is: unknown }> = {
 }
 for (const [expression, { self, is }] of Object.entries(expressions))
   test(expression, () => expect(compile(expression, ["self"])({ self })).toBe(is))
+
+const schema = {
+  type: "object",
+  properties: { i: { type: "integer" }, s: { type: "string" }, t: { type: "string", format: "date-time" } },
+}
+const mismatches: Record<string, ReturnType<typeof mismatchIn>> = {
+  "self.i == 'x'": { operator: "==", at: 7, types: ["int", "string"] },
+  "has(self.i) && (self.i) != self.s": { operator: "!=", at: 24, types: ["int", "string"] },
+  "self.i == 1.0": { operator: "==", at: 7, types: ["int", "double"] },
+  "self.i < 1.5": undefined,
+  "self.i == 1 && self.s == 'x' && self.t < timestamp(self.s)": undefined,
+  "self.i == self.unknown || self.i == null || self.t == 'x'": undefined,
+  "['x'].exists(self, self == 1)": undefined,
+}
+for (const [expression, mismatch] of Object.entries(mismatches))
+  test(`what is compared in ${expression}`, () => expect(mismatchIn(expression, schema)).toEqual(mismatch))
+
+test("where an expression is broken", () => {
+  expect(syntaxErrorIn("self.i >")).toEqual({ at: 8, summary: "Unexpected token: EOF" })
+  expect(syntaxErrorIn("self.i > 1")).toBeUndefined()
+})
 
 test("a pattern that JavaScript would try for ever takes no time", () => {
   const started = performance.now()

@@ -1,4 +1,4 @@
-import { type ASTNode, Environment, Optional } from "@marcbachmann/cel-js"
+import { type ASTNode, Environment, Optional, ParseError } from "@marcbachmann/cel-js"
 import { serialize } from "@marcbachmann/cel-js/serialize"
 import { RE2JS } from "re2js"
 import { parseQuantity } from "./quantity.ts"
@@ -34,6 +34,24 @@ export function chainsIn(expression: string): Chain[] {
   const chains: Chain[] = []
   collectChains(kubernetesFunctions.parse(expression).ast, chains)
   return chains
+}
+
+/** A comparison of what cannot be compared: `self.count == 'x'`. */
+export type Mismatch = { operator: string; at: number; types: [string, string] }
+
+/** The first comparison in an expression whose two sides have types that are known and do not go together. */
+export function mismatchIn(expression: string, self: CelSchema): Mismatch | undefined {
+  return findMismatch(kubernetesFunctions.parse(expression).ast, expression, self)
+}
+
+/** Where an expression that is not CEL stops being it, from 0; undefined for other errors. */
+export function syntaxErrorIn(expression: string): { at: number; summary: string } | undefined {
+  try {
+    kubernetesFunctions.parse(expression)
+    return undefined
+  } catch (error) {
+    return error instanceof ParseError ? { at: error.range?.start ?? 0, summary: error.summary } : undefined
+  }
 }
 
 /** The type of what an expression gives, as far as it can be told without knowing its variables; else `dyn`. */
@@ -169,6 +187,45 @@ function chainOf(node: unknown): Chain | undefined {
   const inner = chainOf(node.args[0])
   return inner && [...inner, { name: node.args[1], at: node.pos }]
 }
+
+const comparisons = new Set(["==", "!=", "<", "<=", ">", ">="])
+
+function findMismatch(node: unknown, text: string, self: CelSchema): Mismatch | undefined {
+  if (Array.isArray(node)) {
+    for (const child of node) {
+      const found = findMismatch(child, text, self)
+      if (found) return found
+    }
+    return undefined
+  }
+  if (!isNode(node)) return undefined
+  const { op: operator, args } = node as { op: string; args: unknown }
+  const inside = findMismatch(args, text, self)
+  if (inside || !comparisons.has(operator)) return inside
+  const [left, right] = args as [ASTNode, ASTNode]
+  const types = [knownType(left, self), knownType(right, self)]
+  const [a, b] = types
+  if (!a || !b || a === b) return undefined
+  // Numbers of both kinds have an order, but are never equal.
+  const areNumbers = types.every(type => type === "int" || type === "double")
+  if (areNumbers && operator !== "==" && operator !== "!=") return undefined
+  return { operator, at: text.indexOf(operator, left.end), types: [a, b] }
+}
+
+/** The type of a plain value, and of a field that the schema has. */
+function knownType(node: ASTNode, self: CelSchema): string | undefined {
+  if (node.op === "value") return literalTypes[typeof node.args]
+  const [variable, ...fields] = chainOf(node) ?? []
+  if (variable?.name !== "self") return undefined
+  let schema: CelSchema | undefined = self
+  for (const { name } of fields)
+    schema = schema?.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
+  if (!schema?.type || (schema.type === "string" && schema.format)) return undefined
+  return schemaTypes[schema.type]
+}
+
+const literalTypes: Record<string, string> = { string: "string", bigint: "int", number: "double", boolean: "bool" }
+const schemaTypes: Record<string, string> = { string: "string", integer: "int", number: "double", boolean: "bool" }
 
 /**
  * The library's own `matches` is JavaScript's, with another syntax and exponential time, and its `has` takes no element

@@ -13,7 +13,9 @@ export class Findings {
   }
 
   invalid(field: string, value: Json, why: string) {
-    this.causes.push(cause.invalid(field, sorted(value), why))
+    if (typeof value !== "object" || value === null) return this.causes.push(cause.invalid(field, value, why))
+    const message = `Invalid value: ${goJson(sorted(value))}: ${why}`
+    this.causes.push({ reason: "FieldValueInvalid", message, field })
   }
 
   forbidden(field: string, why: string) {
@@ -126,6 +128,10 @@ export const isZero = (value: number | string) =>
   value === 0 ||
   (typeof value === "string" && /^0+%$/.test(value)) ||
   (typeof value === "string" && !/^\d+%$/.test(value))
+
+/** Go writes JSON so that it may stand in a page of HTML. */
+const goJson = (value: Json) =>
+  JSON.stringify(value).replaceAll(/[<>&]/g, mark => `\\u00${mark.charCodeAt(0).toString(16)}`)
 
 /** As Go writes maps: by key. Structs are handed over in the order of their fields, which have capitals. */
 function sorted(value: Json): Json {

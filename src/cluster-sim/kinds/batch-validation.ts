@@ -1,6 +1,6 @@
+import { scheduleProblem } from "#lib/cron.ts"
 import type { Json, Obj } from "../object.ts"
 import type { Cause } from "../status-error.ts"
-import { scheduleProblem } from "./cron-schedule.ts"
 import { same } from "./edit.ts"
 import { Findings, selects } from "./findings.ts"
 import { podTemplate } from "./pod-validation.ts"

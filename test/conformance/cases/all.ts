@@ -2,6 +2,7 @@ import type { Case } from "../harness/script.ts"
 import { crds, serviceImages } from "./crds.ts"
 import { discovery, kinds } from "./kinds.ts"
 import { kubectl } from "./kubectl.ts"
+import { kubectlOfWorkloads } from "./kubectl-workloads.ts"
 import { lists, tables } from "./lists.ts"
 import { finalizers, garbage, namespaces } from "./lives.ts"
 import { applies, patches } from "./patches.ts"
@@ -18,6 +19,7 @@ export const cases: readonly Case[] = [
   ...statefulSets,
   ...daemonSets,
   ...kubectl,
+  ...kubectlOfWorkloads,
   ...namespaces,
   ...garbage,
   ...watches,

@@ -479,10 +479,9 @@ export const statefulSets = topic(
       })
       await on.quietly.patch("statefulsets", "db", "strategic", setImage("registry.test/app:2"))
       await tellSet(on)
-      on.note(
-        "order",
-        watch.events.filter(({ type }) => type === "ADDED").map(({ object }) => object.metadata.name),
-      )
+      // A real controller may see its own update late and make the same pod twice.
+      const made = watch.events.filter(({ type }) => type === "ADDED").map(({ object }) => object.metadata.name)
+      on.note("order", [...new Set(made)])
     },
     "a partition": async on => {
       await on.quietly.create("statefulsets", set({ "spec.updateStrategy": { rollingUpdate: { partition: 2 } } }))

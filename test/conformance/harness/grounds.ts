@@ -26,7 +26,8 @@ export async function realGround(): Promise<Ground> {
     home,
     registry,
     faulty: faultyHost,
-    patienceMs: 90_000,
+    // A crashing container is left alone for a minute and more; its kubelet may say so only the next time.
+    patienceMs: 150_000,
     words: [
       [access.server, "SERVER"],
       [access.server.replace("https://", ""), "SERVER"],

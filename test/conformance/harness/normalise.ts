@@ -78,6 +78,7 @@ function cleaned(text: string, words: [string | RegExp, string][], names: Names)
     .replace(/\b(10|172)\.\d+\.\d+\.\d+\b/g, "ADDRESS")
     .replace(/(resourceVersion\\*"?: ?\\*")(\d+)/g, (_, key, version) => `${key}${names.versions.get(version) ?? "RV"}`)
     .replace(/(?<=Resource Version: +)\d+/g, "RV")
+    .replace(/--resource-version=\d+/g, "--resource-version=RV")
     .replace(/resourceVersion=(?!0\b|1\b|9{12})\d+/g, "resourceVersion=RV")
     .replace(/ResourceVersion in record \(\d+\)/g, "ResourceVersion in record (RV)")
     .replace(/resource version: \d+/g, "resource version: RV")
@@ -133,14 +134,18 @@ const words = ({ manager, operation, subresource = "", apiVersion }: Json) =>
 
 /** What kubectl prints, without ages and the width of columns. */
 function page(text: string): string {
-  return text
-    .replace(/(?<=[\s(])((\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?s|\d+[mh]|\d+m\d+s|<invalid>)(?=[\s)]|$)/g, "AGE")
-    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g, "TIME")
-    .replace(/\/tmp\/(LIVE|MERGED)-\d+/g, "/tmp/$1")
-    .replace(/\/tmp\/kubectl-edit-\d+/g, "/tmp/kubectl-edit")
-    .replace(/AGE \(x\d+ over AGE\)/g, "AGE (xN over AGE)")
-    .replace(/(?<=\S) {2,}(?=\S)/g, "  ")
-    .replace(/ +$/gm, "")
+  return (
+    text
+      .replace(/(?<=[\s(])((\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?s|\d+[mh]|\d+m\d+s|<invalid>)(?=[\s)]|$)/g, "AGE")
+      .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g, "TIME")
+      .replace(/\/tmp\/(LIVE|MERGED)-\d+/g, "/tmp/$1")
+      .replace(/\/tmp\/kubectl-edit-\d+/g, "/tmp/kubectl-edit")
+      .replace(/AGE \(x\d+ over AGE\)/g, "AGE (xN over AGE)")
+      .replace(/(?<=\S) {2,}(?=\S)/g, "  ")
+      .replace(/ +$/gm, "")
+      // What kubectl's libraries log about connections that they end themselves.
+      .replace(/^[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n?/gm, "")
+  )
 }
 
 /** One line per field; text of several lines as it is. */

@@ -1,8 +1,9 @@
 import { apiVersionOf } from "#runtime/resource.ts"
 import type { Json, ManagedFields, Obj } from "../object.ts"
-import { applyPatch, applyServerSide, decode, trackUpdate } from "../schema/index.ts"
+import { applyPatch, applyServerSide, decode, trackScale, trackUpdate } from "../schema/index.ts"
 import type { ServedKind } from "./kind.ts"
 import type { PatchBody, WriteOptions } from "./registry.ts"
+import { replicasPath } from "./scale.ts"
 
 /** How bodies and patches become objects, by the schema of their kind. The registry knows no more of schemas than this. */
 export type Patching = {
@@ -68,6 +69,8 @@ export const schemaPatching: Patching = {
     })
   },
   track({ kind, before, after, manager, subresource, now }) {
+    if (before && subresource === "scale")
+      return trackScale({ before, after, manager, apiVersion: apiVersionOf(kind), path: replicasPath(kind) })
     return trackUpdate({
       schema: kind.schema,
       before,

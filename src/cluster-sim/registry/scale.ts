@@ -1,5 +1,6 @@
 import { apiVersionOf } from "#runtime/resource.ts"
 import type { Json, Obj } from "../object.ts"
+import { kindText } from "../schema/go-text.ts"
 import type { ServedKind } from "./kind.ts"
 import { badRequest, cause, invalid } from "./refusals.ts"
 
@@ -11,6 +12,9 @@ const builtIn: NonNullable<ServedKind["scale"]> = {
 }
 
 const pathsIn = (kind: ServedKind) => (kind.isCustom && kind.scale) || builtIn
+
+/** Where objects of a kind say how many replicas they want. */
+export const replicasPath = (kind: ServedKind) => steps(pathsIn(kind).spec)
 
 /** The Scale of an object: what `kubectl scale` and autoscalers see of it. */
 export function scaleOf(kind: ServedKind, object: Obj): Json {
@@ -42,7 +46,7 @@ export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
     throw invalid({ group: "autoscaling", kind: "Scale" }, name, [
       cause.invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
     ])
-  const changed = put(object, steps(pathsIn(kind).spec), replicas)
+  const changed = put(object, replicasPath(kind), replicas)
   const resourceVersion = scale.metadata?.resourceVersion
   return {
     ...changed,
@@ -53,7 +57,7 @@ export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
 /** What applying a Scale says of the object it scales. */
 export function appliedScale(kind: ServedKind, scale: Json): Json {
   if (scale?.apiVersion !== "autoscaling/v1" || scale.kind !== "Scale")
-    throw badRequest(`invalid object type: ${scale?.apiVersion ?? "/"}, Kind=${scale?.kind ?? ""}`)
+    throw badRequest(`invalid object type: ${kindText(scale)}`)
   const { name, namespace } = scale.metadata ?? {}
   const header = {
     apiVersion: apiVersionOf(kind),
@@ -61,7 +65,7 @@ export function appliedScale(kind: ServedKind, scale: Json): Json {
     metadata: { name, ...(namespace && { namespace }) },
   }
   const replicas = scale.spec?.replicas
-  return replicas === undefined ? header : put(header, steps(pathsIn(kind).spec), replicas)
+  return replicas === undefined ? header : put(header, replicasPath(kind), replicas)
 }
 
 const steps = (path: string) => path.split(".").filter(step => step !== "")

@@ -27,3 +27,13 @@ export function goTypeName(value: Json): string {
   if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64"
   return typeof value === "boolean" ? "bool" : "string"
 }
+
+/** Group, version and kind as Go prints them: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`. */
+export function kindText(object: Json): string {
+  const { apiVersion = "", kind = "" } = object ?? {}
+  return `${apiVersion.includes("/") ? "" : "/"}${apiVersion}, Kind=${kind}`
+}
+
+/** JSON as Go writes it, which is safe within HTML. */
+export const goJson = (value: Json): string =>
+  JSON.stringify(value).replace(/[<>&]/g, sign => `\\u00${sign.charCodeAt(0).toString(16)}`)

@@ -5,8 +5,9 @@ export {
   isIdleUpdate,
   managerName,
   type TrackInput,
+  trackScale,
   trackUpdate,
 } from "./managed-fields.ts"
-export { openApiSchemas } from "./openapi.ts"
+export { openApiSchemas, openApiTypes } from "./openapi.ts"
 export { applyPatch, type PatchInput, parsePatch } from "./patch.ts"
 export { kubernetesSchema, resolve } from "./table.ts"

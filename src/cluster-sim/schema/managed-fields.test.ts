@@ -1,8 +1,9 @@
 import fc from "fast-check"
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import type { Json, ManagedFields, Obj } from "../object.ts"
 import { StatusError } from "../status-error.ts"
-import { applyServerSide, isIdleUpdate, managerName, trackUpdate } from "./managed-fields.ts"
+import { kindText } from "./go-text.ts"
+import { applyServerSide, isIdleUpdate, managerName, trackScale, trackUpdate } from "./managed-fields.ts"
 import type { Schema } from "./schema.ts"
 import { kubernetesSchema } from "./table.ts"
 
@@ -354,6 +355,51 @@ for (const [name, [applied, code, words]] of Object.entries(unappliable))
     const prefix = code === 500 ? "failed to create typed patch object (/web; apps/v1, Kind=Deployment): " : ""
     expect(refusal(() => apply(applied))).toMatchObject({ code, message: prefix + words })
   })
+
+test("a kind without a group is told as Go tells it", () => {
+  expect(kindText({ apiVersion: "v1", kind: "Pod" })).toBe("/v1, Kind=Pod")
+  expect(kindText({ apiVersion: "apps/v1", kind: "Deployment" })).toBe("apps/v1, Kind=Deployment")
+  expect(kindText({ metadata: {} })).toBe("/, Kind=")
+})
+
+/** Each was seen on kube-apiserver v1.36.3, after `kubectl create` and `kubectl patch --subresource=scale`. */
+describe("who owns the replicas after a write of the scale", () => {
+  const created = {
+    manager: "create",
+    operation: "Update",
+    apiVersion: "apps/v1",
+    time: "2026-01-01T00:00:00Z",
+  } as const
+  const fieldsV1 = { "f:spec": { "f:paused": {}, "f:replicas": {} } }
+  const scaled = (managedFields: Json, from: number, to: number) =>
+    trackScale({
+      before: { metadata: { managedFields }, spec: { replicas: from } } as unknown as Obj,
+      after: { spec: { replicas: to } },
+      path: ["spec", "replicas"],
+      manager: "patch",
+      apiVersion: "apps/v1",
+    })?.map(({ manager, subresource = "", time = "", fieldsV1 }) => [
+      manager,
+      subresource,
+      time,
+      JSON.stringify(fieldsV1),
+    ])
+  const entry = (operation: string) => [{ ...created, operation, fieldsType: "FieldsV1", fieldsV1 }]
+  const replicas = '{"f:spec":{"f:replicas":{}}}'
+  const rest = ["create", "", created.time, '{"f:spec":{"f:paused":{}}}']
+
+  test("another number belongs to who wrote it, at no time", () =>
+    expect(scaled(entry("Update"), 1, 3)).toEqual([["patch", "scale", "", replicas], rest]))
+  test("the same number stays with its updater, in an entry of its own", () =>
+    expect(scaled(entry("Update"), 2, 2)).toEqual([["create", "", "", replicas], rest]))
+  test("the same number stays with its applier as it was", () =>
+    expect(scaled(entry("Apply"), 2, 2)).toEqual([["create", "", created.time, JSON.stringify(fieldsV1)]]))
+  test("none is nobody's", () => expect(scaled(entry("Update"), 2, 0)).toEqual([rest]))
+  test("what nobody owned is not tracked from here on", () => {
+    const others = [{ ...entry("Update")[0], fieldsV1: { "f:spec": { "f:paused": {} } } }]
+    expect(scaled(others, 1, 3)).toEqual([rest])
+  })
+})
 
 test("a value the type cannot hold is told after the merge", () => {
   const limits = { cpu: "abc" }

@@ -16,6 +16,7 @@ import {
   union,
   without,
 } from "./field-set.ts"
+import { kindText } from "./go-text.ts"
 import type { Schema } from "./schema.ts"
 import { ofObject } from "./table.ts"
 import {
@@ -92,6 +93,38 @@ function managedBefore({ before, after, subresource }: TrackInput): Managed {
   return given && given.size > 0 ? given : live
 }
 
+export type TrackScaleInput = Pick<TrackInput, "manager" | "apiVersion"> & {
+  /** The scaled object, as it is and as it shall be. */
+  before: Obj
+  after: Json
+  /** Where it has its replicas: `["spec", "replicas"]`. */
+  path: readonly string[]
+}
+
+/**
+ * Who owns what after a write of an object's Scale, which the server tracks as an object of its own: what it knows of
+ * the replicas' owners there and back leaves an updater with two entries, and the one of the replicas without a time.
+ */
+export function trackScale({ before, after, path, manager, apiVersion }: TrackScaleInput) {
+  const managed = read(before.metadata.managedFields) ?? new Map()
+  const fields = path.reduceRight<FieldSet>((inner, step) => ({ [`f:${step}`]: inner }), emptySet)
+  const owners = [...managed.values()].filter(owned => !isEmpty(intersection(owned.fields, fields)))
+  if (owners.length === 0) return written(managed) // who does not track does not begin with this
+  const replicas = (object: Json): number => path.reduce((node, step) => node?.[step], object) ?? 0
+  const self: Owned = { name: manager || "unknown", operation: "Update", apiVersion, subresource: "scale", fields }
+  const isChanged = replicas(before) !== replicas(after)
+  // A Scale does not write the number none: it is taken away then, and nobody's.
+  const claims = !isChanged ? owners : replicas(after) > 0 ? [self] : []
+  const kept = claims.filter(({ operation }) => operation === "Apply")
+  const left = [...managed].flatMap(([key, owned]): [string, Owned][] =>
+    kept.includes(owned) ? [[key, owned]] : [...released(new Map([[key, owned]]), fields)],
+  )
+  const moved = claims
+    .filter(owner => !kept.includes(owner))
+    .map((owner): [string, Owned] => [`scale ${identity(owner)}`, { ...owner, apiVersion, fields, time: undefined }])
+  return written(new Map([...left, ...moved]))
+}
+
 type Change = Pick<TrackInput, "schema" | "after" | "now" | "resetFields"> & { before: Json }
 
 /** What changed moves to whoever changed it; what is gone is nobody's. */
@@ -144,7 +177,7 @@ export function applyServerSide(asked: ApplyInput): Json {
   const input = { ...asked, schema: ofObject(asked.schema) }
   const { schema, live, applied, apiVersion, kind, subresource, now, isCustom = false } = input
   if (applied?.apiVersion !== apiVersion || applied?.kind !== kind)
-    throw badRequest(`invalid object type: ${applied?.apiVersion ?? ""}, Kind=${applied?.kind ?? ""}`)
+    throw badRequest(`invalid object type: ${kindText(applied)}`)
   if (applied.metadata?.managedFields) throw badRequest("metadata.managedFields must be nil")
   const problems = problemsOf(schema, applied)
   if (problems.length > 0) throw internal(`failed to create typed patch object (${named(applied)}): ${told(problems)}`)
@@ -273,7 +306,7 @@ function readable({ schema, kind, apiVersion, applied, isCustom = false }: Apply
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
     throw internal(
-      `failed to convert new object (${named(applied)}) to proper version: unable to convert unstructured object to ${apiVersion}, Kind=${kind}: ${error.message}`,
+      `failed to convert new object (${named(applied)}) to proper version: unable to convert unstructured object to ${kindText({ apiVersion, kind })}: ${error.message}`,
     )
   }
 }
@@ -393,8 +426,8 @@ const internal = (message: string) => new StatusError(500, "", message)
 const told = (problems: string[]) =>
   problems.length === 1 ? problems[0] : ["errors:", ...problems.map(problem => `  ${problem}`)].join("\n")
 
-const named = ({ apiVersion, kind, metadata }: Json) =>
-  `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}; ${apiVersion}, Kind=${kind}`
+const named = (object: Json) =>
+  `${object.metadata?.namespace ?? ""}/${object.metadata?.name ?? ""}; ${kindText(object)}`
 
 function conflictError(conflicts: Conflict[]): StatusError {
   const causes: Cause[] = conflicts.map(({ owner, path }) => ({

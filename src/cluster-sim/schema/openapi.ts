@@ -5,11 +5,19 @@ import { definitions } from "./table.ts"
 /** [description, fields]; a field of few values is [description, values]. */
 type Descriptions = Record<string, [string, Record<string, string | [string, string[]]>]>
 
+/** `components.schemas` of one group version's /openapi/v3 document. */
+export function openApiSchemas(apiVersion: string): Promise<Record<string, Json>> {
+  const isOfVersion = (kind: string) =>
+    kind.startsWith(`${apiVersion}/`) && kind.split("/").length === apiVersion.split("/").length + 1
+  const names = Object.entries(definitions()).filter(([, { gvk = [] }]) => gvk.some(isOfVersion))
+  return openApiTypes(names.map(([name]) => name))
+}
+
 /**
- * `components.schemas` of one group version's /openapi/v3 document, with the text `kubectl explain` shows. The text is
- * half a megabyte, so it is read when somebody asks for it.
+ * These types and those they refer to, with the text `kubectl explain` shows. The text is half a megabyte, so it is read
+ * when somebody asks for it.
  */
-export async function openApiSchemas(apiVersion: string): Promise<Record<string, Json>> {
+export async function openApiTypes(names: readonly string[]): Promise<Record<string, Json>> {
   const { default: loaded } = await import("./descriptions.generated.json", { with: { type: "json" } })
   const descriptions = loaded as unknown as Descriptions
   const schemas: Record<string, Json> = {}
@@ -18,11 +26,7 @@ export async function openApiSchemas(apiVersion: string): Promise<Record<string,
     schemas[name] = {}
     schemas[name] = component(name, descriptions[name], add)
   }
-  for (const [name, { gvk = [] }] of Object.entries(definitions()))
-    if (
-      gvk.some(kind => kind.startsWith(`${apiVersion}/`) && kind.split("/").length === apiVersion.split("/").length + 1)
-    )
-      add(name)
+  for (const name of names) add(name)
   return schemas
 }
 

@@ -32,6 +32,12 @@ async function world() {
 describe("refusals in the server's words", () => {
   type Sent = Parameters<ReturnType<typeof testCluster>["send"]>
   const cases: Record<string, { send: Sent; code: number; message: string; reason?: string }> = {
+    "a map that is too large": {
+      send: ["POST", maps, { ...map("b"), data: { big: "x".repeat(1_100_000) } }],
+      code: 422,
+      reason: "Invalid",
+      message: 'ConfigMap "b" is invalid: []: Too long: may not be more than 1048576 bytes',
+    },
     "a name that is taken": {
       send: ["POST", maps, map("a")],
       code: 409,

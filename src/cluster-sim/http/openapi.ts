@@ -2,17 +2,17 @@ import { apiVersionOf } from "#runtime/resource.ts"
 import type { Json } from "../object.ts"
 import type { ServerRegistry } from "../registry/create-registry.ts"
 import type { ServedKind } from "../registry/kind.ts"
-import { openApiSchemas, resolve } from "../schema/index.ts"
-import type { Schema, SchemaRef } from "../schema/schema.ts"
-import { type Answer, json, unknownPath } from "./answer.ts"
+import { openApiSchemas, openApiTypes } from "../schema/index.ts"
+import { type Answer, json, text, unknownPath } from "./answer.ts"
 
 /** `/openapi/v3` and below: enough for `kubectl explain` and for kubectl to learn what the server validates. */
 export async function openApi(
   registry: ServerRegistry,
   path: string[],
-  _headers: Record<string, string>,
+  headers: Record<string, string>,
 ): Promise<Answer> {
   const [dialect, ...where] = path
+  if (dialect === "v2" && where.length === 0) return version2(headers)
   if (dialect !== "v3") return unknownPath()
   if (where.length === 0) {
     const versions = new Set(registry.kinds().map(kind => pathOf(kind)))
@@ -24,14 +24,25 @@ export async function openApi(
   if (!first) return unknownPath()
   const schemas: Record<string, Json> = kinds.some(kind => !kind.isCustom)
     ? await openApiSchemas(apiVersionOf(first))
-    : {}
-  for (const kind of kinds) if (kind.isCustom) schemas[componentName(kind)] = componentOf(kind)
+    : { ...(await openApiTypes([meta("ObjectMeta")])), [meta("ListMeta")]: listMeta }
+  for (const kind of kinds) if (kind.isCustom) Object.assign(schemas, componentsOf(registry, kind))
   return json({
     openapi: "3.0.0",
     info: { title: "Kubernetes", version: "v1.36.3" },
     paths: Object.fromEntries(kinds.flatMap(operations)),
     components: { schemas },
   })
+}
+
+/**
+ * The older dialect, with nothing in it: kubectl asks for it, as protobuf, when the newer one does not know a kind, and
+ * goes on to say that there is no such kind only if it gets an answer.
+ */
+function version2({ accept = "" }: Record<string, string>): Answer {
+  const type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+  if (/proto-openapi\.spec\.v2[@.]v1\.0\+protobuf/.test(accept))
+    return { ...text("\n\u00032.0"), headers: { "content-type": type, "cache-control": "no-cache, private" } }
+  return json({ swagger: "2.0", info: { title: "Kubernetes", version: "v1.36.3" }, paths: {} })
 }
 
 const pathOf = ({ group, version }: ServedKind) => (group ? `apis/${group}/${version}` : `api/${version}`)
@@ -64,36 +75,90 @@ function operations(kind: ServedKind): [string, Json][] {
   ]
 }
 
-const componentName = ({ group, version, kind }: ServedKind) => [...group.split(".").reverse(), version, kind].join(".")
+const componentName = ({ group, version }: ServedKind, kind: string) =>
+  [...group.split(".").reverse(), version, kind].join(".")
 
-function componentOf(kind: ServedKind): Json {
-  const { group, version } = kind
-  const schema = openApiOf(kind.schema)
-  return { ...schema, "x-kubernetes-group-version-kind": [{ group, version, kind: kind.kind }] }
-}
+const meta = (type: string) => `io.k8s.apimachinery.pkg.apis.meta.v1.${type}`
 
-/** A schema of ours in OpenAPI's words. */
-function openApiOf(ref: SchemaRef): Json {
-  const schema: Schema = resolve(ref)
-  const { type, format, properties, required, additional, items, description } = schema
-  const types: Partial<Record<Schema["type"], Json>> = {
-    any: {},
-    "int-or-string": { "x-kubernetes-int-or-string": true },
+/** A custom kind and its list, as the definition has them and with what every object has. */
+function componentsOf(registry: ServerRegistry, kind: ServedKind): Record<string, Json> {
+  const { group, version, plural, listKind } = kind
+  const own = componentName(kind, kind.kind)
+  const isOf = (name: string) => ({ "x-kubernetes-group-version-kind": [{ group, version, kind: name }] })
+  const items = {
+    description: `List of ${plural}. More info: ${conventions}`,
+    type: "array",
+    items: { $ref: `#/components/schemas/${own}` },
   }
   return {
-    ...(types[type] ?? { type }),
-    ...(format && { format }),
-    ...(description && { description }),
-    ...(schema.default !== undefined && { default: schema.default }),
-    ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, openApiOf(each)])),
-    }),
-    ...(required && required.length > 0 && { required }),
-    ...(additional && { additionalProperties: openApiOf(additional) }),
-    ...(items && { items: openApiOf(items) }),
-    ...(schema.preservesUnknown && { "x-kubernetes-preserve-unknown-fields": true }),
-    ...(schema.listType && { "x-kubernetes-list-type": schema.listType }),
-    ...(schema.listMapKeys && { "x-kubernetes-list-map-keys": schema.listMapKeys }),
-    ...(schema.isAtomic && { "x-kubernetes-map-type": "atomic" }),
+    [own]: { ...asObject(propsOf(registry, kind)), ...isOf(kind.kind) },
+    [componentName(kind, listKind)]: {
+      description: `${listKind} is a list of ${kind.kind}`,
+      type: "object",
+      required: ["items"],
+      properties: { ...typeMeta, items, metadata: metadata("ListMeta", "list metadata", "types-kinds") },
+      ...isOf(listKind),
+    },
   }
 }
+
+/** The schema as its definition says it: what is served keeps only what reading and merging need. */
+function propsOf(registry: ServerRegistry, { group, version, plural }: ServedKind): Json {
+  const definitions = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+  const definition = definitions && registry.find(definitions, { name: `${plural}.${group}` })
+  const defined = definition?.spec.versions.find(({ name }: Json) => name === version)
+  return defined?.schema?.openAPIV3Schema ?? { type: "object" }
+}
+
+/** A node that is a whole Kubernetes object. */
+function asObject(props: Json): Json {
+  const { properties, ...rest } = withEmbedded(props)
+  return {
+    ...rest,
+    properties: { ...properties, ...typeMeta, metadata: metadata("ObjectMeta", "object's metadata", "metadata") },
+  }
+}
+
+/** Objects within objects have a header, too. */
+function withEmbedded(props: Json): Json {
+  const { properties, items, additionalProperties: values } = props
+  const inside = (child: Json) => (child["x-kubernetes-embedded-resource"] ? asObject(child) : withEmbedded(child))
+  return {
+    ...props,
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries<Json>(properties).map(([name, each]) => [name, inside(each)])),
+    }),
+    ...(items && { items: inside(items) }),
+    ...(values && typeof values === "object" && { additionalProperties: inside(values) }),
+  }
+}
+
+const conventions = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+
+const typeMeta = {
+  apiVersion: {
+    description: `APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: ${conventions}#resources`,
+    type: "string",
+  },
+  kind: {
+    description: `Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: ${conventions}#types-kinds`,
+    type: "string",
+  },
+}
+
+const listMeta = {
+  description:
+    "ListMeta describes metadata that synthetic resources must have, including lists and various status objects. A resource may have only one of {ObjectMeta, ListMeta}.",
+  type: "object",
+  properties: {
+    continue: { type: "string" },
+    remainingItemCount: { type: "integer", format: "int64" },
+    resourceVersion: { type: "string" },
+    selfLink: { type: "string" },
+  },
+}
+
+const metadata = (type: string, what: string, anchor: string) => ({
+  description: `Standard ${what}. More info: ${conventions}#${anchor}`,
+  allOf: [{ $ref: `#/components/schemas/${meta(type)}` }],
+})

@@ -115,11 +115,20 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
   }
 
   const isServed = () => registry.resource(kind.group, kind.version, kind.plural) !== undefined
+  let toldUpTo = Math.max(startsAt, from ?? 0)
+  const tellNext = (delivery: Delivery) => {
+    if (delivery.change.revision <= toldUpTo) return
+    toldUpTo = delivery.change.revision
+    tell(delivery)
+  }
   const releases = [
-    registry.deliveries(kind, delivery => {
-      if (from === undefined || delivery.change.revision > from) tell(delivery)
+    registry.deliveries(kind, tellNext),
+    registry.onKinds(() => {
+      if (isServed()) return
+      // Its objects go with it, and their end may still be on its way to us.
+      for (const change of store.since(kind.storage, toldUpTo) ?? []) tellNext({ change, shared: new Map() })
+      stream.end()
     }),
-    registry.onKinds(() => isServed() || stream.end()),
   ]
   // Half an hour to an hour, so that a thousand watches do not come back in the same second.
   const timeoutMs = (request.timeoutSeconds || Math.floor(1800 * (1 + random.next()))) * 1000

@@ -197,7 +197,9 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
     if (taken) throw alreadyExists(kind, metadata.name, taken.metadata.deletionTimestamp !== undefined)
     object = managedBy(object, managedFields)
     if (options.dryRun) return object
-    return commit(kind, undefined, object, manager)
+    // The store fills in the version, where the server writes it.
+    const numbered = { ...object, metadata: orderedMetadata({ ...object.metadata, resourceVersion: "" }) }
+    return commit(kind, undefined, numbered, manager)
   }
 
   function put(kind: ServedKind, name: Name, body: Json, options: WriteOptions = {}): { object: Obj; isNew: boolean } {
@@ -424,7 +426,11 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
     kinds: () => served,
     setCustomKinds(definition, kinds) {
       if (kinds.length === 0) custom.delete(definition)
-      else custom.set(definition, kinds)
+      else {
+        // A server begins to keep changes of a kind when it begins to serve it.
+        if (!custom.has(definition)) for (const { storage } of kinds) store.open(storage)
+        custom.set(definition, kinds)
+      }
       index()
       for (const listener of kindListeners) listener()
     },

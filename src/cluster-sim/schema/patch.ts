@@ -1,7 +1,7 @@
 import type { Json, Obj } from "../object.ts"
 import { StatusError } from "../status-error.ts"
 import { type Decoded, duplicatesIn, type FieldValidation, goType, otherKind, readValue, WrongValue } from "./decode.ts"
-import { goText, goTypeName, jsonKind } from "./go-text.ts"
+import { goJson, goText, goTypeName, jsonKind } from "./go-text.ts"
 import { applyJsonPatch } from "./json-patch.ts"
 import { JsonSyntaxError, readJson } from "./json-text.ts"
 import { applyMergePatch } from "./merge-patch.ts"
@@ -26,7 +26,7 @@ export function applyPatch(input: PatchInput): Decoded {
   const { type, schema, current, body, text, kind, validation = "Warn", isCustom = false } = input
   const patched = applied(input)
   const duplicates = validation === "Ignore" ? [] : duplicatesIn(text)
-  const shown = () => (type === "strategic" ? goText(body) : JSON.stringify(patched))
+  const shown = () => (type === "strategic" ? goText(body) : goJson(asWritten(patched, input)))
   try {
     if (type !== "strategic") checkHeader(current, patched)
     const { value, unknown } = readValue(schema, { ...patched, ...headerOf(current) }, { kind, isCustom })
@@ -78,10 +78,34 @@ function asConverted({ message, mismatch }: WrongValue): string {
   return `unrecognized type: ${schema.type === "string" ? "string" : wanted}`
 }
 
+/**
+ * A patched object as the server shows it: its library puts the keys of every map it opened in order and leaves the
+ * others as they were; of a custom resource, all are in order.
+ */
+function asWritten(patched: Json, { type, body, isCustom }: PatchInput): Json {
+  if (isCustom) return ordered(patched, () => true)
+  const touched: string[] =
+    type === "json" ? body.flatMap(({ path = "", from }: Json) => (from === undefined ? [path] : [path, from])) : []
+  const isOpened = (path: string[]) =>
+    type === "merge"
+      ? isMap(path.reduce((node, key) => node?.[key], body))
+      : touched.some(each => each.startsWith(["", ...path, ""].join("/")))
+  return ordered(patched, path => isOpened(path) || path.includes("fieldsV1"))
+}
+
+function ordered(node: Json, isOrdered: (path: string[]) => boolean, path: string[] = []): Json {
+  if (typeof node !== "object" || node === null) return node
+  const inside = (child: Json, key: string | number) => ordered(child, isOrdered, [...path, String(key)])
+  if (Array.isArray(node)) return node.map(inside)
+  const keys = Object.keys(node)
+  return Object.fromEntries((isOrdered(path) ? keys.sort() : keys).map(key => [key, inside(node[key], key)]))
+}
+
+const isMap = (value: Json) => typeof value === "object" && value !== null && !Array.isArray(value)
+
 const headerOf = ({ apiVersion, kind }: Obj) => ({ apiVersion, kind })
 
 function applied({ type, schema, current, body, isCustom }: PatchInput): Json {
-  const isMap = typeof body === "object" && body !== null && !Array.isArray(body)
   const wrong = (found: Json, wanted: string) =>
     `json: cannot unmarshal ${jsonKind(found)} into Go value of type ${wanted}`
   switch (type) {
@@ -95,7 +119,7 @@ function applied({ type, schema, current, body, isCustom }: PatchInput): Json {
     }
     case "merge":
       if (body === null) throw badRequest("Invalid JSON Patch")
-      if (!isMap) throw badRequest(`error decoding patch: ${wrong(body, "map[string]interface {}")}`)
+      if (!isMap(body)) throw badRequest(`error decoding patch: ${wrong(body, "map[string]interface {}")}`)
       return applyMergePatch(current, body)
     case "strategic":
       if (isCustom)
@@ -104,7 +128,7 @@ function applied({ type, schema, current, body, isCustom }: PatchInput): Json {
           "UnsupportedMediaType",
           "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
         )
-      if (body !== null && !isMap) throw badRequest(wrong(body, "map[string]interface {}"))
+      if (body !== null && !isMap(body)) throw badRequest(wrong(body, "map[string]interface {}"))
       return applyStrategicPatch(schema, current, body ?? {})
   }
 }

@@ -39,6 +39,8 @@ export type Store = {
   commit(commit: Commit): Change
   /** Told of each later change of a place, in order of revisions, also of those a listener makes while it listens. */
   subscribe(place: string, listener: (delivery: Delivery) => void): () => void
+  /** From now on a place is looked after: of what was before, nothing is known. */
+  open(place: string): void
   /** Forgets the past up to a revision (default: all of it), as etcd does every five minutes. */
   compact(revision?: number): void
   /** All there is, to be saved. */
@@ -119,6 +121,7 @@ export function createStore(
       listeners.add(subscription)
       return () => listeners.delete(subscription)
     },
+    open: place => shelf(place).compact(revision),
     compact(to = revision) {
       for (const each of shelves.values()) each.compact(to)
     },

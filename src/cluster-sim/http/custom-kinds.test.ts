@@ -120,3 +120,10 @@ test("a refused patch shows the object with its keys in order, as Go writes it",
   expect(shown).toContain('"spec":{"a":1,"b":"\\u003c","size":1}}')
   expect(shown).toMatch(/"metadata":{"creationTimestamp":.*,"generation":1,"managedFields":.*,"uid":/)
 })
+
+test("a list says that it goes on nowhere, a table does not", async () => {
+  const { send } = await world()
+  const accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+  expect(Object.keys((await send("GET", widgets)).body.metadata)).toEqual(["continue", "resourceVersion"])
+  expect(Object.keys((await send("GET", widgets, undefined, { accept })).body.metadata)).toEqual(["resourceVersion"])
+})

@@ -220,8 +220,8 @@ function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Targ
     return { status: 200, headers: { "content-type": "application/json", "cache-control": "no-cache, private" }, body }
   }
   const { items, ...page } = listPage(registry, kind, namespace, asked)
+  if (form.as === "table") return json(table(kind, items, { ...form, nowMs: clock.now(), metadata: page }))
   const metadata = listMetadata(kind, page)
-  if (form.as === "table") return json(table(kind, items, { ...form, nowMs: clock.now(), metadata }))
   if (form.as === "metadata")
     return json({
       kind: "PartialObjectMetadataList",

@@ -73,6 +73,10 @@ async function measure(count: number): Promise<Costs> {
   collect()
   const bytes = (process.memoryUsage().heapUsed - heapBefore) / count
 
+  // Before the watchers: what they leave for the collector is theirs to pay.
+  const list = await listAll(client, count)
+  collect()
+
   // Watchers see the state, then every change: each pod once more, labelled.
   const ending = new AbortController()
   let events = 0
@@ -92,8 +96,6 @@ async function measure(count: number): Promise<Costs> {
   await Promise.all(watching)
   const watch = since(watched, count * (1 + 2 * watchers))
 
-  await listAll(client, count) // pays for what the watchers left behind
-  const list = await listAll(client, count)
   collect()
   const heldBytes = (process.memoryUsage().heapUsed - heapBefore) / count
   return { startMs, create, watch, list, bytes, heldBytes }

@@ -13,7 +13,7 @@ import { duplicatesIn, validateStructure } from "./structural-validation.ts"
 const verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
 
 /** The kinds a CustomResourceDefinition brings: one for each version it serves. It has to be one a server would take. */
-export function customKinds({ spec }: Json): ServedKind[] {
+export function customKinds({ metadata, spec }: Json): ServedKind[] {
   const { group, names, scope } = spec
   return (spec.versions as DefinedVersion[])
     .filter(({ served }) => served)
@@ -37,6 +37,18 @@ export function customKinds({ spec }: Json): ServedKind[] {
         printer: printerOf(version.additionalPrinterColumns),
         storage: `${group}/${names.plural}`,
         isCustom: true,
+        ...(version.deprecated && { deprecation: deprecationOf(version, spec) }),
+        // What was stored by an earlier schema is read with the defaults of this one.
+        ...(metadata.generation > 1 && {
+          convert: {
+            toStorage: (object: Json) => object,
+            fromStorage: (stored: Obj) => {
+              const apiVersion = `${group}/${version.name}`
+              const object = stored.apiVersion === apiVersion ? stored : { ...stored, apiVersion, kind: names.kind }
+              return withDefaults(object, props)
+            },
+          },
+        }),
         ...(scale && {
           scale: {
             spec: scale.specReplicasPath,
@@ -46,6 +58,26 @@ export function customKinds({ spec }: Json): ServedKind[] {
         }),
       }
     })
+}
+
+/** What users of an old version are told, with the newest that they could use instead. */
+function deprecationOf({ name, deprecationWarning }: DefinedVersion, { group, names, versions }: Json): string {
+  if (deprecationWarning) return deprecationWarning
+  const others = (versions as DefinedVersion[]).filter(each => each.served && !each.deprecated)
+  const [newest] = others.map(each => each.name).sort(compareVersions)
+  const isNewer = newest !== undefined && compareVersions(newest, name) < 0
+  return `${group}/${name} ${names.kind} is deprecated${isNewer ? `; use ${group}/${newest} ${names.kind}` : ""}`
+}
+
+/** `v2`, `v1`, `v1beta1`, `v1alpha3`, and then all that is not called like a version. */
+function compareVersions(a: string, b: string): number {
+  const rank = (name: string) => {
+    const [, major, stage, minor = "0"] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(name) ?? []
+    return major === undefined ? [0, 0, 0] : [stage === undefined ? 3 : stage === "beta" ? 2 : 1, +major, +minor]
+  }
+  const [left, right] = [rank(a), rank(b)]
+  const index = left.findIndex((part, i) => part !== right[i])
+  return index < 0 ? a.localeCompare(b) : right[index]! - left[index]!
 }
 
 type Compiled = { props: Props; schema: ServedKind["schema"]; rules: RuledNode | undefined }

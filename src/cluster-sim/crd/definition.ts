@@ -13,6 +13,8 @@ export type DefinedVersion = {
   name: string
   served: boolean
   storage: boolean
+  deprecated?: boolean
+  deprecationWarning?: string
   schema?: { openAPIV3Schema?: Props }
   subresources?: {
     status?: Json

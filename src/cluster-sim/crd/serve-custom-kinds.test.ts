@@ -62,6 +62,33 @@ test("a changed schema judges what comes after it", () => {
   expect(() => registry.create(widgets()!, widget)).toThrow('Unsupported value: "x": supported values: "y"')
 })
 
+test("what was stored before is read with the defaults of a changed schema", () => {
+  const { registry, definitions, widgets } = setUp()
+  registry.create(definitions, definition())
+  const made = registry.create(widgets()!, widget)
+  const stored = registry.get(definitions, { name: "widgets.shop.test" })
+  const { spec } = definition({}, { a: { type: "string" }, b: { type: "string", default: "there" } })
+  registry.update(definitions, { ...stored, spec: { ...stored.spec, versions: spec.versions } })
+  const read = registry.get(widgets()!, { namespace: "default", name: "w" })
+  expect(read.spec).toEqual({ a: "x", b: "there" })
+  expect(read.metadata).toEqual(made.metadata)
+  expect(registry.list(widgets("v2")!).items).toMatchObject([{ apiVersion: "shop.test/v2", spec: { b: "there" } }])
+})
+
+test("users of an old version are told of the newest", () => {
+  const { registry, definitions, widgets } = setUp()
+  const { spec, ...rest } = definition()
+  const versions = ["v1", "v2", "v1beta1"].map(name => ({
+    ...spec.versions[0],
+    name,
+    storage: name === "v1",
+    deprecated: name === "v1beta1",
+  }))
+  registry.create(definitions, { ...rest, spec: { ...spec, versions } })
+  expect(widgets("v1beta1")!.deprecation).toBe("shop.test/v1beta1 Widget is deprecated; use shop.test/v2 Widget")
+  expect(widgets("v1")!.deprecation).toBeUndefined()
+})
+
 test("a name that another kind of the group has is not accepted", () => {
   const { registry, definitions, conditions } = setUp()
   registry.create(definitions, definition({ shortNames: ["w"] }))

@@ -121,6 +121,12 @@ test("a refused patch shows the object with its keys in order, as Go writes it",
   expect(shown).toMatch(/"metadata":{"creationTimestamp":.*,"generation":1,"managedFields":.*,"uid":/)
 })
 
+test("what is unknown is told even when the rest is refused", async () => {
+  const { send } = await world()
+  const { status, headers } = await send("POST", widgets, { ...widget("a", 0), more: 1 })
+  expect([status, headers.warning]).toEqual([422, '299 - "unknown field \\"more\\""'])
+})
+
 test("a list says that it goes on nowhere, a table does not", async () => {
   const { send } = await world()
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io"

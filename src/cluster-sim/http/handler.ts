@@ -69,12 +69,16 @@ async function* once(signal: AbortSignal, body: string): AsyncGenerator<Uint8Arr
 function answerTo(api: ApiServerOptions, request: Request): Answer | Promise<Answer> {
   const warnings: string[] = []
   const warn = (warning: string) => warnings.push(`299 - ${JSON.stringify(warning)}`)
+  const warned = (answer: Answer) => {
+    if (warnings.length > 0) answer.headers.warning = warnings.join(", ")
+    return answer
+  }
   try {
     const answer = route(api, incoming(request), warn)
-    if (warnings.length > 0 && !(answer instanceof Promise)) answer.headers.warning = warnings.join(", ")
-    return answer instanceof Promise ? answer.catch(failure) : answer
+    return answer instanceof Promise ? answer.catch(failure) : warned(answer)
   } catch (error) {
-    return failure(error)
+    // What was odd in a request is told even when it is refused for something else.
+    return warned(failure(error))
   }
 }
 
@@ -151,6 +155,7 @@ function route(api: ApiServerOptions, request: Incoming, warn: (text: string) =>
     throw unknownResource()
   }
   if (kind.namespaced && place.namespace === undefined && place.name !== undefined) throw unknownResource()
+  if (kind.deprecation) warn(kind.deprecation)
   return call(api, { kind, ...place }, request, warn)
 }
 

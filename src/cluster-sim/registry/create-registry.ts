@@ -89,8 +89,8 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
 
   function present(kind: ServedKind, stored: Obj): Obj {
     const apiVersion = apiVersionOf(kind)
-    if (stored.apiVersion === apiVersion) return stored
     if (kind.convert) return kind.convert.fromStorage(stored)
+    if (stored.apiVersion === apiVersion) return stored
     return { ...stored, apiVersion, kind: kind.kind }
   }
 
@@ -109,9 +109,8 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
     const matches = selector(kind, selection)
     const stored = store.list(kind.storage, selection.namespace || undefined)
     const apiVersion = apiVersionOf(kind)
-    const items = stored.every(object => object.apiVersion === apiVersion)
-      ? stored
-      : stored.map(object => present(kind, object))
+    const isAsStored = !kind.convert && stored.every(object => object.apiVersion === apiVersion)
+    const items = isAsStored ? stored : stored.map(object => present(kind, object))
     return { resourceVersion: String(store.revision), items: matches ? items.filter(matches) : items }
   }
 

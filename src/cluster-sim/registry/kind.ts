@@ -21,6 +21,8 @@ export type ServedKind = {
   /** Where objects are kept: `apps/deployments`. Versions of one kind, and both Event groups, share a place. */
   readonly storage: string
   readonly isCustom: boolean
+  /** What whoever still uses this version is told. */
+  readonly deprecation?: string
   /** Where this version's fields differ from the stored ones (both Event groups). By default only apiVersion differs. */
   readonly convert?: { toStorage(object: Json): Json; fromStorage(object: Obj): Obj }
   /** For the scale subresource: paths in the object. */

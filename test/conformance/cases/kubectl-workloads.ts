@@ -254,7 +254,7 @@ export const kubectlOfWorkloads = topic(
     "a watch with its events": async on => {
       await on.quietly.create("configmaps", configMap("a", { one: "1" }, { labels: { tier: "early" } }))
       const watching = on.kubectl(["get", "cm", "-l", "tier", "-w", "--output-watch-events"], {
-        endsWhen: stdout => stdout.includes("DELETED"),
+        endsWhen: stdout => /DELETED.*\n/.test(stdout), // the whole line
         forMs: 20_000,
         only: ({ stdout }) => ({ code: 0, stdout, stderr: "" }),
       })

@@ -18,4 +18,10 @@ export const accepted: Record<string, string> = {
   "statefulsets: claims that nobody can meet": "There is no storage: every claim is bound at once, whatever its class.",
   "pods: a map it needs is not there":
     "Containers read nothing: ConfigMaps and Secrets that a pod names need not exist.",
+  "crds: an object without spec or kind":
+    "Beside the refusal of an object that has no kind, the real server warns of the fields it does not know. Here it is only refused.",
+  "errors: unknown fields in patches":
+    "The refusal of a strict patch quotes the whole object in the order of Go's struct fields, which the published schema does not tell. Status, reason and the field that is named are the same.",
+  "kinds: nodes":
+    "A real server marks a new node with the taint `node.kubernetes.io/not-ready` until its kubelet reports. Here nodes are ready from the beginning.",
 }

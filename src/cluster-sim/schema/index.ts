@@ -10,4 +10,4 @@ export {
 } from "./managed-fields.ts"
 export { openApiSchemas, openApiTypes } from "./openapi.ts"
 export { applyPatch, type PatchInput, parsePatch } from "./patch.ts"
-export { kubernetesSchema, resolve } from "./table.ts"
+export { kubernetesSchema } from "./table.ts"

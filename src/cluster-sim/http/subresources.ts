@@ -1,4 +1,5 @@
 import { formatInstant } from "#lib/instant.ts"
+import { selects } from "#lib/label-selector.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { Json, Obj } from "../object.ts"
 import type { ServerRegistry } from "../registry/create-registry.ts"
@@ -56,7 +57,9 @@ function evict({ registry, clock, kind, name, body }: SubresourceCall): Answer {
   const budgets = registry.kind("policy/v1", "PodDisruptionBudget")
   const isDone = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed" || pod.metadata.deletionTimestamp
   const covering = budgets
-    ? registry.list(budgets, { namespace: name.namespace }).items.filter(budget => covers(budget, pod))
+    ? registry
+        .list(budgets, { namespace: name.namespace })
+        .items.filter(({ spec }) => selects(spec?.selector, pod.metadata.labels))
     : []
   if (!isDone && covering.length > 1)
     throw new StatusError(
@@ -106,21 +109,6 @@ function budgetSpent(budget: Obj): StatusError {
       },
     ],
   })
-}
-
-function covers({ spec }: Obj, { metadata: { labels = {} } }: Obj): boolean {
-  const { matchLabels = {}, matchExpressions = [] } = spec?.selector ?? {}
-  if (!spec?.selector) return false
-  return (
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every(({ key, operator, values = [] }: Json) => {
-      const value = labels[key]
-      if (operator === "Exists") return value !== undefined
-      if (operator === "DoesNotExist") return value === undefined
-      if (operator === "In") return value !== undefined && values.includes(value)
-      return value === undefined || !values.includes(value)
-    })
-  )
 }
 
 /** The scheduler's decision: a node for a pod that has none. */

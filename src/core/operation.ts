@@ -17,7 +17,8 @@ export function currentOperation({ metadata, spec, status }: ServiceImage, now: 
   const images = Object.fromEntries(effectiveTiers(spec).map(({ name, image }) => [name, image]))
   const recorded = status?.operation
   if (recorded && haveSameImages(recorded.images, images)) return recorded
-  return { id: `g${metadata.generation ?? 0}`, startedAt: formatInstant(now), images, phase: "InProgress" }
+  const nothing = { total: 0, upToDate: 0, failed: 0 }
+  return { id: `g${metadata.generation ?? 0}`, startedAt: formatInstant(now), images, phase: "InProgress", ...nothing }
 }
 
 function haveSameImages(a: Record<string, string>, b: Record<string, string>): boolean {

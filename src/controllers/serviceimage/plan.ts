@@ -398,6 +398,7 @@ const emptyStatus: ServiceImageStatus = {
   currentPriority: 0,
   tierStatus: [],
   unmatched: 0,
+  lostPods: 0,
   history: [],
   electionID: "",
   inflight: [],

@@ -19,10 +19,19 @@ const status = (more: Partial<ServiceImageStatus> = {}): ServiceImageStatus => (
   currentPriority: 0,
   tierStatus: [],
   unmatched: 0,
+  lostPods: 0,
   history: [],
   electionID: "",
   inflight: [],
-  operation: { id: "g1", startedAt: "2026-01-01T00:00:00Z", images: { "": "shop/web:2" }, phase: "InProgress" },
+  operation: {
+    id: "g1",
+    startedAt: "2026-01-01T00:00:00Z",
+    images: { "": "shop/web:2" },
+    phase: "InProgress",
+    total: 0,
+    upToDate: 0,
+    failed: 0,
+  },
   ...more,
 })
 

@@ -1,4 +1,13 @@
 export {
+  approvedAnnotation,
+  failureHaltsUpdateAnnotation,
+  fenceAnnotation,
+  manuallySpecifiedImageAnnotation,
+  retryAnnotation,
+  rollbackAnnotation,
+  supersedeAnnotation,
+} from "./annotations.ts"
+export {
   type ImageSpec,
   type ImageSpecCondition,
   imageSpec,

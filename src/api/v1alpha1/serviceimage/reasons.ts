@@ -72,7 +72,14 @@ export type Reason = keyof typeof reasons
 /** Why an object fails: the classes a tier's `failures` are counted by. */
 export type FailureReason = Extract<
   Reason,
-  "ImagePullFailed" | "Unhealthy" | "Unschedulable" | "AdmissionDenied" | "QuotaExceeded" | "Forbidden" | "Timeout"
+  | "ImagePullFailed"
+  | "Unhealthy"
+  | "Unschedulable"
+  | "AdmissionDenied"
+  | "QuotaExceeded"
+  | "Forbidden"
+  | "Contested"
+  | "Timeout"
 >
 
 const done: Reason[] = ["AllUpToDate", "NoObjects", "RolledBack"]

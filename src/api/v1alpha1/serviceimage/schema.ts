@@ -29,7 +29,7 @@ export const maxExamplesPerTier = 10
 /** Over all tiers: ten examples in each of 64 tiers would fill most of the largest status. */
 export const maxExamples = 20
 /** Characters of tier names and images over the whole history; the oldest entries go without first. */
-export const maxHistoryImageCharacters = 16_384
+export const maxHistoryImageCharacters = 12_288
 const maxObjects = 9_999_999
 
 const tierName = () =>
@@ -375,6 +375,9 @@ const operation = z.object({
   startedAt: timestamp().describe("When it started. Objects that existed then are counted."),
   images: imagesByTier().describe("The image of each tier, as it is stamped.").default({}),
   phase: word<Phase>(16).describe("Where it stands."),
+  total: count(maxObjects).describe("Objects that counted, when it was last reported or when it ended.").default(0),
+  upToDate: count(maxObjects).describe("Of these: up to date.").default(0),
+  failed: count(maxObjects).describe("Of these: failed, ignored or not.").default(0),
 })
 
 const status = z.object({
@@ -404,6 +407,9 @@ const status = z.object({
     .describe("Each tier.")
     .default([]),
   unmatched: count(maxObjects).describe("Objects of the target that belong to no tier and are left alone.").default(0),
+  lostPods: count(maxObjects)
+    .describe("Pods on nodes that no longer answer, which may still run another image than their object's.")
+    .default(0),
   operation: operation.describe("The current operation, or the last one.").optional(),
   history: z
     .array(operation.extend({ endedAt: timestamp().describe("When it ended.").optional() }))

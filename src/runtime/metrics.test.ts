@@ -17,6 +17,18 @@ describe("metrics", () => {
     expect(await register.metrics()).toBe("\n")
   })
 
+  test("tell how late timers come, once somebody asks", async () => {
+    const all = metrics()
+    const lagSeconds = async () => Number((await lines(all, "nodejs_eventloop_lag_p99_seconds"))[0]?.split(" ")[1])
+    await expect
+      .poll(async () => {
+        for (const until = performance.now() + 100; performance.now() < until; );
+        await new Promise(resolve => setTimeout(resolve, 20))
+        return lagSeconds()
+      })
+      .toBeGreaterThan(0.05)
+  })
+
   test("of a loop have controller-runtime's names, and begin at zero", async () => {
     const all = metrics()
     const observer = all.controller("stamper")

@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client"
 import type { RequestInfo } from "./client/index.ts"
 import type { Clock } from "./clock.ts"
@@ -155,6 +156,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   one("process_start_time_seconds", "When this process began.", () => startedAt)
   one("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss())
   one("nodejs_heap_size_used_bytes", "Heap in use.", () => process.memoryUsage().heapUsed)
+  one("nodejs_eventloop_lag_p99_seconds", "How late timers came since the last scrape.", eventLoopLag)
   new Counter({
     name: "process_cpu_seconds_total",
     help: "CPU time, user and system.",
@@ -232,4 +234,19 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     text: () => registry.metrics(),
     contentType: registry.contentType,
   }
+}
+
+const resolutionMs = 10
+let delays: ReturnType<typeof monitorEventLoopDelay> | undefined
+
+/** Measures from the first time it is asked: a process that nobody scrapes has no timer a hundred times a second. */
+function eventLoopLag(): number {
+  if (!delays) {
+    delays = monitorEventLoopDelay({ resolution: resolutionMs })
+    delays.enable()
+    return 0
+  }
+  const p99 = delays.percentile(99) / 1e9 - resolutionMs / 1000
+  delays.reset()
+  return Math.max(0, p99)
 }

@@ -1,14 +1,18 @@
 import fc from "fast-check"
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { imageReferenceMaxLength, imageReferenceRule } from "#api/v1alpha1/image-reference.ts"
 import { compile } from "#lib/cel.ts"
 import {
   formatImageReference,
   type ImageReference,
+  isDigest,
+  isPinOf,
   normaliseImageReference,
   parseImageReference,
+  pinned,
   repositoryOf,
   sameImage,
+  unpinned,
 } from "./image-reference.ts"
 
 const hex = (length: number) => "0123456789abcdef".repeat(8).slice(0, length)
@@ -236,3 +240,38 @@ function parsed(text: string): ImageReference {
   if (!result.ok) throw new Error(`${text}: ${result.error}`)
   return result.reference
 }
+
+describe("pins", () => {
+  const other = `sha256:${"0".repeat(64)}`
+  test.each(["nginx", "nginx:1.27", "localhost:5000/team/app", "localhost:5000/team/app:v1"])("%s and back", image => {
+    expect(pinned(image, sha256)).toBe(`${image}@${sha256}`)
+    expect(unpinned(pinned(image, sha256))).toBe(image)
+    expect(parseImageReference(pinned(image, sha256))).toMatchObject({ ok: true, reference: { digest: sha256 } })
+  })
+  test("what has a digest keeps it", () => expect(pinned(`app:v1@${other}`, sha256)).toBe(`app:v1@${other}`))
+  test("what has none stays", () => expect(unpinned("host:5000/app:v1")).toBe("host:5000/app:v1"))
+
+  test.each([
+    [`app:v1@${sha256}`, "app:v1", true],
+    [`app:v1@${sha256}`, "docker.io/library/app:v1", true],
+    [`app@${sha256}`, "app", true],
+    [`app:v1@${sha256}`, "app:v2", false],
+    [`app:v1@${sha256}`, "other:v1", false],
+    [`app@${sha256}`, "app:v1", false],
+    [`app:v1@${sha256}`, `app:v1@${sha256}`, false], // the spec itself names a digest
+    [`app:v1@${sha256}`, `app:v1@${other}`, false],
+    ["app:v1", "app:v1", false],
+    ["app:v1@sha256:12", "app:v1", false],
+    ["@", "", false],
+  ])("%s is a pin of %s: %s", (text, image, expected) => expect(isPinOf(text, image)).toBe(expected))
+
+  test.each([
+    [sha256, true],
+    [sha256.toUpperCase(), false],
+    [`${sha256}0`, false],
+    [`${sha256}, ${sha256}`, false],
+    [`md5:${hex(32)}`, false],
+    ["__proto__:0", false],
+    ["", false],
+  ])("%s is a digest: %s", (text, expected) => expect(isDigest(text)).toBe(expected))
+})

@@ -87,6 +87,19 @@ export function repositoryOf(reference: ImageReference): string {
   return `${host}/${path}`
 }
 
+/** The same image, nailed to the bytes that its tag meant: `repo:tag@sha256:…`. One that has a digest stays as it is. */
+export const pinned = (image: string, digest: string) => (image.includes("@") ? image : `${image}@${digest}`)
+
+/** What was written before it was pinned: `repo:tag@sha256:…` → `repo:tag`. */
+export const unpinned = (image: string) => cut(image, image.indexOf("@"))[0]
+
+/** Is `text` nothing but `image` with a digest? So a decision that recorded digests is told from a changed spec. */
+export const isPinOf = (text: string, image: string) =>
+  text.includes("@") && !image.includes("@") && parseImageReference(text).ok && sameImage(unpinned(text), image)
+
+/** `sha256:…` and the like, by the grammar of references. */
+export const isDigest = (text: string) => digestProblem(text) === undefined
+
 const dockerHub = "docker.io"
 
 function identity(reference: ImageReference): string {

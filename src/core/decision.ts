@@ -5,19 +5,23 @@ export const decisionAnnotation = "autoimagemanager.io/last-decision"
 
 export type Decision = {
   from: string
+  /** What each path had, where they did not all have `from`: taking the decision back restores each of them. */
+  was?: Readonly<Record<string, string>>
   to: string
   reason: string
   operation: string
   /** The object that decided, e.g. `serviceimage/dicom-prod`. */
   by: string
   at: Instant
+  /** It had been available before this decision. Kept for kinds whose status does not remember it. */
+  wasDeployed?: true
 }
 
 export const formatDecision = (decision: Decision) => JSON.stringify({ ...decision, at: formatInstant(decision.at) })
 
 /** Undefined unless it is whole: the annotation belongs to the object's owner, who may have put anything there. */
 export function parseDecision(text: unknown): Decision | undefined {
-  if (typeof text !== "string" || text.length > 4096) return undefined
+  if (typeof text !== "string" || text.length > decisionLengthMax) return undefined
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -25,9 +29,32 @@ export function parseDecision(text: unknown): Decision | undefined {
     return undefined
   }
   if (typeof value !== "object" || value === null) return undefined
-  const { from, to, reason, operation, by, at: written } = value as Record<string, unknown>
+  const { from, to, reason, operation, by, at: written, was, wasDeployed } = value as Record<string, unknown>
   const at = parseInstant(written)
   if (at === undefined) return undefined
   for (const word of [from, to, reason, operation, by]) if (typeof word !== "string") return undefined
-  return { from, to, reason, operation, by, at } as Decision
+  if (was !== undefined && !isImagesByPath(was)) return undefined
+  return {
+    from,
+    ...(was && { was }),
+    to,
+    reason,
+    operation,
+    by,
+    at,
+    ...(wasDeployed === true && { wasDeployed }),
+  } as Decision
+}
+
+/** What the image goes back to when a decision is taken back: one for all paths, or each its own. */
+export const imagesBefore = ({ from, was }: Decision) => was ?? from
+
+/** Room for sixteen paths of 256 characters with the longest images. */
+const decisionLengthMax = 16_384
+const pathsMost = 16
+
+function isImagesByPath(value: unknown): value is Record<string, string> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false
+  const images = Object.values(value)
+  return images.length <= pathsMost && images.every(image => typeof image === "string")
 }

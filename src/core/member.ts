@@ -1,7 +1,10 @@
-import { type Instant, parseInstant } from "#lib/instant.ts"
-import { type Decision, decisionAnnotation, parseDecision } from "./decision.ts"
+import type { Instant } from "#lib/instant.ts"
+import type { Decision } from "./decision.ts"
+import { sameImage } from "./image-reference.ts"
 
-/** One object of the fleet, reduced to what a rollout decides by. */
+export { readMember } from "./target-reader.ts"
+
+/** One object of the fleet, reduced to what a rollout decides by. A hundred thousand of them are held at once. */
 export type Member = {
   readonly resourceVersion: string
   readonly uid: string
@@ -9,8 +12,10 @@ export type Member = {
   readonly labels: Readonly<Record<string, string>>
   readonly createdAt: Instant
   readonly isDeleting: boolean
-  /** As it stands in the spec; "" if none was ever given. */
+  /** As it stands in the spec; "" if none was ever given. Where paths differ, the first one given: ask `hasImage`. */
   readonly image: string
+  /** The image at each path, in their order, only where they are not all the same. */
+  readonly images?: readonly string[] | undefined
   /** `manuallySpecifiedImage`: its owner keeps the image, hands off. */
   readonly isUnmanaged: boolean
   /** `failureHaltsUpdate`: if it fails, nobody after it is touched. */
@@ -20,46 +25,19 @@ export type Member = {
   /** Was available at least once. */
   readonly isDeployed: boolean
   readonly decision: Decision | undefined
+  /** Pods a stamp disturbs, where the object itself says so: Deployment, StatefulSet and DaemonSet. */
+  readonly replicas?: number | undefined
+  /** The container to stamp is an init container. */
+  readonly isInitContainer?: boolean | undefined
+  /** Its image cannot be read or written: never stamped. */
+  readonly problem?: string | undefined
+  /** Why its health could not be told; it is not up to date then. */
+  readonly healthProblem?: string | undefined
+  /** The field manager that gave it another image than our last decision did. */
+  readonly contestedBy?: string | undefined
 }
 
-type Json = Record<string, unknown>
-
-/** Reads an object that follows the ImageSpec contract. What its owner wrote is hostile: every field is checked. */
-export function readMember(object: { metadata: object }): Member {
-  const metadata = object.metadata as Json
-  const { spec, status } = object as { spec?: Json; status?: Json }
-  const annotations = (metadata.annotations ?? {}) as Json
-  const generation = wholeNumber(metadata.generation) ?? 0
-  return {
-    resourceVersion: text(metadata.resourceVersion),
-    uid: text(metadata.uid),
-    namespace: text(metadata.namespace),
-    labels: (metadata.labels ?? {}) as Record<string, string>,
-    createdAt: parseInstant(metadata.creationTimestamp) ?? 0,
-    isDeleting: metadata.deletionTimestamp !== undefined,
-    image: text(spec?.image),
-    isUnmanaged: spec?.manuallySpecifiedImage === true,
-    haltsOnFailure: spec?.failureHaltsUpdate === true,
-    isUpToDate: isTrueNow(status, "UpToDate", generation),
-    isDeployed: condition(status, "Deployed")?.status === "True",
-    decision: parseDecision(annotations[decisionAnnotation]),
-  }
+/** Does the object have this image wherever it is to have it? */
+export function hasImage({ image, images }: Pick<Member, "image" | "images">, wanted: string): boolean {
+  return images ? images.every(each => sameImage(each, wanted)) : sameImage(image, wanted)
 }
-
-/**
- * A condition counts only when both the status and the condition itself speak of the present generation. Believing an
- * older "healthy" is how later waves overtake earlier ones (argo-cd#29410).
- */
-function isTrueNow(status: Json | undefined, type: string, generation: number): boolean {
-  if ((wholeNumber(status?.observedGeneration) ?? -1) < generation) return false
-  const found = condition(status, type)
-  return found?.status === "True" && (wholeNumber(found.observedGeneration) ?? generation) >= generation
-}
-
-function condition(status: Json | undefined, type: string): Json | undefined {
-  const conditions = status?.conditions
-  return Array.isArray(conditions) ? conditions.find(each => each?.type === type) : undefined
-}
-
-const text = (value: unknown) => (typeof value === "string" ? value : "")
-const wholeNumber = (value: unknown) => (Number.isInteger(value) ? (value as number) : undefined)

@@ -1,0 +1,16 @@
+/**
+ * A function of a text whose answers are remembered and shared. A hundred thousand objects say the same few things, and
+ * the copies would outweigh the objects. Once `most` texts are remembered it begins anew, so that texts a stranger
+ * thinks up do not pile up.
+ */
+export function remember<T>(most: number, make: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>()
+  return text => {
+    const found = known.get(text)
+    if (found !== undefined || known.has(text)) return found as T
+    if (known.size >= most) known.clear()
+    const made = make(text)
+    known.set(text, made)
+    return made
+  }
+}

@@ -116,6 +116,8 @@ describe("metrics", () => {
     const stamps = { name: "stamps_total", help: "Images written.", labels: ["kind"] }
     all.counter(stamps).add({ kind: "Deployment" })
     all.counter(stamps).add({ kind: "Deployment" }, 2)
+    all.counter(stamps).add({ kind: "Gone" })
+    all.counter(stamps).remove({ kind: "Gone" })
     const tiers = all.gauge({ name: "tiers", help: "Tiers.", labels: ["state"] })
     tiers.set({ state: "open" }, 3)
     tiers.set({ state: "gone" }, 1)

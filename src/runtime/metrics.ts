@@ -9,7 +9,7 @@ export type Labels = Record<string, string>
 
 /** What a controller counts of its own, under the prefix `aim_`. The same name asked for twice is the same metric. */
 export type MetricFactory = {
-  counter(metric: MetricName): { add(labels?: Labels, by?: number): void }
+  counter(metric: MetricName): { add(labels?: Labels, by?: number): void; remove(labels: Labels): void }
   gauge(metric: MetricName): { set(labels: Labels, value: number): void; remove(labels: Labels): void }
   histogram(metric: MetricName & { buckets?: number[] }): { observe(labels: Labels, value: number): void }
 }
@@ -18,7 +18,10 @@ export type MetricName = {
   /** Without the prefix, with its unit, as Prometheus names things: `stamps_total`, `probe_duration_seconds`. */
   name: string
   help: string
-  /** Their values must be few: kinds and reasons, never names of objects. */
+  /**
+   * Their values must be few: kinds and reasons. Names only of objects of which there are few (cluster-scoped kinds of
+   * ours) and whose series are removed with them; never of the objects of a fleet.
+   */
   labels?: readonly string[]
 }
 
@@ -179,7 +182,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     counter: metric =>
       ours(metric, name => {
         const own = counter(name, metric.help, metric.labels)
-        return { add: (labels = {}, by = 1) => own.inc(labels, by) }
+        return { add: (labels = {}, by = 1) => own.inc(labels, by), remove: labels => own.remove(labels) }
       }),
     gauge: metric =>
       ours(metric, name => {

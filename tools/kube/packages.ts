@@ -5,8 +5,8 @@ import { findProgram } from "./command.ts"
 import { cacheFolder } from "./folders.ts"
 import { withLock } from "./lock.ts"
 
-/** Debian packages, each with the file that shows it is there. `node` marks what only a real node needs. */
-const packages: { name: string; isThere: () => boolean; node?: true }[] = [
+/** Debian packages, each with the file that shows it is there; `node` and `prometheus` mark what only these need. */
+const packages: { name: string; isThere: () => boolean; node?: true; prometheus?: true }[] = [
   { name: "iproute2", isThere: has("ip") },
   { name: "iptables", isThere: has("iptables") },
   { name: "mount", isThere: has("mount") },
@@ -19,12 +19,14 @@ const packages: { name: string; isThere: () => boolean; node?: true }[] = [
   { name: "skopeo", isThere: has("skopeo"), node: true },
   { name: "umoci", isThere: has("umoci"), node: true },
   { name: "busybox-static", isThere: hasStaticBusybox, node: true },
+  { name: "prometheus", isThere: () => has("prometheus")() && has("promtool")(), prometheus: true },
 ]
 
 type Say = (line: string) => void
+type Needs = { node?: boolean; prometheus?: boolean }
 
 /** Makes sure that every program from Debian is there, installing what is missing; fails with the command otherwise. */
-export async function preparePackages(options: { node: boolean; say: Say }): Promise<void> {
+export async function preparePackages(options: Needs & { say: Say }): Promise<void> {
   if (missing(options).length === 0) return
   const aptGet = findAptGet(missing(options))
   const onWait = () => options.say("waiting for another installation of packages")
@@ -36,8 +38,9 @@ export async function preparePackages(options: { node: boolean; say: Say }): Pro
   })
 }
 
-function missing({ node }: { node: boolean }): string[] {
-  return packages.filter(entry => (node || !entry.node) && !entry.isThere()).map(entry => entry.name)
+function missing({ node, prometheus }: Needs): string[] {
+  const isNeeded = (entry: Needs) => (node || !entry.node) && (prometheus || !entry.prometheus)
+  return packages.filter(entry => isNeeded(entry) && !entry.isThere()).map(entry => entry.name)
 }
 
 function findAptGet(names: string[]): string {

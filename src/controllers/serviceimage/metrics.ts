@@ -1,0 +1,355 @@
+import type { FailureReason, Phase, ServiceImage, ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
+import { parseInstant } from "#lib/instant.ts"
+import type { Labels, MetricFactory } from "#runtime/metrics.ts"
+
+type Declared = {
+  type: "gauge" | "counter"
+  /** What one is counted in, or what the number stands for. */
+  unit: "instances" | "pods" | "unix seconds" | "0 or 1" | "priority" | "stamps" | "rollouts"
+  labels: readonly string[]
+  help: string
+}
+
+const overall = { type: "gauge", labels: ["serviceimage"] } as const
+const perTier = { type: "gauge", labels: ["serviceimage", "tier"] } as const
+const instances = { unit: "instances" } as const
+
+/**
+ * Everything a ServiceImage says to Prometheus, without the prefix `aim_`. Documentation, dashboard and alerts are
+ * generated from these. A time is a Unix time, from which `time() - x` makes "for how long": a number that grew by
+ * itself would be wrong as soon as nobody looked.
+ */
+export const serviceImageMetrics = {
+  serviceimage_instances: { ...overall, ...instances, help: "Objects that are managed." },
+  serviceimage_instances_up_to_date: {
+    ...overall,
+    ...instances,
+    help: "Objects at the latest image with every pod. Deleting objects lowers it.",
+  },
+  serviceimage_instances_to_update: {
+    ...overall,
+    ...instances,
+    help: "Objects that this upgrade still has to bring to the latest image. New ones do not count, so it falls; it rises only where an object falls back.",
+  },
+  serviceimage_instances_unmanaged: {
+    ...overall,
+    ...instances,
+    help: "Objects left alone because they say manuallySpecifiedImage.",
+  },
+  serviceimage_ignored_failures: {
+    ...overall,
+    ...instances,
+    help: "Objects that failed without stopping the upgrade.",
+  },
+  serviceimage_lost_pods: {
+    ...overall,
+    unit: "pods",
+    help: "Pods on nodes that no longer answer, which may still run another image.",
+  },
+  serviceimage_upgrading: {
+    ...overall,
+    unit: "0 or 1",
+    help: "1 from the start of an upgrade to its end, also while it is paused or halted.",
+  },
+  serviceimage_upgrade_started_timestamp_seconds: {
+    ...overall,
+    unit: "unix seconds",
+    help: "When the current or last upgrade started.",
+  },
+  serviceimage_upgrade_ended_timestamp_seconds: {
+    ...overall,
+    unit: "unix seconds",
+    help: "When an upgrade was last complete; absent before the first.",
+  },
+  serviceimage_stalled: {
+    type: "gauge",
+    unit: "0 or 1",
+    labels: ["serviceimage", "reason"],
+    help: "1 while it does not go on without a person, with the reason of the condition Stalled.",
+  },
+  serviceimage_current_priority: {
+    ...overall,
+    unit: "priority",
+    help: "The priority being worked; when complete, the lowest.",
+  },
+  serviceimage_current_priority_started_timestamp_seconds: {
+    ...overall,
+    unit: "unix seconds",
+    help: "When the current priority last changed.",
+  },
+  serviceimage_current_priority_instances: {
+    ...overall,
+    ...instances,
+    help: "Objects that are managed, in the tiers of the current priority.",
+  },
+  serviceimage_current_priority_instances_up_to_date: {
+    ...overall,
+    ...instances,
+    help: "Objects at the latest image with every pod, in the tiers of the current priority.",
+  },
+  serviceimage_current_priority_instances_to_update: {
+    ...overall,
+    ...instances,
+    help: "Objects that this upgrade still has to bring to the latest image, in the tiers of the current priority.",
+  },
+  serviceimage_current_priority_instances_unmanaged: {
+    ...overall,
+    ...instances,
+    help: "Objects left alone because they say manuallySpecifiedImage, in the tiers of the current priority.",
+  },
+  serviceimage_current_priority_ignored_failures: {
+    ...overall,
+    ...instances,
+    help: "Objects that failed without stopping the upgrade, in the tiers of the current priority.",
+  },
+  serviceimage_tier_priority: { ...perTier, unit: "priority", help: "The priority of the tier; higher goes first." },
+  serviceimage_tier_instances: { ...perTier, ...instances, help: "Objects of the tier that are managed." },
+  serviceimage_tier_instances_updated: {
+    ...perTier,
+    ...instances,
+    help: "Objects of the tier that have the latest image in their spec, up to date or not yet.",
+  },
+  serviceimage_tier_instances_up_to_date: {
+    ...perTier,
+    ...instances,
+    help: "Objects of the tier at the latest image with every pod.",
+  },
+  serviceimage_tier_instances_to_update: {
+    ...perTier,
+    ...instances,
+    help: "Objects of the tier that this upgrade still has to bring to the latest image.",
+  },
+  serviceimage_tier_instances_unmanaged: {
+    ...perTier,
+    ...instances,
+    help: "Objects of the tier left alone because they say manuallySpecifiedImage.",
+  },
+  serviceimage_tier_instances_regressed: {
+    ...perTier,
+    ...instances,
+    help: "Objects of a finished tier that are no longer healthy, with the right image.",
+  },
+  serviceimage_tier_ignored_failures: {
+    ...perTier,
+    ...instances,
+    help: "Objects of the tier that failed without stopping the upgrade.",
+  },
+  serviceimage_tier_failures: {
+    type: "gauge",
+    ...instances,
+    labels: ["serviceimage", "tier", "reason"],
+    help: "Objects of the tier that fail, by why.",
+  },
+  serviceimage_stamps_total: {
+    type: "counter",
+    unit: "stamps",
+    labels: ["serviceimage"],
+    help: "Images written to objects by this process.",
+  },
+  serviceimage_rollouts_total: {
+    type: "counter",
+    unit: "rollouts",
+    labels: ["serviceimage", "outcome"],
+    help: "Upgrades that this process saw end, by the phase they ended in. One that halted and went on counts in both.",
+  },
+} as const satisfies Record<string, Declared>
+
+type Declarations = typeof serviceImageMetrics
+export type ServiceImageMetric = keyof Declarations
+type NameOf<Type extends Declared["type"]> = {
+  [Name in ServiceImageMetric]: Declarations[Name]["type"] extends Type ? Name : never
+}[ServiceImageMetric]
+type GaugeName = NameOf<"gauge">
+
+/** One tier, counted. */
+export type TierNumbers = {
+  name: string
+  priority: number
+  total: number
+  updated: number
+  upToDate: number
+  /** Those the current operation counts and that are not up to date yet; in a finished tier nobody is. */
+  toUpdate: number
+  unmanaged: number
+  ignored: number
+  regressed: number
+  failures: readonly { reason: FailureReason; count: number }[]
+}
+
+/** What there is to tell after a plan. Without tiers nothing is known of the objects, and nothing is said of them. */
+export type MetricsView = {
+  serviceImage: { metadata: Pick<ServiceImage["metadata"], "name"> }
+  status: ServiceImageStatus
+  tiers: readonly TierNumbers[]
+}
+
+export type Sample = { metric: GaugeName; labels: Labels; value: number }
+
+/** The tier "" has no name, and Prometheus takes an empty label for none. No tier can be called this. */
+export const defaultTierLabel = "(default)"
+
+/** Every gauge of one ServiceImage. What is not known is absent rather than zero. */
+export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[] {
+  const labels = { serviceimage: serviceImage.metadata.name }
+  const samples: Sample[] = []
+  const say = (metric: GaugeName, value: number | undefined, more: Labels = {}) => {
+    if (value !== undefined) samples.push({ metric, labels: { ...labels, ...more }, value })
+  }
+
+  const stalled = status.conditions.find(({ type }) => type === "Stalled")
+  if (stalled) say("serviceimage_stalled", stalled.status === "True" ? 1 : 0, { reason: stalled.reason })
+  if (status.operation) say("serviceimage_upgrading", underWay.has(status.operation.phase) ? 1 : 0)
+  say("serviceimage_upgrade_started_timestamp_seconds", unixSeconds(status.startedAt))
+  say("serviceimage_upgrade_ended_timestamp_seconds", unixSeconds(status.completedAt))
+  if (tiers.length === 0) return samples
+
+  const all = total(tiers)
+  say("serviceimage_instances", all.total)
+  say("serviceimage_instances_up_to_date", all.upToDate)
+  say("serviceimage_instances_to_update", all.toUpdate)
+  say("serviceimage_instances_unmanaged", all.unmanaged)
+  say("serviceimage_ignored_failures", all.ignored)
+  say("serviceimage_lost_pods", status.lostPods)
+
+  const current = total(tiers.filter(({ priority }) => priority === status.currentPriority))
+  say("serviceimage_current_priority", status.currentPriority)
+  say("serviceimage_current_priority_started_timestamp_seconds", unixSeconds(status.priorityStartedAt))
+  say("serviceimage_current_priority_instances", current.total)
+  say("serviceimage_current_priority_instances_up_to_date", current.upToDate)
+  say("serviceimage_current_priority_instances_to_update", current.toUpdate)
+  say("serviceimage_current_priority_instances_unmanaged", current.unmanaged)
+  say("serviceimage_current_priority_ignored_failures", current.ignored)
+
+  for (const numbers of tiers) {
+    const tier = { tier: numbers.name || defaultTierLabel }
+    say("serviceimage_tier_priority", numbers.priority, tier)
+    say("serviceimage_tier_instances", numbers.total, tier)
+    say("serviceimage_tier_instances_updated", numbers.updated, tier)
+    say("serviceimage_tier_instances_up_to_date", numbers.upToDate, tier)
+    say("serviceimage_tier_instances_to_update", numbers.toUpdate, tier)
+    say("serviceimage_tier_instances_unmanaged", numbers.unmanaged, tier)
+    say("serviceimage_tier_instances_regressed", numbers.regressed, tier)
+    say("serviceimage_tier_ignored_failures", numbers.ignored, tier)
+    for (const { reason, count } of numbers.failures) say("serviceimage_tier_failures", count, { ...tier, reason })
+  }
+  return samples
+}
+
+/** A tier as the fleet counts it, as far as it is told here. */
+type CountedTier = Pick<TierNumbers, "total" | "updated" | "upToDate" | "unmanaged" | "ignored"> & {
+  rule: Pick<TierNumbers, "name">
+  counted: Record<"total" | "stale" | "waiting" | "done" | "failed", number>
+  troubles: TierNumbers["failures"]
+}
+
+export function tierNumbers(view: CountedTier, of: { priority: number; isComplete: boolean }): TierNumbers {
+  const { total, updated, upToDate, unmanaged, ignored, counted, troubles } = view
+  return {
+    name: view.rule.name,
+    priority: of.priority,
+    total,
+    updated,
+    upToDate,
+    toUpdate: of.isComplete ? counted.stale : counted.total - counted.done,
+    unmanaged,
+    ignored,
+    regressed: of.isComplete ? counted.waiting + counted.failed : 0,
+    failures: troubles,
+  }
+}
+
+export type ServiceImageMetrics = {
+  /** After each look. Only what has changed is written, and series that no longer occur vanish. */
+  publish(view: MetricsView): void
+  stamped(serviceImage: string, count: number): void
+  /** The ServiceImage is gone, and so is everything said of it. */
+  forget(serviceImage: string): void
+}
+
+/** The series of one ServiceImage that stand, and the operation whose end is awaited. */
+type Told = {
+  gauges: Map<string, Sample>
+  operation?: { id: string; phase: Phase; ends: Set<Phase> } | undefined
+}
+
+export function createServiceImageMetrics(factory: MetricFactory | undefined): ServiceImageMetrics {
+  if (!factory) return { publish: () => {}, stamped: () => {}, forget: () => {} }
+  const declared = Object.entries(serviceImageMetrics) as [ServiceImageMetric, Declared][]
+  const gauges = new Map(
+    declared
+      .filter(([, { type }]) => type === "gauge")
+      .map(([name, metric]) => [name, factory.gauge({ name, ...metric })]),
+  )
+  const counterOf = (name: NameOf<"counter">) => factory.counter({ name, ...serviceImageMetrics[name] })
+  const [stamps, rollouts] = [counterOf("serviceimage_stamps_total"), counterOf("serviceimage_rollouts_total")]
+  const told = new Map<string, Told>()
+
+  /** A rate needs a zero to begin with. */
+  function begin(serviceimage: string): Told {
+    stamps.add({ serviceimage }, 0)
+    for (const outcome of outcomes) rollouts.add({ serviceimage, outcome }, 0)
+    const fresh: Told = { gauges: new Map() }
+    told.set(serviceimage, fresh)
+    return fresh
+  }
+
+  return {
+    publish(view) {
+      const { name } = view.serviceImage.metadata
+      const before = told.get(name) ?? begin(name)
+      const gone = new Map(before.gauges)
+      for (const sample of samplesOf(view)) {
+        const key = `${sample.metric} ${sample.labels.tier} ${sample.labels.reason}`
+        gone.delete(key)
+        if (before.gauges.get(key)?.value === sample.value) continue
+        before.gauges.set(key, sample)
+        gauges.get(sample.metric)!.set(sample.labels, sample.value)
+      }
+      for (const [key, { metric, labels }] of gone) {
+        before.gauges.delete(key)
+        gauges.get(metric)!.remove(labels)
+      }
+      for (const outcome of follow(before, view.status)) rollouts.add({ serviceimage: name, outcome })
+    },
+    stamped: (serviceimage, count) => stamps.add({ serviceimage }, count),
+    forget(serviceimage) {
+      const before = told.get(serviceimage)
+      if (!before) return
+      for (const { metric, labels } of before.gauges.values()) gauges.get(metric)!.remove(labels)
+      stamps.remove({ serviceimage })
+      for (const outcome of outcomes) rollouts.remove({ serviceimage, outcome })
+      told.delete(serviceimage)
+    },
+  }
+}
+
+const underWay = new Set<Phase>(["InProgress", "Halted", "RollingBack"])
+const outcomes: readonly Phase[] = ["Complete", "Halted", "RolledBack", "Superseded"]
+
+/** How operations ended since the last look, each end once: a tier that is reopened and completed again is no rollout. */
+function follow(told: Told, { operation }: ServiceImageStatus): Phase[] {
+  const before = told.operation
+  if (!operation) return []
+  const { id, phase } = operation
+  const isNew = before?.id !== id
+  const ends = isNew ? new Set<Phase>() : before.ends
+  told.operation = { id, phase, ends }
+  const found: Phase[] = isNew && before && underWay.has(before.phase) ? ["Superseded"] : []
+  if (!outcomes.includes(phase) || ends.has(phase)) return found
+  ends.add(phase)
+  // What had ended before this process first looked was another one's to count.
+  return before ? [...found, phase] : found
+}
+
+function unixSeconds(time: string | undefined): number | undefined {
+  const at = parseInstant(time)
+  return at === undefined ? undefined : at / 1000
+}
+
+type Totals = Record<"total" | "upToDate" | "toUpdate" | "unmanaged" | "ignored", number>
+
+function total(tiers: readonly TierNumbers[]): Totals {
+  const sum = { total: 0, upToDate: 0, toUpdate: 0, unmanaged: 0, ignored: 0 }
+  for (const tier of tiers) for (const name of Object.keys(sum) as (keyof Totals)[]) sum[name] += tier[name]
+  return sum
+}

@@ -15,7 +15,7 @@ import type { KindOfTarget } from "./target-reader.ts"
 export function customTarget(paths: readonly string[]): KindOfTarget {
   const places = paths.map(path => path.split("."))
   return {
-    places,
+    patchType: "merge",
 
     read(object) {
       const images: string[] = []
@@ -33,6 +33,8 @@ export function customTarget(paths: readonly string[]): KindOfTarget {
     isDeployed: object => conditionOf(object, "Deployed")?.status === "True",
     remembersDeployed: true,
 
+    ownedFields: () => places.map(path => path.map(name => `f:${name}`)),
+
     // The record was read from an annotation: only our own paths are written, whatever else stands in it.
     imageFields: (_, to) =>
       nest(
@@ -42,7 +44,6 @@ export function customTarget(paths: readonly string[]): KindOfTarget {
           return typeof image === "string" ? [{ path, value: image === "" ? null : image }] : []
         }),
       ),
-    patchType: "merge",
   }
 }
 

@@ -1,9 +1,16 @@
-import assert from "node:assert"
+import assert from "node:assert/strict"
 import { fenceAnnotation, type Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { customTarget, imagesByPath } from "./custom-target.ts"
 import type { Decision } from "./decision.ts"
+import { otherOwnerOf } from "./field-owner.ts"
+import { healthCheck } from "./health.ts"
+import { sameImage } from "./image-reference.ts"
 import type { Member } from "./member.ts"
 import { readCommon, type TargetObject } from "./object-facts.ts"
+import { isWorkload, workloadTarget } from "./workload-target.ts"
+
+export { pathsProblem } from "./custom-target.ts"
+export { healthProblem } from "./health.ts"
 
 /** One image for every place the target has, or one for each path. */
 export type Images = string | Readonly<Record<string, string>>
@@ -22,8 +29,6 @@ export type TargetReader = {
 
 /** What kinds of target differ in. */
 export type KindOfTarget = {
-  /** Where the images stand, as names of fields. */
-  readonly places: readonly (readonly string[])[]
   readonly patchType: TargetPatch["type"]
   /** The image at each place, or why none of them may be touched. */
   read(object: TargetObject): Pick<Member, "problem" | "replicas" | "isInitContainer"> & { images: readonly string[] }
@@ -33,34 +38,53 @@ export type KindOfTarget = {
   isDeployed(object: TargetObject): boolean
   /** `isDeployed` tells about the past. Where it does not, our decision remembers it. */
   readonly remembersDeployed: boolean
+  /** Where the images stand, as `managedFields` names it. */
+  ownedFields(member: Pick<Member, "isInitContainer">): readonly (readonly string[])[]
   /** The part of a patch that holds the images. */
   imageFields(member: Member, to: Images): object
 }
 
-export function targetReader({ image }: Pick<Target, "apiVersion" | "kind" | "image" | "health">): TargetReader {
-  const paths = image.paths ?? ["spec.image"]
-  const kind = customTarget(paths)
+export function targetReader(target: Pick<Target, "apiVersion" | "kind" | "image" | "health">): TargetReader {
+  const { paths = ["spec.image"] } = target.image
+  const kind = kindOfTarget(target, paths)
+  const checkHealth = target.health === "" ? undefined : healthCheck(target.health)
+  // Whether an object was ever healthy cannot be asked of an expression about the present: we note it with each stamp.
+  const remembersDeployed = kind.remembersDeployed && !checkHealth
+
   return {
     read(object) {
-      const { saysUnmanaged, saysHalt, ...common } = readCommon(object)
-      const { images, ...more } = kind.read(object)
-      const isUpToDate = kind.isUpToDate(object)
+      const common = readCommon(object)
+      const { images, problem, replicas, isInitContainer } = kind.read(object)
+      const health = checkHealth?.(object)
+      const isUpToDate = health?.isUpToDate ?? kind.isUpToDate(object)
+      const { decision } = common
+      // Always the same fields in the same order: then a hundred thousand members share one layout in memory.
       return {
-        ...common,
+        resourceVersion: common.resourceVersion,
+        uid: common.uid,
+        namespace: common.namespace,
+        labels: common.labels,
+        createdAt: common.createdAt,
+        isDeleting: common.isDeleting,
         image: images.find(each => each !== "") ?? "",
         images: images.every(each => each === images[0]) ? undefined : images,
-        isUnmanaged: saysUnmanaged || kind.isUnmanaged(object),
-        haltsOnFailure: saysHalt || kind.haltsOnFailure(object),
+        isUnmanaged: common.saysUnmanaged || kind.isUnmanaged(object),
+        haltsOnFailure: common.saysHalt || kind.haltsOnFailure(object),
         isUpToDate,
-        isDeployed: kind.isDeployed(object) || common.decision?.wasDeployed === true,
-        ...more,
+        isDeployed: (health ? isUpToDate : kind.isDeployed(object)) || decision?.wasDeployed === true,
+        decision,
+        replicas,
+        isInitContainer,
+        problem,
+        healthProblem: health?.problem,
+        contestedBy: decision && whoElse(object, decision, images, kind.ownedFields({ isInitContainer })),
       }
     },
 
     recordOf: ({ image, images, isDeployed }) => ({
       from: image,
       ...(images && { was: imagesByPath(paths, images) }),
-      ...(isDeployed && !kind.remembersDeployed && { wasDeployed: true }),
+      ...(isDeployed && !remembersDeployed && { wasDeployed: true }),
     }),
 
     patchFor(member, to, annotations) {
@@ -69,6 +93,22 @@ export function targetReader({ image }: Pick<Target, "apiVersion" | "kind" | "im
       return { type: kind.patchType, body: { ...kind.imageFields(member, to), metadata } }
     },
   }
+}
+
+function kindOfTarget({ apiVersion, kind, image }: Pick<Target, "apiVersion" | "kind" | "image">, paths: string[]) {
+  const isBuiltIn = apiVersion.startsWith("apps/") && image.container !== undefined && isWorkload(kind)
+  return isBuiltIn ? workloadTarget(kind, image.container!) : customTarget(paths)
+}
+
+/** Looked up only when an image is not what we last decided: the lists are the larger part of most objects. */
+function whoElse(
+  { metadata }: TargetObject,
+  { to }: Decision,
+  images: readonly string[],
+  fields: readonly (readonly string[])[],
+): string | undefined {
+  const changed = fields.filter((_, index) => !sameImage(images[index] ?? "", to))
+  return changed.length === 0 ? undefined : otherOwnerOf(metadata, changed)
 }
 
 /** Moves the object's resourceVersion and nothing else: a write decided from an older version can no longer arrive. */

@@ -1,5 +1,16 @@
 import { expect, test } from "vitest"
-import { celValue, chainsIn, compile, matches, mismatchIn, optional, syntaxErrorIn, typeOf } from "./cel.ts"
+import {
+  celValue,
+  chainsIn,
+  compile,
+  isMissingField,
+  loopsIn,
+  matches,
+  mismatchIn,
+  optional,
+  syntaxErrorIn,
+  typeOf,
+} from "./cel.ts"
 
 const integers = { type: "array", items: { type: "integer" } } as const
 
@@ -97,6 +108,30 @@ test("what an expression gives, where it can be told", () => {
   expect(typeOf("1 + 1", [])).toBe("int")
   expect(typeOf("self.a == 'x'", ["self"])).toBe("bool")
   expect(typeOf("self.a", ["self"])).toBe("dyn")
+})
+
+const loops: Record<string, number> = {
+  "self.a == 1 && has(self.b)": 0,
+  "self.a.all(x, x > 1) && self.b.exists(x, x > 1)": 1,
+  "self.a.filter(x, x > 1).map(x, x * 2).all(x, x < 9)": 1,
+  "self.a in self.b": 1,
+  "self.a.all(x, x.b.exists(y, y in self.c))": 3,
+}
+for (const [expression, count] of Object.entries(loops))
+  test(`${count} loops inside one another in ${expression}`, () => expect(loopsIn(expression)).toBe(count))
+
+test("what is missing is told from what is wrong", () => {
+  const errorOf = (expression: string, self: unknown) => {
+    try {
+      return compile(expression, ["self"])({ self: celValue(self, undefined) })
+    } catch (error) {
+      return isMissingField(error) ? "missing" : "wrong"
+    }
+  }
+  expect(errorOf("self.a.b == 1", {})).toBe("missing")
+  expect(errorOf("self.a[0] == 1", { a: [] })).toBe("missing")
+  expect(errorOf("self.a > 1", { a: "x" })).toBe("wrong")
+  expect(errorOf("1 / self.a == 1", { a: 0 })).toBe("wrong")
 })
 
 test("a variable that may be absent", () => {

@@ -1,4 +1,4 @@
-import { type ASTNode, Environment, Optional, ParseError } from "@marcbachmann/cel-js"
+import { type ASTNode, Environment, EvaluationError, Optional, ParseError } from "@marcbachmann/cel-js"
 import { serialize } from "@marcbachmann/cel-js/serialize"
 import { RE2JS } from "re2js"
 import { parseQuantity } from "./quantity.ts"
@@ -57,6 +57,15 @@ export function syntaxErrorIn(expression: string): { at: number; summary: string
 /** The type of what an expression gives, as far as it can be told without knowing its variables; else `dyn`. */
 export function typeOf(expression: string, variables: readonly string[]): string {
   return environmentFor(variables).parse(expression).check().type ?? "dyn"
+}
+
+/** Whether an evaluation ended at a field or element that is not there, rather than at one that is wrong. */
+export const isMissingField = (error: unknown) =>
+  error instanceof EvaluationError && (error.code === "no_such_key" || error.code === "index_out_of_bounds")
+
+/** How many loops stand inside one another: `a.all(x, x.b.exists(y, y in c))` has 3, because `in` looks through a list. */
+export function loopsIn(expression: string): number {
+  return countLoops(kubernetesFunctions.parse(expression).ast)
 }
 
 /** For variables that may be absent: `oldSelf.orValue(self)`. */
@@ -186,6 +195,19 @@ function chainOf(node: unknown): Chain | undefined {
   if (node.op !== ".") return undefined
   const inner = chainOf(node.args[0])
   return inner && [...inner, { name: node.args[1], at: node.pos }]
+}
+
+const loops = new Set(["all", "exists", "exists_one", "map", "filter"])
+
+function countLoops(node: unknown): number {
+  if (Array.isArray(node)) return Math.max(0, ...node.map(countLoops))
+  if (!isNode(node)) return 0
+  const args = node.args as unknown
+  if (node.op === "rcall" && loops.has(node.args[0])) {
+    const [, receiver, body] = node.args
+    return Math.max(countLoops(receiver), 1 + countLoops(body))
+  }
+  return countLoops(args) + (node.op === "in" ? 1 : 0)
 }
 
 const comparisons = new Set(["==", "!=", "<", "<=", ">", ">="])

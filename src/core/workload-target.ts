@@ -1,0 +1,111 @@
+import { fieldOf, imageText, isObserved, type TargetObject, wholeNumber } from "./object-facts.ts"
+import type { KindOfTarget } from "./target-reader.ts"
+
+/** Deployment, StatefulSet and DaemonSet, by the name of a container: what the contract says is derived from them. */
+export function workloadTarget(kind: Workload, container: string): KindOfTarget {
+  const { isRolledOut, podsWanted, podsReady } = workloads[kind]
+  const isUpToDate = (object: TargetObject) => isObserved(object) && isRolledOut(partsOf(object))
+  return {
+    patchType: "strategic",
+
+    read(object) {
+      const parts = partsOf(object)
+      const pod = fieldOf(fieldOf(parts.spec, "template"), "spec")
+      const replicas = podsWanted(parts)
+      for (const list of [containers, initContainers]) {
+        const all = fieldOf(pod, list)
+        const found = Array.isArray(all) ? all.find(each => fieldOf(each, "name") === container) : undefined
+        if (found)
+          return { images: [imageText(fieldOf(found, "image"))], replicas, isInitContainer: list === initContainers }
+      }
+      return { images: [], problem: `has no container ${container}`, replicas }
+    },
+
+    // Both are annotations here, which count on every kind.
+    isUnmanaged: () => false,
+    haltsOnFailure: () => false,
+    isUpToDate,
+    // The condition Available is no help: with maxUnavailable 100% it is True before the first pod. Without any pod to
+    // wait for, what is up to date is as deployed as it gets.
+    isDeployed: object => podsReady(partsOf(object)) > 0 || isUpToDate(object),
+    remembersDeployed: false,
+
+    ownedFields({ isInitContainer }) {
+      const key = `k:${JSON.stringify({ name: container })}`
+      return [["f:spec", "f:template", "f:spec", `f:${listOf(isInitContainer)}`, key, "f:image"]]
+    },
+
+    imageFields({ isInitContainer }, to) {
+      const image = typeof to === "string" ? to : fieldOf(to, container)
+      if (typeof image !== "string") return {}
+      return { spec: { template: { spec: { [listOf(isInitContainer)]: [{ name: container, image }] } } } }
+    },
+  }
+}
+
+export type Workload = "Deployment" | "StatefulSet" | "DaemonSet"
+export const isWorkload = (kind: string): kind is Workload => Object.hasOwn(workloads, kind)
+
+type Parts = { spec: unknown; status: unknown }
+
+const workloads: Record<
+  Workload,
+  { isRolledOut(parts: Parts): boolean; podsWanted(parts: Parts): number; podsReady(parts: Parts): number }
+> = {
+  /**
+   * With `spec.paused`, its controller makes no pods from the new template, so `updatedReplicas` stays behind: it is
+   * not up to date until somebody resumes it, and fails at its deadline if nobody does. The image is in its spec by
+   * then and is what a resumed Deployment runs.
+   */
+  Deployment: {
+    podsWanted: replicasOf,
+    podsReady: ({ status }) => Math.max(count(status, "availableReplicas"), count(status, "readyReplicas")),
+    isRolledOut: parts => allReplicas(parts, ["replicas", "updatedReplicas", "availableReplicas"]),
+  },
+
+  /**
+   * As `kubectl rollout status`. A partition is its owner's own canary: the pods below it are held back on purpose, and
+   * it is up to date when all others are new. With OnDelete nobody replaces pods but its owner, so it is up to date
+   * when they have, and fails at its deadline if they do not; its currentRevision never moves.
+   */
+  StatefulSet: {
+    podsWanted: replicasOf,
+    podsReady: ({ status }) => Math.max(count(status, "availableReplicas"), count(status, "readyReplicas")),
+    isRolledOut(parts) {
+      const { spec, status } = parts
+      if (!allReplicas(parts, ["replicas", "availableReplicas"])) return false
+      const strategy = fieldOf(spec, "updateStrategy")
+      const partition = count(fieldOf(strategy, "rollingUpdate"), "partition")
+      if (count(status, "updatedReplicas") < replicasOf(parts) - partition) return false
+      if (partition > 0 || fieldOf(strategy, "type") === "OnDelete") return true
+      return fieldOf(status, "currentRevision") === fieldOf(status, "updateRevision")
+    },
+  },
+
+  /** With OnDelete as a StatefulSet: up to date when its owner has replaced the pods. */
+  DaemonSet: {
+    podsWanted: ({ status }) => count(status, "desiredNumberScheduled"),
+    podsReady: ({ status }) => Math.max(count(status, "numberAvailable"), count(status, "numberReady")),
+    isRolledOut({ status }) {
+      const wanted = count(status, "desiredNumberScheduled")
+      return count(status, "updatedNumberScheduled") === wanted && count(status, "numberAvailable") === wanted
+    },
+  },
+}
+
+const containers = "containers"
+const initContainers = "initContainers"
+const listOf = (isInitContainer: boolean | undefined) => (isInitContainer ? initContainers : containers)
+
+const partsOf = (object: TargetObject): Parts => ({ spec: fieldOf(object, "spec"), status: fieldOf(object, "status") })
+
+/** The server leaves zeros out. */
+const count = (value: unknown, name: string) => wholeNumber(fieldOf(value, name)) ?? 0
+
+function replicasOf({ spec }: Parts): number {
+  return wholeNumber(fieldOf(spec, "replicas")) ?? 1
+}
+
+function allReplicas(parts: Parts, counts: readonly string[]): boolean {
+  return counts.every(name => count(parts.status, name) === replicasOf(parts))
+}

@@ -114,6 +114,21 @@ describe("a cluster through the client", () => {
     expect(seen).toEqual(["ADDED a", "BOOKMARK ", "BOOKMARK "])
   })
 
+  test("who asks for metadata alone gets nothing else, in a list and in a watch", async () => {
+    const { client } = testCluster()
+    await client.create(configMaps, configMap("a", { x: "1" }))
+    const list = await client.list<Json>(configMaps, { namespace: "default", metadataOnly: true })
+    expect(list.items.map(item => [item.kind, item.metadata.name, item.data])).toEqual([
+      ["PartialObjectMetadata", "a", undefined],
+    ])
+    const options = { sendInitialEvents: true, metadataOnly: true, namespace: "default" }
+    for await (const event of client.watch<Json>(configMaps, options, new AbortController().signal)) {
+      expect(event.object).toMatchObject({ kind: "PartialObjectMetadata", metadata: { name: "a" } })
+      expect(event.object).not.toHaveProperty("data")
+      break
+    }
+  })
+
   test("a watch ends at its timeout, with a last bookmark before it", async () => {
     const w = testCluster()
     const { seen, done } = follow(w, { timeoutSeconds: 5 })

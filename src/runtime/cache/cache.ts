@@ -20,6 +20,8 @@ export type CacheOptions<T extends Projected> = {
   namespace?: string
   labelSelector?: string
   fieldSelector?: string
+  /** Nothing but metadata is sent, so `project` gets nothing else. */
+  metadataOnly?: boolean
 }
 
 /** A live, eventually consistent copy of one resource: list, then watch, for as long as its signal lets it. */

@@ -618,13 +618,18 @@ test("asks for what it was told to select", async () => {
   const cache = createCache<Row>(
     { client, clock: virtualClock(), random: seededRandom(1), tuning: { stream: false } },
     pods,
-    { ...options, namespace: "web", labelSelector: "app=web", fieldSelector: "spec.nodeName=n1" },
+    { ...options, namespace: "web", labelSelector: "app=web", fieldSelector: "spec.nodeName=n1", metadataOnly: true },
   )
   const stop = new AbortController()
   const ended = cache.run(stop.signal)
   await cache.synced()
   await Promise.resolve()
-  const selection = { namespace: "web", labelSelector: "app=web", fieldSelector: "spec.nodeName=n1" }
+  const selection = {
+    namespace: "web",
+    labelSelector: "app=web",
+    fieldSelector: "spec.nodeName=n1",
+    metadataOnly: true,
+  }
   expect(asked).toEqual([
     { ...selection, limit: 500 },
     { ...selection, resourceVersion: "10", timeoutSeconds: expect.any(Number), silenceMs: 150_000 },

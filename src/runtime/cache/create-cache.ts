@@ -78,6 +78,7 @@ export function createCache<T extends Projected>(
     ...(options.namespace !== undefined && { namespace: options.namespace }),
     ...(options.labelSelector !== undefined && { labelSelector: options.labelSelector }),
     ...(options.fieldSelector !== undefined && { fieldSelector: options.fieldSelector }),
+    ...(options.metadataOnly && { metadataOnly: true }),
   }
   const store = createStore<T>({
     project: options.project,

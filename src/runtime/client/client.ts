@@ -13,6 +13,8 @@ export type ListOptions = {
   continue?: string
   resourceVersion?: string
   resourceVersionMatch?: "Exact" | "NotOlderThan"
+  /** Only the metadata of each object is sent, as a PartialObjectMetadata. */
+  metadataOnly?: boolean
 }
 
 export type WatchOptions = {
@@ -26,6 +28,8 @@ export type WatchOptions = {
   timeoutSeconds?: number
   /** The client ends it, as `Unreachable`, when not a single byte has come for this long. */
   silenceMs?: number
+  /** As of a list. */
+  metadataOnly?: boolean
 }
 
 /** One line of a watch. `ERROR` carries a Status, `BOOKMARK` an object with nothing but its resourceVersion. */

@@ -605,6 +605,21 @@ describe("watch", () => {
     expect(server.connections).toBe(1)
   })
 
+  test("asks for nothing but metadata where told to, in a list and in a watch", async () => {
+    const { server, client } = await world((_, response) => response.end('{"metadata":{}}\n'))
+    await client.list(pods, { metadataOnly: true })
+    await all(open(client, { metadataOnly: true })).catch(() => {})
+    await client.list(pods)
+    expect(server.seen.map(({ url, headers }) => [url, headers.accept])).toEqual([
+      ["/api/v1/pods", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"],
+      [
+        "/api/v1/pods?watch=true&allowWatchBookmarks=true",
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+      ],
+      ["/api/v1/pods", "application/json"],
+    ])
+  })
+
   test("gives events as they come: U+2028, cut characters, several in a chunk, an ERROR", async () => {
     const events = [
       event("x\u2028y"),

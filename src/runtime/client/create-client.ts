@@ -70,6 +70,7 @@ type Call = {
   path: string
   body?: object
   contentType?: string
+  accept?: string
   deadlineMs: number
   maxBytes: number
   signal?: AbortSignal | undefined
@@ -105,7 +106,7 @@ export function createClient(options: ClientOptions): Client {
     const request: Request = {
       method: call.method,
       path: call.path,
-      headers: { accept: "application/json", "user-agent": userAgent, ...contentType },
+      headers: { accept: call.accept ?? "application/json", "user-agent": userAgent, ...contentType },
       body: call.body && JSON.stringify(call.body),
       signal,
       guard: writes(call) ? askGuard : undefined,
@@ -233,7 +234,7 @@ export function createClient(options: ClientOptions): Client {
     options: WatchOptions,
     signal: AbortSignal,
   ): AsyncGenerator<WatchEvent<T>> {
-    const { namespace, silenceMs, sendInitialEvents, ...selection } = options
+    const { namespace, silenceMs, sendInitialEvents, metadataOnly, ...selection } = options
     const query: Query = {
       watch: true,
       allowWatchBookmarks: true,
@@ -249,6 +250,7 @@ export function createClient(options: ClientOptions): Client {
       resource: resourceName(resource),
       method: "GET",
       path: collectionPath(resource, namespace, query),
+      ...(metadataOnly && { accept: metadataAs("PartialObjectMetadata") }),
       deadlineMs: silenceMs ?? deadlinesMs.list,
       maxBytes: maxBytes.event,
     }
@@ -282,13 +284,14 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function list<T extends KubeObject>(resource: Resource, options: ListOptions = {}, signal?: AbortSignal) {
-    const { namespace, ...query } = options
+    const { namespace, metadataOnly, ...query } = options
     const answer = await askFor<Partial<List<T>> | null>({
       verb: "list",
       doing: `listing ${subject(resource, { namespace })}`,
       resource: resourceName(resource),
       method: "GET",
       path: collectionPath(resource, namespace, query),
+      ...(metadataOnly && { accept: metadataAs("PartialObjectMetadataList") }),
       deadlineMs: deadlinesMs.list,
       maxBytes: maxBytes.list,
       signal,
@@ -385,6 +388,9 @@ export function createClient(options: ClientOptions): Client {
     close: () => transport.close(),
   }
 }
+
+/** A server that cannot do that sends whole objects, which have their metadata too. */
+const metadataAs = (kind: string) => `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`
 
 const writes = ({ method }: Pick<Call, "method">) => method !== "GET"
 

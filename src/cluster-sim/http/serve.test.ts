@@ -44,3 +44,20 @@ test("with a token, nobody comes in without it", async () => {
   const headers = { authorization: "Bearer secret" }
   expect((await fetch(`${url}/version`, { headers })).status).toBe(200)
 })
+
+test("a reader who is slow leaves nothing behind, however often it was waited for", async () => {
+  const warnings: string[] = []
+  const listen = (warning: Error) => warnings.push(warning.name)
+  process.on("warning", listen)
+  const chunk = Buffer.alloc(1 << 16)
+  const body = (async function* () {
+    for (let turn = 0; turn < 100; turn++) yield chunk
+  })()
+  const transport = { send: async () => ({ status: 200, headers: {}, body }), close: () => {} }
+  const slow = await serveHttp(transport)
+  const answer = await fetch(slow.url)
+  expect((await answer.arrayBuffer()).byteLength).toBe(100 * chunk.length)
+  await slow.close()
+  process.off("warning", listen)
+  expect(warnings).toEqual([])
+})

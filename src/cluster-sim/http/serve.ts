@@ -78,10 +78,20 @@ async function answer(
   outgoing.writeHead(response.status, withoutUndefined(response.headers))
   if (method === "HEAD") return outgoing.end()
   outgoing.flushHeaders()
-  for await (const chunk of response.body)
-    if (!outgoing.write(chunk))
-      await new Promise<void>(resolve => outgoing.once("drain", resolve).once("close", resolve))
+  for await (const chunk of response.body) if (!outgoing.write(chunk)) await drained(outgoing)
   outgoing.end()
+}
+
+/** Resolves when more can be written, or never again. Leaves no listener behind: a watch may have to wait very often. */
+function drained(outgoing: http.ServerResponse): Promise<void> {
+  if (outgoing.destroyed) return Promise.resolve()
+  return new Promise(resolve => {
+    const done = () => {
+      outgoing.off("drain", done).off("close", done)
+      resolve()
+    }
+    outgoing.on("drain", done).on("close", done)
+  })
 }
 
 /** A body as text. Protobuf, which is none, becomes the JSON it stands for: the transport carries only text. */

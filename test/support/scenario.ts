@@ -61,12 +61,15 @@ export type ScenarioOptions = {
   parts?: readonly ((world: PhysicsWorld) => Part)[]
   /** Begin where another world stood: `world.cluster.store.dump()`. */
   saved?: ReturnType<Cluster["store"]["dump"]>
+  /** Changes kept per kind for watches that come back. */
+  keptChanges?: number
 }
 
-export async function scenario({ seed = 1, parts = [], saved }: ScenarioOptions = {}): Promise<World> {
+export async function scenario(options: ScenarioOptions = {}): Promise<World> {
+  const { seed = 1 } = options
   const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
   const history: HistoryEntry[] = []
-  const cluster = createCluster({ clock, seed, parts, saved, history: entry => history.push(entry) })
+  const cluster = createCluster({ ...options, clock, seed, history: entry => history.push(entry) })
   cluster.start()
   const random = seededRandom(seed + 1)
   const shared: Transport = { send: cluster.transport.send, close: () => {} }

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises"
 import { type StructuralSchema, structuralSchema } from "#api/structural-schema.ts"
 import * as serviceImage from "#api/v1alpha1/serviceimage/index.ts"
 import { type GeneratedFile, inRepository, withSections } from "./file.ts"
+import { code, table } from "./markdown.ts"
 
 type Documented = {
   page: string
@@ -120,10 +121,3 @@ function boundsOf(schema: StructuralSchema): string {
 
 const defaultOf = ({ default: value }: StructuralSchema) =>
   value === undefined ? "" : code(typeof value === "string" && value !== "" ? value : JSON.stringify(value))
-
-const code = (text: string) => `\`${text}\``
-
-const table = (head: string[], rows: string[][]) =>
-  [head, head.map(() => "---"), ...rows]
-    .map(cells => `| ${cells.map(cell => cell.replaceAll("|", "\\|")).join(" | ")} |`)
-    .join("\n")

@@ -1,0 +1,6 @@
+export const code = (text: string) => `\`${text}\``
+
+export const table = (head: string[], rows: string[][]) =>
+  [head, head.map(() => "---"), ...rows]
+    .map(cells => `| ${cells.map(cell => cell.replaceAll("|", "\\|")).join(" | ")} |`)
+    .join("\n")

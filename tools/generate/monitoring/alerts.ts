@@ -1,0 +1,115 @@
+import { stringify } from "yaml"
+import { conditions } from "#api/v1alpha1/serviceimage/index.ts"
+import { controllerName } from "#cli/manifests/names.ts"
+import type { ServiceImageMetric } from "#controllers/serviceimage/metrics.ts"
+
+export type Alert = {
+  name: string
+  expr: string
+  /** How long it must hold. Absent: the expression looks back far enough by itself. */
+  for?: string
+  severity: "critical" | "warning"
+  /** What is wrong, with the labels of the expression. */
+  summary: string
+  /** What to do about it. */
+  description: string
+}
+
+const ours = (metric: ServiceImageMetric) => `aim_${metric}`
+const halted = conditions.Halted.reasons.join("|")
+
+/** A day covers tiers that soak overnight; whoever plans for longer raises it. */
+const longestRolloutSeconds = 86_400
+
+export const alerts: readonly Alert[] = [
+  {
+    name: "AimRolloutHalted",
+    expr: `max by (serviceimage, reason) (${ours("serviceimage_stalled")}{reason=~"${halted}"}) == 1`,
+    for: "1m",
+    severity: "critical",
+    summary: "The rollout of {{ $labels.serviceimage }} has halted: {{ $labels.reason }}.",
+    description:
+      "A failure stopped it before it reached everybody. aim status shows which tier; correct the image or roll back.",
+  },
+  {
+    name: "AimServiceImageStalled",
+    expr: `max by (serviceimage, reason) (${ours("serviceimage_stalled")}{reason!~"${halted}"}) == 1`,
+    for: "5m",
+    severity: "warning",
+    summary: "The ServiceImage {{ $labels.serviceimage }} does not go on by itself: {{ $labels.reason }}.",
+    description:
+      "Its spec cannot be carried out or is in conflict with another. The condition Stalled names the field.",
+  },
+  {
+    name: "AimRolloutSlow",
+    // Both, because a finished tier that is reopened belongs to an operation that may have started long ago.
+    expr:
+      `time() - max by (serviceimage) (${ours("serviceimage_upgrade_started_timestamp_seconds")}) > ${longestRolloutSeconds}` +
+      ` and on (serviceimage) min by (serviceimage) (min_over_time(${ours("serviceimage_upgrading")}[${longestRolloutSeconds / 3600}h])) == 1`,
+    for: "5m",
+    severity: "warning",
+    summary: "The rollout of {{ $labels.serviceimage }} is under way for {{ $value | humanizeDuration }}.",
+    description: "It may be paused, await an approval or soak longer than planned. aim status says what it waits for.",
+  },
+  {
+    name: "AimIgnoredFailuresRising",
+    expr: `max by (serviceimage) (delta(${ours("serviceimage_ignored_failures")}[30m])) > 0`,
+    severity: "warning",
+    summary: "More objects of {{ $labels.serviceimage }} fail than half an hour ago, and the rollout goes on.",
+    description: "None of them says failureHaltsUpdate. The status of their tier names some and why they fail.",
+  },
+  {
+    name: "AimInstancesRegressed",
+    expr: `max by (serviceimage, tier) (${ours("serviceimage_tier_instances_regressed")}) > 0`,
+    for: "15m",
+    severity: "warning",
+    summary: "{{ $value }} objects of {{ $labels.serviceimage }}, tier {{ $labels.tier }}, are no longer healthy.",
+    description:
+      "They were up to date with the right image, so the rollout does not wait for them. Look at their pods.",
+  },
+  {
+    name: "AimLostPods",
+    expr: `max by (serviceimage) (${ours("serviceimage_lost_pods")}) > 0`,
+    for: "15m",
+    severity: "warning",
+    summary: "{{ $value }} pods of {{ $labels.serviceimage }} are on nodes that do not answer.",
+    description: "They may still run another image, whatever the rollout says. Bring the nodes back or remove them.",
+  },
+  {
+    name: "AimNoLeader",
+    expr: `absent(leader_election_master_status{name="${controllerName}"} == 1)`,
+    for: "2m",
+    severity: "critical",
+    summary: "No controller of aim leads, so no rollout goes on.",
+    description: `Look at the pods of ${controllerName} and at its Lease. With --no-leader-elect, leave this alert out.`,
+  },
+  {
+    name: "AimWatchStale",
+    expr: "max by (controller, resource) (aim_cache_staleness_seconds) > 300",
+    for: "5m",
+    severity: "warning",
+    summary: "The API server has been silent about {{ $labels.resource }} for {{ $value | humanizeDuration }}.",
+    description: "The controller decides from old facts. Look at the API server and at the rights of the controller.",
+  },
+  {
+    name: "AimReconcileErrors",
+    expr: 'sum by (controller) (rate(controller_runtime_reconcile_errors_total{controller="serviceimage"}[10m])) > 0',
+    for: "15m",
+    severity: "warning",
+    summary: "The controller {{ $labels.controller }} keeps failing.",
+    description: "Its log says at what. It tries again by itself, ever less often.",
+  },
+]
+
+/** A rules file of Prometheus; its content is also the `spec` of a PrometheusRule. */
+export function rulesFile(): string {
+  const rules = alerts.map(({ name, expr, for: lasts, severity, summary, description }) => ({
+    alert: name,
+    expr,
+    ...(lasts && { for: lasts }),
+    labels: { severity },
+    annotations: { summary, description },
+  }))
+  const text = stringify({ groups: [{ name: "aim", rules }] }, { lineWidth: 0 })
+  return `# Generated from tools/generate/monitoring by npm run generate.\n${text}`
+}

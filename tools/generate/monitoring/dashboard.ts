@@ -1,0 +1,360 @@
+import { controllerName } from "#cli/manifests/names.ts"
+import { type ServiceImageMetric, serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
+
+export type Query = { expr: string; legend: string }
+export type Panel = {
+  title: string
+  description: string
+  type: "stat" | "timeseries" | "bargauge"
+  /** Of 24 columns. */
+  width: number
+  unit?: "none" | "percent" | "s" | "ops" | "bytes"
+  /** What a number is called. */
+  words?: Record<string, string>
+  queries: readonly Query[]
+}
+export type Row = { title: string; panels: readonly Panel[] }
+
+/** After a hand-over two processes tell the same for a moment; the labels of the process are left out. */
+const select = (metric: ServiceImageMetric) =>
+  `max by (${serviceImageMetrics[metric].labels.join(", ")}) (aim_${metric}{serviceimage=~"$serviceimage"})`
+const show = (metric: ServiceImageMetric, legend: string): Query => ({ expr: select(metric), legend })
+const since = (metric: ServiceImageMetric, legend = "{{serviceimage}}"): Query => ({
+  expr: `time() - ${select(metric)}`,
+  legend,
+})
+const perTier = (metric: ServiceImageMetric) => show(metric, "{{serviceimage}} {{tier}}")
+
+export const rows: readonly Row[] = [
+  {
+    title: "Upgrade",
+    panels: [
+      {
+        title: "Upgrading",
+        description: "Whether an upgrade is under way, also one that is paused or halted.",
+        type: "stat",
+        width: 6,
+        words: { 0: "no", 1: "upgrading" },
+        queries: [show("serviceimage_upgrading", "{{serviceimage}}")],
+      },
+      {
+        title: "Since the upgrade started",
+        description: "The current one, or the last.",
+        type: "stat",
+        width: 6,
+        unit: "s",
+        queries: [since("serviceimage_upgrade_started_timestamp_seconds")],
+      },
+      {
+        title: "Since an upgrade ended",
+        description: "Since everything that counted was last up to date.",
+        type: "stat",
+        width: 6,
+        unit: "s",
+        queries: [since("serviceimage_upgrade_ended_timestamp_seconds")],
+      },
+      {
+        title: "Stalled",
+        description: "Whether a person must act, and why.",
+        type: "stat",
+        width: 6,
+        words: { 0: "no", 1: "stalled" },
+        queries: [show("serviceimage_stalled", "{{serviceimage}} {{reason}}")],
+      },
+      {
+        title: "Instances",
+        description: "Those to be updated only get fewer; new objects are not among them.",
+        type: "timeseries",
+        width: 12,
+        queries: [
+          show("serviceimage_instances_up_to_date", "{{serviceimage}} up to date"),
+          show("serviceimage_instances_to_update", "{{serviceimage}} to be updated"),
+          show("serviceimage_instances", "{{serviceimage}} managed"),
+        ],
+      },
+      {
+        title: "Left alone, failed, lost",
+        description: "What a finished upgrade does not speak for.",
+        type: "timeseries",
+        width: 12,
+        queries: [
+          show("serviceimage_instances_unmanaged", "{{serviceimage}} unmanaged"),
+          show("serviceimage_ignored_failures", "{{serviceimage}} ignored failures"),
+          show("serviceimage_lost_pods", "{{serviceimage}} pods on lost nodes"),
+        ],
+      },
+    ],
+  },
+  {
+    title: "Current priority",
+    panels: [
+      {
+        title: "Current priority",
+        description: "The priority being worked; when complete, the lowest.",
+        type: "stat",
+        width: 6,
+        queries: [show("serviceimage_current_priority", "{{serviceimage}}")],
+      },
+      {
+        title: "Since the current priority started",
+        description: "Since the priority last changed.",
+        type: "stat",
+        width: 6,
+        unit: "s",
+        queries: [since("serviceimage_current_priority_started_timestamp_seconds")],
+      },
+      {
+        title: "Instances of the current priority",
+        description: "In all tiers of this priority; the line jumps when the next priority begins.",
+        type: "timeseries",
+        width: 12,
+        queries: [
+          show("serviceimage_current_priority_instances_up_to_date", "{{serviceimage}} up to date"),
+          show("serviceimage_current_priority_instances_to_update", "{{serviceimage}} to be updated"),
+          show("serviceimage_current_priority_instances", "{{serviceimage}} managed"),
+          show("serviceimage_current_priority_instances_unmanaged", "{{serviceimage}} unmanaged"),
+          show("serviceimage_current_priority_ignored_failures", "{{serviceimage}} ignored failures"),
+        ],
+      },
+    ],
+  },
+  {
+    title: "Tiers",
+    panels: [
+      {
+        title: "Share up to date",
+        description: "Of the managed objects of each tier.",
+        type: "bargauge",
+        width: 12,
+        unit: "percent",
+        queries: [
+          {
+            expr: `100 * ${select("serviceimage_tier_instances_up_to_date")} / (${select("serviceimage_tier_instances")} > 0)`,
+            legend: "{{serviceimage}} {{tier}}",
+          },
+        ],
+      },
+      {
+        title: "Priority of each tier",
+        description: "Higher goes first; equal priorities run together.",
+        type: "bargauge",
+        width: 12,
+        queries: [perTier("serviceimage_tier_priority")],
+      },
+      {
+        title: "To be updated, by tier",
+        description: "What each tier still has before it.",
+        type: "timeseries",
+        width: 12,
+        queries: [perTier("serviceimage_tier_instances_to_update")],
+      },
+      {
+        title: "Given the image, by tier",
+        description: "Objects with the latest image in their spec, up to date or on their way.",
+        type: "timeseries",
+        width: 12,
+        queries: [perTier("serviceimage_tier_instances_updated")],
+      },
+      {
+        title: "Left alone and failed, by tier",
+        description: "Regressed ones were up to date and are no longer healthy.",
+        type: "timeseries",
+        width: 12,
+        queries: [
+          show("serviceimage_tier_instances_unmanaged", "{{serviceimage}} {{tier}} unmanaged"),
+          show("serviceimage_tier_ignored_failures", "{{serviceimage}} {{tier}} ignored failures"),
+          show("serviceimage_tier_instances_regressed", "{{serviceimage}} {{tier}} regressed"),
+        ],
+      },
+      {
+        title: "Failures by reason",
+        description: "The same words as in the status.",
+        type: "timeseries",
+        width: 12,
+        queries: [show("serviceimage_tier_failures", "{{serviceimage}} {{tier}} {{reason}}")],
+      },
+    ],
+  },
+  {
+    title: "Controller",
+    panels: [
+      {
+        title: "Stamps per second",
+        description: "Images written to objects.",
+        type: "timeseries",
+        width: 8,
+        unit: "ops",
+        queries: [
+          {
+            expr: 'sum by (serviceimage) (rate(aim_serviceimage_stamps_total{serviceimage=~"$serviceimage"}[$__rate_interval]))',
+            legend: "{{serviceimage}}",
+          },
+        ],
+      },
+      {
+        title: "Upgrades that ended",
+        description: "In the time shown, by how they ended.",
+        type: "stat",
+        width: 8,
+        queries: [
+          {
+            expr: 'sum by (serviceimage, outcome) (increase(aim_serviceimage_rollouts_total{serviceimage=~"$serviceimage"}[$__range])) > 0',
+            legend: "{{serviceimage}} {{outcome}}",
+          },
+        ],
+      },
+      {
+        title: "Leaders",
+        description: "One process leads; the others stand by.",
+        type: "stat",
+        width: 8,
+        queries: [{ expr: `sum(leader_election_master_status{name="${controllerName}"})`, legend: "leaders" }],
+      },
+      {
+        title: "Silence of watches",
+        description: "Since the API server last said anything about a resource.",
+        type: "timeseries",
+        width: 8,
+        unit: "s",
+        queries: [
+          {
+            expr: "max by (controller, resource) (aim_cache_staleness_seconds)",
+            legend: "{{controller}} {{resource}}",
+          },
+        ],
+      },
+      {
+        title: "Looks per second",
+        description: "At a ServiceImage, by how they ended.",
+        type: "timeseries",
+        width: 8,
+        unit: "ops",
+        queries: [
+          {
+            expr: 'sum by (result) (rate(controller_runtime_reconcile_total{controller="serviceimage"}[$__rate_interval]))',
+            legend: "{{result}}",
+          },
+        ],
+      },
+      {
+        title: "Memory",
+        description: "Resident memory of the processes that tell of ServiceImages or stand by.",
+        type: "timeseries",
+        width: 8,
+        unit: "bytes",
+        queries: [
+          {
+            expr: `process_resident_memory_bytes and on (instance) leader_election_master_status{name="${controllerName}"}`,
+            legend: "{{instance}}",
+          },
+        ],
+      },
+    ],
+  },
+]
+
+const height = 8
+const datasource = { type: "prometheus", uid: "$datasource" }
+
+/** The dashboard as Grafana imports it; which Prometheus it asks is chosen there. */
+export function dashboardFile(): string {
+  const panels: object[] = []
+  let y = 0
+  const add = (panel: object) => panels.push({ id: panels.length + 1, ...panel })
+  for (const { title, panels: inRow } of rows) {
+    add({ type: "row", title, collapsed: false, gridPos: { x: 0, y, w: 24, h: 1 }, panels: [] })
+    y += 1
+    let x = 0
+    for (const panel of inRow) {
+      if (x + panel.width > 24) {
+        x = 0
+        y += height
+      }
+      add({ ...drawn(panel), gridPos: { x, y, w: panel.width, h: height } })
+      x += panel.width
+    }
+    y += height
+  }
+  const dashboard = {
+    uid: "aim-serviceimage",
+    title: "AutoImageManager: ServiceImages",
+    description: "Generated from tools/generate/monitoring by npm run generate.",
+    tags: ["autoimagemanager"],
+    schemaVersion: 39,
+    version: 1,
+    editable: true,
+    graphTooltip: 1,
+    refresh: "30s",
+    time: { from: "now-6h", to: "now" },
+    timezone: "",
+    annotations: { list: [] },
+    links: [],
+    templating: { list: [datasourceVariable, serviceImageVariable] },
+    panels,
+  }
+  return `${JSON.stringify(dashboard, null, 2)}\n`
+}
+
+const datasourceVariable = {
+  name: "datasource",
+  label: "Prometheus",
+  type: "datasource",
+  query: "prometheus",
+  refresh: 1,
+  hide: 0,
+}
+
+const serviceImageVariable = {
+  name: "serviceimage",
+  label: "ServiceImage",
+  type: "query",
+  datasource,
+  query: { query: "label_values(aim_serviceimage_upgrading, serviceimage)", refId: "serviceimage" },
+  refresh: 2,
+  sort: 1,
+  multi: true,
+  includeAll: true,
+  allValue: ".*",
+  current: { text: "All", value: "$__all" },
+  hide: 0,
+}
+
+function drawn({ title, description, type, unit = "none", words, queries }: Panel): object {
+  const mappings = words
+    ? [{ type: "value", options: Object.fromEntries(Object.entries(words).map(([is, text]) => [is, { text }])) }]
+    : []
+  const instant = type === "timeseries" ? {} : { instant: true, range: false }
+  return {
+    type,
+    title,
+    description,
+    datasource,
+    fieldConfig: {
+      defaults: {
+        unit,
+        mappings,
+        ...(unit === "percent" && { min: 0, max: 100 }),
+        ...(unit === "none" && { decimals: 0 }),
+      },
+      overrides: [],
+    },
+    options: optionsOf(type),
+    targets: queries.map(({ expr, legend }, index) => ({
+      refId: String.fromCharCode("A".charCodeAt(0) + index),
+      datasource,
+      editorMode: "code",
+      expr,
+      legendFormat: legend,
+      ...instant,
+    })),
+  }
+}
+
+function optionsOf(type: Panel["type"]): object {
+  if (type === "timeseries")
+    return { legend: { displayMode: "list", placement: "bottom", showLegend: true }, tooltip: { mode: "multi" } }
+  const reduceOptions = { calcs: ["lastNotNull"], fields: "", values: false }
+  return type === "stat"
+    ? { reduceOptions, colorMode: "none", graphMode: "none", textMode: "value_and_name" }
+    : { reduceOptions, displayMode: "basic", orientation: "horizontal" }
+}

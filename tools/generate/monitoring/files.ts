@@ -1,0 +1,72 @@
+import { readFile } from "node:fs/promises"
+import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
+import { virtualClock } from "#runtime/clock.ts"
+import { createMetrics } from "#runtime/metrics.ts"
+import { type GeneratedFile, inRepository, withSections } from "../file.ts"
+import { code, table } from "../markdown.ts"
+import { alerts, rulesFile } from "./alerts.ts"
+import { dashboardFile, rows } from "./dashboard.ts"
+
+/** Dashboard, alert rules, and the tables of docs/metrics.md, all from the declared metrics. */
+export async function monitoringFiles(): Promise<GeneratedFile[]> {
+  const page = inRepository("docs/metrics.md")
+  const sections = {
+    serviceimage: serviceImageTable(),
+    process: table(["Metric", "Type", "Meaning"], await processRows()),
+    alerts: alertTable(),
+  }
+  return [
+    { path: inRepository("charts/aim/dashboards/serviceimage.json"), content: dashboardFile() },
+    { path: inRepository("charts/aim/rules/aim.yaml"), content: rulesFile() },
+    { path: page, content: withSections(await readFile(page, "utf8"), sections) },
+  ]
+}
+
+/** Every metric that an expression names. */
+export const metricsIn = (expr: string): string[] => {
+  // What stands in quotes, brackets and `by (…)` are values, times and labels.
+  const bare = expr.replace(/"[^"]*"|\[[^\]]*\]|\b(?:by|on) \([^)]*\)/g, " ").replace(/\{[^}]*\}/g, " ")
+  const words = bare.match(/[a-z_][a-z0-9_]*(?!\w|\s*\()/g) ?? []
+  return [...new Set(words.filter(word => word.includes("_")))]
+}
+
+function serviceImageTable(): string {
+  const shownIn = (name: string) => {
+    const panels = rows.flatMap(row => row.panels).filter(panel => panel.queries.some(({ expr }) => names(expr, name)))
+    const watchers = alerts.filter(({ expr }) => names(expr, name))
+    return [...panels.map(({ title }) => title), ...watchers.map(alert => code(alert.name))].join(", ")
+  }
+  const names = (expr: string, name: string) => metricsIn(expr).includes(name)
+  return table(
+    ["Metric", "Type", "Labels", "Unit", "Meaning", "Panels and alerts"],
+    Object.entries(serviceImageMetrics).map(([name, { type, labels, unit, help }]) => [
+      code(`aim_${name}`),
+      type,
+      labels.map(code).join(", "),
+      unit,
+      help,
+      shownIn(`aim_${name}`),
+    ]),
+  )
+}
+
+/** What a process says whatever it controls: asked from the registry itself. */
+export async function processRows(): Promise<string[][]> {
+  const text = await createMetrics({ clock: virtualClock() }).text()
+  return [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)].map(([, name = "", help = "", type = ""]) => [
+    code(name),
+    type,
+    help,
+  ])
+}
+
+const alertTable = () =>
+  table(
+    ["Alert", "Severity", "After", "What to do"],
+    alerts.map(({ name, for: lasts, severity, description }) => [
+      code(name),
+      severity,
+      lasts ?? "at once",
+      description,
+    ]),
+  )

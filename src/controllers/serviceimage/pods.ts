@@ -1,0 +1,201 @@
+import {
+  condition,
+  controllerOf,
+  imagesOf,
+  type PodFacts,
+  type PodTrouble,
+  readPod,
+  refusalOf,
+} from "#core/pod-facts.ts"
+import { type Owner, PodIndex, type Refusal, type Root } from "#core/pod-index.ts"
+import type { Trace } from "#core/trace.ts"
+import { parseInstant } from "#lib/instant.ts"
+import { Interner } from "#lib/interner.ts"
+import type { Cache, Projected } from "#runtime/cache/cache.ts"
+import type { Permission, Wiring } from "#runtime/controller.ts"
+import { core, type KubeObject, type Resource } from "#runtime/resource.ts"
+
+const pods = core("pods", "Pod")
+const nodes = core("nodes", "Node", false)
+const events = core("events", "Event")
+const apps = (plural: string, kind: string): Resource => ({
+  group: "apps",
+  version: "v1",
+  plural,
+  kind,
+  namespaced: true,
+})
+const replicaSets = apps("replicasets", "ReplicaSet")
+/** Of these it matters only whose they are: what they want and have is read where it is needed. */
+const betweens: readonly Resource[] = [
+  apps("deployments", "Deployment"),
+  apps("statefulsets", "StatefulSet"),
+  apps("daemonsets", "DaemonSet"),
+  { group: "batch", version: "v1", plural: "jobs", kind: "Job", namespaced: true },
+]
+
+export const podPermissions: readonly Permission[] = [pods, nodes, events, replicaSets, ...betweens].map(resource => ({
+  resource,
+  verbs: ["list", "watch"],
+}))
+
+/**
+ * The pods behind any object, found through controllers' owner references, and what is wrong with them. Nothing is
+ * watched before `open`: an installation without a ServiceImage should not pay for it.
+ */
+export class Pods {
+  readonly #wiring: Wiring
+  readonly #listeners = new Set<(uid: string) => void>()
+  #watching: Watching | undefined
+
+  constructor(wiring: Wiring) {
+    this.#wiring = wiring
+  }
+
+  open(): void {
+    this.#watching ??= watch(this.#wiring, uid => {
+      for (const listener of this.#listeners) listener(uid)
+    })
+  }
+
+  close(): void {
+    this.#watching?.close()
+    this.#watching = undefined
+  }
+
+  /** Undefined where nothing reliable can be said: not everything is listed yet, or may be. */
+  traceOf(root: Root): Trace | undefined {
+    return this.#watching?.isReliable ? this.#watching.index.traceOf(root) : undefined
+  }
+
+  /**
+   * Calls back with the uid of whatever may have another trace now, and once with each when traces become reliable. An
+   * object is told of with everything above it, so there are uids that nobody asked for. Returns the way to unsubscribe.
+   */
+  subscribe(listener: (uid: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+}
+
+type Watching = { readonly isReliable: boolean; readonly index: PodIndex; close(): void }
+
+function watch(wiring: Wiring, onChange: (uid: string) => void): Watching {
+  const read = readers()
+  const caches: (Pick<Cache<Projected>, "synced"> & { close(): void })[] = []
+  let [isReliable, isClosed] = [false, false]
+
+  function open<T extends Projected>(resource: Resource, options: Parameters<typeof wiring.watch<T>>[1]) {
+    const cache = wiring.watch<T>(resource, options)
+    caches.push(cache)
+    return cache
+  }
+  // What is done ends a watch's interest in it, and there may be a thousand times more of it than of what runs.
+  const podCache = open<PodFacts>(pods, { project: read.pod, fieldSelector: "status.phase!=Succeeded" })
+  const nodeCache = open<Node>(nodes, { project: readNode })
+  const refusals = open<Refusal>(events, { project: read.refusal, fieldSelector: "reason=FailedCreate" })
+  const owners = [
+    open<Owner>(replicaSets, { project: read.replicaSet }),
+    ...betweens.map(resource => open<Owner>(resource, { project: read.owner, metadataOnly: true })),
+  ]
+
+  const index = new PodIndex({
+    pod: podCache.get,
+    refusal: refusals.get,
+    isLost: node => nodeCache.get(node)?.isLost,
+    onChange: uid => isReliable && onChange(uid),
+  })
+  podCache.subscribe(change => index.podChanged(change))
+  refusals.subscribe(change => index.refusalChanged(change))
+  for (const cache of owners) cache.subscribe(change => index.ownerChanged(change))
+  nodeCache.subscribe(({ key, before, after }) => {
+    if ((before?.isLost ?? true) !== (after?.isLost ?? true)) index.nodeChanged(key)
+  })
+
+  Promise.all(caches.map(cache => cache.synced())).then(() => {
+    if (isClosed) return
+    isReliable = true
+    for (const uid of index.roots()) onChange(uid)
+  })
+  return {
+    get isReliable() {
+      return isReliable
+    },
+    index,
+    close() {
+      isClosed = true
+      isReliable = false
+      for (const cache of caches) cache.close()
+    },
+  }
+}
+
+type Json = Record<string, unknown>
+type Node = Projected & { readonly isLost: boolean }
+
+/** A kubelet that says "not ready" is there and looks after its pods; of a silent one nobody knows what it still runs. */
+function readNode(object: KubeObject): Node {
+  const { metadata, status } = object as KubeObject & { status?: Json }
+  return { resourceVersion: metadata.resourceVersion ?? "", isLost: condition(status, "Ready")?.status === "Unknown" }
+}
+
+/** Readers of what is watched. What many objects have in common is kept once for all of them. */
+function readers() {
+  const texts = new Interner<string>(sharedMax)
+  const images = new Interner<readonly string[]>(sharedMax)
+  const troubles = new Interner<PodTrouble>(sharedMax)
+  const shareText = (value: string) => texts.share(value, value)
+  const shareImages = (value: readonly string[]) => images.share(value.join(" "), value)
+  const shareTrouble = (value: PodTrouble) =>
+    troubles.share(`${value.isTentative} ${value.reason} ${value.message}`, value)
+
+  const owner = ({ metadata }: KubeObject, noPod?: Owner["noPod"]): Owner => ({
+    resourceVersion: metadata.resourceVersion ?? "",
+    uid: shareText(metadata.uid ?? ""),
+    namespace: shareText(metadata.namespace ?? ""),
+    owner: shareText(controllerOf(metadata)),
+    noPod,
+  })
+
+  return {
+    pod(object: KubeObject): PodFacts {
+      const facts = readPod(object)
+      return {
+        ...facts,
+        owner: shareText(facts.owner),
+        node: shareText(facts.node),
+        images: shareImages(facts.images),
+        trouble: facts.trouble && shareTrouble(facts.trouble),
+      }
+    },
+    owner: (object: KubeObject) => owner(object),
+    replicaSet(object: KubeObject): Owner {
+      const { spec, status } = object as KubeObject & { spec?: { template?: { spec?: Json } }; status?: Json }
+      const failure = condition(status, "ReplicaFailure")
+      if (failure?.status !== "True") return owner(object)
+      const wanted = shareImages(imagesOf(spec?.template?.spec))
+      return owner(object, { ...shareTrouble(refusalOf(failure.message)), images: wanted })
+    },
+    refusal(object: KubeObject): Refusal {
+      const { metadata, involvedObject, message, ...times } = object as KubeObject & Json
+      const about = (involvedObject ?? {}) as Json
+      // A ReplicaSet says it in a condition, which knows the images and goes when it no longer holds.
+      const isNews = typeof about.uid === "string" && about.kind !== "ReplicaSet"
+      return {
+        resourceVersion: metadata.resourceVersion ?? "",
+        owner: isNews ? shareText(about.uid as string) : "",
+        atSeconds: lastSeen(times),
+        noPod: { ...shareTrouble(refusalOf(isNews ? message : "")), images: undefined },
+      }
+    },
+  }
+}
+
+/** Enough for what is listed one after the other, which is where most of the sameness is. */
+const sharedMax = 4096
+
+/** Events have been written in two ways, and either leaves the times of the other empty. */
+function lastSeen({ lastTimestamp, eventTime, series }: Json): number {
+  const times = [lastTimestamp, eventTime, (series as Json | null | undefined)?.lastObservedTime]
+  return Math.floor(Math.max(0, ...times.map(time => parseInstant(time) ?? 0)) / 1000)
+}

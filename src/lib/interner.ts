@@ -1,0 +1,19 @@
+/** Gives one and the same value for equal ones, so that a hundred thousand objects share a few. */
+export class Interner<T> {
+  readonly #known = new Map<string, T>()
+  readonly #max: number
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** `id` says what the value is equal by. */
+  share(id: string, value: T): T {
+    const known = this.#known.get(id)
+    if (known !== undefined) return known
+    // Values that nobody has any more are not found out one by one. What is in use comes back by itself.
+    if (this.#known.size >= this.#max) this.#known.clear()
+    this.#known.set(id, value)
+    return value
+  }
+}

@@ -1,0 +1,28 @@
+/** Which tiers of which operation may start: the annotation `autoimagemanager.io/approved`. */
+export type Approval = { operation: string; tiers: string[] }
+
+/** As many tiers as there can be, each with its longest name, and some white space. */
+const maxLength = 8192
+
+export const formatApproval = ({ operation, tiers }: Approval) => JSON.stringify({ operation, tiers })
+
+/** Undefined unless it is whole: whoever may annotate the object may have put anything there. */
+export function parseApproval(text: unknown): Approval | undefined {
+  if (typeof text !== "string" || text.length > maxLength) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== "object" || value === null) return undefined
+  const { operation, tiers } = value as Record<string, unknown>
+  if (typeof operation !== "string" || !Array.isArray(tiers)) return undefined
+  return tiers.every(tier => typeof tier === "string") ? { operation, tiers } : undefined
+}
+
+/** Approvals add up within an operation; those of another one are over. */
+export function approve(before: Approval | undefined, { operation, tiers }: Approval): Approval {
+  const earlier = before?.operation === operation ? before.tiers : []
+  return { operation, tiers: [...new Set([...earlier, ...tiers])] }
+}

@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto"
+import { lookup as systemLookup } from "node:dns/promises"
+import { type ImageReference, normaliseImageReference } from "#core/image-reference.ts"
+import type { Clock } from "#runtime/clock.ts"
+import { jitter, type Random } from "#runtime/random.ts"
+import { parseChallenge, pullScope } from "./challenge.ts"
+import { connectTo, type Dial, type Lookup, systemDial } from "./connect.ts"
+import { type Endpoint, readAllowed, registryEndpoint, urlEndpoint } from "./endpoint.ts"
+import { type Answer, exchange, type Question } from "./exchange.ts"
+import { createExpiring } from "./expiring.ts"
+import { acceptManifest, fromHead, fromManifest, maxManifestBytes } from "./manifest.ts"
+import { type Failure, failure, type Resolution } from "./resolution.ts"
+import { parseRetryAfter } from "./retry-after.ts"
+import { maxTokenAnswerBytes, readToken } from "./token.ts"
+import { createTurns } from "./turns.ts"
+
+/** Asks image registries what a reference means. References come from tenants, and so do the registries they name. */
+export type RegistryClient = {
+  /** Rejects only when `signal` is aborted; whatever else happens is a value. */
+  resolve(reference: ImageReference, options?: ResolveOptions): Promise<Resolution>
+}
+
+export type ResolveOptions = {
+  /** By the host that references name (`docker.io`, `registry.example.com:5000`). Each is sent to nobody else, but to
+   * the token server which that host names. */
+  credentials?: ReadonlyMap<string, Credentials>
+  /** Read the manifest to tell the platforms of an index. Some registries count that as a pull. */
+  platforms?: boolean
+  signal?: AbortSignal
+}
+
+export type Credentials = { username: string; password: string }
+
+export type RegistryClientOptions = {
+  clock: Clock
+  random: Random
+  /** `[http://|https://]HOST:PORT` of registries that may be on private addresses; throws for what is not one. */
+  allow?: readonly string[]
+  /** Certificates (PEM) of authorities to trust beside those of the machine. */
+  trust?: readonly string[]
+  lookup?: Lookup
+  dial?: Dial
+  limits?: Partial<Limits>
+}
+
+export type Limits = {
+  connectMs: number
+  /** For all requests that one resolution takes, from when it is its turn. */
+  wholeMs: number
+  /** Resolutions at one registry at a time. */
+  atOnce: number
+}
+
+const defaultLimits: Limits = { connectMs: 3000, wholeMs: 10_000, atOnce: 4 }
+
+/** After a 429 that does not say for how long. */
+const restMs = 60_000
+const maxRemembered = 1000
+
+export function createRegistryClient(options: RegistryClientOptions): RegistryClient {
+  const { clock, random, lookup = allAddresses } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const allowed = readAllowed(options.allow ?? [])
+  const means = { lookup, dial: options.dial ?? systemDial(options.trust), clock, connectMs: limits.connectMs }
+  const inTurn = createTurns(limits.atOnce)
+  const tokens = createExpiring<string>(clock, maxRemembered)
+  const resting = createExpiring<Failure>(clock, maxRemembered)
+
+  /** One request, unless the server asked `identity` not to come back yet. */
+  async function ask(
+    to: Endpoint,
+    question: Question,
+    identity: string,
+    signal: AbortSignal,
+  ): Promise<Answer | Failure> {
+    const key = `${to.authority} ${identity}`
+    const rest = resting.get(key)
+    if (rest) return { ...rest.value, retryAfterMs: rest.leftMs }
+    const connection = await connectTo(to, means, signal)
+    if (!connection.ok) return connection
+    const answer = await exchange(connection.socket, to, question, signal)
+    if (!answer.ok || answer.status < 400) return answer
+    const said = parseRetryAfter(answer.headers["retry-after"], clock.now())
+    const restFor = answer.status === 429 ? (said ?? jitter(random, restMs)) : answer.status === 503 ? said : undefined
+    if (restFor === undefined) return answer
+    const refusal = failureOf(answer, to.hostname)
+    resting.set(key, refusal, restFor)
+    return { ...refusal, retryAfterMs: restFor }
+  }
+
+  async function resolveAt(
+    endpoint: Endpoint,
+    image: ImageReference,
+    {
+      credentials,
+      platforms,
+      signal,
+    }: { credentials: Credentials | undefined; platforms: boolean; signal: AbortSignal },
+  ): Promise<Resolution> {
+    const { hostname } = endpoint
+    const identity = identityOf(credentials)
+    const tokenKey = `${endpoint.authority} ${image.path} ${identity}`
+    const cached = tokens.get(tokenKey)?.value
+    let authorization = cached && `Bearer ${cached}`
+    let isAuthorized = false
+
+    /** Asks for the manifest. Shows credentials when asked to, once: a registry that goes on asking refuses us. */
+    async function manifest(method: "HEAD" | "GET"): Promise<Answer | Failure> {
+      const path = `/v2/${image.path}/manifests/${image.digest ?? image.tag}`
+      const headers = { accept: acceptManifest, ...(authorization !== undefined && { authorization }) }
+      const question = { method, path, headers, maxBytes: maxManifestBytes }
+      const answer = await ask(endpoint, question, identity, signal)
+      if (!answer.ok || answer.status !== 401) return answer
+      tokens.delete(tokenKey)
+      if (isAuthorized) return answer
+      isAuthorized = true
+      const authorized = await authorize(answer.headers["www-authenticate"])
+      if (!authorized.ok) return authorized
+      authorization = authorized.header
+      return manifest(method)
+    }
+
+    async function authorize(header: string | undefined): Promise<{ ok: true; header: string } | Failure> {
+      const challenge = parseChallenge(header)
+      if (!challenge) return failure("Denied", `${hostname} asks for credentials in a way that is not known here`)
+      if (challenge.scheme === "Basic")
+        return credentials
+          ? { ok: true, header: basic(credentials) }
+          : failure("Denied", `${hostname} asks for credentials, and none were given for it`)
+
+      const url = URL.parse(challenge.realm)
+      if (!url || url.username || url.password)
+        return failure("InvalidAnswer", `${hostname} names a token server by what is no URL`)
+      const server = urlEndpoint(url, allowed)
+      if (!server || (endpoint.isSecure && !server.isSecure))
+        return failure("InvalidAnswer", `${hostname} names a token server that is not reached over TLS`)
+      // Otherwise any registry could have us ask those that were allowed, and hand it the token they give us.
+      if (server.isAllowed && !endpoint.isAllowed)
+        return failure("ForbiddenAddress", `${hostname} names a token server that only allowed registries may name`)
+
+      if (challenge.service) url.searchParams.set("service", challenge.service)
+      url.searchParams.set("scope", pullScope(challenge.scope, image.path))
+      const headers: Record<string, string> = credentials ? { authorization: basic(credentials) } : {}
+      const question = {
+        method: "GET" as const,
+        path: url.pathname + url.search,
+        headers,
+        maxBytes: maxTokenAnswerBytes,
+      }
+      const answer = await ask(server, question, identity, signal)
+      if (!answer.ok) return answer
+      if (answer.status !== 200) return tokenFailureOf(answer, server.hostname)
+      const token = readToken(answer, server.hostname)
+      if (!token.ok) return token
+      if (token.lastsMs > 0) tokens.set(tokenKey, token.value, token.lastsMs)
+      return { ok: true, header: `Bearer ${token.value}` }
+    }
+
+    const head = await manifest("HEAD")
+    if (!head.ok) return head
+    const canHead = head.status !== 405
+    if (canHead && head.status !== 200) return failureOf(head, hostname)
+    const told = canHead ? fromHead(head) : undefined
+    if (told && image.digest && told.digest !== image.digest)
+      return failure("InvalidAnswer", `${hostname} answers with another digest than it was asked for`)
+    if (told && !platforms) return told
+
+    const whole = await manifest("GET")
+    if (!whole.ok) return whole
+    return whole.status === 200 ? fromManifest(whole, image.digest, hostname) : failureOf(whole, hostname)
+  }
+
+  return {
+    async resolve(reference, { credentials, platforms = false, signal } = {}) {
+      const { host, ...image } = normaliseImageReference(reference)
+      const endpoint = registryEndpoint(host, allowed)
+      if (!endpoint) return failure("Unreachable", `${host} is not a host`)
+      return inTurn(endpoint.authority, signal, async () => {
+        const late = new AbortController()
+        const cancel = clock.after(limits.wholeMs, () => late.abort())
+        try {
+          const either = AbortSignal.any(signal ? [signal, late.signal] : [late.signal])
+          const given = { credentials: credentials?.get(host), platforms, signal: either }
+          const resolution = await resolveAt(endpoint, image, given)
+          signal?.throwIfAborted()
+          return resolution
+        } finally {
+          cancel()
+        }
+      })
+    },
+  }
+}
+
+/** The class of an answer that is not what was hoped for. */
+function failureOf({ status }: Answer, hostname: string): Failure {
+  if (status === 404) return failure("NotFound", `${hostname} has no such image`)
+  if (status === 401 || status === 403)
+    return failure("Denied", `${hostname} does not let us read this image (${status})`)
+  if (status === 429) return failure("RateLimited", `${hostname} asks us to come back later`)
+  if (status === 408 || status >= 500) return failure("Unreachable", `${hostname} is in trouble (${status})`)
+  // Wherever it points, we were asked about this registry; and the next place would have to be checked again.
+  if (status >= 300 && status < 400) return failure("InvalidAnswer", `${hostname} redirects, which is not followed`)
+  return failure("InvalidAnswer", `${hostname} answers with status ${status}`)
+}
+
+/** A token server that is not where the registry says it is does not mean that the image is not there. */
+const tokenFailureOf = (answer: Answer, hostname: string): Failure =>
+  answer.status === 404 ? failure("InvalidAnswer", `${hostname} is not a token server`) : failureOf(answer, hostname)
+
+const basic = ({ username, password }: Credentials) =>
+  `Basic ${Buffer.from(`${username}:${password}`, "utf8").toString("base64")}`
+
+/** Tells users apart without keeping what they know. */
+const identityOf = (credentials: Credentials | undefined) =>
+  credentials
+    ? createHash("sha256")
+        .update(JSON.stringify([credentials.username, credentials.password]))
+        .digest("hex")
+    : "anonymous"
+
+const allAddresses: Lookup = async hostname =>
+  (await systemLookup(hostname, { all: true })).map(({ address }) => address)

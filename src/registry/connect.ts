@@ -1,0 +1,138 @@
+import * as net from "node:net"
+import type { Duplex } from "node:stream"
+import * as tls from "node:tls"
+import type { Clock } from "#runtime/clock.ts"
+import { forbiddenAddress } from "./address.ts"
+import type { Endpoint } from "./endpoint.ts"
+import { type Failure, failure } from "./resolution.ts"
+
+export type Connection = { ok: true; socket: Duplex }
+
+/** Opens one connection to one address, ready to be written to, or rejects. The only place where anything leaves. */
+export type Dial = (to: Destination, signal: AbortSignal) => Promise<Duplex>
+
+export type Destination = {
+  address: string
+  port: number
+  /** Speak TLS, and believe only a certificate for this name (or address). */
+  secureFor?: string
+}
+
+/** All addresses of a name. */
+export type Lookup = (hostname: string) => Promise<readonly string[]>
+
+export type Connecting = { lookup: Lookup; dial: Dial; clock: Clock; connectMs: number }
+
+/** A name with more addresses than this costs an attacker nothing and us a connection each. */
+const maxAddresses = 4
+
+/**
+ * Looks the name up once, checks every address and connects to one of those very addresses: a name server that gives
+ * another answer a moment later is not asked again.
+ */
+export async function connectTo(
+  endpoint: Endpoint,
+  means: Connecting,
+  signal: AbortSignal,
+): Promise<Connection | Failure> {
+  const { hostname, port, isSecure, isAllowed } = endpoint
+  const found = net.isIP(hostname) ? [hostname] : await addressesOf(hostname, means.lookup, signal)
+  if (signal.aborted) return timedOut(hostname)
+  if (found.length === 0) return failure("Unreachable", `the name ${hostname} has no address`)
+  const forbidden = isAllowed ? undefined : found.map(forbiddenAddress).find(what => what !== undefined)
+  // The address itself is not told: what a cluster's own name server knows is not for whoever may name a host.
+  if (forbidden)
+    return failure(
+      "ForbiddenAddress",
+      `${hostname} has ${forbidden} address: an administrator may allow it with --allow-registry ${shown(hostname)}:${port}`,
+    )
+
+  // IPv4 first: in many clusters the other family has addresses and no way out.
+  const order = found.toSorted((a, b) => net.isIP(a) - net.isIP(b)).slice(0, maxAddresses)
+  let last: Failure = timedOut(hostname)
+  for (const address of order) {
+    if (signal.aborted) return timedOut(hostname)
+    const attempt = new AbortController()
+    const cancel = means.clock.after(means.connectMs, () => attempt.abort(new ConnectTimeout()))
+    try {
+      const to = { address, port, ...(isSecure && { secureFor: hostname }) }
+      return { ok: true, socket: await means.dial(to, AbortSignal.any([signal, attempt.signal])) }
+    } catch (error) {
+      last = connectFailure(hostname, error)
+    } finally {
+      cancel()
+    }
+  }
+  return signal.aborted ? timedOut(hostname) : last
+}
+
+export const timedOut = (hostname: string) => failure("Timeout", `${hostname} took too long`)
+
+/** No answer of the name server, and none within the time, are the same to us: no address. */
+function addressesOf(hostname: string, lookup: Lookup, signal: AbortSignal): Promise<readonly string[]> {
+  return new Promise(resolve => {
+    const end = (addresses: readonly string[]) => {
+      signal.removeEventListener("abort", abort)
+      resolve(addresses)
+    }
+    const abort = () => end([])
+    signal.addEventListener("abort", abort, { once: true })
+    lookup(hostname).then(end, () => end([]))
+  })
+}
+
+/** Trouble while TLS was being agreed on, as opposed to none being reached at all. */
+class HandshakeError extends Error {}
+class ConnectTimeout extends Error {}
+
+function connectFailure(hostname: string, error: unknown): Failure {
+  if (error instanceof ConnectTimeout) return failure("Timeout", `${hostname} does not accept connections in time`)
+  const code = codeOf(error)
+  if (error instanceof HandshakeError)
+    return failure("TLS", `the certificate or TLS of ${hostname} cannot be trusted (${codeOf(error.cause)})`)
+  return failure("Unreachable", `${hostname} cannot be reached (${code})`)
+}
+
+/** The code of a system or TLS error: from a fixed list, unlike its message, which may quote the other side. */
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | undefined)?.code
+  return typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code) ? code : "unknown error"
+}
+
+/** Dials for real. Certificates are always verified, by the machine's authorities and those in `trust`. */
+export function systemDial(trust: readonly string[] = []): Dial {
+  const ca = trust.length > 0 ? [...tls.getCACertificates("default"), ...trust] : undefined
+  return ({ address, port, secureFor }, signal) =>
+    new Promise((resolve, reject) => {
+      let isReached = false
+      const socket =
+        secureFor === undefined
+          ? net.connect({ host: address, port })
+          : tls.connect({
+              host: address,
+              port,
+              // Said in so many words, since Node otherwise asks NODE_TLS_REJECT_UNAUTHORIZED.
+              rejectUnauthorized: true,
+              ALPNProtocols: ["http/1.1"],
+              ...(!net.isIP(secureFor) && { servername: secureFor }),
+              ...(ca && { ca }),
+            })
+      const abort = () => socket.destroy(signal.reason)
+      signal.addEventListener("abort", abort, { once: true })
+      socket.on("connect", () => {
+        isReached = true
+      })
+      socket.on("error", cause => {
+        signal.removeEventListener("abort", abort)
+        const isBroken = signal.aborted || ["ECONNRESET", "EPIPE", "ETIMEDOUT"].includes(codeOf(cause))
+        reject(secureFor !== undefined && isReached && !isBroken ? new HandshakeError("TLS", { cause }) : cause)
+      })
+      socket.once(secureFor === undefined ? "connect" : "secureConnect", () => {
+        signal.removeEventListener("abort", abort)
+        resolve(socket)
+      })
+      if (signal.aborted) abort()
+    })
+}
+
+const shown = (hostname: string) => (net.isIP(hostname) === 6 ? `[${hostname}]` : hostname)

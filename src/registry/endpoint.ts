@@ -1,0 +1,95 @@
+import { BlockList, isIP } from "node:net"
+
+/** A server as it is connected to. Made in one place, so that what was checked is what is used. */
+export type Endpoint = {
+  isSecure: boolean
+  /** A name or an address, without brackets, in lower case. */
+  hostname: string
+  port: number
+  /** As the Host header says it: without the port where that is the scheme's own. */
+  authority: string
+  /** An administrator said that it may be anywhere, also on a private address. */
+  isAllowed: boolean
+}
+
+/** Registries on addresses that are otherwise refused, by `HOST:PORT`; the value says whether they speak TLS. */
+export type Allowed = ReadonlyMap<string, { isSecure: boolean }>
+
+/**
+ * Reads `[http://|https://]HOST:PORT`. Without a scheme TLS is spoken, but for loopback, as container runtimes do it.
+ * Never both: a connection that falls back to plain text can be made to.
+ */
+export function parseAllowed(
+  text: string,
+): { ok: true; key: string; isSecure: boolean } | { ok: false; error: string } {
+  const wrong = {
+    ok: false as const,
+    error: `${text} is not a registry: write HOST:PORT, or http://HOST:PORT for plain HTTP`,
+  }
+  const parts = /^(?:(https?):\/\/)?((?:[a-z0-9.-]+|\[[0-9a-f:]+\]):[0-9]{1,5})$/i.exec(text)
+  const url = parts && parseAuthority(parts[2]!)
+  if (!url || url.port === undefined) return wrong
+  const scheme = parts[1]?.toLowerCase()
+  const isSecure = scheme ? scheme === "https" : !isLoopback(url.hostname)
+  return { ok: true, key: keyOf(url.hostname, url.port), isSecure }
+}
+
+export function readAllowed(list: readonly string[]): Allowed {
+  const allowed = new Map<string, { isSecure: boolean }>()
+  for (const text of list) {
+    const parsed = parseAllowed(text)
+    if (!parsed.ok) throw new Error(parsed.error)
+    allowed.set(parsed.key, { isSecure: parsed.isSecure })
+  }
+  return allowed
+}
+
+/** Where the registry of a reference is, by the host that the reference names; undefined if that cannot be a host. */
+export function registryEndpoint(host: string, allowed: Allowed): Endpoint | undefined {
+  const parsed = parseAuthority(host === "docker.io" ? "registry-1.docker.io" : host)
+  if (!parsed) return undefined
+  const { hostname } = parsed
+  // Without a port it is that of the scheme, and plain HTTP is spoken only where that was allowed.
+  const isPlainByDefault = parsed.port === undefined && allowed.get(keyOf(hostname, 80))?.isSecure === false
+  const port = parsed.port ?? (isPlainByDefault ? 80 : 443)
+  const entry = allowed.get(keyOf(hostname, port))
+  return endpoint({ hostname, port, isSecure: entry?.isSecure ?? true, isAllowed: entry !== undefined })
+}
+
+/** Where a URL points, if we may speak to it the way it says: over TLS, or plainly where that was allowed. */
+export function urlEndpoint(url: URL, allowed: Allowed): Endpoint | undefined {
+  const isSecure = url.protocol === "https:"
+  if (!isSecure && url.protocol !== "http:") return undefined
+  const hostname = bare(url.hostname)
+  const port = url.port ? Number(url.port) : isSecure ? 443 : 80
+  const entry = allowed.get(keyOf(hostname, port))
+  if (!isSecure && entry?.isSecure !== false) return undefined
+  return endpoint({ hostname, port, isSecure, isAllowed: entry !== undefined && entry.isSecure === isSecure })
+}
+
+function endpoint(parts: Omit<Endpoint, "authority">): Endpoint {
+  const { hostname, port, isSecure } = parts
+  const host = isIP(hostname) === 6 ? `[${hostname}]` : hostname
+  return { ...parts, authority: port === (isSecure ? 443 : 80) ? host : `${host}:${port}` }
+}
+
+/** The URL parser knows every spelling of an address (0x7f.1) and refuses what no host can be. */
+function parseAuthority(authority: string): { hostname: string; port?: number } | undefined {
+  const url = URL.parse(`https://${authority}`)
+  if (url?.pathname !== "/" || url.username || url.password || url.search || url.hash) return undefined
+  // Read from the text: the parser drops a port that is the scheme's own, and here none was chosen yet.
+  const written = /:([0-9]+)$/.exec(authority)?.[1]
+  const port = written === undefined ? undefined : Number(written)
+  if (port === 0) return undefined
+  return { hostname: bare(url.hostname), ...(port !== undefined && { port }) }
+}
+
+const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, "")
+
+const keyOf = (hostname: string, port: number) => `${hostname} ${port}`
+
+const loopback = new BlockList()
+loopback.addSubnet("127.0.0.0", 8, "ipv4")
+loopback.addAddress("::1", "ipv6")
+const isLoopback = (hostname: string) =>
+  hostname === "localhost" || (isIP(hostname) !== 0 && loopback.check(hostname, isIP(hostname) === 6 ? "ipv6" : "ipv4"))

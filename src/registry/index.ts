@@ -1,0 +1,9 @@
+export {
+  type Credentials,
+  createRegistryClient,
+  type RegistryClient,
+  type RegistryClientOptions,
+  type ResolveOptions,
+} from "./client.ts"
+export { parseAllowed } from "./endpoint.ts"
+export type { Failure, FailureClass, Platform, Resolution, Resolved } from "./resolution.ts"

@@ -1,0 +1,46 @@
+/** What a reference means at its registry now, or why that could not be learned. Facts of the world, never thrown. */
+export type Resolution = Resolved | Failure
+
+export type Resolved = {
+  ok: true
+  digest: string
+  mediaType: string
+  /** Bytes of the manifest, where the registry says so. */
+  size?: number
+  /** What an index is made of; known only where the manifest itself was read. */
+  platforms?: Platform[]
+}
+
+export type Platform = { os: string; architecture: string; variant?: string }
+
+export type Failure = {
+  ok: false
+  class: FailureClass
+  /** Our words only: what a registry wrote is never repeated, since it ends in a status that others read. */
+  message: string
+  /** It asks not to be asked earlier. */
+  retryAfterMs?: number
+}
+
+export type FailureClass =
+  /** The registry answers, and has no such tag or repository (or says so to those who may not know). */
+  | "NotFound"
+  /** Credentials are missing, wrong or not enough. */
+  | "Denied"
+  | "RateLimited"
+  /** No name, no connection, or a server in trouble (5xx). */
+  | "Unreachable"
+  /** Its certificate or handshake cannot be trusted. */
+  | "TLS"
+  | "Timeout"
+  /** A place this program may not connect to unless an administrator allows it. */
+  | "ForbiddenAddress"
+  /** It answered what no registry should: a redirect, a wrong digest, too much. */
+  | "InvalidAnswer"
+
+export const failure = (kind: FailureClass, message: string, retryAfterMs?: number): Failure => ({
+  ok: false,
+  class: kind,
+  message,
+  ...(retryAfterMs !== undefined && { retryAfterMs }),
+})

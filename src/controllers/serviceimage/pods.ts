@@ -172,7 +172,7 @@ function readers() {
     replicaSet(object: KubeObject): Owner {
       const { spec, status } = object as KubeObject & { spec?: { template?: { spec?: Json } }; status?: Json }
       const failure = condition(status, "ReplicaFailure")
-      if (failure?.status !== "True") return owner(object)
+      if (failure?.status !== "True" || failure.reason === "FailedDelete") return owner(object)
       const wanted = shareImages(imagesOf(spec?.template?.spec))
       return owner(object, { ...shareTrouble(refusalOf(failure.message)), images: wanted })
     },

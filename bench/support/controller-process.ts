@@ -1,0 +1,123 @@
+import { spawn } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import type { AddressInfo } from "node:net"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { bundle } from "#tools/build.ts"
+import { until } from "#tools/kube/api.ts"
+
+/** `aim controller` as it is published, in a process of its own: what it costs is measured from outside. */
+export type ControllerProcess = {
+  scrape(): Promise<Scrape>
+  memory(): Memory
+  /** As kubelet would. */
+  stop(): Promise<void>
+}
+
+/** What `/metrics` says at one moment. */
+export type Scrape = {
+  /** The sum over all labels that match. */
+  sum(name: string, labels?: Record<string, string>): number
+  /** Requests that changed something, or tried to; the Lease has nothing to do with a rollout. */
+  writes: number
+  stamps: number
+  lists: number
+  gets: number
+  cpuSeconds: number
+  /** Since the scrape before this one. */
+  eventLoopP99Ms: number
+}
+
+/** In bytes; the peak is that of the whole life of the process. */
+export type Memory = { resident: number; peak: number }
+
+export type Bundled = { file: string; remove(): void }
+
+/** The program of this very moment: a tree that is edited during the run changes nothing. */
+export async function bundleAim(): Promise<Bundled> {
+  const folder = mkdtempSync(join(tmpdir(), "aim-bench-"))
+  await bundle({ folder })
+  return { file: join(folder, "aim.js"), remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+export async function startController(
+  { file }: Bundled,
+  { kubeconfig, leaderElect = true }: { kubeconfig: string; leaderElect?: boolean },
+): Promise<ControllerProcess> {
+  const port = await freePort()
+  const args = ["controller", "--kubeconfig", kubeconfig, "--metrics-port", String(port)]
+  const election = leaderElect ? ["--lease-namespace", "kube-system"] : ["--no-leader-elect"]
+  const child = spawn(process.execPath, [...flagsFromEnvironment(), file, ...args, ...election], {
+    stdio: ["ignore", "ignore", "pipe"],
+  })
+  let output = ""
+  child.stderr.setEncoding("utf8").on("data", text => {
+    output = (output + text).slice(-20_000)
+  })
+  let isOver = false
+  const ended = new Promise<void>(resolve =>
+    child.once("close", () => {
+      isOver = true
+      resolve()
+    }),
+  )
+  const ask = async (path: string) => {
+    if (isOver) throw new Error(`the controller ended:\n${output}`)
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    return answer.text()
+  }
+  await until("the controller to be ready", async () => Boolean(await ask("/readyz")), { withinMs: 120_000 })
+  return {
+    scrape: async () => read(await ask("/metrics")),
+    memory() {
+      const status = readFileSync(`/proc/${child.pid}/status`, "utf8")
+      const bytes = (name: string) => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1])
+      return { resident: bytes("VmRSS"), peak: bytes("VmHWM") }
+    },
+    async stop() {
+      if (!isOver) child.kill("SIGTERM")
+      await ended
+    },
+  }
+}
+
+function read(text: string): Scrape {
+  const samples = [...text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name, labels = "", value]) => ({
+    name,
+    labels: Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, word]) => [label!, word!])),
+    value: Number(value),
+  }))
+  const sum = (name: string, wanted: Record<string, string> = {}) =>
+    samples
+      .filter(
+        each => each.name === name && Object.entries(wanted).every(([label, word]) => each.labels[label] === word),
+      )
+      .reduce((total, { value }) => total + value, 0)
+  const requests = (labels: Record<string, string>) => sum("rest_client_requests_total", labels)
+  const writing = ["create", "update", "patch", "delete"]
+  return {
+    sum,
+    writes: writing.reduce(
+      (total, verb) => total + requests({ verb }) - requests({ verb, resource: "leases.coordination.k8s.io" }),
+      0,
+    ),
+    stamps: requests({ verb: "patch", resource: "dicoms.services.example.com", code: "200" }),
+    lists: requests({ verb: "list" }),
+    gets: requests({ verb: "get" }) - requests({ verb: "get", resource: "leases.coordination.k8s.io" }),
+    cpuSeconds: sum("process_cpu_seconds_total"),
+    eventLoopP99Ms: 1000 * sum("nodejs_eventloop_lag_p99_seconds"),
+  }
+}
+
+/** For trying things out: `AIM_BENCH_NODE_FLAGS="--cpu-prof --cpu-prof-dir=/tmp/profile"`. */
+const flagsFromEnvironment = () => (process.env.AIM_BENCH_NODE_FLAGS ?? "").split(" ").filter(Boolean)
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}

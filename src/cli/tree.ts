@@ -227,6 +227,11 @@ export const commands: readonly Command[] = [
       },
       { flags: "--kinds <LIST>", description: "run only the controllers of these kinds, separated by commas" },
       {
+        flags: "--allow-registry <HOST:PORT>",
+        description: "a registry that may be on a private address; http://HOST:PORT: without TLS; may be repeated",
+        many: true,
+      },
+      {
         flags: "--log-level <LEVEL>",
         description: "debug, info, warn, error",
         default: "info",

@@ -22,11 +22,19 @@ describe("controller", () => {
     expect(names("si, Canary")).toEqual(["serviceimage", "canary"])
     expect(names("serviceimages.autoimagemanager.io")).toEqual(["serviceimage"])
   })
+  test("--allow-registry is gathered", () => {
+    expect(given({}).allowRegistries).toEqual([])
+    const registries = ["127.0.0.1:5000", "http://registry.inside:80"]
+    expect(given({ allowRegistry: registries }).allowRegistries).toEqual(registries)
+  })
   test("what it does not understand is refused with what there is", () => {
     expect(() => given({ kinds: "Widget" })).toThrow("there is no controller for Widget: write serviceimage,canary")
     expect(() => given({ kinds: "" })).toThrow("there is no controller for")
     expect(() => given({ metricsPort: "99999" })).toThrow("99999 is no port")
     expect(() => given({ metricsPort: "http" })).toThrow("http is no port")
+    expect(() => given({ allowRegistry: ["registry"] })).toThrow(
+      "--allow-registry: registry is not a registry: write HOST:PORT",
+    )
     expect(() => given({ leaseNamespace: "Kube" })).toThrow("--lease-namespace: Kube is not a namespace")
   })
 })

@@ -1,5 +1,6 @@
 import { networkInterfaces } from "node:os"
 import { controllers as everyController } from "#controllers/all.ts"
+import { parseAllowed } from "#registry/index.ts"
 import { runsInCluster } from "#runtime/client/in-cluster.ts"
 import type { Controller } from "#runtime/controller.ts"
 import { createLogger, type LogLevel } from "#runtime/log.ts"
@@ -42,6 +43,8 @@ type Wanted = {
   leaseNamespace: string | undefined
   metrics: { host: string; port: number } | undefined
   logLevel: LogLevel
+  /** Registries that may be on private addresses. */
+  allowRegistries: readonly string[]
 }
 
 export function read({ options }: Pick<Input, "options">, isPod: boolean, known: readonly Controller[]): Wanted {
@@ -54,7 +57,16 @@ export function read({ options }: Pick<Input, "options">, isPod: boolean, known:
     leaseNamespace: leaseNamespace === undefined ? undefined : checkNamespace(leaseNamespace, "--lease-namespace"),
     metrics: port === 0 ? undefined : { host, port },
     logLevel: options.logLevel as LogLevel,
+    allowRegistries: readRegistries((options.allowRegistry as string[] | undefined) ?? []),
   }
+}
+
+function readRegistries(list: readonly string[]): readonly string[] {
+  for (const text of list) {
+    const parsed = parseAllowed(text)
+    if (!parsed.ok) throw new UsageError(`--allow-registry: ${parsed.error}`)
+  }
+  return list
 }
 
 function readPort(text: string | undefined, isPod: boolean): number {

@@ -4,9 +4,17 @@ import { crdFiles } from "./generate/crds.ts"
 import { exampleFiles } from "./generate/examples.ts"
 import type { GeneratedFile } from "./generate/file.ts"
 import { kindPages } from "./generate/kind-pages.ts"
+import { monitoringFiles } from "./generate/monitoring/files.ts"
+import { policyFiles } from "./generate/policies.ts"
 
 /** Everything that is derived from the code and kept in the repository. */
-const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [crdFiles, kindPages, exampleFiles]
+const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [
+  crdFiles,
+  policyFiles,
+  kindPages,
+  exampleFiles,
+  monitoringFiles,
+]
 
 const check = process.argv.includes("--check")
 const files = (await Promise.all(producers.map(produce => produce()))).flat()

@@ -60,12 +60,6 @@ describe("the executable", patience, () => {
     )
     expect(stdout).toContain("image: example.com/aim:9\n")
   })
-  test("manifests policies says that there are none, in YAML", () => {
-    const { code, stdout } = aim("manifests policies")
-    expect(code).toBe(0)
-    expect(parseAllDocuments(stdout)).toHaveLength(0)
-    expect(stdout).toMatch(/^# .*no policies/)
-  })
   test("kubectl aim calls itself that", () => {
     expect(aim("--help", { AIM_PROGRAM: "/usr/bin/kubectl-aim" }).stdout).toContain("kubectl aim grant")
   })

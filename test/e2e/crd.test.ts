@@ -1,21 +1,17 @@
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { request } from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { text } from "node:stream/consumers"
 import { beforeAll, expect, onTestFinished, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import { kinds } from "#api/kinds.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { validate } from "#api/validate.ts"
+import { type Answer, ask } from "../support/ask.ts"
 import { floor, type Json, until } from "../support/floor.ts"
 import { largestStatus } from "../support/manifests/largest-status.ts"
 import { cases } from "../support/manifests/serviceimage.ts"
 import { scalars, scalarsManifest } from "../support/manifests/yaml.ts"
-
-/** What a server says to a request, with the places it finds fault with and the warnings beside its answer. */
-type Answer = { status: number; body: Json; causes: { field?: string; message: string }[]; warnings: string }
 
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 const resource = `/apis/${ServiceImage.apiVersion}/${ServiceImage.plural}`
@@ -88,7 +84,7 @@ test("a status is merged tier by tier, also the one without a name", async () =>
   await apply({ operation, tierStatus: [{ upgradeTier: "", total: 3 }] })
 
   const { status } = await api.get(`${resource}/${name}`)
-  expect(status.operation).toEqual(operation)
+  expect(status.operation).toEqual({ ...operation, total: 0, upToDate: 0, failed: 0 })
   expect(status.tierStatus).toMatchObject([{ upgradeTier: "", total: 3, upToDate: 0 }])
 })
 
@@ -144,16 +140,4 @@ async function stored(manifest: unknown): Promise<string> {
   await floor().api.create(resource, { ...(manifest as object), metadata: { name } })
   onTestFinished(() => floor().api.remove(`${resource}/${name}`))
   return name
-}
-
-/** Beside what the floor's client gives: the places of the faults, and the warnings. */
-async function ask(method: string, path: string, body: unknown): Promise<Answer> {
-  const { server, token, certificateAuthority: ca } = floor().access
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
-  const { promise, resolve, reject } = Promise.withResolvers<import("node:http").IncomingMessage>()
-  request(new URL(path, server), { method, headers, ca }, resolve).once("error", reject).end(JSON.stringify(body))
-  const response = await promise
-  const answer = JSON.parse(await text(response))
-  const warnings = String(response.headers.warning ?? "").replaceAll('\\"', '"')
-  return { status: response.statusCode ?? 0, body: answer, causes: answer.details?.causes ?? [], warnings }
 }

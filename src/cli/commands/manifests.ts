@@ -7,11 +7,8 @@ import { checkNamespace } from "../names.ts"
 import { toDocuments } from "../render/yaml.ts"
 
 export const run: Run = async (input, world) => {
-  const wanted = read(input, world.version)
-  const printed = manifests(wanted, sources())
-  // A comment rather than nothing, which a reader (and kubectl) would take for a failure.
-  const text = printed.length > 0 ? toDocuments(printed) : `# This version of aim has no ${wanted.section}.\n`
-  return { text, exitCode: 0 }
+  const printed = manifests(read(input, world.version), sources())
+  return { text: toDocuments(printed), exitCode: 0 }
 }
 
 function read({ arguments: [section = "all"], options }: Input, version: string): Wanted {

@@ -21,6 +21,8 @@ const declared: Sources = {
   election: [{ resource: { group: "coordination.k8s.io", plural: "leases" }, verbs: ["update", "get", "create"] }],
 }
 
+type PolicySpec = { policyName?: string; failurePolicy?: string; validationActions?: string[] }
+
 const rulesOf = (objects: readonly Manifest[], name: string) =>
   objects.find(({ kind, metadata }) => kind.endsWith("Role") && metadata.name === name)?.rules as Rule[]
 const names = (objects: readonly Manifest[]) => objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`)
@@ -115,8 +117,22 @@ describe("sections", () => {
       "ClusterRole/aim-target",
       "ClusterRole/aim-controller-dicoms.services.example.com",
       "ClusterRole/aim-target-dicoms.services.example.com",
+      "ValidatingAdmissionPolicy/aim-serviceimage-serialize-enforce",
+      "ValidatingAdmissionPolicyBinding/aim-serviceimage-serialize-enforce",
+      "ValidatingAdmissionPolicy/aim-serviceimage-serialize-warn",
+      "ValidatingAdmissionPolicyBinding/aim-serviceimage-serialize-warn",
       "Deployment/aim-controller",
     ])
+  })
+
+  test("every policy is bound, and one that only warns never refuses, not even by an error of its own", () => {
+    const objects = manifests({ ...wanted, section: "policies" }, sources()) as (Manifest & { spec: PolicySpec })[]
+    const [named, bindings] = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"].map(kind =>
+      objects.filter(object => object.kind === kind),
+    )
+    expect(bindings!.map(({ spec }) => spec.policyName)).toEqual(named!.map(({ metadata }) => metadata.name))
+    for (const [i, { spec }] of named!.entries())
+      expect(spec.failurePolicy).toBe(bindings![i]!.spec.validationActions?.includes("Deny") ? "Fail" : "Ignore")
   })
 
   test("another namespace reaches every place", () => {

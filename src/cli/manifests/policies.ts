@@ -1,4 +1,14 @@
-import type { Manifest } from "./names.ts"
+import { policies as all } from "#policies/all.ts"
+import { type Manifest, partOf } from "./names.ts"
 
-/** The admission policies of src/policies. There are none yet; what is added there is printed from here. */
-export const policies = (): Manifest[] => []
+const apiVersion = "admissionregistration.k8s.io/v1"
+
+/** The admission policies of src/policies, each with its binding. */
+export const policies = (): Manifest[] =>
+  all.flatMap(({ name, spec, validationActions }) => {
+    const metadata = { name, labels: partOf }
+    return [
+      { apiVersion, kind: "ValidatingAdmissionPolicy", metadata, spec },
+      { apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata, spec: { policyName: name, validationActions } },
+    ]
+  })

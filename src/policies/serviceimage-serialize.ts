@@ -1,0 +1,107 @@
+import {
+  type Phase,
+  ServiceImage,
+  type ServiceImageSpec,
+  supersedeAnnotation,
+} from "#api/v1alpha1/serviceimage/index.ts"
+import type { ValidatingPolicy } from "./policy.ts"
+
+/**
+ * One operation at a time: what `spec.serialize` says about a change of target or images while an operation is in
+ * progress. The server decides with the very object it replaces, status included, so no race can slip through.
+ */
+const underWay: readonly Phase[] = ["InProgress", "RollingBack"]
+
+/** The images as they are worked, `TIER IMAGE` for each tier (as core/tiers.ts has them); neither contains a space. */
+const imagesOf = (side: string) => {
+  const [tiers, defaultImage] = [`variables.${side}Tiers`, `variables.${side}Default`]
+  const image = `(tier.?image.orValue('') != '' ? tier.image : ${defaultImage})`
+  const hasRest = `${defaultImage} != '' && !${tiers}.exists(tier, tier.?upgradeTier.orValue('') == '')`
+  return `${tiers}.map(tier, tier.?upgradeTier.orValue('') + ' ' + ${image}) + (${hasRest} ? [' ' + ${defaultImage}] : [])`
+}
+
+const variables = Object.entries({
+  generation: "string(oldObject.metadata.generation)",
+  // Nobody has looked at it yet, or the status is about another generation: what it leads to is not known.
+  isUnobserved: "oldObject.?status.?observedGeneration.orValue(0) != oldObject.metadata.generation",
+  phase: "oldObject.?status.?operation.?phase.orValue('')",
+  isInProgress: `variables.isUnobserved || variables.phase in [${underWay.map(phase => `'${phase}'`).join(", ")}]`,
+  // An annotation that stayed from an earlier change names an earlier generation, and opens nothing.
+  isMeant: `object.metadata.?annotations[?'${supersedeAnnotation}'].orValue('') == variables.generation`,
+  changesTarget: "object.spec.target != oldObject.spec.target",
+  oldTiers: "oldObject.spec.?tiers.orValue([])",
+  newTiers: "object.spec.?tiers.orValue([])",
+  oldDefault: "oldObject.spec.?defaultImage.orValue('')",
+  newDefault: "object.spec.?defaultImage.orValue('')",
+  oldImages: imagesOf("old"),
+  newImages: imagesOf("new"),
+  differing: [
+    "variables.newImages.filter(entry, !(entry in variables.oldImages))",
+    "variables.oldImages.filter(entry, !(entry in variables.newImages))",
+  ].join(" + "),
+  firstTier: "variables.differing.size() > 0 ? variables.differing[0].split(' ')[0] : ''",
+  others: "variables.differing.exists(entry, !entry.startsWith(variables.firstTier + ' ')) ? ' and of others' : ''",
+  what: [
+    "((variables.changesTarget ? ['spec.target'] : [])",
+    `(variables.differing.size() > 0 ? ['the image of tier "' + variables.firstTier + '"' + variables.others] : [])).join(' and ')`,
+  ].join(" + "),
+  operation: [
+    "variables.isUnobserved ? 'generation ' + variables.generation + ' has not been looked at by the controller'",
+    `'operation ' + oldObject.status.operation.id + (variables.phase == 'RollingBack' ? ' is being taken back' : ' is in progress')`,
+  ].join(" : "),
+}).map(([name, expression]) => ({ name, expression }))
+
+const serialize = (mode: ServiceImageSpec["serialize"], after: string) =>
+  ({
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [ServiceImage.group],
+          apiVersions: [ServiceImage.version],
+          // Not its status: that is what the controllers write.
+          resources: [ServiceImage.plural],
+          operations: ["UPDATE"],
+          scope: "Cluster",
+        },
+      ],
+    },
+    // The old value: who switches it off and changes the image in one write is still held to it.
+    matchConditions: [{ name: "mode", expression: `oldObject.spec.?serialize.orValue('Warn') == '${mode}'` }],
+    variables,
+    validations: [
+      {
+        expression:
+          "!variables.isInProgress || variables.isMeant || !(variables.changesTarget || variables.differing.size() > 0)",
+        // Not Forbidden, which would read as a right that is missing.
+        reason: "Invalid",
+        message: "spec.target or an image changes while an operation is in progress",
+        messageExpression: `variables.what + ' changes while ' + variables.operation + ${after}`,
+      },
+    ],
+  }) as const
+
+export const serializeEnforce: ValidatingPolicy = {
+  name: "aim-serviceimage-serialize-enforce",
+  validationActions: ["Deny"],
+  // Only an object that the schema would not admit makes an expression fail; to let that pass would undo Enforce.
+  spec: {
+    failurePolicy: "Fail",
+    ...serialize(
+      "Enforce",
+      `': wait for it (aim wait si/' + object.metadata.name + '), or overtake it: aim set-image --supersede, or annotate ${supersedeAnnotation}: "' + variables.generation + '"'`,
+    ),
+  },
+}
+
+export const serializeWarn: ValidatingPolicy = {
+  name: "aim-serviceimage-serialize-warn",
+  validationActions: ["Warn", "Audit"],
+  // What only warns must not refuse.
+  spec: {
+    failurePolicy: "Ignore",
+    ...serialize(
+      "Warn",
+      `' and overtakes it; aim set-image --supersede, or annotating ${supersedeAnnotation}: "' + variables.generation + '", says that this is meant, and spec.serialize: Enforce refuses it otherwise'`,
+    ),
+  },
+}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { answer, breakWatch, type Fault, isWatch, type Matcher } from "#cluster-sim/faults/faults.ts"
+import { answer, breakWatch, cut, type Fault, isWatch, type Matcher } from "#cluster-sim/faults/faults.ts"
 import { type Json, parseRegistries } from "#cluster-sim/index.ts"
 import { Pods } from "#controllers/serviceimage/pods.ts"
 import { diagnose, lostWithOther, type Trace } from "#core/trace.ts"
@@ -251,20 +251,24 @@ test("a pod that is deleted, and all that belongs to a tenant who is", async () 
   expect(story.trace()).toMatchObject({ pods: 0, troubles: [] })
 })
 
-test("watches that break again and again, and lose their place, miss nothing", async () => {
+test("watches that break again and again, and at last lose their place, miss nothing", async () => {
+  let isDown = false
   let lists = 0
-  const countLists: Matcher = ({ path }) => {
+  const isRefused: Matcher = ({ path }) => {
     if (/\/pods\?.*(sendInitialEvents|limit)=/.test(path)) lists++
-    return false
+    return isDown
   }
-  const story = await shop({ faults: [answer(countLists, 500), breakWatch(isWatch, 2)] })
+  const story = await shop({ faults: [cut(isRefused), breakWatch(isWatch, 2)] })
   await untilWell(story)
-  lists = 0
   await story.world.apply(deployment("acme", story.uid, { tag: "crashes" }))
-  story.world.cluster.store.compact()
   await untilSaid(story, "crashes", "Unhealthy")
+
+  isDown = true
   await story.world.apply(deployment("acme", story.uid, { tag: "2" }))
+  await story.world.advance("5m")
   story.world.cluster.store.compact()
+  expect(isWell(story.trace())).toBe(false)
+  ;[isDown, lists] = [false, 0]
   await untilWell(story)
   expect(lists).toBeGreaterThan(0)
 })

@@ -1,7 +1,27 @@
-import type { Condition, ConditionType, Failure, ServiceImage, TierStatus } from "#api/v1alpha1/serviceimage/index.ts"
+import type {
+  Condition,
+  ConditionType,
+  Failure,
+  Operation,
+  ServiceImage,
+  ServiceImageSpec,
+  Step,
+  TierStatus,
+} from "#api/v1alpha1/serviceimage/index.ts"
+import { effectiveTiers } from "#core/tiers.ts"
+import { type Instant, parseInstant } from "#lib/instant.ts"
 
 /** In one word, the most pressing first. */
-export type State = "Halted" | "Stalled" | "Complete" | "Paused" | "InProgress" | "Waiting" | "NotSeenYet"
+export type State =
+  | "RolledBack"
+  | "RollingBack"
+  | "Halted"
+  | "Stalled"
+  | "Complete"
+  | "Paused"
+  | "InProgress"
+  | "Waiting"
+  | "NotSeenYet"
 
 /** What people want to know of one ServiceImage, and what `aim wait` decides by. Derived from the object alone. */
 export type Rollout = {
@@ -14,6 +34,10 @@ export type Rollout = {
   upToDate: number
   total: number
   tiers: TierProgress[]
+  /** Pods on nodes that no longer answer; they may still run another image. */
+  lostPods: number
+  /** The one that the counts are about: the current or the last one. */
+  operation: Pick<Operation, "id" | "phase"> | undefined
   createdAt: string | undefined
   startedAt: string | undefined
   completedAt: string | undefined
@@ -29,8 +53,16 @@ export type TierProgress = {
   upToDate: number
   unmanaged: number
   ignoredFailures: number
-  percent: number | undefined
+  /** Where it stands in its steps, if it has any and is not through. */
+  step: StepProgress | undefined
+  awaitsApproval: boolean
   failures: Pick<Failure, "reason" | "scope" | "count" | "examples">[]
+}
+
+export type StepProgress = {
+  percent: number
+  /** Up to date, and the next step begins then. */
+  soaksUntil?: Instant
 }
 
 /** As it comes from the server: a status that nobody has written yet, or only in part, is not there. */
@@ -47,6 +79,8 @@ export function rolloutOf(object: Seen): Rollout {
     upToDate: sum(tiers, tier => tier.upToDate),
     total: sum(tiers, tier => tier.total),
     tiers,
+    lostPods: status.lostPods ?? 0,
+    operation: status.operation && { id: status.operation.id, phase: status.operation.phase },
     createdAt: metadata.creationTimestamp,
     startedAt: status.startedAt,
     completedAt: status.completedAt,
@@ -75,6 +109,10 @@ function judge({ metadata, status = {} }: Seen): Pick<Rollout, "state" | "reason
         : `no controller has looked at generation ${generation} yet; the last one seen is ${seen}`
     return { state: "NotSeenYet", reason: "", message }
   }
+  const phase = status.operation?.phase
+  const isImpossible = holds("Invalid") ?? holds("Conflict") ?? holds("TargetKindMissing")
+  if (!isImpossible && (phase === "RolledBack" || (phase === "RollingBack" && !holds("Paused"))))
+    return said(phase, current(status.conditions, "Complete") ?? { reason: phase, message: "" })
   for (const state of ["Halted", "Stalled", "Complete", "Paused", "InProgress"] as const) {
     const found = holds(state)
     // In progress, but why not done: Complete=False says it in finer words.
@@ -86,26 +124,36 @@ function judge({ metadata, status = {} }: Seen): Pick<Rollout, "state" | "reason
 const current = (conditions: readonly Condition[], type: ConditionType) =>
   conditions.find(condition => condition.type === type && condition.message !== "")
 
-/** In the order in which they are worked. */
+/** The images of a spec, also where a server without our defaults left out what is empty. */
+export const imagesIn = ({ tiers = [], defaultImage = "" }: Partial<ServiceImageSpec>) => ({
+  defaultImage,
+  tiers: tiers.map(({ upgradeTier = "", image = "", priority = 0, ...tier }) => ({
+    ...tier,
+    upgradeTier,
+    image,
+    priority,
+  })),
+})
+
+/** In the order in which they are worked; tiers that were just removed, which the status alone knows of, last. */
 function tiersOf({ spec, status = {} }: Seen): TierProgress[] {
   const known = new Map((status.tierStatus ?? []).map(tier => [tier.upgradeTier ?? "", tier]))
-  const written = (spec.tiers ?? []).map(({ upgradeTier = "", image, priority = 0 }) => ({
-    tier: upgradeTier,
-    image: image || spec.defaultImage || "",
-    priority,
-  }))
-  // Without tiers, and for tiers just removed, the status alone knows of them.
+  const written = effectiveTiers(imagesIn(spec))
   const others = [...known.keys()]
-    .filter(name => !written.some(({ tier }) => tier === name))
-    .map(tier => ({ tier, image: spec.defaultImage ?? "", priority: 0 }))
+    .filter(name => !written.some(tier => tier.name === name))
+    .map(name => ({ name, image: spec.defaultImage ?? "", priority: 0 }))
   const all = [...written, ...others]
-  const listed = all.length > 0 ? all : [{ tier: "", image: spec.defaultImage ?? "", priority: 0 }]
-  return listed
-    .map(tier => ({ ...tier, ...progressOf(known.get(tier.tier)) }))
-    .sort((left, right) => right.priority - left.priority)
+  const listed = all.length > 0 ? all : [{ name: "", image: "", priority: 0 }]
+  return listed.map(({ name, image, priority }) => {
+    const steps = spec.tiers?.find(({ upgradeTier = "" }) => upgradeTier === name)?.steps
+    return { tier: name, image, priority, ...progressOf(known.get(name), steps) }
+  })
 }
 
-function progressOf(tier: Partial<TierStatus> = {}): Omit<TierProgress, "tier" | "image" | "priority"> {
+function progressOf(
+  tier: Partial<TierStatus> = {},
+  steps: readonly Step[] = [],
+): Omit<TierProgress, "tier" | "image" | "priority"> {
   const holds = (type: string) =>
     tier.conditions?.some(condition => condition.type === type && condition.status === "True")
   return {
@@ -115,13 +163,24 @@ function progressOf(tier: Partial<TierStatus> = {}): Omit<TierProgress, "tier" |
     upToDate: tier.upToDate ?? 0,
     unmanaged: tier.unmanaged ?? 0,
     ignoredFailures: tier.ignoredFailures ?? 0,
-    percent: tier.step?.percent,
+    step: holds("Complete") ? undefined : stepOf(tier.step, steps),
+    awaitsApproval: tier.conditions?.some(({ reason }) => reason === "AwaitingApproval") ?? false,
     failures: (tier.failures ?? []).map(({ reason, scope, count, examples = [] }) => ({
       reason,
       scope,
       count,
       examples,
     })),
+  }
+}
+
+function stepOf(at: TierStatus["step"], steps: readonly Step[]): StepProgress | undefined {
+  if (!at) return undefined
+  const soakSeconds = steps.find(({ percent }) => percent === at.percent)?.soakSeconds ?? 0
+  const since = parseInstant(at.upToDateAt)
+  return {
+    percent: at.percent,
+    ...(since !== undefined && soakSeconds > 0 && { soaksUntil: since + soakSeconds * 1000 }),
   }
 }
 

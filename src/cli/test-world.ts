@@ -1,5 +1,6 @@
 import type { Condition } from "#api/v1alpha1/serviceimage/index.ts"
-import type { Client, WatchEvent } from "#runtime/client/client.ts"
+import { applyMergePatch } from "#cluster-sim/schema/merge-patch.ts"
+import type { Client, Patch, WatchEvent, WriteOptions } from "#runtime/client/client.ts"
 import { KubeError } from "#runtime/client/errors.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
@@ -14,6 +15,7 @@ export function testCluster(...initial: KubeObject[]) {
   const calls: string[] = []
   let version = 100
   const trouble = new Map<string, KubeError>()
+  const interlopers: (() => void)[] = []
   const tell = (event: WatchEvent<KubeObject> | "cut") => {
     for (const watcher of watchers) watcher(event)
   }
@@ -94,6 +96,19 @@ export function testCluster(...initial: KubeObject[]) {
       note("replace", resource, keyOf(object.metadata))
       return put(object)
     },
+    async patch(resource: Resource, name: ObjectName, patch: Patch, options: WriteOptions = {}) {
+      note(options.dryRun ? "dry-run patch" : "patch", resource, keyOf(name))
+      interlopers.shift()?.()
+      const found = objects.get(keyOf(name))
+      if (!found) throw missing(name)
+      const merged = applyMergePatch(found, patch.body) as KubeObject
+      if (merged.metadata.resourceVersion !== found.metadata.resourceVersion)
+        throw new KubeError("Conflict", "the object has been modified", { status: 409, reason: "Conflict" })
+      const isSameSpec = JSON.stringify(specOf(merged)) === JSON.stringify(specOf(found))
+      const generation = (found.metadata.generation ?? 0) + (isSameSpec ? 0 : 1)
+      const changed = { ...merged, metadata: { ...merged.metadata, generation } }
+      return options.dryRun ? changed : put(changed)
+    },
     async delete(resource: Resource, name: ObjectName) {
       note("delete", resource, keyOf(name))
       if (!remove(name)) throw missing(name)
@@ -109,8 +124,12 @@ export function testCluster(...initial: KubeObject[]) {
     tell,
     fail: (verb: string, error: KubeError) => trouble.set(verb, error),
     heal: () => trouble.clear(),
+    /** Done between a read and the patch that follows it; once for each call. */
+    meanwhile: (act: () => void) => interlopers.push(act),
   }
 }
+
+const specOf = (object: KubeObject) => (object as KubeObject & { spec?: unknown }).spec
 
 /** A world whose words are kept, and whose time stands still until it is told to go on. */
 export function testWorld(cluster: { client: Client }, over: Partial<World> = {}) {
@@ -138,17 +157,19 @@ export function testWorld(cluster: { client: Client }, over: Partial<World> = {}
   return { world, said, drawn, clock, interrupt: () => interrupt.abort(new Error("interrupted")) }
 }
 
-type Words = {
+export type Words = {
   generation?: number
   observed?: number
   conditions?: Record<string, [status: string, reason: string, message?: string]>
   status?: object
+  spec?: object
+  annotations?: Record<string, string>
 }
 
 /** A ServiceImage of two tiers, three of five objects done, unless said otherwise. */
 export function serviceImage(
   name: string,
-  { generation = 1, observed = generation, conditions, status }: Words = {},
+  { generation = 1, observed = generation, conditions, status, spec, annotations }: Words = {},
 ): Seen {
   const condition = ([type, [value, reason, message = ""]]: [string, [string, string, string?]]) =>
     ({
@@ -162,7 +183,7 @@ export function serviceImage(
   return {
     apiVersion: "autoimagemanager.io/v1alpha1",
     kind: "ServiceImage",
-    metadata: { name, generation, creationTimestamp: "2026-01-01T00:00:00Z" },
+    metadata: { name, generation, creationTimestamp: "2026-01-01T00:00:00Z", ...(annotations && { annotations }) },
     spec: {
       target: {
         apiVersion: "services.example.com/v1alpha1",
@@ -175,6 +196,7 @@ export function serviceImage(
         { upgradeTier: "", priority: 0, image: "" },
         { upgradeTier: "earlyAccess", priority: 1, image: "registry.example.com/dicom:v3" },
       ],
+      ...spec,
     } as unknown as Seen["spec"],
     status: {
       observedGeneration: observed,
@@ -195,9 +217,27 @@ export function serviceImage(
   }
 }
 
-const tierStatus = ({ is, ...counts }: { is: "Complete" | "InProgress" | "Waiting" } & Record<string, unknown>) => ({
-  conditions: ["Complete", "InProgress"].map(type => ({ type, status: is === type ? "True" : "False" })),
+type TierWords = { is: "Complete" | "InProgress" | "Waiting"; reason?: string } & Record<string, unknown>
+
+export const tierStatus = ({ is, reason, ...counts }: TierWords) => ({
+  conditions: ["Complete", "InProgress"].map(type => ({
+    type,
+    status: is === type ? "True" : "False",
+    ...(reason && { reason }),
+  })),
   ...counts,
+})
+
+/** The operation of a status, as the controller writes it. */
+export const operation = (id: string, phase: string, over: object = {}) => ({
+  id,
+  phase,
+  startedAt: "2026-01-01T00:05:48Z",
+  images: { "": "registry.example.com/dicom:v2", earlyAccess: "registry.example.com/dicom:v3" },
+  total: 12,
+  upToDate: 3,
+  failed: 0,
+  ...over,
 })
 
 export const complete = (generation = 1, observed = generation) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { parse as parseYaml } from "yaml"
-import { complete, halted, serviceImage, testCluster, testWorld } from "../test-world.ts"
+import { complete, halted, operation, serviceImage, testCluster, testWorld, tierStatus } from "../test-world.ts"
 import { run as get } from "./get.ts"
 import { run as status } from "./status.ts"
 
@@ -127,6 +127,92 @@ web  ● InProgress  Dicom  for 4m12s
     expect(drawn.length - before).toBeGreaterThanOrEqual(4)
     interrupt()
     await done
+  })
+  describe("of a rollout with steps and approvals", () => {
+    const steps = [{ percent: 25, soakSeconds: 1500 }, { percent: 100 }]
+    const spec = { tiers: [{ upgradeTier: "early", priority: 1, steps }, { upgradeTier: "" }] }
+    const stepped = (upToDate: number, over: object = {}) =>
+      serviceImage("web", {
+        spec,
+        status: {
+          operation: operation("g4", "InProgress"),
+          tierStatus: [
+            tierStatus({
+              upgradeTier: "early",
+              total: 400,
+              updated: 100,
+              upToDate,
+              is: "InProgress",
+              step: { percent: 25 },
+              ...over,
+            }),
+            tierStatus({ upgradeTier: "", total: 7, is: "Waiting", reason: "AwaitingApproval" }),
+          ],
+        },
+      })
+    const shown = async (object: ReturnType<typeof stepped>) =>
+      (await status({ arguments: [], options: {} }, testWorld(testCluster(object)).world)).text
+    test("the step, its soak and what waits for approval are named", async () => {
+      expect(await shown(stepped(60))).toContain("60/400 up to date, 40 under way, step 25% ")
+      const soaking = await shown(stepped(100, { step: { percent: 25, upToDateAt: "2026-01-01T12:05:00Z" } }))
+      expect(soaking).toContain("step 25%, soaking until 2026-01-01 12:30 UTC ")
+      expect(soaking).toContain("tier (default) priority 0 Waiting 0/7 up to date, waits for approval ")
+    })
+    test("-w adds the rate of the last minutes, and what is left of the step at that rate", async () => {
+      const live = testCluster(stepped(40))
+      const view = { isTerminal: true, columns: 80, colours: false }
+      const { world, drawn, clock, interrupt } = testWorld(live, { view })
+      const done = status({ arguments: [], options: { watch: true } }, world)
+      await clock.advance(0)
+      expect(drawn.at(-1)).toContain("step 25%\n")
+      await clock.advance(30_000)
+      live.put(stepped(50))
+      await clock.advance(30_000)
+      live.put(stepped(60))
+      await clock.advance(100)
+      expect(drawn.at(-1)).toContain("step 25%, 20 a minute, about 2 min left in this step\n")
+      await clock.advance(60_000)
+      expect(drawn.at(-1)).toContain("step 25%, 10 a minute, about 4 min left in this step\n")
+      live.put(stepped(100, { step: { percent: 25, upToDateAt: "2026-01-01T00:12:00Z" } }))
+      await clock.advance(100)
+      expect(drawn.at(-1)).toContain("step 25%, soaking until 2026-01-01 00:37 UTC\n")
+      interrupt()
+      await done
+    })
+    test("-w in a log tells the rate when something happens, and nothing when only time passes", async () => {
+      const live = testCluster(stepped(40))
+      const { world, drawn, clock, interrupt } = testWorld(live)
+      const done = status({ arguments: [], options: { watch: true } }, world)
+      await clock.advance(60_000)
+      live.put(stepped(60))
+      await clock.advance(60_000)
+      live.put(stepped(60))
+      await clock.advance(0)
+      expect(drawn).toHaveLength(2)
+      expect(drawn[1]).toContain("step 25%, 20 a minute, about 2 min left in this step registry")
+      interrupt()
+      await done
+    })
+  })
+
+  test("a rollback is a state of its own, unless the spec cannot be carried out at all", async () => {
+    const taken = (phase: string, conditions: NonNullable<Parameters<typeof serviceImage>[1]>["conditions"]) =>
+      serviceImage("web", { conditions: conditions!, status: { operation: operation("g1", phase), lostPods: 2 } })
+    const lines = async (object: ReturnType<typeof taken>) =>
+      (await status({ arguments: [], options: {} }, testWorld(testCluster(object)).world)).text.split("\n")
+    const back = await lines(
+      taken("RollingBack", { Complete: ["False", "RollingBack", "2 of 5 are back"], Halted: ["True", "RollingBack"] }),
+    )
+    expect(back.slice(0, 2)).toEqual([
+      "si/web RollingBack 3/12 up to date (2 of 5 are back)",
+      "  2 pods on nodes that no longer answer may still run another image",
+    ])
+    expect((await lines(taken("RolledBack", { Stalled: ["True", "RolledBack"] })))[0]).toBe(
+      "si/web RolledBack 3/12 up to date",
+    )
+    const invalid = { Stalled: ["True", "InvalidImage", "no"], Invalid: ["True", "InvalidImage", "no"] } as const
+    expect((await lines(taken("RolledBack", invalid as never)))[0]).toMatch(/^si\/web Stalled/)
+    expect((await lines(taken("RollingBack", { Paused: ["True", "Paused"] })))[0]).toMatch(/^si\/web Paused/)
   })
   test("what others wrote cannot move the cursor", async () => {
     const nasty = testCluster(

@@ -1,10 +1,13 @@
+import { countOf } from "#core/tiers.ts"
 import type { Client } from "#runtime/client/client.ts"
+import type { Clock } from "#runtime/clock.ts"
 import { connectionOf, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
 import { parseReferences, serviceImages } from "../kinds.ts"
-import { statusBlock, statusLines } from "../render/status.ts"
+import { addSample, outlook, type Sample } from "../rate.ts"
+import { type Outlooks, statusBlock, statusLines } from "../render/status.ts"
 import { machineReadable, rolloutTable } from "../render/table.ts"
-import { type Rollout, rolloutOf, type Seen } from "../rollout.ts"
+import { type Rollout, rolloutOf, type Seen, type TierProgress } from "../rollout.ts"
 import { fetchAll, noneYet } from "./get.ts"
 
 type Format = "wide" | "name" | "json" | "yaml"
@@ -32,10 +35,14 @@ export const run: Run = async (input, world) => {
   }
 }
 
-const picture = (rollouts: readonly Rollout[], { view, clock }: Pick<World, "view" | "clock">) =>
+const picture = (
+  rollouts: readonly Rollout[],
+  { view, clock }: Pick<World, "view" | "clock">,
+  outlooks?: (rollout: Rollout) => Outlooks,
+) =>
   view.isTerminal
-    ? rollouts.map(rollout => statusBlock(rollout, view, clock.now())).join("\n")
-    : rollouts.map(statusLines).join("")
+    ? rollouts.map(rollout => statusBlock(rollout, view, clock.now(), outlooks?.(rollout))).join("\n")
+    : rollouts.map(rollout => statusLines(rollout)).join("")
 
 /** Until Ctrl-C, which is how one leaves it and therefore no failure. */
 async function watch(client: Client, names: readonly string[], world: World): Promise<void> {
@@ -56,24 +63,49 @@ async function watch(client: Client, names: readonly string[], world: World): Pr
   }
 }
 
+/** Remembers what the watch showed of each tier, for its rate. Another operation begins anew. */
+function paceKeeper(clock: Clock) {
+  let kept = new Map<string, Sample[]>()
+  const keyOf = ({ name, operation }: Rollout, { tier }: TierProgress) => `${name}/${operation?.id}/${tier}`
+  return {
+    note(rollouts: readonly Rollout[]) {
+      const next: typeof kept = new Map()
+      for (const rollout of rollouts)
+        for (const tier of rollout.tiers) {
+          const key = keyOf(rollout, tier)
+          next.set(key, addSample(kept.get(key) ?? [], { at: clock.now(), done: tier.upToDate }))
+        }
+      kept = next
+    },
+    outlooks:
+      (rollout: Rollout): Outlooks =>
+      tier => {
+        const aim = tier.step ? countOf(`${tier.step.percent}%`, tier.total) : tier.total
+        return outlook(kept.get(keyOf(rollout, tier)) ?? [], { left: aim - tier.upToDate, now: clock.now() })
+      },
+  }
+}
+
 const frameMs = 100
 const tickMs = 1000
 
 /** Redraws at most ten times a second however fast events come, and once a second for the passing time. */
 function screen(world: World) {
   const { clock } = world
+  const pace = paceKeeper(clock)
   let rollouts: readonly Rollout[] = []
   let drawnAt = Number.NEGATIVE_INFINITY
   let cancel = () => {}
   const draw = () => {
     cancel()
     drawnAt = clock.monotonic()
-    world.draw(rollouts.length > 0 ? picture(rollouts, world) : noneYet)
+    world.draw(rollouts.length > 0 ? picture(rollouts, world, pace.outlooks) : noneYet)
     cancel = clock.after(tickMs, draw)
   }
   return {
     show(next: readonly Rollout[]) {
       rollouts = next
+      pace.note(next)
       cancel()
       cancel = clock.after(Math.max(0, drawnAt + frameMs - clock.monotonic()), draw)
     },
@@ -86,11 +118,14 @@ function screen(world: World) {
 /** For pipes and logs: a rollout's lines again whenever they read differently. */
 function journal(world: World) {
   const told = new Map<string, string>()
+  const pace = paceKeeper(world.clock)
   return {
     show(rollouts: readonly Rollout[]) {
+      pace.note(rollouts)
       for (const rollout of rollouts) {
         const lines = statusLines(rollout)
-        if (told.get(rollout.name) !== lines) world.draw(lines)
+        // Compared without the rates: these change with time alone, and nothing would have happened.
+        if (told.get(rollout.name) !== lines) world.draw(statusLines(rollout, pace.outlooks(rollout)))
         told.set(rollout.name, lines)
       }
       for (const name of told.keys())

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { KubeError } from "#runtime/client/errors.ts"
-import { complete, halted, serviceImage, testCluster, testWorld } from "../test-world.ts"
+import { complete, halted, operation, serviceImage, testCluster, testWorld } from "../test-world.ts"
 import { run, sentence, waitFor } from "./wait.ts"
 
 const minute = 60_000
@@ -60,6 +60,16 @@ describe("it is not going to be", () => {
     expect(sentence(ending)).toBe(
       "si/web Halted 0/5 up to date (AllFailed: no object of earlyAccess can pull the image)",
     )
+  })
+
+  test("when it was rolled back, but not before", async () => {
+    const phase = (is: string) => serviceImage("web", { status: { operation: operation("g1", is) } })
+    const cluster = testCluster(phase("RollingBack"))
+    const wait = waiting(cluster)
+    await wait.settle()
+    expect(wait.now()).toBeUndefined()
+    cluster.put(phase("RolledBack"))
+    expect(await wait.promise).toMatchObject({ is: "failed", rollout: { state: "RolledBack" } })
   })
 
   test("but a halt of an earlier generation is no longer true", async () => {

@@ -1,7 +1,7 @@
 import { closest } from "#lib/closest.ts"
 import { formatDuration, parseDuration } from "#lib/duration.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
+import { type Answer, connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
 import { parseNamed, serviceImages } from "../kinds.ts"
 import { progressLine } from "../render/status.ts"
@@ -20,30 +20,51 @@ export const run: Run = async (input, world) => {
   const { names, timeoutMs } = read(input)
   const client = await world.connect(connectionOf(input))
   try {
-    const endings = await waitFor(names, { client, world, timeoutMs })
-    const failed = endings.filter(({ is }) => is !== "complete")
-    if (failed.length > 0) throw new Failure(failed.map(sentence).join("\n"))
-    return { text: endings.map(ending => `${sentence(ending)}\n`).join(""), exitCode: 0 }
+    return await waitUntilOver(names, { client, world, timeoutMs })
   } finally {
     client.close()
   }
 }
 
-function read({ arguments: words, options }: Input) {
+/** What the shell gets of a wait, here and where a command is told to `--wait`. */
+export async function waitUntilOver(names: readonly string[], waiting: Waiting): Promise<Answer> {
+  const endings = await waitFor(names, waiting)
+  const failed = endings.filter(({ is }) => is !== "complete")
+  if (failed.length > 0) throw new Failure(failed.map(sentence).join("\n"))
+  return { text: endings.map(ending => `${sentence(ending)}\n`).join(""), exitCode: 0 }
+}
+
+function read(input: Input) {
+  const names = [...new Set(input.arguments.map(word => parseNamed(word).name))]
+  return { names, timeoutMs: timeoutOf(input) }
+}
+
+export function timeoutOf({ options }: Input): number {
   const given = options.timeout as string
   const timeoutMs = parseDuration(given)
   if (timeoutMs === undefined)
     throw new UsageError(`--timeout: ${given} is no duration: write 90s, 10m or 1h30m, and 0 to look once`)
-  return { names: [...new Set(words.map(word => parseNamed(word).name))], timeoutMs }
+  return timeoutMs
 }
 
-type Waiting = { client: Client; world: World; timeoutMs: number }
+type Waiting = {
+  client: Client
+  world: World
+  timeoutMs: number
+  /** How it has ended, if it has. */
+  judge?: (rollout: Rollout) => "complete" | "failed" | undefined
+}
+
+function isOver({ state }: Rollout) {
+  if (state === "Complete") return "complete"
+  return state === "Halted" || state === "Stalled" || state === "RolledBack" ? "failed" : undefined
+}
 
 /** Waits for all of them, each for itself: one that fails does not hide how the others end. */
 export const waitFor = (names: readonly string[], waiting: Waiting): Promise<Ending[]> =>
   Promise.all(names.map(name => waitForOne(name, waiting)))
 
-async function waitForOne(name: string, { client, world, timeoutMs }: Waiting): Promise<Ending> {
+async function waitForOne(name: string, { client, world, timeoutMs, judge = isOver }: Waiting): Promise<Ending> {
   const { clock, random } = world
   const timeIsUp = new AbortController()
   const cancel = timeoutMs > 0 ? clock.after(timeoutMs, () => timeIsUp.abort()) : () => {}
@@ -62,8 +83,8 @@ async function waitForOne(name: string, { client, world, timeoutMs }: Waiting): 
       if (uid && object.metadata.uid !== uid) return { name, is: "deleted", rollout }
       uid = object.metadata.uid ?? "unknown"
       rollout = rolloutOf(object)
-      if (rollout.state === "Complete") return { name, is: "complete", rollout }
-      if (rollout.state === "Halted" || rollout.state === "Stalled") return { name, is: "failed", rollout }
+      const is = judge(rollout)
+      if (is) return { name, is, rollout }
       const line = progressLine(rollout)
       if (line !== told) world.say(line)
       told = line

@@ -1,7 +1,8 @@
 import { formatDuration } from "#lib/duration.ts"
 import type { Instant } from "#runtime/clock.ts"
 import type { View } from "../command.ts"
-import type { Rollout, State, TierProgress } from "../rollout.ts"
+import { leftWords, type Outlook, rateWords } from "../rate.ts"
+import type { Rollout, State, StepProgress, TierProgress } from "../rollout.ts"
 import { paint, printable } from "./paint.ts"
 
 /** One rollout in one line: for logs, pipes and the progress of `aim wait`. */
@@ -13,26 +14,25 @@ export function progressLine(rollout: Rollout): string {
   return `si/${name} ${state}${counts}${priority}${why ? ` (${why})` : ""}`
 }
 
+/** What a watch has learnt about a tier besides what the object says. */
+export type Outlooks = (tier: TierProgress) => Outlook
+const unknown: Outlooks = () => ({})
+
 /** The same with its tiers, for a reader that is no terminal. */
-export function statusLines(rollout: Rollout): string {
+export function statusLines(rollout: Rollout, outlooks = unknown): string {
   const lines = rollout.tiers.flatMap(tier => {
-    const facts = [
-      `${countOf(tier)} up to date`,
-      tier.updated > tier.upToDate ? `${tier.updated - tier.upToDate} under way` : "",
-      tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
-      tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
-      tier.percent === undefined || tier.percent === 100 ? "" : `step ${tier.percent}%`,
-    ].filter(Boolean)
+    const underWay = tier.updated > tier.upToDate ? `${tier.updated - tier.upToDate} under way` : ""
+    const facts = [`${countOf(tier)} up to date`, underWay, ...notesOf(tier, outlooks(tier))].filter(Boolean)
     return [
       `  tier ${titleOf(tier, rollout)} priority ${tier.priority} ${tier.state} ${facts.join(", ")} ${printable(tier.image)}`,
       ...failureLines(tier).map(line => `    ${line}`),
     ]
   })
-  return `${[progressLine(rollout), ...lines].join("\n")}\n`
+  return `${[progressLine(rollout), ...lostPodLines(rollout).map(line => `  ${line}`), ...lines].join("\n")}\n`
 }
 
 /** The same as a picture: a bar per tier, as wide as the window allows. */
-export function statusBlock(rollout: Rollout, view: View, now: Instant): string {
+export function statusBlock(rollout: Rollout, view: View, now: Instant, outlooks = unknown): string {
   const { bold, dim, red } = paint(view)
   const { tiers, state, reason, message, target } = rollout
   const names = Math.max(...tiers.map(tier => titleOf(tier, rollout).length))
@@ -45,16 +45,13 @@ export function statusBlock(rollout: Rollout, view: View, now: Instant): string 
   return `${[
     head,
     ...(why ? [`  ${dim(clip(why, view.columns - 2))}`] : []),
+    ...lostPodLines(rollout).map(line => `  ${red(clip(line, view.columns - 2))}`),
     ...tiers.flatMap(tier => {
       const left = `  ${String(tier.priority).padStart(priorities)}  ${titleOf(tier, rollout).padEnd(names)}  `
       const right = `  ${countOf(tier).padStart(counts)}  `
       const room = Math.max(0, view.columns - left.length - bar - right.length)
       const image = shorten(printable(tier.image), room)
-      const notes = [
-        tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
-        tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
-        tier.percent === undefined || tier.percent === 100 ? "" : `step ${tier.percent}%`,
-      ].filter(Boolean)
+      const notes = notesOf(tier, outlooks(tier))
       const indent = " ".repeat(left.length)
       return [
         `${left}${barOf(tier, bar, view)}${right}${dim(image)}`,
@@ -65,7 +62,36 @@ export function statusBlock(rollout: Rollout, view: View, now: Instant): string 
   ].join("\n")}\n`
 }
 
+/** What there is to say of a tier beside its counts. What it waits for is named instead of a time that nobody knows. */
+function notesOf(tier: TierProgress, { perMinute, msLeft }: Outlook): string[] {
+  const { step, awaitsApproval } = tier
+  const isGoing = tier.state === "InProgress" && !awaitsApproval && step?.soaksUntil === undefined
+  return [
+    tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
+    tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
+    step ? stepWords(step) : "",
+    awaitsApproval ? "waits for approval" : "",
+    isGoing && perMinute !== undefined ? rateWords(perMinute) : "",
+    isGoing && msLeft !== undefined ? `${leftWords(msLeft)}${isPart(step) ? " in this step" : ""}` : "",
+  ].filter(Boolean)
+}
+
+const isPart = (step: StepProgress | undefined) => step !== undefined && step.percent < 100
+
+function stepWords({ percent, soaksUntil }: StepProgress): string {
+  if (soaksUntil !== undefined) return `step ${percent}%, soaking until ${clockTime(soaksUntil)}`
+  return percent < 100 ? `step ${percent}%` : ""
+}
+
+/** In UTC, as every other time that Kubernetes shows. */
+const clockTime = (at: Instant) => `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
+
+const lostPodLines = ({ lostPods }: Rollout) =>
+  lostPods > 0 ? [`${lostPods} pods on nodes that no longer answer may still run another image`] : []
+
 const markers: Record<State, string> = {
+  RolledBack: "↩",
+  RollingBack: "↩",
   Halted: "✗",
   Stalled: "✗",
   Complete: "✓",
@@ -78,6 +104,8 @@ const markers: Record<State, string> = {
 export function paintState(view: Pick<View, "colours">, state: State): (text: string) => string {
   const { red, green, yellow, cyan, dim } = paint(view)
   return {
+    RolledBack: red,
+    RollingBack: yellow,
     Halted: red,
     Stalled: red,
     Complete: green,
@@ -115,6 +143,7 @@ const failureLines = (tier: TierProgress) =>
 
 function elapsed({ startedAt, completedAt, state }: Rollout, now: Instant): string {
   if (!startedAt) return ""
+  if (state === "RolledBack") return ""
   if (state === "Complete" && completedAt)
     return `done ${formatDuration(Math.max(0, now - Date.parse(completedAt)))} ago, took ${formatDuration(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))}`
   return `for ${formatDuration(Math.max(0, now - Date.parse(startedAt)))}`

@@ -53,7 +53,12 @@ export type Input = {
 }
 
 /** What the shell gets: text on stdout, and 0 for done or 1 for failed. */
-export type Answer = { text: string; exitCode: 0 | 1 }
+export type Answer = {
+  text: string
+  exitCode: 0 | 1
+  /** What is going to happen because of it: said after the text, on stderr. */
+  next?: string
+}
 
 /** How the reader looks at the output. */
 export type View = {

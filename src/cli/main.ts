@@ -43,9 +43,10 @@ async function main(): Promise<number> {
   }
   try {
     const { run } = await decision.command.load()
-    const { text, exitCode } = await run(decision.input, world)
+    const { text, exitCode, next } = await run(decision.input, world)
     screen.end()
     await write(process.stdout, text)
+    if (next) say(next)
     return exitCode
   } catch (error) {
     screen.end()

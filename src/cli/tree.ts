@@ -7,6 +7,19 @@ const output = (...choices: string[]): Option => ({
   choices,
 })
 
+const oneRollout = {
+  name: "si/NAME",
+  description: "which rollout",
+  required: true,
+  completes: "serviceimages",
+} as const
+
+const timeout: Option = {
+  flags: "--timeout <DURATION>",
+  description: "how long: 90s, 10m, 1h30m; 0 looks once",
+  default: "10m",
+}
+
 /** Every command, in the order of `aim --help`. Nothing is loaded before it is run: `aim --version` stays fast. */
 export const commands: readonly Command[] = [
   {
@@ -113,16 +126,116 @@ export const commands: readonly Command[] = [
     arguments: [
       { name: "si/NAME", description: "which rollouts", required: true, many: true, completes: "serviceimages" },
     ],
-    options: [
-      {
-        flags: "--timeout <DURATION>",
-        description: "how long: 90s, 10m, 1h30m; 0 looks once",
-        default: "10m",
-      },
-    ],
+    options: [timeout],
     connects: true,
     examples: [{ line: "wait si/dicom-serviceimage-prod --timeout 30m", says: "for a pipeline's last step" }],
     load: () => import("./commands/wait.ts"),
+  },
+  {
+    name: "history",
+    group: "See",
+    summary: "list the last operations of a rollout and how they ended",
+    details: [
+      "The present one first, then up to ten earlier ones: images, when, how long, how many objects, outcome.",
+      "Images are shortened to their last part, and told per tier where tiers differ; -o wide has them whole.",
+    ],
+    arguments: [oneRollout],
+    options: [output("wide", "json", "yaml")],
+    connects: true,
+    examples: [
+      { line: "history si/dicom-serviceimage-prod", says: "what was rolled out, and what became of it" },
+      { line: "history si/dicom-serviceimage-prod -o json", says: "for programs" },
+    ],
+    load: () => import("./commands/history.ts"),
+  },
+  {
+    name: "set-image",
+    group: "Operate",
+    summary: "roll out other images, unless a rollout is still under way",
+    details: [
+      'An IMAGE alone is spec.defaultImage, TIER=IMAGE the image of a tier (=IMAGE: of the tier ""), and TIER= takes',
+      "the tier's own image away, so that it follows the default. Nothing is written when no tier gets another image.",
+      "Refused (1) while an operation is in progress or a generation is unobserved, unless --supersede says that this",
+      "is meant. A halted rollout is not in progress. What is written was checked: if it changed, it is checked again.",
+    ],
+    arguments: [
+      oneRollout,
+      { name: "[TIER=]IMAGE", description: "the default image, or that of a tier", required: true, many: true },
+    ],
+    options: [
+      { flags: "--supersede", description: "overtake the operation in progress" },
+      { flags: "--dry-run", description: "let the server check it, show what would change, write nothing" },
+      { flags: "--wait", description: "then wait for the rollout, as aim wait does" },
+      { ...timeout, description: `with --wait, ${timeout.description}` },
+    ],
+    connects: true,
+    examples: [
+      { line: "set-image si/dicom registry.example.com/dicom:v3", says: "for every tier without an own image" },
+      { line: "set-image si/dicom earlyAccess=registry.example.com/dicom:v4", says: "for one tier" },
+      { line: "set-image si/dicom registry.example.com/dicom:v3 --wait --timeout 30m", says: "in a pipeline" },
+    ],
+    load: () => import("./commands/set-image.ts"),
+  },
+  {
+    name: "pause",
+    group: "Operate",
+    summary: "stop stamping; what is under way finishes",
+    details: ["Sets spec.paused. Objects that have their new image already are not held back."],
+    arguments: [oneRollout],
+    connects: true,
+    examples: [{ line: "pause si/dicom", says: "go no further for now" }],
+    load: () => import("./commands/pause.ts"),
+  },
+  {
+    name: "resume",
+    group: "Operate",
+    summary: "go on with a paused rollout, or try a rolled-back one again",
+    details: [
+      "Clears spec.paused. A rollout that was rolled back starts again with the same images, as a new operation.",
+      "A halted one goes on by itself when what failed is mended, or with another image: aim set-image.",
+    ],
+    arguments: [oneRollout],
+    connects: true,
+    examples: [{ line: "resume si/dicom", says: "go on" }],
+    load: () => import("./commands/resume.ts"),
+  },
+  {
+    name: "approve",
+    group: "Operate",
+    summary: "let tiers start that wait for a person",
+    details: [
+      "For tiers with requireApproval. Without names: those that wait now. An approval is for one operation: the next",
+      "change of images asks again. The answer names the operation, the image and how many objects get it.",
+    ],
+    arguments: [oneRollout, { name: "TIER", description: 'which tiers; "" is the default one', many: true }],
+    connects: true,
+    examples: [
+      { line: "approve si/dicom", says: "what waits now" },
+      { line: "approve si/dicom general", says: "one tier, also ahead of time" },
+    ],
+    load: () => import("./commands/approve.ts"),
+  },
+  {
+    name: "rollback",
+    group: "Operate",
+    summary: "take back what the last operation changed",
+    details: [
+      "Objects that it changed go back to what they ran before, the lowest priority first; others are not touched.",
+      "The spec still names the new images: set those to keep afterwards, or try again with aim resume.",
+      "Only the last operation can be taken back. For an earlier one the answer is the aim set-image to use instead.",
+    ],
+    arguments: [oneRollout],
+    options: [
+      { flags: "--operation <ID>", description: "refuse unless this is the last one (aim history lists them)" },
+      { flags: "--wait", description: "return when all of it is back" },
+      { ...timeout, description: `with --wait, ${timeout.description}` },
+    ],
+    connects: true,
+    examples: [
+      { line: "rollback si/dicom --wait", says: "back, and tell me when" },
+      { line: "rollback si/dicom --operation g7", says: "only if it is still g7" },
+    ],
+    load: () => import("./commands/rollback.ts"),
   },
   {
     name: "grant",

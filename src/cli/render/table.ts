@@ -9,7 +9,7 @@ import { countOf, paintState } from "./status.ts"
 import { toYaml } from "./yaml.ts"
 
 /** Columns as wide as their widest cell, two spaces between them, none at the end of a line. */
-function tableOf(
+export function tableOf(
   rows: readonly (readonly string[])[],
   paintCell = (cell: string, _row: number, _column: number) => cell,
 ): string {

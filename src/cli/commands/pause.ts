@@ -1,0 +1,30 @@
+import { connectionOf, type Run } from "../command.ts"
+import { parseNamed } from "../kinds.ts"
+import { capital, change, underWay, underWayWords } from "../operate.ts"
+import { rolloutOf, type Seen } from "../rollout.ts"
+
+export const run: Run = async (input, world) => {
+  const { name } = parseNamed(input.arguments[0]!)
+  const client = await world.connect(connectionOf(input))
+  try {
+    const decide = ({ spec }: Seen) => ({ patch: spec.paused ? undefined : { spec: { paused: true } } })
+    const { patch, object } = await change(name, decide, { client })
+    const text = patch ? `paused: si/${name}\n` : `already paused: si/${name}\n`
+    return { text, exitCode: 0, next: whatIsNext(object, world.program) }
+  } finally {
+    client.close()
+  }
+}
+
+/** What was stamped cannot be called back by a pause; nothing else begins. */
+function whatIsNext(object: Seen, program: string): string {
+  const rollout = rolloutOf(object)
+  const onTheirWay = underWay(rollout)
+  const resume = `${program} resume si/${rollout.name}`
+  if (onTheirWay.length > 0)
+    return `${capital(underWayWords(onTheirWay))} have their new image already and finish; nothing else is stamped until ${resume}`
+  const rest = rollout.upToDate < rollout.total ? rollout.total - rollout.upToDate : 0
+  return rest > 0
+    ? `No object is under way. The ${rest} that remain keep what they run until ${resume}`
+    : `No object is under way. What is created or changed from now on waits until ${resume}`
+}

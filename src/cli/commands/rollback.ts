@@ -1,0 +1,85 @@
+import { rollbackAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
+import { connectionOf, Failure, type Run } from "../command.ts"
+import { parseNamed } from "../kinds.ts"
+import { change, isUnobserved, objects, type Patch, unobservedSentence } from "../operate.ts"
+import { printable } from "../render/paint.ts"
+import { type Rollout, rolloutOf, type Seen } from "../rollout.ts"
+import { setImageWords } from "../set-image.ts"
+import { timeoutOf, waitUntilOver } from "./wait.ts"
+
+export const run: Run = async (input, world) => {
+  const { name } = parseNamed(input.arguments[0]!)
+  const timeoutMs = timeoutOf(input)
+  const wanted = input.options.operation as string | undefined
+  const client = await world.connect(connectionOf(input))
+  try {
+    const decided = await change(name, object => decide(object, wanted, world.program), { client })
+    const { id, outcome, object } = decided
+    const done = `${outcome}: operation ${id} of si/${name}`
+    const next = whatIsNext(decided, object, world.program)
+    if (!input.options.wait) return { text: `${done}\n`, exitCode: 0, next }
+    world.say(done)
+    world.say(next)
+    return await waitUntilOver([name], { client, world, timeoutMs, judge: isTakenBack(id) })
+  } finally {
+    client.close()
+  }
+}
+
+type Decision = { patch?: Patch; id: string; outcome: "rolling back" | "already rolling back" | "already rolled back" }
+
+function decide(object: Seen, wanted: string | undefined, program: string): Decision {
+  const { metadata, status } = object
+  const operation = status?.operation
+  if (wanted !== undefined && wanted !== operation?.id) throw new Failure(notThatOne(object, wanted, program))
+  if (isUnobserved(object)) throw new Failure(unobservedSentence(object, program))
+  if (!operation) throw new Failure(`si/${metadata.name} has had no operation yet, so there is nothing to take back`)
+  const { id, phase } = operation
+  if (phase === "RolledBack") return { id, outcome: "already rolled back" }
+  const isAsked = phase === "RollingBack" || metadata.annotations?.[rollbackAnnotation] === id
+  if (isAsked) return { id, outcome: "already rolling back" }
+  return { id, outcome: "rolling back", patch: { metadata: { annotations: { [rollbackAnnotation]: id } } } }
+}
+
+/** Later operations have changed the same objects since: taking back an old one could only mean to go to its images. */
+function notThatOne(object: Seen, wanted: string, program: string): string {
+  const { name } = object.metadata
+  const { operation, history = [] } = object.status ?? {}
+  const found = history.find(({ id }) => id === wanted)
+  const list = `${program} history si/${name} lists what there was`
+  if (!found) return `si/${name} has no operation ${printable(wanted)}: ${list}`
+  const current = operation ? `, which is ${operation.id}` : ""
+  const words = setImageWords(object.spec, found.images ?? {})
+  const instead =
+    words === undefined
+      ? `its images are no longer on record: ${list}`
+      : words.length === 0
+        ? "its images are the present ones"
+        : `to bring its images: ${program} set-image si/${name} ${words.join(" ")}`
+  return `operation ${printable(wanted)} of si/${name} is over; only the last one can be taken back${current}\n${instead}`
+}
+
+const isTakenBack = (id: string) => {
+  let hasBegun = false
+  return ({ operation }: Rollout) => {
+    if (operation?.id !== id) return "failed"
+    if (operation.phase === "RolledBack") return "complete"
+    // Until the controller has read the annotation, the phase is the old one.
+    if (operation.phase === "RollingBack") hasBegun = true
+    else if (hasBegun) return "failed"
+    return undefined
+  }
+}
+
+function whatIsNext({ id, outcome }: Decision, object: Seen, program: string): string {
+  const rollout = rolloutOf(object)
+  const { name } = object.metadata
+  const before = object.status?.history?.[0]
+  const words = before && setImageWords(object.spec, before.images ?? {})
+  const former = words && words.length > 0 ? words.join(" ") : "IMAGE"
+  const afterwards = `the spec still names the new images: set those to keep (${program} set-image si/${name} ${former}), or try again (${program} resume si/${name}).`
+  if (outcome === "already rolled back") return `What it had changed runs what it ran before, and ${afterwards}`
+  const changed = rollout.tiers.reduce((sum, tier) => sum + tier.updated, 0)
+  const pause = object.spec.paused ? ` spec.paused is true, and holds this too until ${program} resume si/${name}.` : ""
+  return `Only what ${id} changed goes back to what it ran before (${objects(changed)} at most), the lowest priority first.${pause}\nAfterwards ${afterwards}`
+}

@@ -1,0 +1,119 @@
+import { supersedeAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
+import { parseImageReference, repositoryOf } from "#core/image-reference.ts"
+import { connectionOf, Failure, type Run, type World } from "../command.ts"
+import { parseNamed } from "../kinds.ts"
+import {
+  change,
+  courseOf,
+  isInProgress,
+  isUnobserved,
+  operationSentence,
+  type Patch,
+  tierTitle,
+  unobservedSentence,
+} from "../operate.ts"
+import { printable } from "../render/paint.ts"
+import { rolloutOf, type Seen } from "../rollout.ts"
+import { differences, parseSettings, type Setting, withSettings } from "../set-image.ts"
+import { timeoutOf, waitUntilOver } from "./wait.ts"
+
+export const run: Run = async (input, world) => {
+  const [first, ...words] = input.arguments
+  const { name } = parseNamed(first!)
+  const wanted: Wanted = { settings: parseSettings(words), supersede: Boolean(input.options.supersede), words }
+  const dryRun = Boolean(input.options.dryRun)
+  const timeoutMs = timeoutOf(input)
+  const client = await world.connect(connectionOf(input))
+  try {
+    const decided = await change(name, object => decide(object, wanted, world.program), { client, dryRun })
+    const done = decided.lines.map(line => `${line}${dryRun ? " (dry run: nothing was written)" : ""}`).join("\n")
+    const next = decided.patch ? whatIsNext(decided, world) : undefined
+    if (!input.options.wait || dryRun) return { text: `${done}\n`, exitCode: 0, ...(next && { next }) }
+    world.say(done)
+    if (next) world.say(next)
+    return await waitUntilOver([name], { client, world, timeoutMs })
+  } finally {
+    client.close()
+  }
+}
+
+type Wanted = { settings: readonly Setting[]; supersede: boolean; words: readonly string[] }
+type Decision = {
+  patch?: Patch
+  changes: ReturnType<typeof differences>
+  lines: string[]
+  /** What this change puts an end to. */
+  overtakes?: string
+}
+
+/** Decides from the object alone, so that a write that came in between is judged anew. */
+function decide(object: Seen, { settings, supersede, words }: Wanted, program: string): Decision {
+  const { metadata, spec, status } = object
+  const { name } = metadata
+  const next = withSettings(spec, settings)
+  const changes = differences(spec, next)
+  if (changes.length === 0) return { changes, lines: [nothingToDo(object, settings, program)] }
+
+  const isUnderWay = isInProgress(object)
+  const what = isUnobserved(object) ? unobservedSentence(object, program) : isUnderWay ? operationSentence(object) : ""
+  if (isUnderWay && !supersede) throw new Failure(refusal(object, what, { words, program }))
+  const patch: Patch = {
+    spec: {
+      ...(next.defaultImage !== (spec.defaultImage ?? "") && { defaultImage: next.defaultImage }),
+      ...(settings.some(({ tier }) => tier !== undefined) && { tiers: next.tiers }),
+    },
+    // Said by the one who means it, for the generation that was looked at: with serialize: Enforce the server asks for it.
+    ...(supersede && { metadata: { annotations: { [supersedeAnnotation]: String(metadata.generation ?? 0) } } }),
+  }
+  const lines = changes.map(({ tier, from, to }) => `si/${name} ${tierTitle(tier)}: ${printable(from)} → ${to}`)
+  const overtakes = isUnderWay && !isUnobserved(object) ? status?.operation?.id : undefined
+  return { patch, changes, lines, ...(overtakes && { overtakes }) }
+}
+
+function nothingToDo({ metadata, spec, status }: Seen, settings: readonly Setting[], program: string): string {
+  const { name } = metadata
+  const isForDefault = settings.some(({ tier, image }) => tier === undefined && image !== spec.defaultImage)
+  const owners = (spec.tiers ?? []).filter(({ image }) => image)
+  if (isForDefault && owners.length > 0 && owners.length === spec.tiers?.length)
+    return `si/${name}: nothing changes, because each tier names its own image; name the tier: ${program} set-image si/${name} ${owners[0]!.upgradeTier ?? ""}=IMAGE`
+  if (status?.operation?.phase === "RolledBack")
+    return `si/${name}: nothing changes, these are the images that were rolled back; to try them again: ${program} resume si/${name}`
+  return `si/${name}: nothing changes, these are its images already`
+}
+
+function refusal(
+  { metadata, status }: Seen,
+  what: string,
+  { words, program }: { words: readonly string[]; program: string },
+) {
+  const { name } = metadata
+  const same = `${program} set-image si/${name} ${words.join(" ")}`
+  const others =
+    status?.operation?.phase === "InProgress" ? `; to take it back first: ${program} rollback si/${name}` : ""
+  return [
+    `si/${name}: ${what}`,
+    `A change of images now would overtake it. To wait for it: ${program} wait si/${name}${others}`,
+    `To overtake it: ${same} --supersede`,
+  ].join("\n")
+}
+
+function whatIsNext({ changes, overtakes, object }: Decision & { object: Seen }, { program }: World): string {
+  const { name } = object.metadata
+  const rollout = rolloutOf(object)
+  const affected = rollout.tiers.filter(({ tier }) => changes.some(each => each.tier === tier))
+  const moved = changes.find(({ from, to }) => from && repositoryNamed(from) !== repositoryNamed(to))
+  return [
+    moved ? `Note: ${tierTitle(moved.tier)} changes its repository, to ${repositoryNamed(moved.to)}.` : "",
+    overtakes ? `Operation ${overtakes} ends here, as Superseded; what it has changed goes on to the new images.` : "",
+    object.spec.paused
+      ? `spec.paused is true: nothing is stamped until ${program} resume si/${name}`
+      : courseOf(affected, object.spec, program),
+  ]
+    .filter(Boolean)
+    .join("\n")
+}
+
+function repositoryNamed(image: string): string {
+  const parsed = parseImageReference(image)
+  return parsed.ok ? repositoryOf(parsed.reference) : ""
+}

@@ -1,0 +1,110 @@
+import type { Client } from "#runtime/client/client.ts"
+import { isFailure } from "#runtime/client/errors.ts"
+import { Failure } from "./command.ts"
+import { fetchAll } from "./commands/get.ts"
+import { serviceImages } from "./kinds.ts"
+import { countOf } from "./render/status.ts"
+import { type Rollout, rolloutOf, type Seen, type TierProgress } from "./rollout.ts"
+
+/** What is written, if anything, beside what the one who decided wants to remember. */
+export type Patch = { spec?: object; metadata?: { annotations: Record<string, string> } }
+
+/** Changes that hit upon a status being written: a rollout reports several times a second, and each look is a new chance. */
+const attempts = 10
+
+/**
+ * Reads one ServiceImage, decides, and writes only if it still is what was decided from; else it looks and decides
+ * again. `decide` throws a Failure to refuse, and answers without a patch to leave it as it is.
+ */
+export async function change<T extends { patch?: Patch | undefined }>(
+  name: string,
+  decide: (object: Seen) => T,
+  { client, dryRun = false }: { client: Client; dryRun?: boolean },
+): Promise<T & { object: Seen }> {
+  for (let attempt = 1; ; attempt++) {
+    const [object] = await fetchAll(client, serviceImages, [name])
+    const decided = decide(object!)
+    if (!decided.patch) return { ...decided, object: object! }
+    const { resourceVersion } = object!.metadata
+    const body = { ...decided.patch, metadata: { ...decided.patch.metadata, resourceVersion } }
+    try {
+      const written = await client.patch<Seen>(serviceImages, { name }, { type: "merge", body }, { dryRun })
+      return { ...decided, object: written }
+    } catch (error) {
+      if (!isFailure(error, "Conflict")) throw error
+      if (attempt === attempts)
+        throw new Failure(`si/${name} is written faster than it can be looked at; nothing was changed, try again`)
+    }
+  }
+}
+
+/** No controller has looked at what was last written, so what is known of the rollout is about something else. */
+export const isUnobserved = ({ metadata, status }: Seen) =>
+  (status?.observedGeneration ?? 0) < (metadata.generation ?? 0)
+
+/** A change of images would overtake something: an operation, or what nobody has looked at yet. */
+export const isInProgress = (object: Seen) =>
+  isUnobserved(object) || ["InProgress", "RollingBack"].includes(object.status?.operation?.phase ?? "")
+
+export function unobservedSentence({ metadata, status }: Seen, program: string): string {
+  const { name, generation = 0 } = metadata
+  const seen = status?.observedGeneration ?? 0
+  const last = seen === 0 ? "" : `; the last one seen is ${seen}`
+  return `no controller has looked at generation ${generation} of si/${name} yet${last}: try again in a moment, or see whether ${program} controller runs`
+}
+
+/** As the controller calls them. */
+export const tierTitle = (name: string) => (name === "" ? "the default tier" : `tier ${name}`)
+
+/** As they are typed. */
+export const tierWord = (name: string) => (name === "" ? '""' : name)
+
+export const inWords = (names: readonly string[]) =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`
+
+export const objects = (count: number) => `${count} ${count === 1 ? "object" : "objects"}`
+
+/** `operation g4 is in progress, 412/1000 up to date` */
+export function operationSentence(object: Seen): string {
+  const { id, phase } = object.status!.operation!
+  const verbs: Partial<Record<typeof phase, string>> = {
+    InProgress: "is in progress",
+    Halted: "is halted",
+    RollingBack: "is being rolled back",
+    RolledBack: "was rolled back",
+    Complete: "is complete",
+  }
+  return `operation ${id} ${verbs[phase] ?? `is ${phase}`}, ${countOf(rolloutOf(object))} up to date`
+}
+
+/** Stamped and not yet there: these finish whatever is said now. */
+export const underWay = ({ tiers }: Rollout) => tiers.filter(tier => tier.updated > tier.upToDate)
+
+/** `2 objects of tier early and 1 object of the default tier` */
+export const underWayWords = (tiers: readonly TierProgress[]) =>
+  inWords(tiers.map(tier => `${objects(tier.updated - tier.upToDate)} of ${tierTitle(tier.tier)}`))
+
+/** What goes on, and how: the tiers of the highest unfinished priority, then the others. */
+export function courseWords({ tiers }: Rollout, { spec }: Seen, program: string): string {
+  const unfinished = tiers.filter(tier => tier.state !== "Complete")
+  return courseOf(unfinished, spec, program)
+}
+
+export function courseOf(tiers: readonly TierProgress[], spec: Seen["spec"], program: string): string {
+  const first = tiers.filter(({ priority }) => priority === tiers[0]?.priority)
+  const later = tiers.filter(tier => !first.includes(tier))
+  const pods = spec.pace?.podsPerSecond ?? 0
+  const pace = pods > 0 ? `, at most ${pods} ${pods === 1 ? "pod" : "pods"} a second` : ""
+  const held = first.filter(tier => needsApproval(tier.tier, spec))
+  const approval =
+    held.length > 0 ? ` ${inWords(held.map(({ tier }) => tierTitle(tier)))} may need approval: ${program} approve` : ""
+  const then = later.length > 0 ? `, then ${inWords(later.map(withCount))}` : ""
+  return `${capital(inWords(first.map(withCount)))} ${first.length === 1 ? "goes" : "go"} first${then}${pace}.${approval}`
+}
+
+const withCount = ({ tier, total }: TierProgress) => `${tierTitle(tier)} (${objects(total)})`
+
+export const needsApproval = (tier: string, spec: Seen["spec"]) =>
+  spec.tiers?.some(({ upgradeTier = "", requireApproval }) => upgradeTier === tier && requireApproval) ?? false
+
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { join } from "node:path"
+import { resolve } from "node:path"
 import { onTestFailed, onTestFinished } from "vitest"
 import { repository } from "#tools/kube/folders.ts"
 
@@ -14,9 +14,9 @@ export type Program = {
   kill(signal: NodeJS.Signals): void
 }
 
-/** Starts it; when the test ends it is stopped, and what it wrote is shown if the test failed. */
+/** Starts it, from the repository or by an absolute path; when the test ends it is stopped, and what it wrote is shown if the test failed. */
 export function startProgram(name: string, args: string[], env: Record<string, string> = {}): Program {
-  const child = spawn(join(repository, name), args, {
+  const child = spawn(resolve(repository, name), args, {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })

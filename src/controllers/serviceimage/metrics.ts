@@ -168,7 +168,7 @@ export type TierNumbers = {
   total: number
   updated: number
   upToDate: number
-  /** Those the current operation counts and that are not up to date yet; in a finished tier nobody is. */
+  /** Those that were there when the operation started and are not up to date yet; in a finished tier nobody is. */
   toUpdate: number
   unmanaged: number
   ignored: number
@@ -236,21 +236,21 @@ export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[
 }
 
 /** A tier as the fleet counts it, as far as it is told here. */
-type CountedTier = Pick<TierNumbers, "total" | "updated" | "upToDate" | "unmanaged" | "ignored"> & {
+type CountedTier = Pick<TierNumbers, "total" | "updated" | "upToDate" | "toUpdate" | "unmanaged" | "ignored"> & {
   rule: Pick<TierNumbers, "name">
-  counted: Record<"total" | "stale" | "waiting" | "done" | "failed", number>
+  counted: Record<"waiting" | "failed", number>
   troubles: TierNumbers["failures"]
 }
 
 export function tierNumbers(view: CountedTier, of: { priority: number; isComplete: boolean }): TierNumbers {
-  const { total, updated, upToDate, unmanaged, ignored, counted, troubles } = view
+  const { total, updated, upToDate, toUpdate, unmanaged, ignored, counted, troubles } = view
   return {
     name: view.rule.name,
     priority: of.priority,
     total,
     updated,
     upToDate,
-    toUpdate: of.isComplete ? counted.stale : counted.total - counted.done,
+    toUpdate: of.isComplete ? 0 : toUpdate,
     unmanaged,
     ignored,
     regressed: of.isComplete ? counted.waiting + counted.failed : 0,

@@ -1,0 +1,177 @@
+import { join } from "node:path"
+import { beforeAll, expect, test } from "vitest"
+import {
+  createServiceImage,
+  dicom,
+  dicomsPath,
+  installKinds,
+  isTrue,
+  isUpToDateNow,
+  serviceImagePath,
+  startController,
+  startDicomController,
+} from "#test/support/fleet.ts"
+import { floor, floorWithFaults, type Json, onKwok, uniqueNamespace, until } from "#test/support/floor.ts"
+import {
+  checkMetrics,
+  type Prometheus,
+  preparePrometheus,
+  startPrometheus,
+  unusedPort,
+} from "#test/support/prometheus.ts"
+import { rows } from "#tools/generate/monitoring/dashboard.ts"
+import { run } from "#tools/kube/command.ts"
+import { repository } from "#tools/kube/folders.ts"
+
+const rules = join(repository, "charts/aim/rules/aim.yaml")
+const image = (tag: string) => `registry.example.com/dicom-service:${tag}`
+
+beforeAll(async () => {
+  await preparePrometheus()
+  await installKinds()
+})
+
+test("promtool accepts the alert rules, and they fire and stay quiet as they should", async () => {
+  await run("promtool", ["check", "rules", "--lint=all", "--lint-fatal", rules])
+  await run("promtool", ["test", "rules", join(repository, "test/support/alerts.yaml")])
+})
+
+test("what Prometheus scraped of a rollout over two tiers is the truth", async () => {
+  const namespace = await uniqueNamespace()
+  const fleet = namespace
+  const { api, kubeconfig } = floor()
+  const placed = { placement: onKwok }
+  const create = (name: string, tier: string, spec: Json = {}) =>
+    api.create(dicomsPath(namespace), dicom(name, tier, { ...placed, ...spec }, { fleet }))
+  for (let index = 0; index < 15; index++) {
+    await create(`early-${index}`, "early")
+    await create(`other-${index}`, "")
+  }
+  await create("by-hand", "", { image: image("mine"), manuallySpecifiedImage: true })
+
+  const metricsPort = await unusedPort()
+  const proxy = await floorWithFaults()
+  startDicomController(kubeconfig)
+  startController(proxy.kubeconfig, "--metrics-port", String(metricsPort))
+  const prometheus = await startPrometheus({ scrape: metricsPort, rules })
+  const tiers = [
+    { upgradeTier: "early", priority: 7 },
+    { upgradeTier: "", priority: 3 },
+  ]
+  await createServiceImage(fleet, { defaultImage: image("v1"), tiers })
+  await rolledOut(fleet, prometheus)
+
+  const since = new Date()
+  await api.patch(serviceImagePath(fleet), { spec: { defaultImage: image("v2") } })
+  const value = async (metric: string, labels = "") => {
+    const found = await prometheus.query(`aim_serviceimage_${metric}{serviceimage="${fleet}"${labels}}`)
+    return found.length === 0 ? undefined : found.reduce((sum, each) => sum + each.value, 0)
+  }
+  // Somebody signs up while the upgrade is under way. They are not among those to be updated. Times have whole seconds,
+  // so who comes in the very second of the start was there when it started.
+  await until("the second after the start", async () => {
+    const startedAt = (await value("upgrading")) === 1 ? await value("upgrade_started_timestamp_seconds") : undefined
+    return startedAt !== undefined && Date.now() / 1000 > startedAt + 1
+  })
+  await create("newcomer", "")
+  const status = await rolledOut(fleet, prometheus)
+  const truth = await until("the newcomer to follow", async () => {
+    const counted = await count(namespace, image("v2"))
+    return counted.all.upToDate === 31 && counted
+  })
+  await until("Prometheus to have seen the newcomer", async () => (await value("instances_up_to_date")) === 31)
+
+  const told = async (prefix: string, labels = "") => ({
+    total: await value(`${prefix}instances`, labels),
+    upToDate: await value(`${prefix}instances_up_to_date`, labels),
+    toUpdate: await value(`${prefix}instances_to_update`, labels),
+    unmanaged: await value(`${prefix}instances_unmanaged`, labels),
+    ignored: await value(`${prefix}ignored_failures`, labels),
+  })
+  expect(await told("")).toEqual(truth.all)
+  expect(await told("tier_", ',tier="early"')).toEqual(truth.early)
+  expect(await told("tier_", ',tier="(default)"')).toEqual(truth.other)
+  expect(await told("current_priority_")).toEqual(truth.other)
+  expect(await value("current_priority")).toBe(3)
+  expect(await value("lost_pods")).toBe(0)
+  expect(await value("stalled", ',reason="NotStalled"')).toBe(0)
+  for (const [metric, time] of [
+    ["upgrade_started_timestamp_seconds", status.startedAt],
+    ["upgrade_ended_timestamp_seconds", status.completedAt],
+    ["current_priority_started_timestamp_seconds", status.priorityStartedAt],
+  ])
+    expect(await value(metric), metric).toBe(Date.parse(time) / 1000)
+  expect(await value("rollouts_total", ',outcome="Complete"')).toBe(2)
+  expect(await value("rollouts_total")).toBe(2)
+  const patches = proxy.writes(/\/dicoms\//).filter(each => each.status === 200)
+  expect(await value("stamps_total")).toBe(patches.length)
+
+  // What was seen on the way: up once, then only down, whoever came.
+  const history = (metric: string) => prometheus.scraped(`aim_serviceimage_${metric}{serviceimage="${fleet}"}`, since)
+  // The start may come before the first scrape: what was before is said here.
+  const [, first, ...steps] = withoutRepeats([0, ...(await history("instances_to_update"))])
+  expect([first, steps.at(-1)]).toEqual([30, 0])
+  expect(steps.length).toBeGreaterThan(3)
+  expect(steps).toEqual(steps.toSorted((a, b) => b - a))
+  expect(withoutRepeats([0, ...(await history("upgrading"))])).toEqual([0, 1, 0])
+  expect(withoutRepeats([3, ...(await history("current_priority"))])).toEqual([3, 7, 3])
+
+  await expectAnswers(prometheus, fleet)
+  await checkMetrics(metricsPort)
+
+  await api.remove(serviceImagePath(fleet))
+  const left = () => prometheus.query(`{__name__=~"aim_serviceimage_.+", serviceimage="${fleet}"}`)
+  await until("the series of the deleted ServiceImage to vanish", async () => (await left()).length === 0)
+  expect(await prometheus.query("leader_election_master_status == 1")).toHaveLength(1)
+})
+
+/** Complete, and seen to be so by Prometheus. */
+async function rolledOut(name: string, prometheus: Prometheus): Promise<Json> {
+  const now = await until(
+    `${name} to be complete`,
+    async () => {
+      const object = await floor().api.get(serviceImagePath(name))
+      return object.status?.observedGeneration === object.metadata.generation && isTrue(object, "Complete") && object
+    },
+    { withinMs: 240_000 },
+  )
+  await until("Prometheus to have seen the end", async () => {
+    const [ended] = await prometheus.query(`aim_serviceimage_upgrade_ended_timestamp_seconds{serviceimage="${name}"}`)
+    return ended?.value === Date.parse(now.status.completedAt) / 1000
+  })
+  return now.status
+}
+
+/** The same numbers, counted from the objects. */
+async function count(namespace: string, latest: string) {
+  const { items } = await floor().api.get(dicomsPath(namespace))
+  const of = (some: Json[]) => {
+    const managed = some.filter(({ spec }) => !spec.manuallySpecifiedImage)
+    const upToDate = managed.filter(each => each.spec.image === latest && isUpToDateNow(each)).length
+    const total = managed.length
+    return { total, upToDate, toUpdate: total - upToDate, unmanaged: some.length - total, ignored: 0 }
+  }
+  const isEarly = ({ metadata }: Json) => metadata.labels["upgrade-tier"] === "early"
+  return {
+    all: of(items),
+    early: of(items.filter(isEarly)),
+    other: of(items.filter((each: Json) => !isEarly(each))),
+  }
+}
+
+/** Every panel has something to show, but for the failures there were none of; every alert can be computed. */
+async function expectAnswers(prometheus: Prometheus, fleet: string) {
+  for (const { title, queries } of rows.flatMap(row => row.panels))
+    for (const { expr } of queries) {
+      const asked = expr.replaceAll("$serviceimage", fleet).replace(/\$__(rate_interval|range)/g, "10m")
+      const isShown = (await prometheus.query(asked)).length > 0
+      expect(isShown, `${title}: ${asked}`).toBe(title !== "Failures by reason")
+    }
+  const { groups } = await prometheus.get("/api/v1/rules")
+  const all = groups.flatMap((group: Json) => group.rules)
+  expect(all.length).toBeGreaterThan(0)
+  for (const rule of all) expect(rule, rule.lastError).toMatchObject({ health: "ok" })
+  expect(all.filter((rule: Json) => rule.state === "firing")).toEqual([])
+}
+
+const withoutRepeats = (values: number[]) => values.filter((value, index) => value !== values[index - 1])

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { onTestFinished } from "vitest"
+import { stringify } from "yaml"
+import { type Json, until } from "#tools/kube/api.ts"
+import { findProgram, run } from "#tools/kube/command.ts"
+import { preparePackages } from "#tools/kube/packages.ts"
+import { freePort } from "#tools/kube/sandbox.ts"
+import { startProgram } from "./program.ts"
+
+type Series = { labels: Record<string, string>; value: number }
+
+export type Prometheus = {
+  /** What an expression gives now. */
+  query(expr: string): Promise<Series[]>
+  /** Every value that was scraped of the one series a selector matches, the oldest first. */
+  scraped(selector: string, since: Date): Promise<number[]>
+  get(path: string): Promise<Json>
+}
+
+export const preparePrometheus = () =>
+  preparePackages({ prometheus: true, say: line => process.stderr.write(`prometheus: ${line}\n`) })
+
+/** Whether Prometheus' own linter likes what a process serves: names, units, help. */
+export async function checkMetrics(port: number): Promise<void> {
+  const served = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  const folder = mkdtempSync(join(tmpdir(), "aim-metrics-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, "metrics"), served)
+  await run("sh", ["-c", 'promtool check metrics <"$0"', join(folder, "metrics")])
+}
+
+/** A loopback port that was free a moment ago, for programs that want a number. */
+export async function unusedPort(): Promise<number> {
+  const { port, listener } = await freePort()
+  await new Promise(resolve => listener.close(resolve))
+  return port
+}
+
+/** A real Prometheus that scrapes one process four times a second; it and its data go when the test ends. */
+export async function startPrometheus({ scrape, rules }: { scrape: number; rules: string }): Promise<Prometheus> {
+  const folder = mkdtempSync(join(tmpdir(), "aim-prometheus-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const config = {
+    global: { scrape_interval: "250ms", scrape_timeout: "250ms", evaluation_interval: "1s" },
+    rule_files: [rules],
+    scrape_configs: [{ job_name: "aim", static_configs: [{ targets: [`127.0.0.1:${scrape}`] }] }],
+  }
+  writeFileSync(join(folder, "prometheus.yml"), stringify(config))
+  const port = await unusedPort()
+  startProgram(findProgram("prometheus")!, [
+    `--config.file=${join(folder, "prometheus.yml")}`,
+    `--storage.tsdb.path=${join(folder, "data")}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+    "--log.level=warn",
+  ])
+
+  async function get(path: string): Promise<Json> {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) })
+    const { status, data, error } = (await answer.json()) as Json
+    if (status !== "success") throw new Error(`asking Prometheus for ${path}: ${error}`)
+    return data
+  }
+  const ask = (expr: string) => get(`/api/v1/query?query=${encodeURIComponent(expr)}`)
+
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  await until("Prometheus to be ready", isReady)
+  return {
+    get,
+    async query(expr) {
+      const { result } = await ask(expr)
+      return result.map(({ metric, value }: Json) => ({ labels: metric, value: Number(value[1]) }))
+    },
+    async scraped(selector, since) {
+      const seconds = Math.ceil((Date.now() - since.getTime()) / 1000) + 1
+      const { result } = await ask(`${selector}[${seconds}s]`)
+      if (result.length !== 1) throw new Error(`${selector} matches ${result.length} series`)
+      return result[0].values
+        .filter(([at]: [number, string]) => at * 1000 >= since.getTime())
+        .map(([, value]: [number, string]) => Number(value))
+    },
+  }
+}

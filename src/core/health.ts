@@ -33,7 +33,7 @@ export function healthCheck(expression: string): (object: TargetObject) => Healt
       const read = parts ? Object.fromEntries(parts.map(name => [name, fieldOf(object, name)])) : object
       if (loops > 1 && longestIn(read) ** loops > stepsMost)
         return { isUpToDate: false, problem: "its lists are too long for the loops of spec.target.health" }
-      const answer = isHealthy({ object: celValue(present(read), undefined) })
+      const answer = isHealthy({ object: celValue(read, undefined) })
       if (typeof answer === "boolean") return { isUpToDate: answer }
       return { isUpToDate: false, problem: "spec.target.health did not yield true or false" }
     } catch (error) {
@@ -60,8 +60,6 @@ function partsRead(expression: string): string[] | undefined {
   if (chains.some(chain => chain.length < 2)) return undefined
   return [...new Set(chains.map(chain => chain[1]!.name))]
 }
-
-const present = (value: object) => Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined))
 
 /** The first line: the rest draws the expression with an arrow. */
 function wordsOf(error: unknown): string {

@@ -9,10 +9,8 @@ import { type Decision, decisionAnnotation, formatDecision, imagesBefore, parseD
 import { hasImage, type Member } from "./member.ts"
 import { pathsProblem, type TargetPatch, targetReader, touchPatch } from "./target-reader.ts"
 
-const custom = (paths: string[], health = "") =>
-  targetReader({ apiVersion: "services.example.com/v1", kind: "Dicom", image: { paths }, health })
-const workload = (kind: string, container = "app", health = "") =>
-  targetReader({ apiVersion: "apps/v1", kind, image: { container }, health })
+const custom = (paths: string[], health = "") => targetReader({ kind: "Dicom", image: { paths }, health })
+const workload = (kind: string, container = "app", health = "") => targetReader({ kind, image: { container }, health })
 
 const metadata = { name: "a", namespace: "n", uid: "u", resourceVersion: "7", generation: 2 }
 const decision: Decision = {
@@ -295,16 +293,24 @@ test("a container is found by name in both lists; where there is none, nothing i
     expect(absent.read({ metadata, spec } as never).problem).toBe("has no container web")
 })
 
-test("the flags of a workload are annotations that say true", () => {
-  const read = (value: unknown) => {
+test("the contract remembers by itself that an object was deployed", () => {
+  const status = { observedGeneration: 2, conditions: [{ type: "Deployed", status: "True" }] }
+  const member = custom(["spec.image"]).read({ metadata, spec: { image: "shop/web:1" }, status } as never)
+  expect(member.isDeployed).toBe(true)
+  expect(custom(["spec.image"]).recordOf(member)).toEqual({ from: "shop/web:1" })
+})
+
+test("the flags of a workload, and of kinds without fields for them, are annotations that say true", () => {
+  const read = (value: unknown, reader = workload("Deployment")) => {
     const annotations = {
       "autoimagemanager.io/failure-halts-update": value,
       "autoimagemanager.io/manually-specified-image": value,
     }
-    const { haltsOnFailure, isUnmanaged } = workload("Deployment").read({ metadata: { ...metadata, annotations } })
+    const { haltsOnFailure, isUnmanaged } = reader.read({ metadata: { ...metadata, annotations } })
     return [haltsOnFailure, isUnmanaged]
   }
   expect(read("true")).toEqual([true, true])
+  expect(read("true", custom(["spec.image"], health))).toEqual([true, true])
   for (const other of ["", "false", "True", true, undefined]) expect(read(other)).toEqual([false, false])
 })
 

@@ -44,7 +44,7 @@ export type KindOfTarget = {
   imageFields(member: Member, to: Images): object
 }
 
-export function targetReader(target: Pick<Target, "apiVersion" | "kind" | "image" | "health">): TargetReader {
+export function targetReader(target: Pick<Target, "kind" | "image" | "health">): TargetReader {
   const { paths = ["spec.image"] } = target.image
   const kind = kindOfTarget(target, paths)
   const checkHealth = target.health === "" ? undefined : healthCheck(target.health)
@@ -77,7 +77,7 @@ export function targetReader(target: Pick<Target, "apiVersion" | "kind" | "image
         isInitContainer,
         problem,
         healthProblem: health?.problem,
-        contestedBy: decision && whoElse(object, decision, images, kind.ownedFields({ isInitContainer })),
+        contestedBy: decision && whoElse(object, decision, images, () => kind.ownedFields({ isInitContainer })),
       }
     },
 
@@ -95,9 +95,9 @@ export function targetReader(target: Pick<Target, "apiVersion" | "kind" | "image
   }
 }
 
-function kindOfTarget({ apiVersion, kind, image }: Pick<Target, "apiVersion" | "kind" | "image">, paths: string[]) {
-  const isBuiltIn = apiVersion.startsWith("apps/") && image.container !== undefined && isWorkload(kind)
-  return isBuiltIn ? workloadTarget(kind, image.container!) : customTarget(paths)
+// The schema lets only workloads name a container.
+function kindOfTarget({ kind, image }: Pick<Target, "kind" | "image">, paths: readonly string[]) {
+  return image.container !== undefined && isWorkload(kind) ? workloadTarget(kind, image.container) : customTarget(paths)
 }
 
 /** Looked up only when an image is not what we last decided: the lists are the larger part of most objects. */
@@ -105,10 +105,11 @@ function whoElse(
   { metadata }: TargetObject,
   { to }: Decision,
   images: readonly string[],
-  fields: readonly (readonly string[])[],
+  ownedFields: () => readonly (readonly string[])[],
 ): string | undefined {
-  const changed = fields.filter((_, index) => !sameImage(images[index] ?? "", to))
-  return changed.length === 0 ? undefined : otherOwnerOf(metadata, changed)
+  if (images.every(image => sameImage(image, to))) return undefined
+  const changed = ownedFields().filter((_, index) => !sameImage(images[index] ?? "", to))
+  return otherOwnerOf(metadata, changed)
 }
 
 /** Moves the object's resourceVersion and nothing else: a write decided from an older version can no longer arrive. */
@@ -117,7 +118,7 @@ export const touchPatch = (value: string): TargetPatch => ({
   body: { metadata: { annotations: { [fenceAnnotation]: value } } },
 })
 
-const contract = targetReader({ apiVersion: "", kind: "", image: { paths: ["spec.image"] }, health: "" })
+const contract = targetReader({ kind: "", image: { paths: ["spec.image"] }, health: "" })
 
 /** Reads an object that follows the ImageSpec contract. */
 export const readMember = (object: TargetObject): Member => contract.read(object)

@@ -25,8 +25,12 @@ const tier = (name: string, more: Partial<TierNumbers> = {}): TierNumbers => ({
   ...more,
 })
 
-const stalled = (status: Condition["status"], reason: Condition["reason"]): Condition => ({
-  type: "Stalled",
+const condition = (
+  status: Condition["status"],
+  reason: Condition["reason"],
+  type: Condition["type"] = "Stalled",
+): Condition => ({
+  type,
   status,
   reason,
   message: "",
@@ -46,7 +50,7 @@ const operation = (phase: Operation["phase"], id = "g1"): Operation => ({
 
 const calm: ServiceImageStatus = {
   observedGeneration: 1,
-  conditions: [stalled("False", "NotStalled")],
+  conditions: [condition("False", "NotStalled")],
   progress: "",
   currentPriority: 1,
   tierStatus: [],
@@ -120,8 +124,12 @@ describe("what a view says", () => {
       says: { upgrade_ended_timestamp_seconds: undefined, upgrade_started_timestamp_seconds: undefined },
     },
     "is upgrading while halted, and says why": {
-      given: view({ operation: operation("Halted"), conditions: [stalled("True", "AllFailed")] }),
+      given: view({ operation: operation("Halted"), conditions: [condition("True", "AllFailed")] }),
       says: { upgrading: 1, "stalled reason=AllFailed": 1, "stalled reason=NotStalled": undefined },
+    },
+    "has ended when it is taken back, at the time of the condition": {
+      given: view({ operation: operation("RolledBack"), conditions: [condition("False", "RolledBack", "InProgress")] }),
+      says: { upgrading: 0, upgrade_ended_timestamp_seconds: Date.parse("2026-03-01T10:00:00Z") / 1000 },
     },
     "is not upgrading when complete": { given: view({ operation: operation("Complete") }), says: { upgrading: 0 } },
     "says nothing of objects it does not know": {
@@ -204,7 +212,7 @@ describe("publishing", () => {
       'aim_serviceimage_tier_failures{serviceimage="db",tier="early",reason="Timeout"} 2',
     ])
 
-    metrics.publish(view({ conditions: [stalled("True", "AllFailed")] }))
+    metrics.publish(view({ conditions: [condition("True", "AllFailed")] }))
     expect(await text(registry, 'stalled{serviceimage="web"')).toEqual([
       'aim_serviceimage_stalled{serviceimage="web",reason="AllFailed"} 1',
     ])

@@ -59,7 +59,7 @@ export const serviceImageMetrics = {
   serviceimage_upgrade_ended_timestamp_seconds: {
     ...overall,
     unit: "unix seconds",
-    help: "When an upgrade was last complete; absent before the first.",
+    help: "When an upgrade was last complete, or had been taken back; absent before the first.",
   },
   serviceimage_stalled: {
     type: "gauge",
@@ -200,7 +200,7 @@ export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[
   if (stalled) say("serviceimage_stalled", stalled.status === "True" ? 1 : 0, { reason: stalled.reason })
   if (status.operation) say("serviceimage_upgrading", underWay.has(status.operation.phase) ? 1 : 0)
   say("serviceimage_upgrade_started_timestamp_seconds", unixSeconds(status.startedAt))
-  say("serviceimage_upgrade_ended_timestamp_seconds", unixSeconds(status.completedAt))
+  say("serviceimage_upgrade_ended_timestamp_seconds", unixSeconds(endedAt(status)))
   if (tiers.length === 0) return samples
 
   const all = total(tiers)
@@ -339,6 +339,12 @@ function follow(told: Told, { operation }: ServiceImageStatus): Phase[] {
   ends.add(phase)
   // What had ended before this process first looked was another one's to count.
   return before ? [...found, phase] : found
+}
+
+/** The end of a rollback is dated by the condition alone: nothing was completed then. */
+function endedAt({ operation, conditions, completedAt }: ServiceImageStatus): string | undefined {
+  if (operation?.phase !== "RolledBack") return completedAt
+  return conditions.find(({ type, status }) => type === "InProgress" && status === "False")?.lastTransitionTime
 }
 
 function unixSeconds(time: string | undefined): number | undefined {

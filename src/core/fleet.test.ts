@@ -1,17 +1,23 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { endOf } from "./cohort.ts"
 import { Fleet, type FleetRules, type TierView } from "./fleet.ts"
 import { sameImage } from "./image-reference.ts"
 import type { Member } from "./member.ts"
 
 const second = 1000
 const rules: FleetRules = {
+  by: "serviceimage/web",
+  operation: "g1",
+  isRollback: false,
   startedAt: 100 * second,
   tiers: [
-    { name: "", image: "shop/web:2", deadlineMs: 60 * second },
-    { name: "early", image: "shop/web:3", deadlineMs: 30 * second },
+    { name: "", image: "shop/web:2", deadlineMs: 60 * second, cohortEnds: [1, 25, 100].map(endOf) },
+    { name: "early", image: "shop/web:3", deadlineMs: 30 * second, cohortEnds: [endOf(100)] },
   ],
 }
+/** Of the default tier: everybody. */
+const last = 2
 
 const member = (fields: Partial<Member> & { tier?: string } = {}): Member => ({
   resourceVersion: "1",
@@ -77,10 +83,10 @@ test("an object created after the start counts only once it was deployed", () =>
 test("a refused namespace is left alone, tried again later, and given back by the first success", () => {
   const stale = { image: "shop/web:1" }
   const fleet = fleetOf({ "a/1": member(stale), "a/2": member(stale), "b/1": member({ ...stale, namespace: "b" }) })
-  fleet.hold({ namespace: "a" }, { reason: "Forbidden", message: "" })
+  fleet.refuse({ namespace: "a" }, { reason: "Forbidden", message: "" })
   const candidates = () =>
     defaultTier(fleet)
-      .stale(10)
+      .stale(10, last)
       .map(({ key }) => key)
   expect(candidates()).toEqual(["b/1"])
   expect(defaultTier(fleet).troubles.map(({ reason, count }) => ({ reason, count }))).toEqual([
@@ -88,7 +94,7 @@ test("a refused namespace is left alone, tried again later, and given back by th
   ])
   fleet.advance(fleet.nextChangeAt()!)
   expect(candidates()).toEqual(["a/1", "a/2", "b/1"])
-  fleet.hold({ namespace: "a" }, { reason: "Forbidden", message: "" })
+  fleet.refuse({ namespace: "a" }, { reason: "Forbidden", message: "" })
   expect(fleet.nextChangeAt()! - rules.startedAt).toBe((15 + 30) * second) // longer the second time
   fleet.release("a/2")
   expect(candidates()).toEqual(["a/1", "a/2", "b/1"])
@@ -98,9 +104,9 @@ test("a refused namespace is left alone, tried again later, and given back by th
 test("an object that stays refused fails at its deadline, counted from the first refusal", () => {
   const fleet = fleetOf({ "a/1": member({ image: "shop/web:1", haltsOnFailure: true }) })
   const why = { reason: "Forbidden", message: "" } as const
-  fleet.hold({ namespace: "a" }, why)
+  fleet.refuse({ namespace: "a" }, why)
   fleet.advance(rules.startedAt + 20 * second)
-  fleet.hold({ namespace: "a" }, why)
+  fleet.refuse({ namespace: "a" }, why)
   fleet.advance(rules.startedAt + 60 * second - 1)
   expect(defaultTier(fleet).halting).toBe(0)
   fleet.advance(rules.startedAt + 60 * second)
@@ -144,10 +150,12 @@ function recount(members: Map<string, Member>, tier: TierView) {
   const managed = mine.filter(each => !each.isUnmanaged)
   const updated = managed.filter(each => sameImage(each.image, tier.rule.image))
   const counted = managed.filter(each => each.createdAt <= rules.startedAt || each.isDeployed)
+  const upToDate = updated.filter(each => each.isUpToDate)
   return {
     total: managed.length,
     updated: updated.length,
-    upToDate: updated.filter(each => each.isUpToDate).length,
+    upToDate: upToDate.length,
+    toUpdate: managed.filter(each => each.createdAt <= rules.startedAt && !upToDate.includes(each)).length,
     unmanaged: mine.length - managed.length,
     counted: counted.length,
     done: counted.filter(each => updated.includes(each) && each.isUpToDate).length,
@@ -174,20 +182,21 @@ test("counts kept with each event equal a recount", () => {
           now += step.seconds * second
           fleet.advance(now)
         } else if (step.do === "hold")
-          fleet.hold(step.isWide ? { namespace: step.key.slice(0, 1) } : { key: step.key }, {
+          fleet.refuse(step.isWide ? { namespace: step.key.slice(0, 1) } : { key: step.key }, {
             reason: "Forbidden",
             message: "",
           })
         else fleet.release(step.key)
 
         for (const tier of fleet.tiers()) {
-          const { total, updated, upToDate, unmanaged, counted } = tier
-          expect({ total, updated, upToDate, unmanaged, counted: counted.total, done: counted.done }).toEqual(
+          const { total, updated, upToDate, toUpdate, unmanaged, counted } = tier
+          expect({ total, updated, upToDate, toUpdate, unmanaged, counted: counted.total, done: counted.done }).toEqual(
             recount(members, tier),
           )
           expect(counted.stale + counted.waiting + counted.done + counted.failed).toBe(counted.total)
           expect(tier.halting + tier.ignored).toBe(counted.failed)
-          for (const { key, member } of [...tier.stale(99), ...tier.blank(99)]) expect(members.get(key)).toBe(member)
+          for (const { key, member } of [...tier.stale(99, last), ...tier.blank(99)])
+            expect(members.get(key)).toBe(member)
         }
         // What has fallen due was dealt with: nothing asks to be looked at in the past, which would be a hot loop.
         const next = fleet.nextChangeAt()

@@ -2,65 +2,33 @@ import { type FailureReason, upgradeTierLabel } from "#api/v1alpha1/serviceimage
 import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
+import { cohortOf, placeOf } from "./cohort.ts"
+import { type Entry, type Standing, Tier, type TierRule, type TierView } from "./fleet-tier.ts"
 import { sameImage } from "./image-reference.ts"
-import type { Member } from "./member.ts"
+import { hasImage, type Member } from "./member.ts"
+import { diagnose, lostWithOther, type Trace } from "./trace.ts"
 
-/** What the spec says of one tier, with every default resolved. */
-export type TierRule = { readonly name: string; readonly image: string; readonly deadlineMs: number }
+export type { Candidate, Counts, TierRule, TierView } from "./fleet-tier.ts"
 
 export type FleetRules = {
+  /** The ServiceImage, as decisions name it. */
+  readonly by: string
+  /** The operation: what it stamped itself is told apart from what others did. */
+  readonly operation: string
   readonly tiers: readonly TierRule[]
   /** Objects created later never gate completion until they are Deployed. */
   readonly startedAt: Instant
+  /** The other way round: what this operation changed goes back to what it had, and nobody else counts. */
+  readonly isRollback: boolean
 }
 
 /** Why a stamp was refused, for one object or for all of a namespace, and when to try again. */
-export type Hold = { reason: FailureReason; message: string; since: Instant; retryAt: Instant; attempts: number }
+type Hold = { reason: FailureReason; message: string; since: Instant; retryAt: Instant; attempts: number }
 
-/** A tier as a plan sees it. Reading it costs the same for ten objects and a hundred thousand. */
-export type TierView = {
-  readonly rule: TierRule
-  readonly total: number
-  readonly updated: number
-  readonly upToDate: number
-  readonly unmanaged: number
-  /** Of those that count for completion, each in one place. `failed` ones are neither stale nor waiting any more. */
-  readonly counted: Readonly<Record<"total" | "stale" | "waiting" | "done" | "failed", number>>
-  /** On the target and not up to date, deadline not passed, counted or not. */
-  readonly settling: number
-  /** Counted objects that did not make it in time, by what their owner wants that to mean. */
-  readonly halting: number
-  readonly ignored: number
-  readonly troubles: readonly {
-    readonly reason: FailureReason
-    readonly count: number
-    examples(limit: number): string[]
-  }[]
-  haltingExamples(limit: number): string[]
-  /** Waiting objects whose time is not up, the earliest deadline first. */
-  waitingExamples(limit: number): string[]
-  /** Objects with an image that is not the target and may be stamped now, in a fixed order. */
-  stale(limit: number): Candidate[]
-  /** Objects that never had an image. */
-  blank(limit: number): Candidate[]
-}
+type Obstacle = Pick<Hold, "since" | "retryAt"> & { reason: FailureReason | undefined }
 
-export type Candidate = { readonly key: string; readonly member: Member }
-
-type State = "Unmanaged" | "Blank" | "Stale" | "Waiting" | "Done"
-type Standing = {
-  tier: Tier
-  state: State
-  isCounted: boolean
-  /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
-  deadline?: Instant
-  isFailed?: boolean
-  /** A class of failure it is counted under, from the first refusal on, or from its deadline. */
-  trouble?: FailureReason
-  /** Not to be tried now. */
-  isHeld?: boolean
-}
-type Entry = { member: Member; standing: Standing | undefined }
+/** Somebody puts another image back, how often already, and when we try again. */
+type Contest = { count: number; since: Instant; at: Instant; retryAt: Instant }
 
 /**
  * The fleet of one ServiceImage, counted. Each event moves one object from one set of counts to another, so that
@@ -73,6 +41,7 @@ export class Fleet {
   readonly #byNamespace = new Map<string, Set<string>>()
   readonly #unmatched = new Set<string>()
   readonly #holds = new Map<string, Hold>()
+  readonly #contests = new Map<string, Contest>()
   readonly #retries = new IndexedHeap()
   readonly #deadlines = new IndexedHeap()
   #now: Instant
@@ -96,12 +65,27 @@ export class Fleet {
     return this.#entries.get(key)?.member
   }
 
+  /** Where one object stands, for whoever asks why. */
+  standing(key: string): Readonly<Omit<Standing, "tier"> & { tier: string }> | undefined {
+    const standing = this.#entries.get(key)?.standing
+    return standing && { ...standing, tier: standing.tier.rule.name }
+  }
+
+  refusalOf(key: string): Readonly<Hold> | undefined {
+    const member = this.#entries.get(key)?.member
+    return member && (this.#holds.get(key) ?? this.#holds.get(scopeName({ namespace: member.namespace })))
+  }
+
   namespaces(): IterableIterator<string> {
     return this.#byNamespace.keys()
   }
 
   keys(): IterableIterator<string> {
     return this.#entries.keys()
+  }
+
+  traceOf(key: string): Trace | undefined {
+    return this.#entries.get(key)?.trace
   }
 
   tier(name: string): TierView | undefined {
@@ -117,14 +101,27 @@ export class Fleet {
     return earliest(this.#deadlines.first()?.rank, this.#retries.first()?.rank)
   }
 
-  set(key: string, member: Member): void {
+  set(key: string, member: Member, trace?: Trace): void {
     const entry = this.#entries.get(key)
     if (entry && isEcho(member, entry.member)) return
+    const isSame = entry?.member.uid === member.uid
+    const wasContested = isSame && entry?.standing?.isContested
     if (entry) this.#leave(key, entry)
     else addTo(this.#byNamespace, member.namespace, key)
-    const next: Entry = { member, standing: undefined }
+    if (entry && !isSame) this.#forget(key)
+    if (!wasContested) this.#noteContest(key, member)
+    const next: Entry = { member, trace: trace ?? (isSame ? entry?.trace : undefined), standing: undefined }
     this.#entries.set(key, next)
     this.#join(key, next)
+  }
+
+  /** What is known of an object's pods has changed. */
+  trace(key: string, trace: Trace | undefined): void {
+    const entry = this.#entries.get(key)
+    if (!entry) return
+    this.#leave(key, entry)
+    entry.trace = trace
+    this.#join(key, entry)
   }
 
   delete(key: string): void {
@@ -133,8 +130,7 @@ export class Fleet {
     this.#leave(key, entry)
     this.#entries.delete(key)
     removeFrom(this.#byNamespace, entry.member.namespace, key)
-    this.#holds.delete(key)
-    this.#retries.delete(key)
+    this.#forget(key)
   }
 
   /** What our own write returned. The cache will say so too, but later; and it may already know the object is gone. */
@@ -144,25 +140,22 @@ export class Fleet {
 
   advance(now: Instant): void {
     this.#now = Math.max(this.#now, now)
-    for (let due = this.#retries.first(); due && due.rank <= this.#now; due = this.#retries.first()) {
-      this.#retries.delete(due.key)
-      this.#rejoin(due.key)
-    }
-    for (let due = this.#deadlines.first(); due && due.rank <= this.#now; due = this.#deadlines.first()) {
-      this.#deadlines.delete(due.key)
-      this.#rejoin(due.key)
-    }
+    for (const heap of [this.#retries, this.#deadlines])
+      for (let due = heap.first(); due && due.rank <= this.#now; due = heap.first()) {
+        heap.delete(due.key)
+        this.#rejoin(due.key)
+      }
   }
 
   /**
    * Stops trying for a while, for one object or (a missing grant concerns them all) for a namespace; longer each time.
    * Without it, ten thousand objects in a namespace that nobody granted would be ten thousand refused writes a minute.
    */
-  hold(scope: { key: string } | { namespace: string }, why: { reason: FailureReason; message: string }): void {
+  refuse(scope: { key: string } | { namespace: string }, why: { reason: FailureReason; message: string }): void {
     const name = scopeName(scope)
     const before = this.#holds.get(name)
     const attempts = (before?.attempts ?? 0) + 1
-    const retryAt = this.#now + Math.min(holdMsFirst * 2 ** (attempts - 1), holdMsMost)
+    const retryAt = this.#now + backoffMs(attempts)
     this.#holds.set(name, { ...why, since: before?.since ?? this.#now, retryAt, attempts })
     this.#retries.set(name, retryAt)
     this.#rejoin(name)
@@ -185,6 +178,12 @@ export class Fleet {
     this.#rejoin(scope)
   }
 
+  #forget(key: string): void {
+    this.#holds.delete(key)
+    this.#contests.delete(key)
+    this.#retries.delete(key)
+  }
+
   #rejoin(scope: string): void {
     const keys = scope.startsWith(namespaceScope)
       ? (this.#byNamespace.get(scope.slice(namespaceScope.length)) ?? [])
@@ -197,15 +196,19 @@ export class Fleet {
     }
   }
 
+  #tierOf(member: Member): Tier | undefined {
+    return this.#tiers.get(member.labels[upgradeTierLabel] ?? "") ?? this.#tiers.get("")
+  }
+
   #join(key: string, entry: Entry): void {
     const { member } = entry
     if (member.isDeleting) return
-    const tier = this.#tiers.get(member.labels[upgradeTierLabel] ?? "") ?? this.#tiers.get("")
+    const tier = this.#tierOf(member)
     if (!tier) {
       this.#unmatched.add(key)
       return
     }
-    entry.standing = this.#judge(key, member, tier)
+    entry.standing = this.#judge(key, entry, tier)
     const { deadline, isFailed } = entry.standing
     if (deadline !== undefined && !isFailed) this.#deadlines.set(key, deadline)
     tier.add(key, entry.standing, member)
@@ -218,119 +221,94 @@ export class Fleet {
     entry.standing = undefined
   }
 
-  #judge(key: string, member: Member, tier: Tier): Standing {
-    const isCounted = member.createdAt <= this.#rules.startedAt || member.isDeployed
-    if (member.isUnmanaged) return { tier, state: "Unmanaged", isCounted }
-    if (sameImage(member.image, tier.rule.image)) {
-      if (member.isUpToDate) return { tier, state: "Done", isCounted }
-      const deadline = this.#waitingSince(member, tier.rule) + tier.rule.deadlineMs
-      const waiting: Standing = { tier, state: "Waiting", isCounted, deadline }
-      return deadline <= this.#now ? { ...waiting, isFailed: true, trouble: "Timeout" } : waiting
+  #judge(key: string, { member, trace }: Entry, tier: Tier): Standing {
+    const { rule } = tier
+    const place = placeOf(this.#rules.by, member.uid)
+    const base = { tier, place, cohort: cohortOf(place, rule.cohortEnds) }
+    const wanted = this.#wantedOf(member, rule)
+    if (wanted === undefined) return { ...base, state: "Done", isCounted: false, wanted: member.image }
+    const isNew = !this.#rules.isRollback && member.createdAt > this.#rules.startedAt
+    const isCounted = !isNew || member.isDeployed
+    const common = { ...base, isCounted, isNew, wanted }
+    if (member.isUnmanaged) return { ...common, state: "Unmanaged" }
+    const lost = lostWithOther(trace, wanted).count
+    if (hasImage(member, wanted)) {
+      if (member.isUpToDate) return { ...common, state: "Done", lost }
+      const deadline = this.#waitingSince(member, wanted) + rule.deadlineMs
+      const isFailed = deadline <= this.#now
+      const found = diagnose(trace, wanted)
+      // A pod that is merely not ready may be starting: that is no trouble before its time is up, but explains it then.
+      const trouble = found && (isFailed || !found.isTentative) ? found.reason : isFailed ? "Timeout" : undefined
+      return { ...common, state: "Waiting", deadline, isFailed, trouble, lost }
     }
     const state = member.image === "" ? "Blank" : "Stale"
+    const isContested = this.#isContested(member, wanted)
+    const why = this.#obstacle(key, member, isContested)
+    if (!why) return { ...common, state, isContested, lost }
+    const deadline = why.since + rule.deadlineMs
+    const [isFailed, isHeld] = [deadline <= this.#now, why.retryAt > this.#now]
+    const trouble = why.reason ?? (isFailed ? "Contested" : undefined)
+    return { ...common, state, deadline, isFailed, isHeld, trouble, isContested, lost }
+  }
+
+  /** The image an object is to have; undefined if it is none of this operation's business. */
+  #wantedOf({ decision, image, ...member }: Member, rule: TierRule): string | undefined {
+    if (!this.#rules.isRollback) return rule.image
+    if (image === "") return rule.fallback || rule.image
+    if (decision?.operation !== this.#rules.operation || decision.by !== this.#rules.by) return undefined
+    // Back already; where its paths had different images, no single one can be waited for.
+    if (decision.reason === rolledBack) return member.images ? undefined : decision.to
+    // Somebody chose another image since: that is theirs now.
+    if (!hasImage({ image, ...member }, decision.to)) return undefined
+    return decision.from || rule.fallback || undefined
+  }
+
+  /** What keeps us from stamping: the image has no place in the object, a refusal, or somebody who undoes it. */
+  #obstacle(key: string, member: Member, isContested: boolean): Obstacle | undefined {
+    if (member.problem)
+      return { reason: "InvalidTarget", since: this.#rules.startedAt, retryAt: Number.POSITIVE_INFINITY }
     const hold = this.#holds.get(key) ?? this.#holds.get(scopeName({ namespace: member.namespace }))
-    if (!hold) return { tier, state, isCounted }
-    const deadline = hold.since + tier.rule.deadlineMs
-    const [isFailed, isHeld] = [deadline <= this.#now, hold.retryAt > this.#now]
-    return { tier, state, isCounted, deadline, isFailed, isHeld, trouble: hold.reason }
+    if (hold) return hold
+    const contest = isContested ? this.#contests.get(key) : undefined
+    if (!contest || contest.count < 2) return undefined
+    return { ...contest, reason: contest.count >= contestsUntilTold ? "Contested" : undefined }
+  }
+
+  /** We gave it its image in this operation, and it has another one again. */
+  #isContested({ decision }: Member, wanted: string): boolean {
+    const { isRollback, operation, by } = this.#rules
+    return !isRollback && decision?.operation === operation && decision.by === by && sameImage(decision.to, wanted)
+  }
+
+  /** The first time it is put right at once; whoever insists is answered more and more slowly. */
+  #noteContest(key: string, member: Member): void {
+    const tier = this.#tierOf(member)
+    if (!tier || hasImage(member, tier.rule.image) || !this.#isContested(member, tier.rule.image)) return
+    const before = this.#contests.get(key)
+    const isOver = before && this.#now - before.at > contestMemoryMs + backoffMs(before.count)
+    const count = before && !isOver ? before.count + 1 : 1
+    const retryAt = count < 2 ? this.#now : this.#now + backoffMs(count - 1)
+    this.#contests.set(key, { count, since: before && !isOver ? before.since : this.#now, at: this.#now, retryAt })
+    if (retryAt > this.#now) this.#retries.set(key, retryAt)
   }
 
   /**
    * The moment of our own stamp; else the start of the operation. A stamp of an earlier operation got a new chance
    * with this one, and a time in the future is not ours (the annotation belongs to the object's owner).
    */
-  #waitingSince(member: Member, rule: TierRule): Instant {
-    const stamped = member.decision && sameImage(member.decision.to, rule.image) ? member.decision.at : 0
+  #waitingSince({ decision }: Member, wanted: string): Instant {
+    const stamped = decision && sameImage(decision.to, wanted) ? decision.at : 0
     const believable = stamped <= this.#now + clockSkewMs ? stamped : 0
     return Math.max(believable, this.#rules.startedAt)
   }
 }
 
-/** One tier's counts and ordered sets. Every number is kept by `add` and `remove` alone. */
-class Tier implements TierView {
-  readonly rule: TierRule
-  total = 0
-  updated = 0
-  upToDate = 0
-  unmanaged = 0
-  settling = 0
-  readonly counted = { total: 0, stale: 0, waiting: 0, done: 0, failed: 0 }
-  readonly #stale = new IndexedHeap()
-  readonly #blank = new IndexedHeap()
-  readonly #waiting = new IndexedHeap()
-  readonly #halting = new IndexedHeap()
-  readonly #ignored = new IndexedHeap()
-  readonly #troubles = new Map<FailureReason, IndexedHeap>()
-  readonly #entries: ReadonlyMap<string, Entry>
+/** The reason in the decision of an object that was taken back. */
+export const rolledBack = "RolledBack"
 
-  constructor(rule: TierRule, entries: ReadonlyMap<string, Entry>) {
-    this.rule = rule
-    this.#entries = entries
-  }
-
-  get halting() {
-    return this.#halting.size
-  }
-
-  get ignored() {
-    return this.#ignored.size
-  }
-
-  get troubles() {
-    return [...this.#troubles]
-      .filter(([, keys]) => keys.size > 0)
-      .map(([reason, keys]) => ({ reason, count: keys.size, examples: (limit: number) => keys.firstKeys(limit) }))
-      .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
-  }
-
-  haltingExamples = (limit: number) => this.#halting.firstKeys(limit)
-  waitingExamples = (limit: number) => this.#waiting.firstKeys(limit)
-  stale = (limit: number) => this.#candidates(this.#stale, limit)
-  blank = (limit: number) => this.#candidates(this.#blank, limit)
-
-  #candidates(heap: IndexedHeap, limit: number): Candidate[] {
-    return heap.firstKeys(limit).map(key => ({ key, member: this.#entries.get(key)!.member }))
-  }
-
-  add(key: string, standing: Standing, { haltsOnFailure }: Member): void {
-    this.#count(standing, 1)
-    const { state, isCounted, isFailed, isHeld, trouble, deadline } = standing
-    if (state === "Stale" && !isHeld) this.#stale.set(key, 0)
-    if (state === "Blank" && !isHeld) this.#blank.set(key, 0)
-    if (state === "Waiting" && !isFailed) this.#waiting.set(key, deadline!)
-    if (trouble) this.#trouble(trouble).set(key, 0)
-    if (isFailed && isCounted) (haltsOnFailure ? this.#halting : this.#ignored).set(key, 0)
-  }
-
-  remove(key: string, standing: Standing): void {
-    this.#count(standing, -1)
-    for (const heap of [this.#stale, this.#blank, this.#waiting, this.#halting, this.#ignored]) heap.delete(key)
-    if (standing.trouble) this.#troubles.get(standing.trouble)?.delete(key)
-  }
-
-  #trouble(reason: FailureReason): IndexedHeap {
-    const keys = this.#troubles.get(reason) ?? new IndexedHeap()
-    this.#troubles.set(reason, keys)
-    return keys
-  }
-
-  #count({ state, isCounted, isFailed }: Standing, by: 1 | -1): void {
-    if (state === "Unmanaged") {
-      this.unmanaged += by
-      return
-    }
-    this.total += by
-    if (state === "Waiting" || state === "Done") this.updated += by
-    if (state === "Done") this.upToDate += by
-    if (state === "Waiting" && !isFailed) this.settling += by
-    if (!isCounted) return
-    this.counted.total += by
-    this.counted[isFailed ? "failed" : state === "Done" ? "done" : state === "Waiting" ? "waiting" : "stale"] += by
-  }
-}
-
-const holdMsFirst = 15_000
-const holdMsMost = 300_000
+const backoffMs = (attempts: number) => Math.min(15_000 * 2 ** (attempts - 1), 300_000)
+const contestsUntilTold = 3
+const contestMemoryMs = 600_000
 const clockSkewMs = 60_000
 
 const namespaceScope = "namespace:"

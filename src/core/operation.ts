@@ -3,27 +3,71 @@ import {
   maxHistory,
   maxHistoryImageCharacters,
   type Operation,
+  retryAnnotation,
+  rollbackAnnotation,
   type ServiceImage,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
-import { sameImage } from "./image-reference.ts"
+import { isPinOf, sameImage } from "./image-reference.ts"
 import { effectiveTiers } from "./tiers.ts"
+
+/** Digests found for the images of a spec: `repo:tag` → `repo:tag@sha256:…`. */
+export type Pins = ReadonlyMap<string, string>
 
 /**
  * The operation an object's spec asks for: the recorded one as long as the images of all tiers are those it was started
  * for, else a new one. So pausing, pacing or relabelling starts nothing, and a new image starts everything again.
  */
-export function currentOperation({ metadata, spec, status }: ServiceImage, now: Instant): Operation {
-  const images = Object.fromEntries(effectiveTiers(spec).map(({ name, image }) => [name, image]))
-  const recorded = status?.operation
-  if (recorded && haveSameImages(recorded.images, images)) return recorded
+export function currentOperation(serviceImage: ServiceImage, now: Instant, pins: Pins = new Map()): Operation {
+  const { metadata, spec, status } = serviceImage
+  const recorded = recordedOperation(serviceImage)
+  const { [rollbackAnnotation]: rollback, [retryAnnotation]: retry } = metadata.annotations ?? {}
+  const isRetried = recorded?.phase === "RolledBack" && retry === recorded.id
+  if (recorded && !isRetried) {
+    const isTakenBack = rollback === recorded.id && recorded.phase !== "RolledBack"
+    return isTakenBack
+      ? { ...recorded, phase: "RollingBack", cause: recorded.cause ?? "aim rollback asked for it" }
+      : recorded
+  }
+  const images = Object.fromEntries(effectiveTiers(spec).map(({ name, image }) => [name, pins.get(image) ?? image]))
+  const id = isRetried ? nextTry(recorded.id) : `g${metadata.generation ?? 0}`
   const nothing = { total: 0, upToDate: 0, failed: 0 }
-  return { id: `g${metadata.generation ?? 0}`, startedAt: formatInstant(now), images, phase: "InProgress", ...nothing }
+  // A generation that comes back to an image it had before must not take up the approvals of that time.
+  const isUsed = [status?.operation, ...(status?.history ?? [])].some(entry => entry?.id === id)
+  return { id: isUsed ? nextTry(id) : id, startedAt: formatInstant(now), images, phase: "InProgress", ...nothing }
 }
 
-function haveSameImages(a: Record<string, string>, b: Record<string, string>): boolean {
-  const names = Object.keys(a)
-  return names.length === Object.keys(b).length && names.every(name => name in b && sameImage(a[name]!, b[name]!))
+/** The operation of the status, if it is what the spec still asks for. */
+export function recordedOperation({ spec, status }: ServiceImage): Operation | undefined {
+  const recorded = status?.operation
+  const wanted = Object.fromEntries(effectiveTiers(spec).map(({ name, image }) => [name, image]))
+  return recorded && haveSameImages(recorded.images, wanted) ? recorded : undefined
+}
+
+function haveSameImages(recorded: Record<string, string>, wanted: Record<string, string>): boolean {
+  const names = Object.keys(recorded)
+  const isSame = (a: string, b: string) => sameImage(a, b) || isPinOf(a, b)
+  return (
+    names.length === Object.keys(wanted).length &&
+    names.every(name => name in wanted && isSame(recorded[name]!, wanted[name]!))
+  )
+}
+
+/** `g5` → `g5-2` → `g5-3`. */
+function nextTry(id: string): string {
+  const [base = id, attempt = "1"] = id.split("-")
+  return `${base}-${Number.parseInt(attempt, 10) + 1}`
+}
+
+/** Is it under way, so that a change of images would overtake it? An unobserved generation counts as one. */
+export function isInProgress({ metadata, status }: Pick<ServiceImage, "metadata" | "status">): boolean {
+  if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return true
+  return status?.operation?.phase === "InProgress" || status?.operation?.phase === "RollingBack"
+}
+
+/** The image that last proved itself in a tier, before the present operation. */
+export function lastGoodImage(history: readonly HistoryEntry[], tier: string): string | undefined {
+  return history.find(entry => entry.phase === "Complete" && entry.images[tier])?.images[tier]
 }
 
 /** The history once `ended` is over, the newest first. The oldest go without their images when these get long. */

@@ -1,13 +1,23 @@
 import type { Instant } from "#lib/instant.ts"
 
-/** How much of a rate is left: a bucket that fills evenly and holds one second's worth. */
-export type Pace = { readonly tokens: number; readonly at: Instant }
+/**
+ * How many pods may be disturbed now: a bucket that fills evenly and holds a tenth of a second's worth, so that no
+ * second sees more than its share. An object that has more pods than that goes when the bucket is full, and the next
+ * one waits until its pods are paid for.
+ */
+export type Pace = { readonly pods: number; readonly at: Instant }
+
+const most = (perSecond: number) => Math.max(1, perSecond / 10)
 
 export function refill(pace: Pace | undefined, perSecond: number, now: Instant): Pace {
-  if (perSecond === 0) return { tokens: Number.POSITIVE_INFINITY, at: now }
-  if (!pace) return { tokens: perSecond, at: now }
+  if (perSecond === 0) return { pods: Number.POSITIVE_INFINITY, at: now }
+  if (!pace) return { pods: most(perSecond), at: now }
   const earned = (Math.max(0, now - pace.at) / 1000) * perSecond
-  return { tokens: Math.min(perSecond, pace.tokens + earned), at: now }
+  return { pods: Math.min(most(perSecond), pace.pods + earned), at: now }
 }
 
-export const spend = (pace: Pace, count: number): Pace => ({ ...pace, tokens: pace.tokens - count })
+export const spend = (pace: Pace, pods: number): Pace => ({ ...pace, pods: pace.pods - pods })
+
+/** When the next pod may be disturbed. */
+export const readyAt = ({ pods, at }: Pace, perSecond: number): Instant =>
+  pods >= 1 || perSecond === 0 ? at : at + Math.ceil(((1 - pods) / perSecond) * 1000)

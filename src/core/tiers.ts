@@ -1,13 +1,21 @@
 import type { ServiceImageSpec, Tier } from "#api/v1alpha1/serviceimage/index.ts"
 
-/** A tier with its image resolved. */
-export type EffectiveTier = Pick<Tier, "maxConcurrent" | "progressDeadlineSeconds"> & {
+/** A tier with its image and its steps resolved. */
+export type EffectiveTier = Pick<
+  Tier,
+  "maxConcurrent" | "progressDeadlineSeconds" | "failureBudget" | "requireApproval"
+> & {
   name: string
   image: string
   priority: number
+  /** At least one, the last one for all. */
+  steps: readonly EffectiveStep[]
 }
 
+export type EffectiveStep = { percent: number; soakMs: number }
+
 const lowestPriority = -(2 ** 31)
+const allAtOnce: readonly EffectiveStep[] = [{ percent: 100, soakMs: 0 }]
 
 /**
  * The tiers as they are worked, the highest priority first. Without a tier "" the default image takes its place, last:
@@ -17,21 +25,32 @@ export function effectiveTiers({
   tiers,
   defaultImage,
 }: Pick<ServiceImageSpec, "tiers" | "defaultImage">): EffectiveTier[] {
-  const list: EffectiveTier[] = tiers.map(({ upgradeTier, image, ...tier }) => ({
+  const list: EffectiveTier[] = tiers.map(({ upgradeTier, image, steps, ...tier }) => ({
     ...tier,
     name: upgradeTier,
     image: image || defaultImage,
+    steps: effectiveSteps(steps),
   }))
   if (defaultImage && !list.some(tier => tier.name === "")) {
     const last = list.length > 0 ? Math.min(...list.map(tier => tier.priority)) - 1 : 0
     const priority = Math.max(last, lowestPriority)
-    list.push({ name: "", image: defaultImage, priority, progressDeadlineSeconds: 600 })
+    const rest = { progressDeadlineSeconds: 600, requireApproval: false, steps: allAtOnce }
+    list.push({ name: "", image: defaultImage, priority, ...rest })
   }
   return list.sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1))
 }
 
-/** A number, or a share of `total` rounded down, at least 1: a share must not stop everything by rounding to nothing. */
-export function countOf(value: number | string, total: number): number {
-  if (typeof value === "number") return value
-  return Math.max(1, Math.floor((Number.parseInt(value, 10) * total) / 100))
+function effectiveSteps(steps: Tier["steps"]): readonly EffectiveStep[] {
+  const list = (steps ?? []).map(({ percent, soakSeconds }) => ({ percent, soakMs: soakSeconds * 1000 }))
+  return list.at(-1)?.percent === 100 ? list : [...list, ...allAtOnce]
 }
+
+/** A number, or a share of `total` rounded down, at least 1: a share must not stop everything by rounding to nothing. */
+export const countOf = (value: number | string, total: number): number =>
+  typeof value === "number" ? value : Math.max(1, Math.floor(share(value, total)))
+
+/** A number, or a share of `total` rounded up: who allows some failures allows one. */
+export const budgetOf = (value: number | string, total: number): number =>
+  typeof value === "number" ? value : Math.ceil(share(value, total))
+
+const share = (percent: string, total: number) => (Number.parseInt(percent, 10) * total) / 100

@@ -1,21 +1,21 @@
 import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
-import type { FleetRules } from "#core/fleet.ts"
-import { currentOperation } from "#core/operation.ts"
-import { type Pace, refill, spend } from "#core/pace.ts"
-import { effectiveTiers } from "#core/tiers.ts"
-import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
+import { type Pace, spend } from "#core/pace.ts"
+import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { applyStamps } from "./apply.ts"
-import { type Plan, plan, type Snapshot } from "./plan.ts"
+import { applyStamps, applyTouches } from "./apply.ts"
+import { createServiceImageMetrics, type ServiceImageMetrics, tierNumbers } from "./metrics.ts"
+import { observe } from "./observe.ts"
+import { type Plan, plan } from "./plan.ts"
 import { storyOf, whenToReport } from "./report.ts"
 import { permissions, serviceImages } from "./resources.ts"
 import { type Claim, Targets } from "./targets.ts"
 
 /**
  * Brings a fleet to the images its ServiceImage names, tier by tier. Reads ServiceImages, CustomResourceDefinitions,
- * Namespaces and the target's objects; writes the image of those objects and the ServiceImage's status.
+ * Namespaces, the target's objects and the pods behind them; writes the image of those objects and the ServiceImage's
+ * status.
  */
 export const serviceImageController: Controller = {
   name: "serviceimage",
@@ -23,6 +23,7 @@ export const serviceImageController: Controller = {
   concurrency: 4,
   setup(wiring) {
     const targets = new Targets(wiring)
+    const metrics = createServiceImageMetrics(wiring.metrics)
     const cache = wiring.watch(serviceImages, { project: readServiceImage })
     cache.subscribe(({ key, initial }) => wiring.enqueue(key, { background: initial }))
     const memories = new Map<string, Memory>()
@@ -33,18 +34,20 @@ export const serviceImageController: Controller = {
         if (!cached || cached.metadata.deletionTimestamp) {
           targets.forget(name)
           memories.delete(name)
+          metrics.forget(name)
           return
         }
-        const memory = memories.get(name) ?? {}
-        memories.set(name, memory)
+        const memory = remembered(memories, cached)
         const serviceImage = newest(cached, memory.written)
+        takeOver(serviceImage, memory, wiring.identity)
         const now = wiring.clock.now()
 
-        const seen = observe(targets, serviceImage, memory, now)
+        const seen = observe(targets, serviceImage, memory, { now, electionID: wiring.identity })
         if (!seen) return now + listingMs // nothing can be said before the first list is in; its end wakes us too
         const next = plan(seen.snapshot)
+        count(metrics, serviceImage, next)
         const reportAt = await report(wiring, serviceImage, next, memory, now)
-        const actedAt = seen.claim && (await act(wiring, seen.claim, serviceImage, next, memory))
+        const actedAt = seen.claim && (await act(wiring, metrics, seen.claim, serviceImage, next, memory))
         return earliest(reportAt, actedAt, next.lookAgainAt)
       },
     }
@@ -55,90 +58,96 @@ export const serviceImageController: Controller = {
 const listingMs = 5000
 const conflictMs = 1000
 
-/** What is known only here. Losing it costs a repeated write at most: everything that matters stands in the objects. */
-type Memory = { written?: ServiceImage; reportedAt?: Instant; pace?: Pace }
-
-type Seen = { snapshot: Snapshot; claim: Claim | undefined }
-
-function observe(targets: Targets, serviceImage: ServiceImage, memory: Memory, now: Instant): Seen | undefined {
-  const operation = currentOperation(serviceImage, now)
-  const rules: FleetRules = {
-    startedAt: parseInstant(operation.startedAt) ?? now,
-    tiers: effectiveTiers(serviceImage.spec).map(({ name, image, progressDeadlineSeconds }) => ({
-      name,
-      image,
-      deadlineMs: progressDeadlineSeconds * 1000,
-    })),
-  }
-  const claim = targets.claim(serviceImage, rules, now)
-  const nothing = {
-    tiers: [],
-    unmatched: new Set<string>(),
-    conflicts: undefined,
-    paceLeft: 0,
-    fleetChangesAt: undefined,
-  }
-  const base = { serviceImage, operation, now }
-  if (!claim) return { snapshot: { ...base, ...nothing, target: { state: "Missing" } }, claim }
-  const { cache, fleet, conflicts, resource } = claim
-  if (!cache.hasSynced) {
-    if (!cache.failure) return undefined
-    const remedy = `aim manifests rbac --for ${resource.plural}.${resource.group}`
-    const hint = cache.failure.kind === "Forbidden" ? `; apply the output of: ${remedy}` : ""
-    const message = `cannot list ${resource.plural}: ${cache.failure.message}${hint}`
-    const target = { state: "Unreadable", message } as const
-    return { snapshot: { ...base, ...nothing, target, fleetChangesAt: now + listingMs }, claim }
-  }
-
-  fleet.advance(now)
-  memory.pace = refill(memory.pace, serviceImage.spec.pace.podsPerSecond, now)
-  const [conflict] = conflicts.values()
-  return {
-    claim,
-    snapshot: {
-      ...base,
-      target: { state: "Synced" },
-      tiers: fleet.tiers(),
-      unmatched: fleet.unmatched,
-      conflicts: conflict === undefined ? undefined : { count: conflicts.size, with: conflict },
-      paceLeft: Math.max(0, Math.floor(memory.pace.tokens)),
-      fleetChangesAt: fleet.nextChangeAt(),
-    },
-  }
+/**
+ * What is known only here. Losing it costs a repeated write at most: everything that matters stands in the objects, and
+ * what the fence needs stands in the status.
+ */
+export type Memory = {
+  uid: string
+  written?: ServiceImage
+  reportedAt?: Instant
+  pace?: Pace
+  /** Our intents that stand in the status, and the version of each object read before. */
+  declared: Map<string, string>
+  /** Objects a write may still be on its way to; with the time since when the server refuses to let us touch it. */
+  unsure: Map<string, Instant | undefined>
+  touches: number
 }
 
-/** Says before doing: a crash in between leaves an explanation behind. The write fails if the spec has changed since. */
+/** Another object of the same name is another rollout. */
+function remembered(memories: Map<string, Memory>, { metadata: { name, uid = "" } }: ServiceImage): Memory {
+  const known = memories.get(name)
+  if (known?.uid === uid) return known
+  const memory: Memory = { uid, declared: new Map(), unsure: new Map(), touches: 0 }
+  memories.set(name, memory)
+  return memory
+}
+
+/**
+ * Somebody else wrote the status last: whatever he had under way may still arrive. With our next status, which is a
+ * compare-and-swap and comes before anything else, he can declare nothing any more; then we touch what he had declared.
+ */
+function takeOver({ status }: ServiceImage, memory: Memory, identity: string): void {
+  if (!status || status.electionID === identity) return
+  memory.declared = new Map()
+  for (const key of status.inflight ?? []) if (!memory.unsure.has(key)) memory.unsure.set(key, undefined)
+}
+
+/** Says before doing: a crash in between leaves an explanation behind. The write fails if anything has changed since. */
 async function report(
   { client, events, clock }: Wiring,
   serviceImage: ServiceImage,
-  { status }: Plan,
+  { status, declares, intents }: Plan,
   memory: Memory,
   now: Instant,
 ): Promise<Instant | undefined> {
-  const at = whenToReport(serviceImage.status, status, memory.reportedAt)
+  const at = declares ? 0 : whenToReport(serviceImage.status, status, memory.reportedAt)
   if (at === "Never") return undefined
   if (at > now) return at
   memory.written = await client.replace(serviceImages, { ...serviceImage, status }, { subresource: "status" })
   memory.reportedAt = clock.now()
-  for (const episode of storyOf(serviceImage.status, status)) events.record(serviceImage, episode)
+  memory.declared = new Map(intents)
+  for (const episode of storyOf(serviceImage, status)) events.record(serviceImage, episode)
   return undefined
 }
 
 /** Returns when to look again: at once, because what was written moves the counts and makes room for more. */
 async function act(
-  { client, clock }: Wiring,
+  { client, clock, identity }: Wiring,
+  metrics: ServiceImageMetrics,
   claim: Claim,
   { metadata }: ServiceImage,
-  { stamps, status }: Plan,
+  { stamps, touches, status }: Plan,
   memory: Memory,
 ): Promise<Instant | undefined> {
-  if (stamps.length === 0) return undefined
-  const paced = stamps.filter(stamp => stamp.reason === "Stamped").length
-  if (memory.pace) memory.pace = spend(memory.pace, paced)
+  const outcomes = {
+    answered(key: string) {
+      memory.declared.delete(key)
+      memory.unsure.delete(key)
+    },
+    unknown(key: string) {
+      memory.declared.delete(key)
+      memory.unsure.set(key, undefined)
+    },
+  }
+  const due = touches.filter(key => memory.unsure.get(key) === undefined)
+  if (due.length > 0) {
+    // The same value twice would not move the version, so each round has its own.
+    const refused = await applyTouches(client, claim, due, `${identity}.${++memory.touches}`, outcomes)
+    for (const key of refused) memory.unsure.set(key, clock.now())
+  }
+  if (stamps.length === 0) return due.length > 0 ? clock.now() + (memory.unsure.size > 0 ? conflictMs : 0) : undefined
+  const pods = stamps.reduce((sum, stamp) => sum + (stamp.reason === "StampedNew" ? 0 : stamp.pods), 0)
+  if (memory.pace) memory.pace = spend(memory.pace, pods)
   const decided = { operation: status.operation!.id, by: `serviceimage/${metadata.name}`, at: clock.now() }
-  const hasMoved = await applyStamps(client, claim, stamps, decided)
+  const { hasMoved, stamped } = await applyStamps(client, claim, stamps, decided, outcomes)
+  metrics.stamped(metadata.name, stamped)
   // Where everything was in conflict, our copy is behind. Asking again before it has caught up would be a hot loop.
-  return clock.now() + (hasMoved ? 0 : conflictMs)
+  return clock.now() + (hasMoved && memory.unsure.size === 0 ? 0 : conflictMs)
+}
+
+function count(metrics: ServiceImageMetrics, serviceImage: ServiceImage, { status, tiers }: Plan): void {
+  metrics.publish({ serviceImage, status, tiers: tiers.map(tier => tierNumbers(tier.view, tier)) })
 }
 
 /** Our own write reaches the cache a moment later; deciding from the copy before it would repeat or undo it. */

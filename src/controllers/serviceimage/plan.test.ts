@@ -3,9 +3,11 @@ import { ServiceImage, type ServiceImageSpecInput, type ServiceImageStatus } fro
 import { Fleet } from "#core/fleet.ts"
 import type { Member } from "#core/member.ts"
 import { currentOperation } from "#core/operation.ts"
-import { effectiveTiers } from "#core/tiers.ts"
-import { formatInstant, parseInstant } from "#lib/instant.ts"
+import type { Trace } from "#core/trace.ts"
+import { formatInstant } from "#lib/instant.ts"
+import { rulesOf } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
+import { findProblem } from "./validate.ts"
 
 const second = 1000
 const start = Date.parse("2026-01-01T00:00:00Z")
@@ -45,32 +47,40 @@ type World = {
   generation?: number
   now?: number
   see?: Partial<Snapshot>
+  traces?: Record<string, Trace>
+  annotations?: Record<string, string>
 }
 
-function look({ spec = {}, members = fleet, status, generation = 1, now = start, see = {} }: World): Snapshot {
+function look({
+  spec = {},
+  members = fleet,
+  status,
+  generation = 1,
+  now = start,
+  see = {},
+  traces = {},
+  annotations,
+}: World): Snapshot {
   const serviceImage: ServiceImage = {
     apiVersion: ServiceImage.apiVersion,
     kind: "ServiceImage",
-    metadata: { name: "web", generation },
+    metadata: { name: "web", generation, ...(annotations && { annotations }) },
     spec: ServiceImage.spec.parse({ ...calm, ...spec }),
     ...(status ? { status } : {}),
   }
   const operation = currentOperation(serviceImage, now)
-  const tiers = effectiveTiers(serviceImage.spec).map(({ name, image, progressDeadlineSeconds }) => ({
-    name,
-    image,
-    deadlineMs: progressDeadlineSeconds * second,
-  }))
-  const index = new Fleet({ tiers, startedAt: parseInstant(operation.startedAt)! }, now)
-  for (const [key, member] of Object.entries(members)) index.set(key, member)
+  const index = new Fleet(rulesOf(serviceImage, operation, now), now)
+  for (const [key, member] of Object.entries(members)) index.set(key, member, traces[key])
   return {
     serviceImage,
     operation,
+    problem: findProblem(serviceImage.spec),
     target: { state: "Synced" },
     tiers: index.tiers(),
     unmatched: index.unmatched,
     conflicts: undefined,
-    paceLeft: Number.POSITIVE_INFINITY,
+    pace: { pods: Number.POSITIVE_INFINITY, readyAt: now },
+    fence: { electionID: "me", declared: new Map(), isFresh: true, unsure: new Set() },
     fleetChangesAt: index.nextChangeAt(),
     now,
     ...see,
@@ -353,7 +363,10 @@ const cases: Record<
     reason: "WaitingForHealth",
   },
   "shares the pace between the tiers of one priority": {
-    given: { see: { paceLeft: 3 }, spec: { tiers: [{ upgradeTier: "early" }, { upgradeTier: "" }] } },
+    given: {
+      see: { pace: { pods: 3, readyAt: start } },
+      spec: { tiers: [{ upgradeTier: "early" }, { upgradeTier: "" }] },
+    },
     stamps: { "n/d1": v2, "n/d2": v2, "n/e1": v2 },
     reason: "RollingOut",
   },
@@ -363,13 +376,13 @@ const cases: Record<
     reason: "RollingOut",
   },
   "stamps no faster than the pace": {
-    given: { see: { paceLeft: 1 } },
+    given: { see: { pace: { pods: 1, readyAt: start } } },
     stamps: { "n/e1": v2 },
     reason: "RollingOut",
     priority: 1,
   },
   "is not held back by the pace for objects that have no pods yet": {
-    given: { see: { paceLeft: 0 }, members: { ...fleet, "n/new": dicom({ image: "" }) } },
+    given: { see: { pace: { pods: 0, readyAt: start + 100 } }, members: { ...fleet, "n/new": dicom({ image: "" }) } },
     stamps: { "n/new": v2 },
     reason: "RollingOut",
     priority: 1,
@@ -406,7 +419,7 @@ const cases: Record<
     priority: 1,
   },
   "does nothing rather than ignore what it does not do yet": {
-    given: { spec: { tiers: [{ upgradeTier: "", steps: [{ percent: 1 }] }] } },
+    given: { spec: { preCache: "BeforeTier" } },
     stamps: {},
     reason: "NotSupported",
   },
@@ -489,7 +502,7 @@ test("an invalid edit leaves the last good rollout as it was", () => {
   const next = after({
     status: done,
     generation: 2,
-    spec: { onFailure: "Rollback" },
+    spec: { preCache: "BeforeTier" },
     members: on(v2, "n/e1", "n/e2", "n/d1", "n/d2"),
   })
   expect(next.tierStatus).toEqual(done.tierStatus)
@@ -502,7 +515,7 @@ test("looks again when the first deadline passes, or when the pace allows one mo
     members: { ...on(v2, "n/e1"), "n/e2": dicom({ tier: "early", image: v2, isUpToDate: false }) },
   })
   expect(waiting.lookAgainAt).toBe(start + 600 * second)
-  expect(decide({ see: { paceLeft: 1 } }).lookAgainAt).toBe(start + 100)
+  expect(decide({ see: { pace: { pods: 0, readyAt: start + 100 } } }).lookAgainAt).toBe(start + 100)
   expect(decide({}).lookAgainAt).toBeUndefined()
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
+import { ServiceImage, type ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import { storyOf, whenToReport } from "./report.ts"
 
 const condition = (type: "Complete" | "Stalled", status: "True" | "False", reason: string, message = "") =>
@@ -35,6 +35,13 @@ const status = (more: Partial<ServiceImageStatus> = {}): ServiceImageStatus => (
   ...more,
 })
 
+const serviceImage: ServiceImage = {
+  apiVersion: ServiceImage.apiVersion,
+  kind: "ServiceImage",
+  metadata: { name: "web" },
+  spec: ServiceImage.spec.parse({ target: { apiVersion: "example.com/v1", kind: "Web" }, defaultImage: "shop/web:2" }),
+}
+
 test("nothing new is not written, whatever order the server returns its keys in", () => {
   const { conditions, ...rest } = status()
   expect(whenToReport({ ...rest, conditions } as ServiceImageStatus, status(), 0)).toBe("Never")
@@ -48,7 +55,7 @@ test("counts alone wait until two seconds after the last report; a new word does
   })
   expect(whenToReport(status(), counts, 1000)).toBe(3000)
   const word = status({
-    conditions: [condition("Complete", "False", "WaitingForHealth"), condition("Stalled", "False", "NotStalled")],
+    conditions: [condition("Complete", "False", "Soaking"), condition("Stalled", "False", "NotStalled")],
   })
   expect(whenToReport(status(), word, 1000)).toBe(0)
   expect(whenToReport(status(), status({ currentPriority: 1 }), 1000)).toBe(0)
@@ -57,7 +64,7 @@ test("counts alone wait until two seconds after the last report; a new word does
 
 test("the story has its turning points and no more", () => {
   const reasons = (before: ServiceImageStatus | undefined, next: ServiceImageStatus) =>
-    storyOf(before, next).map(({ type, reason }) => `${type} ${reason}`)
+    storyOf({ ...serviceImage, ...(before && { status: before }) }, next).map(({ type, reason }) => `${type} ${reason}`)
   expect(reasons(undefined, status())).toEqual(["Normal RollingOut"])
   expect(reasons(status(), status({ progress: "5/9" }))).toEqual([])
   const halted = status({

@@ -1,4 +1,4 @@
-import type { Reason, ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Reason, ServiceImage, ServiceImageStatus, TierStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
 
 /** Counts alone are told at most this often: N objects must not become N writes of the status. */
@@ -15,20 +15,27 @@ export function whenToReport(
   return (lastAt ?? 0) + progressMs
 }
 
-/** The status without what changes with every object: counts, and the sentences that contain them. */
-function gist({ conditions, tierStatus, progress: _, ...rest }: ServiceImageStatus) {
-  const words = (list: readonly { message: string; reason: string }[]) => list.map(({ message: _, ...each }) => each)
+/** The status without what changes with every object: counts, what is under way, and the sentences that contain them. */
+function gist({ conditions, tierStatus, operation, ...rest }: ServiceImageStatus) {
+  const { progress: _, inflight: __, lostPods: ___, ...facts } = rest
+  const words = (list: readonly { message: string; reason: Reason }[]) =>
+    list.map(({ message: _, reason, ...each }) => ({ ...each, reason: passing.has(reason) ? "Going" : reason }))
   return {
-    ...rest,
+    ...facts,
+    operation: operation && { id: operation.id, phase: operation.phase },
     conditions: words(conditions),
     tiers: tierStatus.map(tier => ({
       name: tier.upgradeTier,
       image: tier.newDeploymentImage,
+      step: tier.step,
       conditions: words(tier.conditions),
       failures: tier.failures.map(({ reason, scope }) => ({ reason, scope })),
     })),
   }
 }
+
+/** Reasons that a rollout passes through with every object or so. */
+const passing = new Set<Reason>(["RollingOut", "WaitingForConcurrency", "WaitingForHealth", "WaitingForPace"])
 
 /** The server returns keys in its own order. */
 function sorted(value: unknown): unknown {
@@ -41,27 +48,56 @@ function sorted(value: unknown): unknown {
 export type Episode = { type: "Normal" | "Warning"; reason: Reason; message: string }
 
 /** What is worth an event: the turning points of a rollout, never one per object. */
-export function storyOf(before: ServiceImageStatus | undefined, next: ServiceImageStatus): Episode[] {
-  const story: Episode[] = []
-  if (next.operation && next.operation.id !== before?.operation?.id) {
-    const images = [...new Set(Object.values(next.operation.images))].join(", ")
-    story.push({ type: "Normal", reason: "RollingOut", message: `operation ${next.operation.id} started: ${images}` })
-  }
-  for (const tier of next.tierStatus) {
-    const was = before?.tierStatus.find(each => each.upgradeTier === tier.upgradeTier)
-    const complete = tier.conditions.find(each => each.type === "Complete")
-    const wasComplete = was?.conditions.some(each => each.type === "Complete" && each.status === "True") ?? false
-    const title = tier.upgradeTier === "" ? "the default tier" : `tier ${tier.upgradeTier}`
-    if (complete?.status === "True" && was && !wasComplete)
-      story.push({ type: "Normal", reason: "AllUpToDate", message: `${title} is complete: ${complete.message}` })
-    if (complete?.status === "False" && complete.reason === "TierReopened" && wasComplete)
-      story.push({ type: "Normal", reason: "TierReopened", message: `${title}: ${complete.message}` })
-  }
-  for (const type of ["Complete", "Stalled"] as const) {
+export function storyOf({ spec, status: before }: ServiceImage, next: ServiceImageStatus): Episode[] {
+  return [
+    ...beginning(spec, before, next),
+    ...next.tierStatus.flatMap(tier => chapter(before, tier)),
+    ...turns(before, next),
+  ]
+}
+
+function beginning(
+  spec: ServiceImage["spec"],
+  before: ServiceImageStatus | undefined,
+  { operation }: ServiceImageStatus,
+): Episode[] {
+  const was = before?.operation
+  if (!operation || operation.id === was?.id) return []
+  const images = [...new Set(Object.values(operation.images))].join(", ")
+  const started = {
+    type: "Normal",
+    reason: "RollingOut",
+    message: `operation ${operation.id} started: ${images}`,
+  } as const
+  const isOvertaken = was && (was.phase === "InProgress" || was.phase === "RollingBack") && spec.serialize !== "Allow"
+  if (!isOvertaken) return [started]
+  const message = `operation ${operation.id} overtakes ${was.id}, which was in progress with ${was.upToDate} of ${was.total} up to date`
+  return [{ type: "Warning", reason: "SerializedChange", message }, started]
+}
+
+function chapter(before: ServiceImageStatus | undefined, tier: TierStatus): Episode[] {
+  const was = before?.tierStatus.find(each => each.upgradeTier === tier.upgradeTier)
+  const [now, then] = [tier, was].map(each => each?.conditions.find(({ type }) => type === "Complete"))
+  const title = tier.upgradeTier === "" ? "the default tier" : `tier ${tier.upgradeTier}`
+  const say = (reason: Reason, message: string): Episode[] => [
+    { type: "Normal", reason, message: `${title}${message}` },
+  ]
+  if (now?.status === "True")
+    return was && then?.status !== "True" ? say("AllUpToDate", ` is complete: ${now.message}`) : []
+  if (now?.reason === "TierReopened") return then?.status === "True" ? say("TierReopened", `: ${now.message}`) : []
+  if (now?.reason === "AwaitingApproval" && then?.reason !== "AwaitingApproval")
+    return say(now.reason, `: ${now.message}`)
+  const isFurther = was?.step && tier.step && tier.step.percent > was.step.percent
+  return isFurther ? say("RollingOut", ` goes on to ${tier.step!.percent}%`) : []
+}
+
+function turns(before: ServiceImageStatus | undefined, next: ServiceImageStatus): Episode[] {
+  return (["Complete", "Halted", "Stalled"] as const).flatMap((type): Episode[] => {
     const [now, was] = [next, before].map(status => status?.conditions.find(each => each.type === type))
     const isNews = now?.status === "True" && (was?.status !== "True" || was.reason !== now.reason)
-    if (isNews)
-      story.push({ type: type === "Stalled" ? "Warning" : "Normal", reason: now.reason, message: now.message })
-  }
-  return story
+    // What has halted is stalled too, and is told once.
+    const isTold = type === "Stalled" && next.conditions.some(each => each.type === "Halted" && each.status === "True")
+    if (!isNews || isTold) return []
+    return [{ type: type === "Complete" ? "Normal" : "Warning", reason: now.reason, message: now.message }]
+  })
 }

@@ -1,6 +1,7 @@
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { core, type Resource } from "#runtime/resource.ts"
+import { podPermissions } from "./pods.ts"
 
 export const serviceImages: Resource = {
   group: ServiceImage.group,
@@ -40,4 +41,9 @@ export const permissions: readonly Permission[] = [
   { resource: namespaces, verbs: ["list", "watch"] },
   { resource: roleBindings, names: [grantName], verbs: ["list", "watch"] },
   { resource: clusterRoleBindings, names: [grantName], verbs: ["list", "watch"] },
+  ...podPermissions,
+  // Which of these may be changed is up to each namespace: the roles give the patch only where it was granted.
+  ...["deployments", "statefulsets", "daemonsets"].map(
+    (plural): Permission => ({ resource: { group: "apps", plural }, verbs: ["list", "watch", "patch"] }),
+  ),
 ]

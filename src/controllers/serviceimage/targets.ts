@@ -1,18 +1,22 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { Fleet, type FleetRules } from "#core/fleet.ts"
-import { type Member, readMember } from "#core/member.ts"
+import type { Member } from "#core/member.ts"
+import { type TargetReader, targetReader } from "#core/target-reader.ts"
+import { isWorkload } from "#core/workload-target.ts"
 import type { Instant } from "#lib/instant.ts"
 import { selects } from "#lib/label-selector.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { nameOf, resourceName } from "#runtime/resource.ts"
+import { Pods } from "./pods.ts"
 import { clusterRoleBindings, customResourceDefinitions, grantName, namespaces, roleBindings } from "./resources.ts"
 
-/** What one ServiceImage manages: its fleet, and what an older one keeps from it. */
+/** What one ServiceImage manages: its fleet, and what another one keeps from it. */
 export type Claim = {
   readonly name: string
   readonly resource: Resource
+  readonly reader: TargetReader
   readonly cache: Cache<Member>
   readonly fleet: Fleet
   /** Objects it selects too, each with the ServiceImage that has them. */
@@ -26,17 +30,31 @@ type Claimant = Claim & {
   createdAt: string
   rules: string
 }
-type Watched = { resource: Resource; cache: Cache<Member> & { close(): void }; claimants: Claimant[] }
+
+/** The objects of one kind, read in one way: which field holds the image differs between ServiceImages. */
+type Watched = {
+  id: string
+  resource: Resource
+  reader: TargetReader
+  cache: Cache<Member> & { close(): void }
+  /** By uid, to find the object whose pods have changed. */
+  keys: Map<string, string>
+  claimants: Claimant[]
+}
 
 /**
- * The objects of every target kind, each in the fleet of exactly one ServiceImage: the oldest that selects it. One
- * cache per kind, however many ServiceImages share it, open as long as one of them needs it.
+ * The objects of every target kind, each in the fleet of exactly one ServiceImage: the one that stamped it last if it
+ * still selects it, else the oldest that does. One cache per kind and way of reading it, however many ServiceImages
+ * share it, open as long as one of them needs it.
  */
 export class Targets {
   readonly #wiring: Wiring
   readonly #kinds
   readonly #namespaces
+  readonly #pods: Pods
   readonly #watched = new Map<string, Watched>()
+  /** Every claimant of a resource, however it reads it, in the order of precedence. */
+  readonly #claimants = new Map<string, Claimant[]>()
   /** Which ServiceImages asked for a kind, so that they are looked at again when it comes, goes or changes. */
   readonly #wanted = new Map<string, Set<string>>()
 
@@ -55,6 +73,8 @@ export class Targets {
     const grants = { project: readVersion, fieldSelector: `metadata.name=${grantName}` }
     wiring.watch(roleBindings, grants).subscribe(({ key }) => this.#retry(nameOf(key).namespace))
     wiring.watch(clusterRoleBindings, grants).subscribe(() => this.#retry(undefined))
+    this.#pods = new Pods(wiring)
+    this.#pods.subscribe(uid => this.#traced(uid))
   }
 
   /** The claim of a ServiceImage with its fleet under the present rules, or undefined if its kind is not served. */
@@ -62,7 +82,8 @@ export class Targets {
     const { name, creationTimestamp: createdAt = "" } = metadata
     const resource = this.#resolve(name, spec.target)
     const present = this.#find(name)
-    if (present && (!resource || resourceId(resource) !== resourceId(present.resource))) this.#leave(name)
+    if (present && (!resource || watchId(resource, spec.target) !== watchId(present.resource, present.target)))
+      this.#leave(name)
     if (!resource) return undefined
     const claimant = this.#find(name)
     if (claimant) return this.#renew(claimant, spec.target, rules, now)
@@ -77,6 +98,8 @@ export class Targets {
 
   #resolve(name: string, { apiVersion, kind }: Target): Resource | undefined {
     const [group = "", version = ""] = apiVersion.split("/")
+    if (group === "apps" && isWorkload(kind))
+      return { group, version, kind, plural: `${kind.toLowerCase()}s`, namespaced: true }
     const id = kindId(group, kind)
     const wanted = this.#wanted.get(id) ?? new Set()
     this.#wanted.set(id, wanted.add(name))
@@ -101,11 +124,11 @@ export class Targets {
       const before = claimant.fleet
       claimant.fleet = new Fleet(rules, now)
       claimant.rules = text
-      for (const key of before.keys()) claimant.fleet.set(key, before.get(key)!)
+      for (const key of before.keys()) claimant.fleet.set(key, before.get(key)!, before.traceOf(key))
     }
     if (selectsOthers) {
       claimant.target = target
-      this.#offerAll(this.#watched.get(resourceId(claimant.resource))!)
+      this.#offerAll(resourceName(claimant.resource))
     }
     return claimant
   }
@@ -116,18 +139,21 @@ export class Targets {
     rules: FleetRules,
     now: Instant,
   ): Claim {
-    const watched = this.#watched.get(resourceId(resource)) ?? this.#open(resource)
+    const watched = this.#watched.get(watchId(resource, who.target)) ?? this.#open(resource, who.target)
     const claimant: Claimant = {
       ...who,
       resource,
+      reader: watched.reader,
       cache: watched.cache,
       fleet: new Fleet(rules, now),
       rules: JSON.stringify(rules),
       conflicts: new Map(),
     }
     watched.claimants.push(claimant)
-    watched.claimants.sort((a, b) => (a.createdAt + a.name < b.createdAt + b.name ? -1 : 1))
-    this.#offerAll(watched)
+    const all = [...(this.#claimants.get(resourceName(resource)) ?? []), claimant]
+    all.sort((a, b) => (a.createdAt + a.name < b.createdAt + b.name ? -1 : 1))
+    this.#claimants.set(resourceName(resource), all)
+    this.#offerAll(resourceName(resource))
     return claimant
   }
 
@@ -136,22 +162,34 @@ export class Targets {
       const index = watched.claimants.findIndex(claimant => claimant.name === name)
       if (index < 0) continue
       watched.claimants.splice(index, 1)
-      if (watched.claimants.length > 0) this.#offerAll(watched)
-      else {
+      if (watched.claimants.length === 0) {
         watched.cache.close()
         this.#watched.delete(id)
       }
+      const kind = resourceName(watched.resource)
+      const left = (this.#claimants.get(kind) ?? []).filter(claimant => claimant.name !== name)
+      if (left.length > 0) this.#claimants.set(kind, left)
+      else this.#claimants.delete(kind)
+      this.#offerAll(kind)
     }
+    if (this.#watched.size === 0) this.#pods.close()
   }
 
-  #open(resource: Resource): Watched {
+  #open(resource: Resource, target: Target): Watched {
+    const reader = targetReader(target)
     const cache = this.#wiring.watch<Member>(resource, {
-      project: readMember,
+      project: reader.read,
       indexes: { namespace: member => [member.namespace] },
     })
-    const watched: Watched = { resource, cache, claimants: [] }
-    this.#watched.set(resourceId(resource), watched)
-    cache.subscribe(({ key, after, initial }) => this.#offer(watched, key, after, initial))
+    const id = watchId(resource, target)
+    const watched: Watched = { id, resource, reader, cache, keys: new Map(), claimants: [] }
+    this.#watched.set(id, watched)
+    this.#pods.open()
+    cache.subscribe(({ key, before, after, initial }) => {
+      if (before && before.uid !== after?.uid) watched.keys.delete(before.uid)
+      if (after) watched.keys.set(after.uid, key)
+      this.#offer(watched, key, after, initial)
+    })
     const lookAgain = () => {
       for (const { name } of watched.claimants) this.#wiring.enqueue(name)
     }
@@ -167,26 +205,43 @@ export class Targets {
       }
   }
 
-  #offerAll(watched: Watched): void {
-    for (const [key, member] of watched.cache.entries()) this.#offer(watched, key, member, true)
+  /** The pods of an object have changed, or can be told of at last. */
+  #traced(uid: string): void {
+    for (const { keys, claimants } of this.#watched.values()) {
+      const key = keys.get(uid)
+      if (key === undefined) continue
+      for (const { fleet, name } of claimants) {
+        const member = fleet.get(key)
+        if (!member) continue
+        fleet.trace(key, this.#pods.traceOf(member))
+        this.#wiring.enqueue(name)
+      }
+    }
+  }
+
+  #offerAll(kind: string): void {
+    for (const watched of this.#watched.values())
+      if (resourceName(watched.resource) === kind)
+        for (const [key, member] of watched.cache.entries()) this.#offer(watched, key, member, true)
   }
 
   #offerNamespace(watched: Watched, namespace: string): void {
-    if (!watched.claimants.some(claimant => claimant.target.namespaceSelector)) return
+    const all = this.#claimants.get(resourceName(watched.resource)) ?? []
+    if (!all.some(claimant => claimant.target.namespaceSelector)) return
     for (const key of watched.cache.keysBy("namespace", namespace))
       this.#offer(watched, key, watched.cache.get(key), false)
   }
 
   /** Puts one object where it belongs, and wakes those whose counts it changes. */
-  #offer({ claimants }: Watched, key: string, member: Member | undefined, background: boolean): void {
-    let owner: Claimant | undefined
+  #offer({ resource, claimants }: Watched, key: string, member: Member | undefined, background: boolean): void {
+    const owner = member && this.#ownerOf(resource, member)
     for (const claimant of claimants) {
-      const isSelected = member !== undefined && this.#selects(claimant.target, member)
-      if (isSelected && !owner) {
-        owner = claimant
+      if (claimant === owner) {
         claimant.conflicts.delete(key)
-        claimant.fleet.set(key, member)
+        const isNew = claimant.fleet.get(key)?.uid !== member!.uid
+        claimant.fleet.set(key, member!, isNew ? this.#pods.traceOf(member!) : undefined)
       } else {
+        const isSelected = member !== undefined && this.#selects(claimant.target, member)
         const was = claimant.fleet.get(key) !== undefined || claimant.conflicts.has(key)
         if (!isSelected && !was) continue
         claimant.fleet.delete(key)
@@ -197,6 +252,17 @@ export class Targets {
     }
   }
 
+  /** Never alternates: whoever stamped the object keeps it as long as he selects it; else the oldest does. */
+  #ownerOf(resource: Resource, member: Member): Claimant | undefined {
+    let oldest: Claimant | undefined
+    for (const claimant of this.#claimants.get(resourceName(resource)) ?? []) {
+      if (!this.#selects(claimant.target, member)) continue
+      if (member.decision?.by === `serviceimage/${claimant.name}`) return claimant
+      oldest ??= claimant
+    }
+    return oldest
+  }
+
   #selects({ selector, namespaceSelector }: Target, member: Member): boolean {
     if (selector && !selects(selector, member.labels)) return false
     if (!namespaceSelector || member.namespace === "") return true
@@ -205,8 +271,9 @@ export class Targets {
   }
 }
 
+const watchId = (resource: Resource, { image, health }: Target) =>
+  `${resourceName(resource)}/${resource.version} ${JSON.stringify([image, health])}`
 const selectorsOf = ({ selector, namespaceSelector }: Target) => JSON.stringify([selector, namespaceSelector])
-const resourceId = (resource: Resource) => `${resourceName(resource)}/${resource.version}`
 const kindId = (group: string, kind: string) => `${kind}.${group}`
 
 const readVersion = ({ metadata }: KubeObject) => ({ resourceVersion: metadata.resourceVersion ?? "" })

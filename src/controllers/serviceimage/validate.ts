@@ -1,5 +1,6 @@
 import type { Reason, ServiceImageSpec } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseImageReference } from "#core/image-reference.ts"
+import { healthProblem, pathsProblem } from "#core/target-reader.ts"
 import { effectiveTiers } from "#core/tiers.ts"
 
 /**
@@ -9,6 +10,11 @@ import { effectiveTiers } from "#core/tiers.ts"
 export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: string } | undefined {
   const unsupported = findUnsupported(spec)
   if (unsupported) return { reason: "NotSupported", message: unsupported }
+  const { image, health } = spec.target
+  const unreadable = health === "" ? undefined : healthProblem(health)
+  if (unreadable) return { reason: "InvalidHealth", message: `spec.target.health: ${unreadable}` }
+  const misplaced = image.paths && pathsProblem(image.paths)
+  if (misplaced) return { reason: "InvalidTarget", message: `spec.target.image.paths: ${misplaced}` }
   const tiers = effectiveTiers(spec)
   if (new Set(tiers.map(tier => tier.name)).size < tiers.length)
     return { reason: "InvalidTiers", message: "two entries of spec.tiers have the same upgradeTier" }
@@ -24,29 +30,13 @@ export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: 
 
 /**
  * Fields that are part of the API and that this version does not act on yet. Ignoring them would be worse than refusing:
- * who asks for 1 % of the customers first must not get all of them.
+ * who wants the images on the nodes before a tier starts must not get a tier that starts without them.
  */
-function findUnsupported({
-  target,
-  tiers,
-  onFailure,
-  resolveDigest,
-  preCache,
-  serialize,
-}: ServiceImageSpec): string | undefined {
-  const paths = target.image.paths ?? []
+function findUnsupported({ tiers, preCache, resolveDigest }: ServiceImageSpec): string | undefined {
   const found = [
-    target.apiVersion.startsWith("apps/") && "spec.target.kind (only kinds that follow the ImageSpec contract)",
-    (paths.length !== 1 || paths[0] !== "spec.image") && "spec.target.image (only paths: [spec.image])",
-    target.health !== "" && "spec.target.health",
-    tiers.some(tier => tier.steps?.length) && "spec.tiers[].steps",
-    tiers.some(tier => tier.failureBudget !== undefined) && "spec.tiers[].failureBudget",
-    tiers.some(tier => tier.requireApproval) && "spec.tiers[].requireApproval",
     tiers.some(tier => tier.updateStrategy) && "spec.tiers[].updateStrategy",
-    onFailure !== "Halt" && "spec.onFailure: Rollback",
     resolveDigest !== "Never" && "spec.resolveDigest: AtStart",
     preCache !== "Never" && "spec.preCache: BeforeTier",
-    serialize === "Enforce" && "spec.serialize: Enforce",
-  ].filter(each => each !== false && each !== undefined)
+  ].filter(each => each !== false)
   return found.length > 0 ? `this version does not act on ${found.join(", ")} yet; leave it out` : undefined
 }

@@ -7,8 +7,8 @@ export const reasons = {
   AllUpToDate: "Every counted object runs its image.",
   NoObjects: "No object matches the target, so there is nothing to do.",
   RollingOut: "Objects are being stamped, or have been and are not up to date yet.",
-  RollingBack: "The rollout failed, and onFailure: Rollback is taking back what it changed.",
-  RolledBack: "The rollout failed, and what it had changed is back on its former image.",
+  RollingBack: "What the rollout changed is being taken back: by onFailure: Rollback, or by `aim rollback`.",
+  RolledBack: "What the rollout had changed is back on its former image; the spec still names the new one.",
   NotStalled: "Nothing needs a person.",
   Observing: "Seen for the first time; not judged yet.",
 
@@ -79,6 +79,7 @@ export type FailureReason = Extract<
   | "QuotaExceeded"
   | "Forbidden"
   | "Contested"
+  | "InvalidTarget"
   | "Timeout"
 >
 
@@ -128,7 +129,10 @@ export const conditions = {
     means: "It does not go on without a person: halted, invalid or in conflict.",
     reasons: ["NotStalled", "Observing", ...halted, "RolledBack", ...invalid, "ClaimedByAnother", "KindNotFound"],
   },
-  Halted: { means: "A failure stopped the rollout before its next step.", reasons: [...halted, "RolledBack"] },
+  Halted: {
+    means: "A failure, or a person, stopped the rollout before its next step.",
+    reasons: [...halted, "RollingBack", "RolledBack"],
+  },
   Paused: { means: "spec.paused holds the rollout.", reasons: ["Paused"] },
   Invalid: {
     means: "The spec cannot be carried out as a whole, so none of it is; the last good rollout is untouched.",

@@ -378,6 +378,7 @@ const operation = z.object({
   total: count(maxObjects).describe("Objects that counted, when it was last reported or when it ended.").default(0),
   upToDate: count(maxObjects).describe("Of these: up to date.").default(0),
   failed: count(maxObjects).describe("Of these: failed, ignored or not.").default(0),
+  cause: plainText(128).describe("Why it was taken back.").optional(),
 })
 
 const status = z.object({

@@ -1,0 +1,162 @@
+import {
+  approvedAnnotation,
+  type Operation,
+  type Reason,
+  type ServiceImage,
+  type TierStatus,
+} from "#api/v1alpha1/serviceimage/index.ts"
+import { parseApproval } from "#core/approval.ts"
+import type { Counts, TierView } from "#core/fleet.ts"
+import { sameImage } from "#core/image-reference.ts"
+import { budgetOf, countOf, type EffectiveTier, effectiveTiers } from "#core/tiers.ts"
+import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
+import { nameSome } from "#lib/text.ts"
+
+/** A tier, and how far it has come. */
+export type JudgedTier = EffectiveTier & {
+  view: TierView
+  before: TierStatus | undefined
+  isComplete: boolean
+  /** Was complete with this image, and an object with another image appeared. */
+  isReopened: boolean
+  halt: Halt | undefined
+  /** Which of its steps is being worked, since when that one is up to date, and until when it soaks. */
+  step: number
+  upToDateAt: Instant | undefined
+  soaksUntil: Instant | undefined
+  isAwaitingApproval: boolean
+}
+
+export type Halt = { reason: Reason; message: string; isEarly?: boolean }
+
+type Judged = Pick<JudgedTier, "isComplete" | "isReopened" | "halt" | "step" | "upToDateAt" | "soaksUntil">
+
+export type Seen = { serviceImage: ServiceImage; operation: Operation; tiers: readonly TierView[]; now: Instant }
+
+/** The tiers in the order in which they are worked. */
+export function judgeTiers({ serviceImage, operation, tiers, now }: Seen): JudgedTier[] {
+  const { metadata, spec, status } = serviceImage
+  const isKnown = status?.operation?.id === operation.id
+  const approval = parseApproval(metadata.annotations?.[approvedAnnotation])
+  const approved = approval?.operation === operation.id ? approval.tiers : []
+  return effectiveTiers(spec).map(tier => {
+    const view = tiers.find(each => each.rule.name === tier.name)!
+    const before = status?.tierStatus.find(each => each.upgradeTier === tier.name)
+    const image = operation.images[tier.name] ?? tier.image
+    const judged = judge({ ...tier, image }, view, before, isKnown, now)
+    const hasToDo = !judged.isComplete && !judged.isReopened && view.counted.stale > 0
+    const isAwaitingApproval = tier.requireApproval && hasToDo && !approved.includes(tier.name)
+    return { ...tier, image, view, before, ...judged, isAwaitingApproval }
+  })
+}
+
+/**
+ * Once a tier is complete, only an object with a wrong image reopens it. One that merely lost its health does not: the
+ * rollout brought it there, and going back to it would hold everybody else for something that is not the rollout's.
+ */
+function judge(
+  tier: EffectiveTier,
+  view: TierView,
+  before: TierStatus | undefined,
+  isKnown: boolean,
+  now: Instant,
+): Judged {
+  const last = tier.steps.length - 1
+  const nothing = { halt: undefined, upToDateAt: undefined, soaksUntil: undefined, isReopened: false }
+  const wasComplete = isTrue(before?.conditions, "Complete") && sameImage(before!.newDeploymentImage, tier.image)
+  if (wasComplete) {
+    const isComplete = view.counted.stale === 0
+    return { ...nothing, isComplete, isReopened: !isComplete, step: last }
+  }
+  if (view.counted.total === 0) return { ...nothing, isComplete: true, step: last }
+
+  const known = isKnown ? before?.step : undefined
+  let step = known
+    ? Math.max(
+        0,
+        tier.steps.findIndex(({ percent }) => percent >= known.percent),
+      )
+    : 0
+  for (; ; step++) {
+    const halt = haltOf(tier, view, step)
+    const { total, stale, waiting } = view.cohort(step)
+    if (halt || stale > 0 || waiting > 0) return { ...nothing, isComplete: false, halt, step }
+    const { percent, soakMs } = tier.steps[step]!
+    const since = known?.percent === percent ? parseInstant(known.upToDateAt) : undefined
+    const upToDateAt = since ?? now
+    // A step that takes in nobody new was soaked with the one before.
+    const soaksUntil = step > 0 && view.cohort(step - 1).total === total ? now : upToDateAt + soakMs
+    if (soaksUntil > now) return { ...nothing, isComplete: false, step, upToDateAt, soaksUntil }
+    if (step === last) return { ...nothing, isComplete: true, step, upToDateAt }
+  }
+}
+
+/** So many failures in a row, without a single success, are no coincidence. */
+const enough = 5
+
+/** What stops a tier. The step is judged by the objects it added: those of earlier steps have proved themselves. */
+function haltOf({ name, image, failureBudget }: EffectiveTier, view: TierView, step: number): Halt | undefined {
+  const { counted, halting, ignored } = view
+  const added = view.increment(step)
+  const why = view.troubles.map(trouble => `${trouble.count} ${trouble.reason}`).join(", ")
+  if (cannotPull(added)) {
+    const message = `${tierTitle(name)}: none of ${added.unpullable} objects can pull ${image}`
+    return { reason: "AllFailed", message, isEarly: true }
+  }
+  if (allFailed(added)) {
+    const message = `${tierTitle(name)}: all ${added.failed} objects failed with ${image} (${why})`
+    return { reason: "AllFailed", message }
+  }
+  if (halting > 0) {
+    const who = nameSome(view.haltingExamples(2), halting)
+    const message = `${tierTitle(name)}: ${who} did not become up to date in time and failureHaltsUpdate is set (${why})`
+    return { reason: "FailureHaltsUpdate", message }
+  }
+  if (failureBudget !== undefined && ignored > budgetOf(failureBudget, counted.total)) {
+    const message = `${tierTitle(name)}: ${ignored} of ${counted.total} objects failed, more than failureBudget ${failureBudget} allows (${why})`
+    return { reason: "FailureBudgetSpent", message }
+  }
+  return undefined
+}
+
+const cannotPull = ({ total, stamped, unpullable }: Counts) =>
+  unpullable > 0 && unpullable === stamped && unpullable >= Math.min(total, enough)
+
+const allFailed = ({ total, stamped, done, waiting, failed }: Counts) =>
+  total > 0 && (failed === total || (stamped >= enough && done === 0 && waiting === 0))
+
+/** What a tier that is being worked waits for. */
+export function describeTier(tier: JudgedTier): { reason: Reason; message: string } {
+  const { name, view, isReopened, maxConcurrent, steps, step, soaksUntil, isAwaitingApproval } = tier
+  const { counted, total, upToDate, settling } = view
+  const share = steps.length > 1 ? ` at step ${steps[step]!.percent}%` : ""
+  const progress = `${tierTitle(name)}: ${upToDate} of ${total} up to date${share}`
+  if (isAwaitingApproval)
+    return { reason: "AwaitingApproval", message: `${tierTitle(name)}: ${counted.total} objects wait for aim approve` }
+  const refused = view.troubles.find(trouble => trouble.reason === "Forbidden")
+  if (refused)
+    return { reason: "Forbidden", message: `${progress}; ${refused.count} may not be changed: run aim grant NAMESPACE` }
+  const contested = view.troubles.find(trouble => trouble.reason === "Contested")
+  if (contested) {
+    const who = view.contestants(2).join(" and ")
+    return { reason: "Contested", message: `${progress}; ${who} puts another image back on ${contested.count}` }
+  }
+  if (isReopened) return { reason: "TierReopened", message: `${progress}; ${counted.stale} have another image again` }
+  if (soaksUntil !== undefined)
+    return { reason: "Soaking", message: `${progress}; soaking until ${formatInstant(soaksUntil)}` }
+  if (view.cohort(step).stale === 0) {
+    const who = nameSome(view.waitingExamples(2), settling)
+    return { reason: "WaitingForHealth", message: `${progress}; waiting for ${who}` }
+  }
+  if (maxConcurrent !== undefined && settling >= countOf(maxConcurrent, total))
+    return {
+      reason: "WaitingForConcurrency",
+      message: `${progress}; ${settling} on their way, as many as maxConcurrent allows`,
+    }
+  return { reason: "RollingOut", message: progress }
+}
+
+export const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)
+
+export const isTrue = (conditions: readonly { type: string; status: string }[] | undefined, type: string) =>
+  conditions?.some(each => each.type === type && each.status === "True") ?? false

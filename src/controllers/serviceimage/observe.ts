@@ -1,0 +1,96 @@
+import type { Operation, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { endOf } from "#core/cohort.ts"
+import type { FleetRules } from "#core/fleet.ts"
+import { currentOperation, lastGoodImage } from "#core/operation.ts"
+import { readyAt, refill } from "#core/pace.ts"
+import { effectiveTiers } from "#core/tiers.ts"
+import { type Instant, parseInstant } from "#lib/instant.ts"
+import type { Memory } from "./controller.ts"
+import type { Snapshot } from "./plan.ts"
+import type { Claim, Targets } from "./targets.ts"
+import { findProblem } from "./validate.ts"
+
+export type Seen = { snapshot: Snapshot; claim: Claim | undefined }
+
+/** How long a written status vouches for spec and leadership. */
+const freshMs = 5000
+/** The API server gives up a request after a minute; an object we may not touch is safe when that is over. */
+const requestMsMost = 90_000
+const listingMs = 5000
+
+/** Everything the plan decides from, or undefined as long as the first list of the target's objects is not in. */
+export function observe(
+  targets: Targets,
+  serviceImage: ServiceImage,
+  memory: Memory,
+  { now, electionID }: { now: Instant; electionID: string },
+): Seen | undefined {
+  const operation = currentOperation(serviceImage, now)
+  const { podsPerSecond } = serviceImage.spec.pace
+  for (const [key, since] of memory.unsure)
+    if (since !== undefined && now - since >= requestMsMost) memory.unsure.delete(key)
+  memory.pace = refill(memory.pace, podsPerSecond, now)
+  const base = {
+    serviceImage,
+    operation,
+    problem: findProblem(serviceImage.spec),
+    tiers: [],
+    unmatched: new Set<string>(),
+    conflicts: undefined,
+    pace: { pods: memory.pace.pods, readyAt: readyAt(memory.pace, podsPerSecond) },
+    fence: {
+      electionID,
+      declared: memory.declared,
+      isFresh: now - (memory.reportedAt ?? Number.NEGATIVE_INFINITY) < freshMs,
+      unsure: new Set(memory.unsure.keys()),
+    },
+    fleetChangesAt: undefined,
+    now,
+  }
+  // A spec that cannot be carried out claims nothing new and gives nothing up: the last good rollout is untouched.
+  if (base.problem) return { snapshot: { ...base, target: { state: "Missing" } }, claim: undefined }
+  const claim = targets.claim(serviceImage, rulesOf(serviceImage, operation, now), now)
+  if (!claim) return { snapshot: { ...base, target: { state: "Missing" } }, claim }
+  const { cache, fleet, conflicts, resource } = claim
+  if (!cache.hasSynced) {
+    if (!cache.failure) return undefined
+    const remedy = `aim manifests rbac --for ${resource.plural}.${resource.group}`
+    const hint = cache.failure.kind === "Forbidden" ? `; apply the output of: ${remedy}` : ""
+    const message = `cannot list ${resource.plural}: ${cache.failure.message}${hint}`
+    const target = { state: "Unreadable", message } as const
+    return { snapshot: { ...base, target, fleetChangesAt: now + listingMs }, claim }
+  }
+
+  fleet.advance(now)
+  const [conflict] = conflicts.values()
+  return {
+    claim,
+    snapshot: {
+      ...base,
+      target: { state: "Synced" },
+      tiers: fleet.tiers(),
+      unmatched: fleet.unmatched,
+      conflicts: conflict === undefined ? undefined : { count: conflicts.size, with: conflict },
+      fleetChangesAt: fleet.nextChangeAt(),
+    },
+  }
+}
+
+/** How the fleet of a ServiceImage is counted in an operation. */
+export function rulesOf({ metadata, spec, status }: ServiceImage, operation: Operation, now: Instant): FleetRules {
+  const isRollback = operation.phase === "RollingBack" || operation.phase === "RolledBack"
+  const history = status?.history ?? []
+  return {
+    by: `serviceimage/${metadata.name}`,
+    operation: operation.id,
+    startedAt: parseInstant(operation.startedAt) ?? now,
+    isRollback,
+    tiers: effectiveTiers(spec).map(({ name, image, progressDeadlineSeconds, steps }) => ({
+      name,
+      image: operation.images[name] ?? image,
+      deadlineMs: progressDeadlineSeconds * 1000,
+      cohortEnds: steps.map(({ percent }) => endOf(percent)),
+      ...(isRollback && { fallback: lastGoodImage(history, name) }),
+    })),
+  }
+}

@@ -1,0 +1,92 @@
+import { maxInflight, type Reason } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Candidate } from "#core/fleet.ts"
+import { countOf } from "#core/tiers.ts"
+import type { JudgedTier } from "./judge.ts"
+
+/** One object gets an image, provided it still is what the decision was made from. */
+export type Stamp = Pick<Candidate, "key" | "member" | "to" | "pods"> & { do: "stamp"; reason: Reason }
+
+/**
+ * What our protocol with other leaders knows. An object may be written only at the version that was read before the
+ * intent to write it was put into the status: see docs/decisions/0007-the-fence.md.
+ */
+export type Fence = {
+  electionID: string
+  /** Objects whose intent is declared, with the version read before that. */
+  declared: ReadonlyMap<string, string>
+  /** The status was written a moment ago, so that neither spec nor leader can have changed long since. */
+  isFresh: boolean
+  /** Objects that a write may still be on its way to: not to be judged or stamped before they were touched. */
+  unsure: ReadonlySet<string>
+}
+
+export type Chosen = {
+  stamps: Stamp[] // in order; stopping after any of them is safe
+  /** What is declared once the status is written: objects, and the version each may be written at. */
+  intents: ReadonlyMap<string, string>
+  /** The status has to be written before the stamps. */
+  declares: boolean
+}
+
+/**
+ * From those that are to be stamped some time soon, whom to stamp now. Intents are declared many at once and used up
+ * as pace and concurrency allow: else a careful rollout would write the status once per object.
+ */
+export function choose(intended: readonly Intent[], { declared, isFresh }: Fence): Chosen {
+  const now = intended.filter(intent => intent.isDue)
+  const isDeclared = ({ key, member }: Intent) => declared.get(key) === member.resourceVersion
+  const writable = isFresh ? now.filter(isDeclared) : []
+  if (now.length === 0 || writable.length > 0) {
+    return { stamps: writable, intents: intended.length > 0 ? declared : new Map(), declares: false }
+  }
+  const intents = new Map(intended.map(({ key, member }) => [key, member.resourceVersion]))
+  return { stamps: now, intents, declares: true }
+}
+
+type Intent = Stamp & { isDue: boolean }
+
+export type Allowance = {
+  /** Tiers whose objects with another image are stamped, with the image they get and the reason. */
+  isOpen(tier: JudgedTier): boolean
+  newImage(tier: JudgedTier): string
+  reason: Reason
+  pods: number
+  unsure: ReadonlySet<string>
+}
+
+/**
+ * Objects without an image get one at once, whatever their priority: the target if their tier is being rolled out and
+ * they are in its cohort, else the last image that proved itself there. Objects with another image follow in their
+ * turn; in a finished tier these are only new ones that were never deployed, which gate nothing and can go at once.
+ */
+export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Intent[] {
+  const { isOpen, newImage, reason, unsure } = allowance
+  const intended: Intent[] = []
+  const limit = maxInflight - unsure.size
+  let podsLeft = allowance.pods
+  for (const tier of tiers) {
+    const open = isOpen(tier)
+    const { maxConcurrent, view, step } = tier
+    let room =
+      maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.settling
+    for (const candidate of view.blank(limit - intended.length)) {
+      if (unsure.has(candidate.key)) continue
+      const goesToTarget = open && room > 0 && candidate.cohort <= step
+      if (goesToTarget) room--
+      const to = goesToTarget ? candidate.to : newImage(tier)
+      intended.push({ ...candidate, do: "stamp", to, reason: "StampedNew", isDue: true })
+    }
+    if (!open) continue
+    for (const candidate of view.stale(limit - intended.length, step)) {
+      if (unsure.has(candidate.key)) continue
+      // Costs nothing: it disturbs nobody. Else the bucket must have something in it; a large object may overdraw it.
+      const isDue = room > 0 && (candidate.pods === 0 || podsLeft >= 1)
+      if (isDue) {
+        room--
+        podsLeft -= candidate.pods
+      }
+      intended.push({ ...candidate, do: "stamp", reason, isDue })
+    }
+  }
+  return intended
+}

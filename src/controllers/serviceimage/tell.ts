@@ -1,0 +1,192 @@
+import type {
+  Condition,
+  ConditionType,
+  Failure,
+  Operation,
+  Reason,
+  ServiceImageStatus,
+  TierStatus,
+} from "#api/v1alpha1/serviceimage/index.ts"
+import { maxExamples, maxExamplesPerTier } from "#api/v1alpha1/serviceimage/index.ts"
+import type { TierView } from "#core/fleet.ts"
+import { recordOperation } from "#core/operation.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
+import { clip } from "#lib/text.ts"
+import { since } from "#runtime/conditions.ts"
+import { describeTier, isTrue, type JudgedTier } from "./judge.ts"
+import type { Snapshot } from "./plan.ts"
+
+/** What is said of the whole rollout. Extra conditions stand only while they hold. */
+export type Verdict = {
+  reason: Reason
+  message: string
+  phase?: Operation["phase"]
+  /** Why it is taken back. */
+  cause?: string
+  isComplete?: boolean
+  isInProgress?: boolean
+  isStalled?: boolean
+  also?: Extract<ConditionType, "Halted" | "Paused" | "Invalid" | "Conflict" | "TargetKindMissing">
+  lookAgainAt?: Instant | undefined
+}
+
+type Judged = {
+  tiers: readonly JudgedTier[]
+  active: readonly JudgedTier[]
+  newImage(tier: JudgedTier): string
+}
+
+/** The status that says all this. Times move only when what they date changes. */
+export function tell(
+  seen: Snapshot,
+  verdict: Verdict,
+  inflight: string[],
+  judged: Judged | undefined,
+): ServiceImageStatus {
+  const { serviceImage, operation, now, unmatched, fence } = seen
+  const { generation = 0 } = serviceImage.metadata
+  const before = serviceImage.status
+  const condition = conditionWriter(generation, now)
+  const { isComplete = false, isInProgress = false, isStalled = false, also, reason } = verdict
+  const message = clip(verdict.message, 256)
+  const stalled = isStalled ? ([reason, message] as const) : (["NotStalled", ""] as const)
+  const conditions: Condition[] = [
+    condition(before?.conditions, "Complete", isComplete, reason, message),
+    condition(before?.conditions, "InProgress", isInProgress, reason, message),
+    condition(before?.conditions, "Ready", isComplete, reason, message),
+    condition(before?.conditions, "Stalled", isStalled, ...stalled),
+    ...(also ? [condition(before?.conditions, also, true, reason, message)] : []),
+  ]
+  const { electionID } = fence
+  const kept = { ...emptyStatus, ...before, observedGeneration: generation, conditions, electionID, inflight }
+  if (!judged) return kept
+
+  const { tiers, active } = judged
+  const currentPriority = active[0]?.priority ?? tiers.at(-1)?.priority ?? 0
+  const hasMoved = before?.priorityStartedAt === undefined || before.currentPriority !== currentPriority
+  const isNew = before?.operation?.id !== operation.id
+  const examples = shareOfExamples(tiers)
+  const { cause } = verdict
+  return {
+    ...kept,
+    progress: `${sum(tiers, tier => tier.view.upToDate)}/${sum(tiers, tier => tier.view.total)}`,
+    currentPriority,
+    tierStatus: tiers.map(tier => tierStatusOf(tier, judged, verdict, examples, condition)),
+    unmatched: unmatched.size,
+    lostPods: sum(tiers, tier => tier.view.lostPods),
+    operation: {
+      ...operation,
+      phase: verdict.phase ?? (isBack(operation.phase) ? operation.phase : "InProgress"),
+      total: sum(tiers, tier => tier.view.counted.total),
+      upToDate: sum(tiers, tier => tier.view.counted.done),
+      failed: sum(tiers, tier => tier.view.counted.failed),
+      ...(cause !== undefined && { cause: plain(cause) }),
+    },
+    history:
+      isNew && before?.operation
+        ? recordOperation(before.history, ended(before.operation, before.completedAt, now))
+        : kept.history,
+    startedAt: operation.startedAt,
+    priorityStartedAt: hasMoved || isNew ? formatInstant(now) : before.priorityStartedAt,
+    ...(isComplete && !(isTrue(before?.conditions, "Complete") && !isNew) ? { completedAt: formatInstant(now) } : {}),
+  }
+}
+
+function ended(operation: Operation, completedAt: string | undefined, now: Instant) {
+  const endedAt = formatInstant(now)
+  if (operation.phase === "Complete") return { ...operation, endedAt: completedAt ?? endedAt }
+  return { ...operation, endedAt, ...(operation.phase !== "RolledBack" && { phase: "Superseded" as const }) }
+}
+
+function tierStatusOf(
+  tier: JudgedTier,
+  { active, newImage }: Judged,
+  verdict: Verdict,
+  examples: number,
+  condition: ReturnType<typeof conditionWriter>,
+): TierStatus {
+  const { view, before, isComplete, halt } = tier
+  const isActive = active.includes(tier)
+  const isGoing = isActive && (verdict.isInProgress ?? false)
+  const said = isComplete
+    ? {
+        reason: view.total === 0 ? ("NoObjects" as const) : ("AllUpToDate" as const),
+        message: `${view.upToDate} of ${view.total} up to date`,
+      }
+    : isBack(verdict.reason)
+      ? { reason: verdict.reason, message: `${view.counted.done} of ${view.counted.total} changed objects are back` }
+      : isActive
+        ? (halt ?? (isGoing ? describeTier(tier) : verdict))
+        : { reason: "WaitingForPriority" as const, message: "tiers of a higher priority come first" }
+  const message = plain(said.message)
+  return {
+    upgradeTier: tier.name,
+    newDeploymentImage: newImage(tier),
+    conditions: [
+      condition(before?.conditions, "Complete", isComplete, said.reason, message),
+      condition(before?.conditions, "InProgress", isGoing && !isComplete, said.reason, message),
+    ],
+    total: view.total,
+    updated: view.updated,
+    upToDate: view.upToDate,
+    unmanaged: view.unmanaged,
+    ignoredFailures: view.ignored,
+    regressed: isComplete ? view.counted.waiting + view.counted.failed : 0,
+    ...stepOf(tier),
+    failures: failuresOf(view, view.cohort(tier.step).total, examples),
+  }
+}
+
+/** Only where the tier has steps: who has none does not want to read of them. */
+function stepOf({ steps, step, upToDateAt }: JudgedTier): Pick<TierStatus, "step"> {
+  if (steps.length === 1) return {}
+  const at = upToDateAt === undefined ? {} : { upToDateAt: formatInstant(upToDateAt) }
+  return { step: { percent: steps[step]!.percent, ...at } }
+}
+
+/** At most three classes, which name at most `examples` objects between them. */
+function failuresOf(view: TierView, total: number, examples: number): Failure[] {
+  let left = examples
+  return view.troubles.slice(0, 3).map(({ reason, count, examples: some }) => {
+    const named = some(left)
+    left -= named.length
+    return { reason, scope: count >= total ? "All" : "Partial", count, examples: named }
+  })
+}
+
+/** The largest legal status stays small: many tiers in trouble at once name fewer objects each. */
+function shareOfExamples(tiers: readonly JudgedTier[]): number {
+  const inTrouble = tiers.filter(tier => tier.view.troubles.length > 0).length
+  return inTrouble === 0 ? maxExamplesPerTier : Math.min(maxExamplesPerTier, Math.floor(maxExamples / inTrouble))
+}
+
+/** States conditions of one generation; each keeps its time as long as its status stays. */
+const conditionWriter =
+  (observedGeneration: number, now: Instant) =>
+  <Type extends ConditionType>(
+    before: Parameters<typeof since>[0],
+    type: Type,
+    isTrue: boolean,
+    reason: Reason,
+    message: string,
+  ): Condition & { type: Type } =>
+    since(before, { type, status: isTrue ? "True" : "False", reason, message, observedGeneration }, now)
+
+const isBack = (word: string) => word === "RollingBack" || word === "RolledBack"
+
+const emptyStatus: ServiceImageStatus = {
+  observedGeneration: 0,
+  conditions: [],
+  progress: "",
+  currentPriority: 0,
+  tierStatus: [],
+  unmatched: 0,
+  lostPods: 0,
+  history: [],
+  electionID: "",
+  inflight: [],
+}
+
+/** A tier's message is one of many, so the schema keeps it to plain, single-byte characters. */
+const plain = (message: string) => message.replace(/[^ !#-%'-;=?-[\]-~]/g, "?").slice(0, 128)
+const sum = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((total, item) => total + of(item), 0)

@@ -1,0 +1,261 @@
+import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
+import { IndexedHeap } from "#lib/indexed-heap.ts"
+import type { Instant } from "#lib/instant.ts"
+import type { Member } from "./member.ts"
+import { type LostPod, lostWithOther, type Trace } from "./trace.ts"
+
+/** What the spec says of one tier, with every default resolved. */
+export type TierRule = {
+  readonly name: string
+  readonly image: string
+  readonly deadlineMs: number
+  /** Rising; the last one takes everybody in. One per step. */
+  readonly cohortEnds: readonly number[]
+  /** While rolling back: the image of objects that had none before. */
+  readonly fallback?: string | undefined
+}
+
+/** Objects that count for completion, each in one place: `failed` ones are neither stale nor waiting any more. */
+export type Counts = Readonly<
+  Record<"total" | "stale" | "waiting" | "done" | "failed", number> & {
+    /** Have the image: done, waiting, or failed with it. */
+    stamped: number
+    /** Of these: their pods cannot pull it. */
+    unpullable: number
+  }
+>
+
+/** A tier as a plan sees it. Reading it costs the same for ten objects and a hundred thousand. */
+export type TierView = {
+  readonly rule: TierRule
+  readonly total: number
+  readonly updated: number
+  readonly upToDate: number
+  /** There when the operation started, and not up to date. Nobody who comes later raises it. */
+  readonly toUpdate: number
+  readonly unmanaged: number
+  readonly counted: Counts
+  /** On the target and not up to date, deadline not passed, counted or not. */
+  readonly settling: number
+  /** Counted objects that did not make it in time, by what their owner wants that to mean. */
+  readonly halting: number
+  readonly ignored: number
+  readonly troubles: readonly {
+    readonly reason: FailureReason
+    readonly count: number
+    examples(limit: number): string[]
+  }[]
+  /** Pods on lost nodes that may run another image than their object's. */
+  readonly lostPods: number
+  lostExamples(limit: number): LostPod[]
+  haltingExamples(limit: number): string[]
+  /** Waiting objects whose time is not up, the earliest deadline first. */
+  waitingExamples(limit: number): string[]
+  /** Who restores other images, by field manager. */
+  contestants(limit: number): string[]
+  /** Counted objects that the steps up to this one take in: the first in the queue where its share would be nobody. */
+  cohort(step: number): Counts
+  /** Of these, who this step added. */
+  increment(step: number): Counts
+  /** Objects with an image that is not the target and may be stamped now, in the order of the queue. */
+  stale(limit: number, step: number): Candidate[]
+  /** Objects that never had an image. */
+  blank(limit: number): Candidate[]
+}
+
+export type Candidate = {
+  readonly key: string
+  readonly member: Member
+  /** The image it is to have. */
+  readonly to: string
+  /** How many pods stamping it disturbs. */
+  readonly pods: number
+  readonly cohort: number
+}
+
+type State = "Unmanaged" | "Blank" | "Stale" | "Waiting" | "Done"
+
+export type Standing = {
+  tier: Tier
+  state: State
+  isCounted: boolean
+  /** Came after the operation started. */
+  isNew?: boolean
+  place: number
+  cohort: number
+  /** The image it is to have. */
+  wanted: string
+  /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
+  deadline?: Instant | undefined
+  isFailed?: boolean
+  /** A class of failure it is counted under, from the first sign on, or from its deadline. */
+  trouble?: FailureReason | undefined
+  /** Not to be tried now. */
+  isHeld?: boolean
+  isContested?: boolean
+  lost?: number
+}
+
+export type Entry = { member: Member; trace: Trace | undefined; standing: Standing | undefined }
+
+const nobody = (): { -readonly [K in keyof Counts]: Counts[K] } => ({
+  total: 0,
+  stale: 0,
+  waiting: 0,
+  done: 0,
+  failed: 0,
+  stamped: 0,
+  unpullable: 0,
+})
+
+/** One tier's counts and ordered sets. Every number is kept by `add` and `remove` alone. */
+export class Tier implements TierView {
+  readonly rule: TierRule
+  total = 0
+  updated = 0
+  upToDate = 0
+  toUpdate = 0
+  unmanaged = 0
+  settling = 0
+  lostPods = 0
+  readonly counted = nobody()
+  readonly #cohorts: ReturnType<typeof nobody>[]
+  /** The counted ones in the order of the queue, kept only where there are steps. */
+  readonly #queue = new IndexedHeap()
+  readonly #stale = new IndexedHeap()
+  readonly #blank = new IndexedHeap()
+  readonly #waiting = new IndexedHeap()
+  readonly #halting = new IndexedHeap()
+  readonly #ignored = new IndexedHeap()
+  readonly #lost = new IndexedHeap()
+  readonly #troubles = new Map<FailureReason, IndexedHeap>()
+  readonly #entries: ReadonlyMap<string, Entry>
+
+  constructor(rule: TierRule, entries: ReadonlyMap<string, Entry>) {
+    this.rule = rule
+    this.#entries = entries
+    this.#cohorts = rule.cohortEnds.map(nobody)
+  }
+
+  get halting() {
+    return this.#halting.size
+  }
+
+  get ignored() {
+    return this.#ignored.size
+  }
+
+  get troubles() {
+    return [...this.#troubles]
+      .filter(([, keys]) => keys.size > 0)
+      .map(([reason, keys]) => ({ reason, count: keys.size, examples: (limit: number) => keys.firstKeys(limit) }))
+      .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
+  }
+
+  haltingExamples = (limit: number) => this.#halting.firstKeys(limit)
+  waitingExamples = (limit: number) => this.#waiting.firstKeys(limit)
+  blank = (limit: number) => this.#blank.firstKeys(limit).map(key => this.#candidate(key))
+
+  contestants(limit: number): string[] {
+    const keys = this.#troubles.get("Contested")?.firstKeys(limit) ?? []
+    return [...new Set(keys.map(key => this.#entries.get(key)!.member.contestedBy ?? "somebody"))]
+  }
+
+  lostExamples(limit: number): LostPod[] {
+    return this.#lost
+      .firstKeys(limit)
+      .map(key => this.#entries.get(key)!)
+      .flatMap(({ trace, standing }) => lostWithOther(trace, standing!.wanted).examples)
+      .slice(0, limit)
+  }
+
+  cohort(step: number): Counts {
+    if (step >= this.#cohorts.length - 1) return this.counted
+    const sum = nobody()
+    for (const counts of this.#cohorts.slice(0, step + 1))
+      for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name]
+    const first = sum.total === 0 ? this.#queue.first() : undefined
+    if (first) count(sum, this.#entries.get(first.key)!.standing!, 1)
+    return sum
+  }
+
+  increment(step: number): Counts {
+    const isFirst = step === 0 || this.#cohorts.slice(0, step).every(counts => counts.total === 0)
+    return isFirst ? this.cohort(step) : this.#cohorts[step]!
+  }
+
+  stale(limit: number, step: number): Candidate[] {
+    if (step >= this.#cohorts.length - 1) return this.#stale.firstKeys(limit).map(key => this.#candidate(key))
+    if (this.#cohorts.slice(0, step + 1).every(counts => counts.total === 0)) {
+      const first = this.#queue.first()
+      return first && this.#stale.has(first.key) ? [this.#candidate(first.key)] : []
+    }
+    const candidates = this.#stale.firstKeys(limit).map(key => this.#candidate(key))
+    return candidates.filter(candidate => candidate.cohort <= step)
+  }
+
+  #candidate(key: string): Candidate {
+    const { member, trace, standing } = this.#entries.get(key)!
+    return { key, member, to: standing!.wanted, pods: podsOf(member, trace), cohort: standing!.cohort }
+  }
+
+  add(key: string, standing: Standing, { haltsOnFailure }: Member): void {
+    this.#count(standing, 1)
+    const { state, isCounted, isFailed, isHeld, trouble, deadline, place, lost } = standing
+    if (state === "Unmanaged") return
+    if (isCounted && this.#cohorts.length > 1) this.#queue.set(key, place)
+    if (state === "Stale" && !isHeld) this.#stale.set(key, place)
+    if (state === "Blank" && !isHeld) this.#blank.set(key, place)
+    if (state === "Waiting" && !isFailed) this.#waiting.set(key, deadline!)
+    if (trouble) this.#trouble(trouble).set(key, 0)
+    if (isFailed && isCounted) (haltsOnFailure ? this.#halting : this.#ignored).set(key, 0)
+    if (lost) this.#lost.set(key, 0)
+  }
+
+  remove(key: string, standing: Standing): void {
+    this.#count(standing, -1)
+    const sets = [this.#queue, this.#stale, this.#blank, this.#waiting, this.#halting, this.#ignored, this.#lost]
+    for (const set of sets) set.delete(key)
+    if (standing.trouble) this.#troubles.get(standing.trouble)?.delete(key)
+  }
+
+  #trouble(reason: FailureReason): IndexedHeap {
+    const keys = this.#troubles.get(reason) ?? new IndexedHeap()
+    this.#troubles.set(reason, keys)
+    return keys
+  }
+
+  #count(standing: Standing, by: 1 | -1): void {
+    const { state, isCounted, isNew, isFailed, lost = 0 } = standing
+    if (state === "Unmanaged") {
+      this.unmanaged += by
+      return
+    }
+    this.total += by
+    this.lostPods += lost * by
+    if (state === "Waiting" || state === "Done") this.updated += by
+    if (state === "Done") this.upToDate += by
+    else if (!isNew) this.toUpdate += by
+    if (state === "Waiting" && !isFailed) this.settling += by
+    if (!isCounted) return
+    count(this.counted, standing, by)
+    count(this.#cohorts[standing.cohort]!, standing, by)
+  }
+}
+
+function count(counts: ReturnType<typeof nobody>, { state, isFailed, trouble }: Standing, by: 1 | -1): void {
+  counts.total += by
+  counts[isFailed ? "failed" : state === "Done" ? "done" : state === "Waiting" ? "waiting" : "stale"] += by
+  if (state === "Waiting" || state === "Done") counts.stamped += by
+  if (state === "Waiting" && trouble === "ImagePullFailed") counts.unpullable += by
+}
+
+/**
+ * What stamping an object costs the cluster. One that was deployed and whose pods we cannot find has at least one; one
+ * that was never deployed has none to disturb, and is not held back.
+ */
+function podsOf(member: Member, trace: Trace | undefined): number {
+  if (trace && trace.pods > 0) return trace.pods
+  if (member.replicas !== undefined) return member.replicas
+  return trace && !member.isDeployed ? 0 : 1
+}

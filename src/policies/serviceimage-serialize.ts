@@ -6,10 +6,7 @@ import {
 } from "#api/v1alpha1/serviceimage/index.ts"
 import type { ValidatingPolicy } from "./policy.ts"
 
-/**
- * One operation at a time: what `spec.serialize` says about a change of target or images while an operation is in
- * progress. The server decides with the very object it replaces, status included, so no race can slip through.
- */
+/** Not Halted: what has stopped at a failure is there to be fixed. */
 const underWay: readonly Phase[] = ["InProgress", "RollingBack"]
 
 /** The images as they are worked, `TIER IMAGE` for each tier (as core/tiers.ts has them); neither contains a space. */
@@ -51,6 +48,10 @@ const variables = Object.entries({
   ].join(" : "),
 }).map(([name, expression]) => ({ name, expression }))
 
+/**
+ * One operation at a time: speaks when target or images change while an operation is in progress. The server compares
+ * with the very object it replaces, status included, so nothing can happen between the look and the write.
+ */
 const serialize = (mode: ServiceImageSpec["serialize"], after: string) =>
   ({
     matchConstraints: {
@@ -101,7 +102,7 @@ export const serializeWarn: ValidatingPolicy = {
     failurePolicy: "Ignore",
     ...serialize(
       "Warn",
-      `' and overtakes it; aim set-image --supersede, or annotating ${supersedeAnnotation}: "' + variables.generation + '", says that this is meant, and spec.serialize: Enforce refuses it otherwise'`,
+      `' and overtakes it; if that is meant, say so: aim set-image --supersede, or annotate ${supersedeAnnotation}: "' + variables.generation + '" (spec.serialize: Enforce would refuse it)'`,
     ),
   },
 }

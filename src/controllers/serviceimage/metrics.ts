@@ -186,7 +186,7 @@ export type MetricsView = {
 export type Sample = { metric: GaugeName; labels: Labels; value: number }
 
 /** The tier "" has no name, and Prometheus takes an empty label for none. No tier can be called this. */
-export const defaultTierLabel = "(default)"
+const defaultTierLabel = "(default)"
 
 /** Every gauge of one ServiceImage. What is not known is absent rather than zero. */
 export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[] {

@@ -7,7 +7,10 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["{src,tools,examples}/**/*.test.ts", "test/{support,repository,scenarios,simulation}/**/*.test.ts"],
+          include: [
+            "{src,tools,examples}/**/*.test.ts",
+            "test/{support,repository,scenarios,simulation,model}/**/*.test.ts",
+          ],
           // Hundreds of runs in one test, on a machine that may be busy with a whole Kubernetes.
           testTimeout: 120_000,
         },

@@ -127,10 +127,18 @@ const untilSaid = (
 const podsOf = async (world: World) => (await world.list(podKind)).map(({ metadata }) => metadata.name as string)
 
 test("nothing is known before everything is listed, and then everything is told of", async () => {
-  const story = await shop()
+  const asked = new Map<string, string>()
+  const spy: Matcher = ({ path, headers }) => {
+    asked.set(/([a-z]+)\?/.exec(path)?.[1] ?? path, headers.accept ?? "")
+    return false
+  }
+  const story = await shop({ faults: [cut(spy)] })
   expect(story.trace()).toBeUndefined()
   await untilWell(story)
   expect(story.told).toContain(story.uid)
+  // Of what only stands between, nothing but whose it is gets sent.
+  const isPartial = (plural: string) => asked.get(plural)?.includes("as=PartialObjectMetadata")
+  expect(["pods", "replicasets", "deployments", "jobs"].map(isPartial)).toEqual([false, false, true, true])
 })
 
 test("an image that does not exist is a failed pull of the tenant, of that image alone, at once", async () => {
@@ -226,6 +234,17 @@ test("pods of a silent node may still run, until it is back", async () => {
   machines.startKubelet(first!)
   await world.until("nothing lost", () => lostWithOther(trace(), image("2")).count === 0, "5m")
   await untilWell(story)
+})
+
+test("a node that is taken away leaves pods of which nobody knows", async () => {
+  const story = await shop()
+  await story.world.settle("30s")
+  const [first] = (await story.world.list(podKind)).map(({ spec }) => spec.nodeName as string)
+  story.told.clear()
+  await story.world.client.delete(core("nodes", "Node", false), { name: first! })
+  await story.world.advance("10ms")
+  expect(lostWithOther(story.trace(), image("2")).count).toBeGreaterThan(0)
+  expect(story.told).toContain(story.uid)
 })
 
 test("a pod that is deleted, and all that belongs to a tenant who is", async () => {

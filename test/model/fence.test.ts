@@ -37,7 +37,7 @@ describe("the fence holds, whatever comes in between", () => {
     "aim",
     "and gives up before it arrives",
     "and the answer is lost",
-    "ask",
+    "change",
     "complete",
     "conflict",
     "declare",

@@ -30,15 +30,15 @@ import type { Model, Step } from "./search.ts"
  *   withdraw   the same without our intents, which are forgotten first
  *   complete   swap Complete into the status, with nothing open and every object known to be right
  *
- * To swap is to write on condition of the ServiceImage's resourceVersion, after seeing our electionID in it (or, the
- * first time, any other). A suspect object is trusted again when a
- * write of ours to it was answered, be it a touch or a stamp; a stamp without an answer makes an object suspect.
+ * To swap is to write on condition of the resourceVersion of a ServiceImage that shows our electionID; only a first
+ * status goes over another's. A suspect object is trusted again when a write of ours to it was answered, be it a touch
+ * or a stamp; a stamp without an answer makes its object suspect.
  *
  * Why asking for the electionID before each write, as the original protocol does, is not enough:
  *
- *   user  asks for v2                           takes it back: v1
- *   A                 reads tenant-1   may I? yes        |  (stopped)                              writes v2 !
- *   B                                                     elected   tenant-1 has v1: Complete
+ *   user   asks for v2 .                        . takes it back: v1
+ *   A                  . reads tenant-1 . may I? yes . . . . . . . . . . (stopped) . . . . . . . . . . writes v2 !
+ *   B                                                        . is elected . tenant-1 has v1 . Complete .
  *
  * B had nothing to write, so tenant-1 still has the resourceVersion that A read, and A's condition holds. A question
  * leaves nothing behind that a successor could find; an intent does.
@@ -91,7 +91,7 @@ type Take = (name: string, says: () => string, change: (next: World) => void, fa
 /** What may become of a request instead of being answered. */
 type Fate = "and the answer is lost" | "and gives up before it arrives"
 /** One leader's turn: what it may do next in this world. */
-type Turn = Leader & { world: World; leader: number; me: string; take: Take }
+type Turn = Leader & { world: World; leader: number; take: Take }
 
 export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
   const everyObject = [...Array(bounds.objects).keys()]
@@ -130,7 +130,7 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
     if (world.generation < generations) {
       const generation = world.generation + 1
       takenBy("the user")(
-        "ask",
+        "change",
         () => `asks for ${version(imageOf(generation))} (generation ${generation})`,
         next => {
           next.generation = generation
@@ -156,23 +156,23 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
         },
       )
     for (const leader of everyLeader) {
-      const me = letter(leader)
-      const turn = { ...world.leaders[leader]!, world, leader, me, take: takenBy(me) }
+      const turn = { ...world.leaders[leader]!, world, leader, take: takenBy(letter(leader)) }
       if (turn.phase === "waiting") look(turn)
       if (turn.phase === "looked") takeOver(turn)
       for (const object of everyObject) {
         read(turn, object)
         touch(turn, object)
         stamp(turn, object)
-        aim(turn, object)
+        if (protocol.intents === "declared") aim(turn, object)
       }
-      if (mayWriteStatus(turn)) {
-        if (protocol.intents === "declared") declare(turn)
-        else ask(turn)
+      if (!mayWriteStatus(turn)) continue
+      if (protocol.intents === "asked") ask(turn)
+      else {
+        declare(turn)
         report(turn)
         withdraw(turn)
-        complete(turn)
       }
+      complete(turn)
     }
     return found
   }

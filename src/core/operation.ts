@@ -53,10 +53,10 @@ function haveSameImages(recorded: Record<string, string>, wanted: Record<string,
   )
 }
 
-/** `g5` → `g5-2` → `g5-3`. */
+/** `g5` → `g5_2` → `g5_3`. */
 function nextTry(id: string): string {
-  const [base = id, attempt = "1"] = id.split("-")
-  return `${base}-${Number.parseInt(attempt, 10) + 1}`
+  const [base = id, attempt = "1"] = id.split("_")
+  return `${base}_${Number.parseInt(attempt, 10) + 1}`
 }
 
 /** Is it under way, so that a change of images would overtake it? An unobserved generation counts as one. */

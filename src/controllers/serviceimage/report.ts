@@ -86,7 +86,7 @@ function chapter(before: ServiceImageStatus | undefined, tier: TierStatus): Epis
     return was && then?.status !== "True" ? say("AllUpToDate", ` is complete: ${now.message}`) : []
   if (now?.reason === "TierReopened") return then?.status === "True" ? say("TierReopened", `: ${now.message}`) : []
   if (now?.reason === "AwaitingApproval" && then?.reason !== "AwaitingApproval")
-    return say(now.reason, `: ${now.message}`)
+    return say(now.reason, " waits for aim approve")
   const isFurther = was?.step && tier.step && tier.step.percent > was.step.percent
   return isFurther ? say("RollingOut", ` goes on to ${tier.step!.percent}%`) : []
 }

@@ -59,7 +59,9 @@ export function tell(
   ]
   const { electionID } = fence
   const kept = { ...emptyStatus, ...before, observedGeneration: generation, conditions, electionID, inflight }
-  if (!judged) return kept
+  // What cannot go on is not in progress: else `serialize: Enforce` would refuse the very edit that mends it.
+  const isCut = also === "Invalid" && before?.operation?.phase === "InProgress"
+  if (!judged) return isCut ? { ...kept, operation: { ...before.operation!, phase: "Halted" } } : kept
 
   const { tiers, active } = judged
   const currentPriority = active[0]?.priority ?? tiers.at(-1)?.priority ?? 0

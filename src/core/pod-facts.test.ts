@@ -257,7 +257,7 @@ describe("why no pod could be made", () => {
       message: "exceeded quota: small, requested: pods=1",
     },
     "an event says it of a StatefulSet": {
-      says: 'create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota: small',
+      says: 'Create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: exceeded quota: small',
       reason: "QuotaExceeded",
       message: "exceeded quota: small",
     },

@@ -71,7 +71,7 @@ export function refusalOf(words: unknown): PodTrouble {
   // The name that the pod would have had is another one with every attempt.
   const cause = said
     .replace(/^Error creating: /, "")
-    .replace(/^create .*? failed error: /, "")
+    .replace(/^[Cc]reate .*? failed error: /, "")
     .replace(/^\S+ "[^"]*" is forbidden: /, "")
   return trouble(reason, cause)
 }

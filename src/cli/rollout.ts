@@ -65,6 +65,10 @@ export type StepProgress = {
   soaksUntil?: Instant
 }
 
+/** Objects are being brought to their image right now: it waits neither for its turn nor for a soak nor for a person. */
+export const isGoing = ({ state, awaitsApproval, step }: TierProgress) =>
+  state === "InProgress" && !awaitsApproval && step?.soaksUntil === undefined
+
 /** As it comes from the server: a status that nobody has written yet, or only in part, is not there. */
 export type Seen = Omit<ServiceImage, "status"> & { status?: Partial<ServiceImage["status"]> | undefined }
 

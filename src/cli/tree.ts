@@ -207,7 +207,10 @@ export const commands: readonly Command[] = [
       "For tiers with requireApproval. Without names: those that wait now. An approval is for one operation: the next",
       "change of images asks again. The answer names the operation, the image and how many objects get it.",
     ],
-    arguments: [oneRollout, { name: "TIER", description: 'which tiers; "" is the default one', many: true }],
+    arguments: [
+      oneRollout,
+      { name: "TIER", description: 'which tiers; "" is the default one', many: true, completes: "tiers" },
+    ],
     connects: true,
     examples: [
       { line: "approve si/dicom", says: "what waits now" },
@@ -364,6 +367,7 @@ export const commands: readonly Command[] = [
     arguments: [
       { name: "WHAT", description: "what to complete", required: true },
       { name: "PREFIX", description: "what was typed so far" },
+      { name: "OF", description: "the rollout whose tiers they are" },
     ],
     connects: true,
     load: () => import("./commands/complete.ts"),

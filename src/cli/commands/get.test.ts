@@ -179,6 +179,21 @@ web  ● InProgress  Dicom  for 4m12s
       interrupt()
       await done
     })
+    test("-w does not count the time in which a tier had to wait", async () => {
+      const live = testCluster(stepped(0, { is: "Waiting" }))
+      const { world, drawn, clock, interrupt } = testWorld(live)
+      const done = status({ arguments: [], options: { watch: true } }, world)
+      await clock.advance(120_000)
+      live.put(stepped(0, { is: "Waiting", updated: 10 }))
+      await clock.advance(0)
+      live.put(stepped(0))
+      await clock.advance(60_000)
+      live.put(stepped(20))
+      await clock.advance(0)
+      expect(drawn.at(-1)).toContain("20 a minute, about 4 min left in this step")
+      interrupt()
+      await done
+    })
     test("-w in a log tells the rate when something happens, and nothing when only time passes", async () => {
       const live = testCluster(stepped(40))
       const { world, drawn, clock, interrupt } = testWorld(live)

@@ -119,6 +119,11 @@ describe("set-image", () => {
       "Operation g4 ends here, as Superseded; what it has changed goes on to the new images.",
     )
   })
+  test("the course names what is unfinished too, and a dry run speaks of it as of a dream", async () => {
+    const { next } = await type(setImage, ["dicom:v9"], rolling(), { supersede: true, dryRun: true })
+    expect(next).toMatch(/^Were it written:\n/)
+    expect(next).toContain("Tier earlyAccess (5 objects) goes first, then the default tier (7 objects)")
+  })
   test("a halted rollout can be mended without more ado", async () => {
     const stopped = { ...halted, status: { ...halted.status, operation: operation("g1", "Halted") } }
     const { spec, annotations } = await type(setImage, ["earlyAccess=dicom:v4"], stopped)
@@ -226,7 +231,7 @@ describe("pause and resume", () => {
   test("pausing stops what has not begun, and says what finishes", async () => {
     expect(await type(pause, [], rolling())).toMatchObject({
       text: "paused: si/web\n",
-      next: "2 objects of tier earlyAccess have their new image already and finish; nothing else is stamped until aim resume si/web",
+      next: "Under way, and going to finish: 2 objects of tier earlyAccess. Nothing else is stamped until aim resume si/web",
       spec: { paused: true },
     })
   })
@@ -253,15 +258,14 @@ describe("pause and resume", () => {
   test("what was rolled back is tried again, as a new operation", async () => {
     const answer = await type(resume, [], { ...rolledBack, spec: { paused: true } })
     expect(answer).toMatchObject({
-      said: [
-        "si/web: operation g4 was rolled back, 3/12 up to date; it is tried again, as a new operation with the same images",
-      ],
       text: "resumed: si/web, operation g4 once more\n",
+      next: expect.stringMatching(/^It was rolled back, and starts again as a new operation .*\nTier earlyAccess/),
       annotations: { [annotation("retry")]: "g4" },
       spec: { paused: false },
     })
     const again = await type(resume, [], answer.cluster)
-    expect(again).toMatchObject({ text: "already resumed: si/web, operation g4 once more\n", said: [] })
+    expect(again).toMatchObject({ text: "already resumed: si/web, operation g4 once more\n" })
+    expect(again.patched).toHaveLength(1)
   })
 })
 

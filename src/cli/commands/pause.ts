@@ -1,6 +1,6 @@
 import { connectionOf, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
-import { capital, change, underWay, underWayWords } from "../operate.ts"
+import { change, underWay, underWayWords } from "../operate.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
 
 export const run: Run = async (input, world) => {
@@ -22,7 +22,7 @@ function whatIsNext(object: Seen, program: string): string {
   const onTheirWay = underWay(rollout)
   const resume = `${program} resume si/${rollout.name}`
   if (onTheirWay.length > 0)
-    return `${capital(underWayWords(onTheirWay))} have their new image already and finish; nothing else is stamped until ${resume}`
+    return `Under way, and going to finish: ${underWayWords(onTheirWay)}. Nothing else is stamped until ${resume}`
   const rest = rollout.upToDate < rollout.total ? rollout.total - rollout.upToDate : 0
   return rest > 0
     ? `No object is under way. The ${rest} that remain keep what they run until ${resume}`

@@ -1,28 +1,17 @@
 import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import { connectionOf, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
-import { change, courseWords, isUnobserved, operationSentence, type Patch, unobservedSentence } from "../operate.ts"
+import { capital, change, courseWords, isUnobserved, type Patch, unobservedSentence } from "../operate.ts"
 import { progressLine } from "../render/status.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
 
-type Decision = { patch?: Patch | undefined; isRetry: boolean; wasPaused: boolean }
+type Decision = { patch?: Patch | undefined; isRetry: boolean }
 
 export const run: Run = async (input, world) => {
   const { name } = parseNamed(input.arguments[0]!)
   const client = await world.connect(connectionOf(input))
   try {
-    const { object, ...decision } = await change(
-      name,
-      before => {
-        const decided = decide(before)
-        if (decided.isRetry && decided.patch)
-          world.say(
-            `si/${name}: ${operationSentence(before)}; it is tried again, as a new operation with the same images`,
-          )
-        return decided
-      },
-      { client },
-    )
+    const { object, ...decision } = await change(name, decide, { client })
     return { text: `${outcome(decision, object)}\n`, exitCode: 0, next: whatIsNext(decision, object, world.program) }
   } finally {
     client.close()
@@ -39,7 +28,7 @@ function decide({ metadata, spec, status }: Seen): Decision {
     ...(wasPaused && { spec: { paused: false } }),
     ...(isRetry && !isAsked && { metadata: { annotations: { [retryAnnotation]: operation.id } } }),
   }
-  return { patch: Object.keys(patch).length > 0 ? patch : undefined, isRetry, wasPaused }
+  return { patch: Object.keys(patch).length > 0 ? patch : undefined, isRetry }
 }
 
 function outcome({ patch, isRetry }: Decision, { metadata, status }: Seen): string {
@@ -48,24 +37,20 @@ function outcome({ patch, isRetry }: Decision, { metadata, status }: Seen): stri
   return isRetry ? `already resumed: ${what}` : `not paused: ${what}`
 }
 
-function whatIsNext({ patch, isRetry, wasPaused }: Decision, object: Seen, program: string): string {
+function whatIsNext({ patch, isRetry }: Decision, object: Seen, program: string): string {
   const rollout = rolloutOf(object)
-  const { name } = rollout
-  const waiting = rollout.tiers.filter(tier => tier.awaitsApproval)
-  if (patch && wasPaused && !isRetry) {
-    if (rollout.total > 0 && rollout.upToDate === rollout.total)
-      return "There is nothing left to do; new objects are stamped again."
-    return courseWords(rollout, object, program)
+  const { name, tiers, state } = rollout
+  if (isRetry) {
+    const anew = { ...rollout, tiers: tiers.map(tier => ({ ...tier, state: "Waiting" as const })) }
+    const what = `It was rolled back, and starts again as a new operation with the same images.`
+    return `${what}\n${courseWords(anew, object, program)}`
   }
-  if (isRetry)
-    return courseWords(
-      { ...rollout, tiers: rollout.tiers.map(tier => ({ ...tier, state: "Waiting" })) },
-      object,
-      program,
-    )
-  if (isUnobserved(object)) return `${unobservedSentence(object, program)}.`
-  if (waiting.length > 0) return `It waits for approval: ${program} approve si/${name}`
-  const { state } = rollout
+  if (patch)
+    return tiers.every(tier => tier.state === "Complete")
+      ? "There is nothing left to do; what is created from now on is stamped again."
+      : courseWords(rollout, object, program)
+  if (isUnobserved(object)) return capital(unobservedSentence(object, program))
+  if (tiers.some(tier => tier.awaitsApproval)) return `It waits for approval: ${program} approve si/${name}`
   if (state === "Halted")
     return `${progressLine(rollout)}\nTo go on, mend what fails, set another image (${program} set-image si/${name} …) or take it back (${program} rollback si/${name})`
   return progressLine(rollout)

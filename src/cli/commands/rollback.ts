@@ -74,7 +74,8 @@ const isTakenBack = (id: string) => {
 function whatIsNext({ id, outcome }: Decision, object: Seen, program: string): string {
   const rollout = rolloutOf(object)
   const { name } = object.metadata
-  const before = object.status?.history?.[0]
+  const { history = [] } = object.status ?? {}
+  const before = history.find(({ phase }) => phase === "Complete") ?? history[0]
   const words = before && setImageWords(object.spec, before.images ?? {})
   const former = words && words.length > 0 ? words.join(" ") : "IMAGE"
   const afterwards = `the spec still names the new images: set those to keep (${program} set-image si/${name} ${former}), or try again (${program} resume si/${name}).`

@@ -27,7 +27,8 @@ export const run: Run = async (input, world) => {
   try {
     const decided = await change(name, object => decide(object, wanted, world.program), { client, dryRun })
     const done = decided.lines.map(line => `${line}${dryRun ? " (dry run: nothing was written)" : ""}`).join("\n")
-    const next = decided.patch ? whatIsNext(decided, world) : undefined
+    const course = decided.patch && whatIsNext(decided, world)
+    const next = course && dryRun ? `Were it written:\n${course}` : course
     if (!input.options.wait || dryRun) return { text: `${done}\n`, exitCode: 0, ...(next && { next }) }
     world.say(done)
     if (next) world.say(next)
@@ -100,7 +101,9 @@ function refusal(
 function whatIsNext({ changes, overtakes, object }: Decision & { object: Seen }, { program }: World): string {
   const { name } = object.metadata
   const rollout = rolloutOf(object)
-  const affected = rollout.tiers.filter(({ tier }) => changes.some(each => each.tier === tier))
+  const affected = rollout.tiers.filter(
+    ({ tier, state }) => state !== "Complete" || changes.some(each => each.tier === tier),
+  )
   const moved = changes.find(({ from, to }) => from && repositoryNamed(from) !== repositoryNamed(to))
   return [
     moved ? `Note: ${tierTitle(moved.tier)} changes its repository, to ${repositoryNamed(moved.to)}.` : "",

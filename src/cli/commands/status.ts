@@ -7,7 +7,7 @@ import { parseReferences, serviceImages } from "../kinds.ts"
 import { addSample, outlook, type Sample } from "../rate.ts"
 import { type Outlooks, statusBlock, statusLines } from "../render/status.ts"
 import { machineReadable, rolloutTable } from "../render/table.ts"
-import { type Rollout, rolloutOf, type Seen, type TierProgress } from "../rollout.ts"
+import { isGoing, type Rollout, rolloutOf, type Seen, type TierProgress } from "../rollout.ts"
 import { fetchAll, noneYet } from "./get.ts"
 
 type Format = "wide" | "name" | "json" | "yaml"
@@ -73,7 +73,9 @@ function paceKeeper(clock: Clock) {
       for (const rollout of rollouts)
         for (const tier of rollout.tiers) {
           const key = keyOf(rollout, tier)
-          next.set(key, addSample(kept.get(key) ?? [], { at: clock.now(), done: tier.upToDate }))
+          // The time in which a tier was not at work says nothing about how fast it works.
+          const before = isGoing(tier) ? (kept.get(key) ?? []) : []
+          next.set(key, addSample(before, { at: clock.now(), done: tier.upToDate }))
         }
       kept = next
     },

@@ -28,7 +28,7 @@ describe("in a real bash", () => {
     // What the script asks for names of objects.
     writeFileSync(
       join(folder, "aim"),
-      '#!/bin/sh\n[ "$1 $2" = "__complete serviceimages" ] && echo si/web si/shop; [ "$2" = namespaces ] && echo shop "$@"\n',
+      '#!/bin/sh\n[ "$1 $2" = "__complete serviceimages" ] && echo si/web si/shop; [ "$2" = namespaces ] && echo shop "$@"; [ "$2 $4" = "tiers si/web" ] && echo early late\n',
       { mode: 0o755 },
     )
   })
@@ -59,6 +59,20 @@ describe("in a real bash", () => {
   })
   test("names of objects, from the cluster that the line is about", () => {
     expect(offers("aim wait si/w")).toEqual(["si/web"])
-    expect(offers("aim grant --context prod ")).toEqual(["shop", "__complete", "namespaces", "--context", "prod"])
+    expect(offers("aim grant --context prod ").filter(Boolean)).toEqual([
+      "shop",
+      "__complete",
+      "namespaces",
+      "--context",
+      "prod",
+    ])
+  })
+  test("tiers of the rollout that was named, and nothing where an image is wanted", () => {
+    expect(offers("aim approve si/w")).toEqual(["si/web"])
+    expect(offers("aim approve --context prod si/web e")).toEqual(["early"])
+    expect(offers("aim approve si/web early l")).toEqual(["late"])
+    expect(offers("aim set-image si/w")).toEqual(["si/web"])
+    expect(offers("aim set-image si/web ")).toEqual([""])
+    expect(offers("aim wait si/web si/s")).toEqual(["si/shop"])
   })
 })

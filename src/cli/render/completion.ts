@@ -15,8 +15,8 @@ const flagWords = (options: readonly Option[]) =>
 
 const takesValue = (option: Option) => flagsOf(option).value !== undefined
 
-/** What the first argument of a command can be. */
-const argumentOf = (command: Command) => command.arguments?.[0]
+/** What the first argument of a command can be, and what those behind it, where they are something else. */
+const argumentsOf = ({ arguments: [first, second] = [] }: Command) => ({ first, second })
 
 function bash(commands: readonly Command[]): string {
   const names = [...commands.map(({ name }) => name), "help"].join(" ")
@@ -28,6 +28,10 @@ function bash(commands: readonly Command[]): string {
     if (from?.completes) return `COMPREPLY=($(compgen -W "$(_aim_ask ${from.completes})" -- "$current"))`
     return "COMPREPLY=()"
   }
+  const words = (command: Command) => {
+    const { first, second } = argumentsOf(command)
+    return second ? `if ((before == 0)); then ${candidates(first)}; else ${candidates(second)}; fi` : candidates(first)
+  }
   const branches = commands.map(command => {
     const options = optionsOf(command)
     const values = options
@@ -37,9 +41,10 @@ function bash(commands: readonly Command[]): string {
       `    ${command.name})`,
       ...(values.length > 0 ? ['      case "$previous" in', ...values, "      esac"] : []),
       `      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W "${flagWords(options).join(" ")}" -- "$current"))`,
-      `      else ${candidates(argumentOf(command))}; fi ;;`,
+      `      else ${words(command)}; fi ;;`,
     ].join("\n")
   })
+  const valued = [...new Set(commands.flatMap(command => flagWords(optionsOf(command).filter(takesValue))))].join("|")
   return `# bash completion for aim: source it, or put it where bash-completion looks.
 _aim_ask() {
   local connection=() i
@@ -48,12 +53,18 @@ _aim_ask() {
       --kubeconfig|--context) connection+=("\${COMP_WORDS[i]}" "\${COMP_WORDS[i+1]}") ;;
     esac
   done
-  "\${COMP_WORDS[0]}" __complete "$1" "$current" "\${connection[@]}" 2>/dev/null
+  "\${COMP_WORDS[0]}" __complete "$1" "$current" "$first" "\${connection[@]}" 2>/dev/null
 }
 _aim() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} command="" i
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} command="" first="" before=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
-    if [[ \${COMP_WORDS[i]} != -* ]]; then command=\${COMP_WORDS[i]}; break; fi
+    case "\${COMP_WORDS[i]}" in
+      ${valued}) ((i++)) ;;
+      -*) ;;
+      *)
+        if [[ -z $command ]]; then command=\${COMP_WORDS[i]}
+        elif ((before++ == 0)); then first=\${COMP_WORDS[i]}; fi ;;
+    esac
   done
   case "$command" in
     "") COMPREPLY=($(compgen -W "${names} ${flagWords(commonOptions).join(" ")} --version" -- "$current")) ;;
@@ -82,8 +93,9 @@ function zsh(commands: readonly Command[]): string {
       const body = `[${zshQuote(option.description)}]${value ? `:${zshQuote(value)}:${action(option)}` : ""}'`
       return short ? `${names}'${body}` : `${names}${body}`
     })
-    const argument = argumentOf(command)
-    if (argument) specs.push(`'${argument.many ? "*" : "1"}:${zshQuote(argument.name)}:${action(argument)}'`)
+    const { first, second } = argumentsOf(command)
+    for (const argument of [first, second])
+      if (argument) specs.push(`'${argument.many ? "*" : "1"}:${zshQuote(argument.name)}:${action(argument)}'`)
     return `        ${command.name}) _arguments -s ${specs.map(spec => `\\\n          ${spec}`).join(" ")} ;;`
   })
   return `#compdef aim
@@ -95,10 +107,11 @@ _aim_ask() {
     case $words[i] in --kubeconfig|--context) connection+=($words[i] $words[i+1]) ;; esac
   done
   local -a found
-  found=(\${(f)"$(aim __complete $1 "$PREFIX" $connection 2>/dev/null)"})
+  found=(\${(f)"$(aim __complete $1 "$PREFIX" "\${words[(r)s*/*]}" $connection 2>/dev/null)"})
   compadd -a found
 }
 _aim_serviceimages() { _aim_ask serviceimages }
+_aim_tiers() { _aim_ask tiers }
 _aim_namespaces() { _aim_ask namespaces }
 _aim_contexts() { local -a found; found=(\${(f)"$(kubectl config get-contexts -o name 2>/dev/null)"}); compadd -a found }
 _aim() {
@@ -128,12 +141,14 @@ function fish(commands: readonly Command[]): string {
   const candidates = (from: { choices?: readonly string[]; completes?: Completes } | undefined) => {
     if (from?.choices) return ` -a ${quote(from.choices.join(" "))}`
     if (from?.completes === "contexts") return " -a '(kubectl config get-contexts -o name 2>/dev/null)'"
+    if (from?.completes === "tiers")
+      return ` -a '(aim __complete tiers "" (commandline -opc | string match "s*/*" | head -n 1) 2>/dev/null)'`
     if (from?.completes && from.completes !== "files") return ` -a '(aim __complete ${from.completes} 2>/dev/null)'`
     return ""
   }
   const lines = commands.flatMap(command => {
     const here = `complete -c aim -n '__fish_seen_subcommand_from ${command.name}'`
-    const argument = argumentOf(command)
+    const { first, second } = argumentsOf(command)
     return [
       `complete -c aim -n 'not __fish_seen_subcommand_from ${names}' -a ${command.name} -d ${quote(command.summary)}`,
       ...optionsOf(command).map(option => {
@@ -143,7 +158,9 @@ function fish(commands: readonly Command[]): string {
         const needs = value ? (option.completes === "files" ? " -r -F" : " -x") : ""
         return `${here} ${flags}${needs}${candidates(option)} -d ${quote(option.description)}`
       }),
-      ...(argument && candidates(argument) ? [`${here}${candidates(argument)}`] : []),
+      ...[first, second].flatMap(argument =>
+        argument && candidates(argument) ? [`${here}${candidates(argument)}`] : [],
+      ),
     ]
   })
   return `# fish completion for aim: put it into ~/.config/fish/completions/aim.fish

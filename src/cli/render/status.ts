@@ -2,7 +2,7 @@ import { formatDuration } from "#lib/duration.ts"
 import type { Instant } from "#runtime/clock.ts"
 import type { View } from "../command.ts"
 import { leftWords, type Outlook, rateWords } from "../rate.ts"
-import type { Rollout, State, StepProgress, TierProgress } from "../rollout.ts"
+import { isGoing, type Rollout, type State, type StepProgress, type TierProgress } from "../rollout.ts"
 import { paint, printable } from "./paint.ts"
 
 /** One rollout in one line: for logs, pipes and the progress of `aim wait`. */
@@ -65,14 +65,14 @@ export function statusBlock(rollout: Rollout, view: View, now: Instant, outlooks
 /** What there is to say of a tier beside its counts. What it waits for is named instead of a time that nobody knows. */
 function notesOf(tier: TierProgress, { perMinute, msLeft }: Outlook): string[] {
   const { step, awaitsApproval } = tier
-  const isGoing = tier.state === "InProgress" && !awaitsApproval && step?.soaksUntil === undefined
+  const goes = isGoing(tier)
   return [
     tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
     tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
     step ? stepWords(step) : "",
     awaitsApproval ? "waits for approval" : "",
-    isGoing && perMinute !== undefined ? rateWords(perMinute) : "",
-    isGoing && msLeft !== undefined ? `${leftWords(msLeft)}${isPart(step) ? " in this step" : ""}` : "",
+    goes && perMinute !== undefined ? rateWords(perMinute) : "",
+    goes && msLeft !== undefined ? `${leftWords(msLeft)}${isPart(step) ? " in this step" : ""}` : "",
   ].filter(Boolean)
 }
 

@@ -111,7 +111,6 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
       const question = { method, path, headers, maxBytes: maxManifestBytes }
       const answer = await ask(endpoint, question, identity, signal)
       if (!answer.ok || answer.status !== 401) return answer
-      tokens.delete(tokenKey)
       if (isAuthorized) return answer
       isAuthorized = true
       const authorized = await authorize(answer.headers["www-authenticate"])

@@ -70,6 +70,7 @@ describe("a token server", () => {
     ["https://secure.test:5000/token", "https secure.test:5000 allowed"],
     ["ftp://auth.example.com/token", undefined],
     ["file:///etc/passwd", undefined],
+    [`https://${"a".repeat(254)}/token`, undefined],
   ])("%s is at %s", (url, expected) => expect(shown(urlEndpoint(new URL(url), allowed))).toBe(expected))
 })
 

@@ -67,8 +67,10 @@ export function urlEndpoint(url: URL, allowed: Allowed): Endpoint | undefined {
   return endpoint({ hostname, port, isSecure, isAllowed: entry !== undefined && entry.isSecure === isSecure })
 }
 
-function endpoint(parts: Omit<Endpoint, "authority">): Endpoint {
+function endpoint(parts: Omit<Endpoint, "authority">): Endpoint | undefined {
   const { hostname, port, isSecure } = parts
+  // No name is longer, but the URL parser would take one; and this one is told in messages.
+  if (hostname.length > maxNameLength) return undefined
   const host = isIP(hostname) === 6 ? `[${hostname}]` : hostname
   return { ...parts, authority: port === (isSecure ? 443 : 80) ? host : `${host}:${port}` }
 }
@@ -83,6 +85,8 @@ function parseAuthority(authority: string): { hostname: string; port?: number } 
   if (port === 0) return undefined
   return { hostname: bare(url.hostname), ...(port !== undefined && { port }) }
 }
+
+const maxNameLength = 253
 
 const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, "")
 

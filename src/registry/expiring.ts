@@ -17,6 +17,5 @@ export function createExpiring<V>(clock: Clock, max: number) {
       entries.set(key, { value, until: clock.monotonic() + ms })
       if (entries.size > max) entries.delete(entries.keys().next().value!)
     },
-    delete: (key: string) => entries.delete(key),
   }
 }

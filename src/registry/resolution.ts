@@ -16,7 +16,7 @@ export type Platform = { os: string; architecture: string; variant?: string }
 export type Failure = {
   ok: false
   class: FailureClass
-  /** Our words only: what a registry wrote is never repeated, since it ends in a status that others read. */
+  /** Our words and the names of hosts: what a registry wrote is not repeated, since this ends in a status that others read. */
   message: string
   /** It asks not to be asked earlier. */
   retryAfterMs?: number

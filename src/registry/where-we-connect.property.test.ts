@@ -117,7 +117,7 @@ test("no connection goes where nobody allowed it", async () => {
         if (entry?.scheme !== "http://") expect(secureFor).toBe(owner)
       }
     }),
-    { numRuns: 1500 },
+    { numRuns: Number(process.env.AIM_RUNS ?? 1500) },
   )
   // The worlds are not so hostile that nothing was ever reached.
   expect(connections.inside).toBeGreaterThan(20)

@@ -1,5 +1,10 @@
 import type { Controller } from "#runtime/controller.ts"
-import { serviceImageController } from "./serviceimage/controller.ts"
+import { createServiceImageController, type Surroundings } from "./serviceimage/controller.ts"
 
-/** Every controller of `aim controller`. Their roles are generated from this list too. */
-export const controllers: readonly Controller[] = [serviceImageController]
+/** Every controller of `aim controller`, with what they reach beside the cluster. */
+export const controllersWith = (surroundings: Surroundings): readonly Controller[] => [
+  createServiceImageController(surroundings),
+]
+
+/** The same with nothing beside the cluster. Their roles are generated from this list. */
+export const controllers = controllersWith({})

@@ -1,6 +1,6 @@
 import { networkInterfaces } from "node:os"
-import { controllers as everyController } from "#controllers/all.ts"
-import { parseAllowed } from "#registry/index.ts"
+import { controllersWith, controllers as everyController } from "#controllers/all.ts"
+import { createRegistryClient, parseAllowed } from "#registry/index.ts"
 import { runsInCluster } from "#runtime/client/in-cluster.ts"
 import type { Controller } from "#runtime/controller.ts"
 import { createLogger, type LogLevel } from "#runtime/log.ts"
@@ -12,20 +12,24 @@ import { checkNamespace } from "../names.ts"
 
 export const run: Run = async (input, world) => {
   const isPod = runsInCluster(world.variables)
-  const wanted = read(input, isPod, everyController)
-  const { transport, namespace, describe } = await world.reach(connectionOf(input))
   const { clock, random, signal } = world
+  const wanted = read(input, isPod, everyController)
+  const registry = createRegistryClient({ clock, random, allow: wanted.allowRegistries })
+  const controllers = controllersWith({ registry }).filter(({ name }) =>
+    wanted.controllers.some(controller => controller.name === name),
+  )
+  const { transport, namespace, describe } = await world.reach(connectionOf(input))
   const log = createLogger({ level: wanted.logLevel, clock })
   const leaseNamespace = wanted.leaseNamespace ?? (isPod ? namespace : "kube-system")
   log.info("starting", {
     version: world.version,
     server: describe,
-    controllers: wanted.controllers.map(controller => controller.name),
+    controllers: controllers.map(controller => controller.name),
     ...(wanted.leaderElect && { lease: `${leaseNamespace}/${controllerName}` }),
   })
   const exitCode = await runManager({
     transport,
-    controllers: wanted.controllers,
+    controllers,
     leaderElect: wanted.leaderElect ? { namespace: leaseNamespace, name: controllerName } : false,
     metrics: wanted.metrics,
     clock,

@@ -2,11 +2,13 @@ import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { type Pace, spend } from "#core/pace.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
+import type { RegistryClient } from "#registry/index.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { applyStamps, applyTouches } from "./apply.ts"
 import { createServiceImageMetrics, type ServiceImageMetrics, tierNumbers } from "./metrics.ts"
 import { observe } from "./observe.ts"
+import { type Pinning, pin } from "./pins.ts"
 import { type Plan, plan } from "./plan.ts"
 import { storyOf, whenToReport } from "./report.ts"
 import { permissions, serviceImages } from "./resources.ts"
@@ -17,7 +19,7 @@ import { type Claim, Targets } from "./targets.ts"
  * Namespaces, the target's objects and the pods behind them; writes the image of those objects and the ServiceImage's
  * status.
  */
-export const serviceImageController: Controller = {
+export const createServiceImageController = ({ registry }: Surroundings = {}): Controller => ({
   name: "serviceimage",
   permissions,
   concurrency: 4,
@@ -40,6 +42,7 @@ export const serviceImageController: Controller = {
         const memory = remembered(memories, cached)
         const serviceImage = newest(cached, memory.written)
         takeOver(serviceImage, memory, wiring.identity)
+        memory.pinning = await pin(serviceImage, registry, memory.pinning, wiring.clock.now())
         const now = wiring.clock.now()
 
         const seen = observe(targets, serviceImage, memory, { now, electionID: wiring.identity })
@@ -52,7 +55,12 @@ export const serviceImageController: Controller = {
       },
     }
   },
-}
+})
+
+/** Without a registry, specs that ask for digests are refused. */
+export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
+
+export const serviceImageController = createServiceImageController()
 
 /** How soon to look again at a list that is not in, or at objects that turned out to have changed. */
 const listingMs = 5000
@@ -67,6 +75,7 @@ export type Memory = {
   written?: ServiceImage
   reportedAt?: Instant
   pace?: Pace
+  pinning?: Pinning
   /** Our intents that stand in the status, and the version of each object read before. */
   declared: Map<string, string>
   /** Objects a write may still be on its way to; with the time since when the server refuses to let us touch it. */
@@ -104,6 +113,8 @@ async function report(
   const at = declares ? 0 : whenToReport(serviceImage.status, status, memory.reportedAt)
   if (at === "Never") return undefined
   if (at > now) return at
+  // If its outcome stays unknown, it may have withdrawn what was declared.
+  memory.declared = new Map()
   memory.written = await client.replace(serviceImages, { ...serviceImage, status }, { subresource: "status" })
   memory.reportedAt = clock.now()
   memory.declared = new Map(intents)

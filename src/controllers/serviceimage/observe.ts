@@ -25,7 +25,7 @@ export function observe(
   memory: Memory,
   { now, electionID }: { now: Instant; electionID: string },
 ): Seen | undefined {
-  const operation = currentOperation(serviceImage, now)
+  const operation = currentOperation(serviceImage, now, memory.pinning?.pins)
   const { podsPerSecond } = serviceImage.spec.pace
   for (const [key, since] of memory.unsure)
     if (since !== undefined && now - since >= requestMsMost) memory.unsure.delete(key)
@@ -33,7 +33,7 @@ export function observe(
   const base = {
     serviceImage,
     operation,
-    problem: findProblem(serviceImage.spec),
+    problem: findProblem(serviceImage.spec) ?? memory.pinning?.problem,
     tiers: [],
     unmatched: new Set<string>(),
     conflicts: undefined,

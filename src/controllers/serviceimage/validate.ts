@@ -32,10 +32,9 @@ export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: 
  * Fields that are part of the API and that this version does not act on yet. Ignoring them would be worse than refusing:
  * who wants the images on the nodes before a tier starts must not get a tier that starts without them.
  */
-function findUnsupported({ tiers, preCache, resolveDigest }: ServiceImageSpec): string | undefined {
+function findUnsupported({ tiers, preCache }: ServiceImageSpec): string | undefined {
   const found = [
     tiers.some(tier => tier.updateStrategy) && "spec.tiers[].updateStrategy",
-    resolveDigest !== "Never" && "spec.resolveDigest: AtStart",
     preCache !== "Never" && "spec.preCache: BeforeTier",
   ].filter(each => each !== false)
   return found.length > 0 ? `this version does not act on ${found.join(", ")} yet; leave it out` : undefined

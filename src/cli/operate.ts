@@ -42,10 +42,6 @@ export async function change<T extends { patch?: Patch | undefined }>(
 export const isUnobserved = ({ metadata, status }: Seen) =>
   (status?.observedGeneration ?? 0) < (metadata.generation ?? 0)
 
-/** A change of images would overtake something: an operation, or what nobody has looked at yet. */
-export const isInProgress = (object: Seen) =>
-  isUnobserved(object) || ["InProgress", "RollingBack"].includes(object.status?.operation?.phase ?? "")
-
 export function unobservedSentence({ metadata, status }: Seen, program: string): string {
   const { name, generation = 0 } = metadata
   const seen = status?.observedGeneration ?? 0
@@ -56,8 +52,9 @@ export function unobservedSentence({ metadata, status }: Seen, program: string):
 /** As the controller calls them. */
 export const tierTitle = (name: string) => (name === "" ? "the default tier" : `tier ${name}`)
 
-/** As they are typed. */
+/** As they are typed: `""` in a shell is an empty word, and quotes that came through it mean the same. */
 export const tierWord = (name: string) => (name === "" ? '""' : name)
+export const tierNamed = (word: string) => (word === '""' ? "" : word)
 
 export const inWords = (names: readonly string[]) =>
   names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`
@@ -97,7 +94,9 @@ export function courseOf(tiers: readonly TierProgress[], spec: Seen["spec"], pro
   const pace = pods > 0 ? `, at most ${pods} ${pods === 1 ? "pod" : "pods"} a second` : ""
   const held = first.filter(tier => needsApproval(tier.tier, spec))
   const approval =
-    held.length > 0 ? ` ${inWords(held.map(({ tier }) => tierTitle(tier)))} may need approval: ${program} approve` : ""
+    held.length > 0
+      ? ` ${capital(inWords(held.map(({ tier }) => tierTitle(tier))))} may wait for ${program} approve.`
+      : ""
   const then = later.length > 0 ? `, then ${inWords(later.map(withCount))}` : ""
   return `${capital(inWords(first.map(withCount)))} ${first.length === 1 ? "goes" : "go"} first${then}${pace}.${approval}`
 }

@@ -2,7 +2,7 @@ import { parseImageReference, sameImage } from "#core/image-reference.ts"
 import { effectiveTiers } from "#core/tiers.ts"
 import { closest } from "#lib/closest.ts"
 import { Failure, UsageError } from "./command.ts"
-import { tierTitle, tierWord } from "./operate.ts"
+import { tierNamed, tierTitle, tierWord } from "./operate.ts"
 import { imagesIn, type Seen } from "./rollout.ts"
 
 /** One word of `aim set-image`: `IMAGE` is the default image, `TIER=IMAGE` that of a tier, `TIER=` takes it away. */
@@ -24,7 +24,7 @@ export function parseSettings(words: readonly string[]): Setting[] {
 
 function parseSetting(word: string): Setting {
   const at = word.indexOf("=")
-  const [tier, image] = at < 0 ? [undefined, word] : [word.slice(0, at), word.slice(at + 1)]
+  const [tier, image] = at < 0 ? [undefined, word] : [tierNamed(word.slice(0, at)), word.slice(at + 1)]
   if (tier !== undefined && image === "") return { tier, image }
   const parsed = parseImageReference(image)
   if (!parsed.ok) throw new UsageError(`${word || '""'}: ${parsed.error}`)

@@ -10,6 +10,7 @@ import {
   needsApproval,
   objects,
   type Patch,
+  tierNamed,
   tierTitle,
   tierWord,
   unobservedSentence,
@@ -23,7 +24,9 @@ export const run: Run = async (input, world) => {
   const { name } = parseNamed(first!)
   const client = await world.connect(connectionOf(input))
   try {
-    const decided = await change(name, object => decide(object, [...new Set(named)], world.program), { client })
+    const decided = await change(name, object => decide(object, [...new Set(named.map(tierNamed))], world.program), {
+      client,
+    })
     const { lines, object } = decided
     return { text: `${lines.join("\n")}\n`, exitCode: 0, next: whatIsNext(decided, object, world.program) }
   } finally {

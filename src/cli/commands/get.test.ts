@@ -218,12 +218,13 @@ web  ● InProgress  Dicom  for 4m12s
     const back = await lines(
       taken("RollingBack", { Complete: ["False", "RollingBack", "2 of 5 are back"], Halted: ["True", "RollingBack"] }),
     )
+    expect(back[2]).toMatch(/ 3\/5 as before, 2 under way instead of registry.example.com\/dicom:v3$/)
     expect(back.slice(0, 2)).toEqual([
-      "si/web RollingBack 3/12 up to date (2 of 5 are back)",
+      "si/web RollingBack 3/12 as before (2 of 5 are back)",
       "  2 pods on nodes that no longer answer may still run another image",
     ])
     expect((await lines(taken("RolledBack", { Stalled: ["True", "RolledBack"] })))[0]).toBe(
-      "si/web RolledBack 3/12 up to date",
+      "si/web RolledBack 3/12 as before",
     )
     const invalid = { Stalled: ["True", "InvalidImage", "no"], Invalid: ["True", "InvalidImage", "no"] } as const
     expect((await lines(taken("RolledBack", invalid as never)))[0]).toMatch(/^si\/web Stalled/)

@@ -73,6 +73,11 @@ describe("set-image", () => {
   })
 
   test("=IMAGE is the tier without a name, TIER= lets a tier follow the default", async () => {
+    for (const word of ["=registry.example.com/dicom:v9", '""=registry.example.com/dicom:v9'])
+      expect((await type(setImage, [word], finished())).spec.tiers[0]).toMatchObject({
+        upgradeTier: "",
+        image: "registry.example.com/dicom:v9",
+      })
     const { spec } = await type(setImage, ["=registry.example.com/dicom:v9", "earlyAccess="], finished())
     expect(spec).toMatchObject({
       defaultImage: "registry.example.com/dicom:v2",
@@ -184,7 +189,7 @@ describe("set-image", () => {
     const tiers = [{ upgradeTier: "earlyAccess", priority: 1, image: "a:1", requireApproval: true }]
     const { next } = await type(setImage, ["earlyAccess=v2"], { ...finished(), spec: { tiers } })
     expect(next).toContain("changes its repository, to docker.io/library/v2")
-    expect(next).toContain("may need approval: aim approve")
+    expect(next).toContain("Tier earlyAccess may wait for aim approve.")
     expect((await type(setImage, ["dicom:v9"], { ...finished(), spec: { paused: true } })).next).toContain(
       "spec.paused is true: nothing is stamped until aim resume si/web",
     )
@@ -397,7 +402,7 @@ describe("rollback", () => {
     cluster.put(serviceImage("web", rolling({ operation: operation("g4", "RollingBack") })))
     await clock.advance(0)
     cluster.put(serviceImage("web", rolledBack))
-    expect(await done).toMatchObject({ text: "si/web RolledBack 3/12 up to date (3 objects are back)\n", exitCode: 0 })
+    expect(await done).toMatchObject({ text: "si/web RolledBack 3/12 as before (3 objects are back)\n", exitCode: 0 })
     expect(said.at(-1)).toMatch(/^si\/web RollingBack/)
   })
   test("--wait fails when another operation takes its place", async () => {

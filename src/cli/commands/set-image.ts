@@ -1,11 +1,12 @@
 import { supersedeAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
+import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseImageReference, repositoryOf } from "#core/image-reference.ts"
+import { isInProgress } from "#core/operation.ts"
 import { connectionOf, Failure, type Run, type World } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
 import {
   change,
   courseOf,
-  isInProgress,
   isUnobserved,
   operationSentence,
   type Patch,
@@ -55,7 +56,7 @@ function decide(object: Seen, { settings, supersede, words }: Wanted, program: s
   const changes = differences(spec, next)
   if (changes.length === 0) return { changes, lines: [nothingToDo(object, settings, program)] }
 
-  const isUnderWay = isInProgress(object)
+  const isUnderWay = isInProgress(object as ServiceImage)
   const what = isUnobserved(object) ? unobservedSentence(object, program) : isUnderWay ? operationSentence(object) : ""
   if (isUnderWay && !supersede) throw new Failure(refusal(object, what, { words, program }))
   const patch: Patch = {

@@ -18,20 +18,23 @@ export function historyTable(
   { view, now, wide }: { view: View; now: Instant; wide: boolean },
 ): string {
   const { red, green, cyan } = paint(view)
-  const head = ["OPERATION", "IMAGES", "STARTED", "TOOK", "UP TO DATE", "FAILED", "OUTCOME"]
-  const rows = operations.map(({ id, images, startedAt, endedAt, phase, total = 0, upToDate = 0, failed = 0 }) => {
-    const began = parseInstant(startedAt)
-    const ended = parseInstant(endedAt) ?? (isRunning(phase) ? now : undefined)
-    return [
-      printable(id),
-      printable(imagesOf(images ?? {}, wide)) || "-",
-      began === undefined ? "-" : wide ? printable(startedAt) : `${formatDuration(Math.max(0, now - began))} ago`,
-      began === undefined || ended === undefined ? "-" : formatDuration(Math.max(0, ended - began)),
-      countOf({ upToDate, total }),
-      String(failed),
-      printable(phase),
-    ]
-  })
+  const head = ["OPERATION", "IMAGES", "STARTED", "TOOK", "UP TO DATE", "FAILED", "OUTCOME", ...(wide ? ["CAUSE"] : [])]
+  const rows = operations.map(
+    ({ id, images, startedAt, endedAt, phase, total = 0, upToDate = 0, failed = 0, cause }) => {
+      const began = parseInstant(startedAt)
+      const ended = parseInstant(endedAt) ?? (isRunning(phase) ? now : undefined)
+      return [
+        printable(id),
+        printable(imagesOf(images ?? {}, wide)) || "-",
+        began === undefined ? "-" : wide ? printable(startedAt) : `${formatDuration(Math.max(0, now - began))} ago`,
+        began === undefined || ended === undefined ? "-" : formatDuration(Math.max(0, ended - began)),
+        countOf({ upToDate, total }),
+        String(failed),
+        printable(phase),
+        ...(wide ? [printable(cause ?? "")] : []),
+      ]
+    },
+  )
   const paints: Partial<Record<string, (text: string) => string>> = {
     Complete: green,
     InProgress: cyan,
@@ -39,7 +42,7 @@ export function historyTable(
     RolledBack: red,
   }
   return tableOf([head, ...rows], (cell, row, column) =>
-    row > 0 && column === head.length - 1 ? (paints[cell]?.(cell) ?? cell) : cell,
+    row > 0 && column === head.indexOf("OUTCOME") ? (paints[cell]?.(cell) ?? cell) : cell,
   )
 }
 

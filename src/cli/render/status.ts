@@ -8,7 +8,7 @@ import { paint, printable } from "./paint.ts"
 /** One rollout in one line: for logs, pipes and the progress of `aim wait`. */
 export function progressLine(rollout: Rollout): string {
   const { name, state, reason, message, currentPriority, tiers } = rollout
-  const counts = state === "NotSeenYet" ? "" : ` ${countOf(rollout)} up to date`
+  const counts = state === "NotSeenYet" ? "" : ` ${countOf(rollout)} ${goalOf(rollout)}`
   const priority = tiers.length > 1 && state === "InProgress" ? `, priority ${currentPriority}` : ""
   const why = [reason && reason !== state ? reason : "", printable(message)].filter(Boolean).join(": ")
   return `si/${name} ${state}${counts}${priority}${why ? ` (${why})` : ""}`
@@ -22,9 +22,11 @@ const unknown: Outlooks = () => ({})
 export function statusLines(rollout: Rollout, outlooks = unknown): string {
   const lines = rollout.tiers.flatMap(tier => {
     const underWay = tier.updated > tier.upToDate ? `${tier.updated - tier.upToDate} under way` : ""
-    const facts = [`${countOf(tier)} up to date`, underWay, ...notesOf(tier, outlooks(tier))].filter(Boolean)
+    const facts = [`${countOf(tier)} ${goalOf(rollout)}`, underWay, ...notesOf(tier, rollout, outlooks(tier))].filter(
+      Boolean,
+    )
     return [
-      `  tier ${titleOf(tier, rollout)} priority ${tier.priority} ${tier.state} ${facts.join(", ")} ${printable(tier.image)}`,
+      `  tier ${titleOf(tier, rollout)} priority ${tier.priority} ${tier.state} ${facts.join(", ")} ${imageWords(tier, rollout)}`,
       ...failureLines(tier).map(line => `    ${line}`),
     ]
   })
@@ -50,8 +52,8 @@ export function statusBlock(rollout: Rollout, view: View, now: Instant, outlooks
       const left = `  ${String(tier.priority).padStart(priorities)}  ${titleOf(tier, rollout).padEnd(names)}  `
       const right = `  ${countOf(tier).padStart(counts)}  `
       const room = Math.max(0, view.columns - left.length - bar - right.length)
-      const image = shorten(printable(tier.image), room)
-      const notes = notesOf(tier, outlooks(tier))
+      const image = shorten(imageWords(tier, rollout), room)
+      const notes = notesOf(tier, rollout, outlooks(tier))
       const indent = " ".repeat(left.length)
       return [
         `${left}${barOf(tier, bar, view)}${right}${dim(image)}`,
@@ -63,18 +65,24 @@ export function statusBlock(rollout: Rollout, view: View, now: Instant, outlooks
 }
 
 /** What there is to say of a tier beside its counts. What it waits for is named instead of a time that nobody knows. */
-function notesOf(tier: TierProgress, { perMinute, msLeft }: Outlook): string[] {
+function notesOf(tier: TierProgress, { currentPriority }: Rollout, { perMinute, msLeft }: Outlook): string[] {
   const { step, awaitsApproval } = tier
   const goes = isGoing(tier)
   return [
     tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
     tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
-    step ? stepWords(step) : "",
+    step && tier.priority === currentPriority ? stepWords(step) : "",
     awaitsApproval ? "waits for approval" : "",
     goes && perMinute !== undefined ? rateWords(perMinute) : "",
     goes && msLeft !== undefined ? `${leftWords(msLeft)}${isPart(step) ? " in this step" : ""}` : "",
   ].filter(Boolean)
 }
+
+/** While an operation is taken back, done means that an object runs what it ran before it. */
+const isGoingBack = ({ state }: Rollout) => state === "RollingBack" || state === "RolledBack"
+const goalOf = (rollout: Rollout) => (isGoingBack(rollout) ? "as before" : "up to date")
+const imageWords = ({ image }: TierProgress, rollout: Rollout) =>
+  isGoingBack(rollout) ? `instead of ${printable(image)}` : printable(image)
 
 const isPart = (step: StepProgress | undefined) => step !== undefined && step.percent < 100
 

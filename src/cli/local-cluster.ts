@@ -1,7 +1,17 @@
 import { crdOf } from "#api/crd.ts"
 import { kinds } from "#api/kinds.ts"
-import { type Cluster, createCluster, everyPart, type Json, type RegistriesDescription } from "#cluster-sim/index.ts"
-import { controllers } from "#controllers/all.ts"
+import {
+  type Cluster,
+  createCluster,
+  digestOf,
+  everyPart,
+  type Json,
+  openRegistries,
+  type RegistriesDescription,
+} from "#cluster-sim/index.ts"
+import { controllersWith } from "#controllers/all.ts"
+import { formatImageReference } from "#core/image-reference.ts"
+import type { RegistryClient } from "#registry/index.ts"
 import { type Client, createClient, type Transport } from "#runtime/client/index.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { Controller } from "#runtime/controller.ts"
@@ -33,7 +43,8 @@ export type LocalCluster = {
 
 export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
   const { clock, seed = 1, nodes, registries, saved, alsoRun = [], log = silentLogger } = options
-  const cluster = createCluster({ clock, seed, saved, parts: everyPart({ nodes, registries }) })
+  const images = openRegistries(clock.now(), registries)
+  const cluster = createCluster({ clock, seed, saved, parts: everyPart({ nodes, registries: images }) })
   // Each user of the in-process server closes its own way to it, and none the server.
   const shared: Transport = { send: cluster.transport.send, close: () => {} }
   const client = createClient({ transport: shared, clock, random: seededRandom(seed) })
@@ -62,7 +73,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       signal: stopping.signal,
     })
   const running = [
-    run(controllers, seededRandom(seed + 1)),
+    run(controllersWith({ registry: asked(images, clock) }), seededRandom(seed + 1)),
     ...alsoRun.map((each, i) => run([each], seededRandom(seed + 2 + i))),
   ]
   return {
@@ -77,3 +88,13 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     },
   }
 }
+
+/** The simulated registries as a controller asks real ones. */
+const asked = (images: ReturnType<typeof openRegistries>, clock: Clock): Pick<RegistryClient, "resolve"> => ({
+  async resolve(reference) {
+    const answer = digestOf(images, formatImageReference(reference), clock.now())
+    return "digest" in answer
+      ? { ok: true, digest: answer.digest, mediaType: "application/vnd.oci.image.manifest.v1+json" }
+      : { ok: false, class: "Unreachable", message: answer.message }
+  },
+})

@@ -1,7 +1,14 @@
 export { type Cluster, type ClusterOptions, createCluster } from "./cluster.ts"
 export { type ServeOptions, type Serving, serveHttp } from "./http/index.ts"
 export type { Json, Obj } from "./object.ts"
-export { everyPart, type PartsOptions, parseRegistries, type RegistriesDescription } from "./parts.ts"
+export {
+  digestOf,
+  everyPart,
+  openRegistries,
+  type PartsOptions,
+  parseRegistries,
+  type RegistriesDescription,
+} from "./parts.ts"
 export type { Part, PhysicsWorld } from "./physics/world.ts"
 export type { Registry, RegistryChange } from "./registry/index.ts"
 export type { HistoryEntry } from "./store/index.ts"

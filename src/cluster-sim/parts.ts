@@ -8,7 +8,9 @@ import {
   type NodesOptions,
   nodeLifecycle,
   nodes,
+  parseImage,
   parseRegistriesFile,
+  type Registries,
   type RegistryOptions,
   scheduler,
 } from "./physics/node/index.ts"
@@ -27,7 +29,23 @@ export type PartsOptions = Omit<NodesOptions, "registries"> & {
   /** So many, or these. */
   nodes?: number | readonly NodeSpec[]
   /** Default: every registry has every image. */
-  registries?: RegistriesDescription | undefined
+  registries?: RegistriesDescription | Registries | undefined
+}
+
+/** The registries of a cluster for others than its nodes to ask too. Default: every registry has every image. */
+export const openRegistries = (now: Instant, description?: RegistriesDescription): Registries =>
+  createRegistries(description?.(now))
+
+/** What an image's tag means there at this moment, as a registry answers to who is not a node. */
+export function digestOf(
+  registries: Registries,
+  image: string,
+  now: Instant,
+): { digest: string } | { message: string } {
+  const reference = parseImage(image)
+  if ("invalid" in reference) return { message: reference.invalid }
+  const answer = registries.pull(reference, { now, platform: "linux/amd64" })
+  return answer.isFound ? { digest: answer.digest } : { message: answer.message }
 }
 
 /** Everything that moves in a whole cluster, in the order it is started. */
@@ -37,7 +55,7 @@ export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) =>
 
 /** Nodes, their kubelets, and the controller that notices when one is silent. */
 function machines(world: PhysicsWorld, { nodes: wanted = 1, registries, ...options }: PartsOptions): Part {
-  const described = registries ? createRegistries(registries(world.clock.now())) : createRegistries()
+  const described = typeof registries === "object" ? registries : openRegistries(world.clock.now(), registries)
   const kubelets = nodes(world, { ...options, registries: described })
   const lifecycle = nodeLifecycle(world, kubelets)
   return {

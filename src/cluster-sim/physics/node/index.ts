@@ -1,4 +1,5 @@
 export type { Behaviour } from "./behaviour.ts"
+export { parseImage } from "./image-reference.ts"
 export { nodeLifecycle } from "./node-lifecycle.ts"
 export { addNodes, type NodeSpec, type Nodes, type NodesOptions, nodes } from "./nodes.ts"
 export {

@@ -254,7 +254,7 @@ function count(counts: ReturnType<typeof nobody>, { state, isFailed, trouble }: 
  * What stamping an object costs the cluster. One that was deployed and whose pods we cannot find has at least one; one
  * that was never deployed has none to disturb, and is not held back.
  */
-function podsOf(member: Member, trace: Trace | undefined): number {
+export function podsOf(member: Member, trace: Trace | undefined): number {
   if (trace && trace.pods > 0) return trace.pods
   if (member.replicas !== undefined) return member.replicas
   return trace && !member.isDeployed ? 0 : 1

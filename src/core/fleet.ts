@@ -3,7 +3,7 @@ import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import { cohortOf, placeOf } from "./cohort.ts"
-import { type Entry, type Standing, Tier, type TierRule, type TierView } from "./fleet-tier.ts"
+import { type Entry, podsOf, type Standing, Tier, type TierRule, type TierView } from "./fleet-tier.ts"
 import { sameImage } from "./image-reference.ts"
 import { hasImage, type Member } from "./member.ts"
 import { diagnose, lostWithOther, type Trace } from "./trace.ts"
@@ -69,6 +69,12 @@ export class Fleet {
   standing(key: string): Readonly<Omit<Standing, "tier"> & { tier: string }> | undefined {
     const standing = this.#entries.get(key)?.standing
     return standing && { ...standing, tier: standing.tier.rule.name }
+  }
+
+  /** How many pods stamping it disturbs. */
+  podsOf(key: string): number {
+    const entry = this.#entries.get(key)
+    return entry ? podsOf(entry.member, entry.trace) : 0
   }
 
   refusalOf(key: string): Readonly<Hold> | undefined {

@@ -7,10 +7,15 @@ import { effectiveTiers } from "#core/tiers.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { Memory } from "./controller.ts"
 import type { Snapshot } from "./plan.ts"
-import type { Claim, Targets } from "./targets.ts"
+import type { Claim } from "./targets.ts"
 import { findProblem } from "./validate.ts"
 
-export type Seen = { snapshot: Snapshot; claim: Claim | undefined }
+/** Of a claim, what is decided from. */
+export type Counted = Pick<Claim, "resource" | "fleet" | "conflicts"> & {
+  readonly cache: Pick<Claim["cache"], "hasSynced" | "failure">
+}
+
+export type Seen<T extends Counted> = { snapshot: Snapshot; claim: T | undefined }
 
 /** How long a written status vouches for spec and leadership. */
 const freshMs = 5000
@@ -19,12 +24,12 @@ const requestMsMost = 90_000
 const listingMs = 5000
 
 /** Everything the plan decides from, or undefined as long as the first list of the target's objects is not in. */
-export function observe(
-  targets: Targets,
+export function observe<T extends Counted>(
+  targets: { claim(serviceImage: ServiceImage, rules: FleetRules, now: Instant): T | undefined },
   serviceImage: ServiceImage,
   memory: Memory,
   { now, electionID }: { now: Instant; electionID: string },
-): Seen | undefined {
+): Seen<T> | undefined {
   const operation = currentOperation(serviceImage, now, memory.pinning?.pins)
   const { podsPerSecond } = serviceImage.spec.pace
   for (const [key, since] of memory.unsure)

@@ -38,6 +38,8 @@ export type Plan = {
   stamps: readonly Stamp[] // in order; stopping after any of them is safe
   /** The tiers as they were judged, for whoever counts or explains. */
   tiers: readonly JudgedTier[]
+  /** Those being worked: the highest unfinished priority, or the lowest while it is taken back. */
+  active: readonly JudgedTier[]
   lookAgainAt?: Instant | undefined // when the passing of time alone would change this plan
 }
 
@@ -120,6 +122,7 @@ function concluded(
     touches: [...fence.unsure],
     stamps,
     tiers: judged.tiers,
+    active: judged.active,
     lookAgainAt: earliest(fleetChangesAt, paceAt, verdict.lookAgainAt, ...soaks),
   }
 }
@@ -128,7 +131,8 @@ function impossiblePlan(seen: Snapshot, verdict: Verdict): Plan {
   const lookAgainAt = earliest(seen.fleetChangesAt, verdict.lookAgainAt)
   const intents = new Map<string, string>()
   const status = tell(seen, verdict, inflightOf(seen.fence, intents), undefined)
-  return { status, declares: false, intents, touches: [...seen.fence.unsure], stamps: [], tiers: [], lookAgainAt }
+  const touches = [...seen.fence.unsure]
+  return { status, declares: false, intents, touches, stamps: [], tiers: [], active: [], lookAgainAt }
 }
 
 /** Everything a write may be under way to, in a fixed order. */

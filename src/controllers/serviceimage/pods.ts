@@ -15,9 +15,9 @@ import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import type { Permission, Wiring } from "#runtime/controller.ts"
 import { core, type KubeObject, type Resource } from "#runtime/resource.ts"
 
-const pods = core("pods", "Pod")
-const nodes = core("nodes", "Node", false)
-const events = core("events", "Event")
+export const pods = core("pods", "Pod")
+export const nodes = core("nodes", "Node", false)
+export const events = core("events", "Event")
 const apps = (plural: string, kind: string): Resource => ({
   group: "apps",
   version: "v1",
@@ -25,14 +25,17 @@ const apps = (plural: string, kind: string): Resource => ({
   kind,
   namespaced: true,
 })
-const replicaSets = apps("replicasets", "ReplicaSet")
+export const replicaSets = apps("replicasets", "ReplicaSet")
 /** Of these it matters only whose they are: what they want and have is read where it is needed. */
-const betweens: readonly Resource[] = [
+export const betweens: readonly Resource[] = [
   apps("deployments", "Deployment"),
   apps("statefulsets", "StatefulSet"),
   apps("daemonsets", "DaemonSet"),
   { group: "batch", version: "v1", plural: "jobs", kind: "Job", namespaced: true },
 ]
+
+/** Which of their objects are looked at, where that is not all. */
+export const podFields = { pods: "status.phase!=Succeeded", events: "reason=FailedCreate" } as const
 
 export const podPermissions: readonly Permission[] = [pods, nodes, events, replicaSets, ...betweens].map(resource => ({
   resource,
@@ -91,9 +94,9 @@ function watch(wiring: Wiring, onChange: (uid: string) => void): Watching {
     return cache
   }
   // What is done ends a watch's interest in it, and there may be a thousand times more of it than of what runs.
-  const podCache = open<PodFacts>(pods, { project: read.pod, fieldSelector: "status.phase!=Succeeded" })
+  const podCache = open<PodFacts>(pods, { project: read.pod, fieldSelector: podFields.pods })
   const nodeCache = open<Node>(nodes, { project: readNode })
-  const refusals = open<Refusal>(events, { project: read.refusal, fieldSelector: "reason=FailedCreate" })
+  const refusals = open<Refusal>(events, { project: read.refusal, fieldSelector: podFields.events })
   const owners = [
     open<Owner>(replicaSets, { project: read.replicaSet }),
     ...betweens.map(resource => open<Owner>(resource, { project: read.owner, metadataOnly: true })),
@@ -134,13 +137,13 @@ type Json = Record<string, unknown>
 type Node = Projected & { readonly isLost: boolean }
 
 /** A kubelet that says "not ready" is there and looks after its pods; of a silent one nobody knows what it still runs. */
-function readNode(object: KubeObject): Node {
+export function readNode(object: KubeObject): Node {
   const { metadata, status } = object as KubeObject & { status?: Json }
   return { resourceVersion: metadata.resourceVersion ?? "", isLost: condition(status, "Ready")?.status === "Unknown" }
 }
 
 /** Readers of what is watched. What many objects have in common is kept once for all of them. */
-function readers() {
+export function readers() {
   const texts = new Interner<string>(sharedMax)
   const images = new Interner<readonly string[]>(sharedMax)
   const troubles = new Interner<PodTrouble>(sharedMax)

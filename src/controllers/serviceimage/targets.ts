@@ -1,16 +1,16 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { Fleet, type FleetRules } from "#core/fleet.ts"
 import type { Member } from "#core/member.ts"
+import { byPrecedence, leftOutBy, ownerOf } from "#core/ownership.ts"
 import { type TargetReader, targetReader } from "#core/target-reader.ts"
-import { isWorkload } from "#core/workload-target.ts"
 import type { Instant } from "#lib/instant.ts"
-import { selects } from "#lib/label-selector.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { nameOf, resourceName } from "#runtime/resource.ts"
 import { Pods } from "./pods.ts"
 import { clusterRoleBindings, customResourceDefinitions, grantName, namespaces, roleBindings } from "./resources.ts"
+import { builtIn, partsOf, readKind, servedBy } from "./served-kind.ts"
 
 /** What one ServiceImage manages: its fleet, and what another one keeps from it. */
 export type Claim = {
@@ -96,17 +96,15 @@ export class Targets {
     for (const names of this.#wanted.values()) names.delete(name)
   }
 
-  #resolve(name: string, { apiVersion, kind }: Target): Resource | undefined {
-    const [group = "", version = ""] = apiVersion.split("/")
-    if (group === "apps" && isWorkload(kind))
-      return { group, version, kind, plural: `${kind.toLowerCase()}s`, namespaced: true }
-    const id = kindId(group, kind)
+  #resolve(name: string, target: Target): Resource | undefined {
+    const known = builtIn(target)
+    if (known) return known
+    const { id } = partsOf(target)
     const wanted = this.#wanted.get(id) ?? new Set()
     this.#wanted.set(id, wanted.add(name))
     for (const key of this.#kinds.keysBy("kind", id)) {
-      const found = this.#kinds.get(key)!
-      if (found.isEstablished && found.versions.includes(version))
-        return { group, version, kind, plural: found.plural, namespaced: found.namespaced }
+      const found = servedBy(this.#kinds.get(key)!, target)
+      if (found) return found
     }
     return undefined
   }
@@ -151,7 +149,7 @@ export class Targets {
     }
     watched.claimants.push(claimant)
     const all = [...(this.#claimants.get(resourceName(resource)) ?? []), claimant]
-    all.sort((a, b) => (a.createdAt + a.name < b.createdAt + b.name ? -1 : 1))
+    all.sort(byPrecedence)
     this.#claimants.set(resourceName(resource), all)
     this.#offerAll(resourceName(resource))
     return claimant
@@ -234,14 +232,15 @@ export class Targets {
 
   /** Puts one object where it belongs, and wakes those whose counts it changes. */
   #offer({ resource, claimants }: Watched, key: string, member: Member | undefined, background: boolean): void {
-    const owner = member && this.#ownerOf(resource, member)
+    const all = this.#claimants.get(resourceName(resource)) ?? []
+    const owner = member && ownerOf(all, member, this.#labelsOf)
     for (const claimant of claimants) {
       if (claimant === owner) {
         claimant.conflicts.delete(key)
         const isNew = claimant.fleet.get(key)?.uid !== member!.uid
         claimant.fleet.set(key, member!, isNew ? this.#pods.traceOf(member!) : undefined)
       } else {
-        const isSelected = member !== undefined && this.#selects(claimant.target, member)
+        const isSelected = member !== undefined && !leftOutBy(claimant.target, member, this.#labelsOf)
         const was = claimant.fleet.get(key) !== undefined || claimant.conflicts.has(key)
         if (!isSelected && !was) continue
         claimant.fleet.delete(key)
@@ -252,29 +251,12 @@ export class Targets {
     }
   }
 
-  /** Never alternates: whoever stamped the object keeps it as long as he selects it; else the oldest does. */
-  #ownerOf(resource: Resource, member: Member): Claimant | undefined {
-    let oldest: Claimant | undefined
-    for (const claimant of this.#claimants.get(resourceName(resource)) ?? []) {
-      if (!this.#selects(claimant.target, member)) continue
-      if (member.decision?.by === `serviceimage/${claimant.name}`) return claimant
-      oldest ??= claimant
-    }
-    return oldest
-  }
-
-  #selects({ selector, namespaceSelector }: Target, member: Member): boolean {
-    if (selector && !selects(selector, member.labels)) return false
-    if (!namespaceSelector || member.namespace === "") return true
-    const labels = this.#namespaces.get(member.namespace)?.labels
-    return labels !== undefined && selects(namespaceSelector, labels)
-  }
+  readonly #labelsOf = (namespace: string) => this.#namespaces.get(namespace)?.labels
 }
 
 const watchId = (resource: Resource, { image, health }: Target) =>
   `${resourceName(resource)}/${resource.version} ${JSON.stringify([image, health])}`
 const selectorsOf = ({ selector, namespaceSelector }: Target) => JSON.stringify([selector, namespaceSelector])
-const kindId = (group: string, kind: string) => `${kind}.${group}`
 
 const readVersion = ({ metadata }: KubeObject) => ({ resourceVersion: metadata.resourceVersion ?? "" })
 
@@ -282,27 +264,3 @@ const readNamespace = ({ metadata }: KubeObject) => ({
   resourceVersion: metadata.resourceVersion ?? "",
   labels: metadata.labels ?? {},
 })
-
-type CustomResourceDefinition = KubeObject & {
-  spec: {
-    group: string
-    scope: string
-    names: { kind: string; plural: string }
-    versions: { name: string; served: boolean }[]
-  }
-  status?: { conditions?: { type: string; status: string }[] }
-}
-
-function readKind(object: KubeObject) {
-  const { metadata, spec, status } = object as CustomResourceDefinition
-  return {
-    resourceVersion: metadata.resourceVersion ?? "",
-    id: kindId(spec.group, spec.names.kind),
-    plural: spec.names.plural,
-    namespaced: spec.scope === "Namespaced",
-    versions: spec.versions.filter(version => version.served).map(version => version.name),
-    isEstablished:
-      metadata.deletionTimestamp === undefined &&
-      (status?.conditions?.some(each => each.type === "Established" && each.status === "True") ?? false),
-  }
-}

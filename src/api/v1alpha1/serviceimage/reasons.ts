@@ -52,6 +52,8 @@ export const reasons = {
   StampedNew: "The object was created during the rollout and got its tier's newDeploymentImage.",
   UpToDate: "The object has its image and every pod runs it.",
   Unmanaged: "The object says manuallySpecifiedImage, so its image is left alone.",
+  NotSelected: "No ServiceImage selects the object, so its image is left alone.",
+  BeingDeleted: "The object is being deleted and is neither stamped nor waited for.",
   Unmatched: "The object belongs to no tier, and there is no defaultImage for it.",
   Contested: "Another writer keeps restoring a different image; it is named by its field manager.",
   Regressed: "The object was up to date and is no longer healthy, with the right image.",

@@ -1,0 +1,53 @@
+import type { Target } from "#api/v1alpha1/serviceimage/index.ts"
+import { isWorkload } from "#core/workload-target.ts"
+import type { KubeObject, Resource } from "#runtime/resource.ts"
+
+/** A CustomResourceDefinition, reduced to what resolves a target. */
+export type ServedKind = ReturnType<typeof readKind>
+
+type CustomResourceDefinition = KubeObject & {
+  spec: {
+    group: string
+    scope: string
+    names: { kind: string; plural: string }
+    versions: { name: string; served: boolean }[]
+  }
+  status?: { conditions?: { type: string; status: string }[] }
+}
+
+export function readKind(object: KubeObject) {
+  const { metadata, spec, status } = object as CustomResourceDefinition
+  return {
+    resourceVersion: metadata.resourceVersion ?? "",
+    id: kindId(spec.group, spec.names.kind),
+    plural: spec.names.plural,
+    namespaced: spec.scope === "Namespaced",
+    versions: spec.versions.filter(version => version.served).map(version => version.name),
+    isEstablished:
+      metadata.deletionTimestamp === undefined &&
+      (status?.conditions?.some(each => each.type === "Established" && each.status === "True") ?? false),
+  }
+}
+
+const kindId = (group: string, kind: string) => `${kind}.${group}`
+
+export function partsOf({ apiVersion, kind }: Pick<Target, "apiVersion" | "kind">) {
+  const [group = "", version = ""] = apiVersion.split("/")
+  return { group, version, kind, id: kindId(group, kind) }
+}
+
+/** Deployment, StatefulSet and DaemonSet are served everywhere. */
+export function builtIn(target: Pick<Target, "apiVersion" | "kind">): Resource | undefined {
+  const { group, version, kind } = partsOf(target)
+  if (group !== "apps" || !isWorkload(kind)) return undefined
+  return { group, version, kind, plural: `${kind.toLowerCase()}s`, namespaced: true }
+}
+
+/** The resource of a target by one of the definitions of its kind; undefined if that one does not serve it. */
+export function servedBy(
+  { isEstablished, versions, plural, namespaced }: ServedKind,
+  target: Pick<Target, "apiVersion" | "kind">,
+): Resource | undefined {
+  const { group, version, kind } = partsOf(target)
+  return isEstablished && versions.includes(version) ? { group, version, kind, plural, namespaced } : undefined
+}

@@ -1,0 +1,46 @@
+import type { Target } from "#api/v1alpha1/serviceimage/index.ts"
+import { selects } from "#lib/label-selector.ts"
+import type { Member } from "./member.ts"
+
+/** A ServiceImage that may have objects of a kind. */
+export type Claimant = {
+  readonly name: string
+  readonly createdAt: string
+  readonly target: Pick<Target, "selector" | "namespaceSelector">
+}
+
+/** The labels of a namespace; undefined if there is no such namespace. */
+export type LabelsOfNamespace = (name: string) => Readonly<Record<string, string>> | undefined
+
+/** The oldest first. */
+export const byPrecedence = (a: Claimant, b: Claimant) => (a.createdAt + a.name < b.createdAt + b.name ? -1 : 1)
+
+/** What keeps an object from being selected: the field of the target that leaves it out. */
+export function leftOutBy(
+  { selector, namespaceSelector }: Claimant["target"],
+  { labels, namespace }: Pick<Member, "labels" | "namespace">,
+  labelsOf: LabelsOfNamespace,
+): "selector" | "namespaceSelector" | undefined {
+  if (selector && !selects(selector, labels)) return "selector"
+  if (!namespaceSelector || namespace === "") return undefined
+  const around = labelsOf(namespace)
+  return around !== undefined && selects(namespaceSelector, around) ? undefined : "namespaceSelector"
+}
+
+/**
+ * Whose an object is. Never alternates: whoever stamped it keeps it as long as he selects it; else the first in the
+ * order of precedence does.
+ */
+export function ownerOf<T extends Claimant>(
+  claimants: readonly T[],
+  member: Pick<Member, "labels" | "namespace" | "decision">,
+  labelsOf: LabelsOfNamespace,
+): T | undefined {
+  let first: T | undefined
+  for (const claimant of claimants) {
+    if (leftOutBy(claimant.target, member, labelsOf)) continue
+    if (member.decision?.by === `serviceimage/${claimant.name}`) return claimant
+    first ??= claimant
+  }
+  return first
+}

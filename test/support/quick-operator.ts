@@ -12,7 +12,8 @@ const takesMs = 3000
 
 /**
  * An operator without pods: every Dicom is up to date three seconds after it was given an image, unless the image's tag
- * says `bad`. It keeps the contract, and lets a whole rollout take a hundred events instead of ten thousand.
+ * says `bad` or the Dicom has the label `sick`. It keeps the contract, and lets a whole rollout take a hundred events
+ * instead of ten thousand.
  */
 export const quickOperator: Controller = {
   name: "quick-operator",
@@ -31,9 +32,10 @@ export const quickOperator: Controller = {
         const before = dicom.status?.conditions?.find(({ type }) => type === "UpToDate")
         const isKnown = before?.observedGeneration === generation
         const since = isKnown ? (parseInstant(before.lastTransitionTime) ?? now) : now
-        const isDone = isKnown && now - since >= takesMs && !/:bad/.test(dicom.spec.image)
+        const isHopeless = /:bad/.test(dicom.spec.image) || dicom.metadata.labels?.sick !== undefined
+        const isDone = isKnown && now - since >= takesMs && !isHopeless
         if (isKnown && (before.status === "True" || !isDone))
-          return before.status === "True" ? undefined : since + takesMs
+          return before.status === "True" || isHopeless ? undefined : since + takesMs
         const condition = (type: string, status: string) => ({
           type, status, reason: "Quick", message: "", observedGeneration: generation, lastTransitionTime: formatInstant(now),
         }) // biome-ignore format: a row

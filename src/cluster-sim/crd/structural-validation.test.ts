@@ -10,6 +10,13 @@ test("a broken number is told of twice: by its type, and by the type's range", (
   expect(validateStructure({ i: 2 }, props)).toEqual([])
 })
 
+test("int32 goes from its least to its most, and no further", () => {
+  const props = { type: "object", properties: { i: { type: "integer", format: "int32" } } }
+  const [least, most] = [-(2 ** 31), 2 ** 31 - 1]
+  for (const i of [least, -1, 0, most]) expect(validateStructure({ i }, props)).toEqual([])
+  for (const i of [least - 1, most + 1]) expect(validateStructure({ i }, props)).toHaveLength(1)
+})
+
 test("only objects can be told apart by their keys", () => {
   const props = {
     type: "array",

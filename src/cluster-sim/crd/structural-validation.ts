@@ -115,7 +115,7 @@ function checkNumber(report: Report, value: number, props: Props, path: string):
   const { maximum, minimum, multipleOf, format, exclusiveMaximum, exclusiveMinimum } = props
   if (!format && props.type === "integer" && !Number.isInteger(value))
     report.general(`Checked value must be of type integer (default format) in ${path}`)
-  if (format === "int32" && props.type === "integer" && (!Number.isInteger(value) || Math.abs(value) > 2 ** 31 - 1))
+  if (format === "int32" && props.type === "integer" && value !== (value | 0))
     report.general(`Checked value must be of type integer with format int32 in ${path}`)
   if (multipleOf !== undefined) {
     // A whole number is divided by a whole one; the server says so when that is nothing.

@@ -59,17 +59,13 @@ function notThatOne(object: Seen, wanted: string, program: string): string {
   return `operation ${printable(wanted)} of si/${name} is over; only the last one can be taken back${current}\n${instead}`
 }
 
-const isTakenBack = (id: string) => {
-  let hasBegun = false
-  return ({ operation }: Rollout) => {
+/** Until the controller has read the annotation, the phase is the old one: only the end and another operation tell. */
+const isTakenBack =
+  (id: string) =>
+  ({ operation }: Rollout) => {
     if (operation?.id !== id) return "failed"
-    if (operation.phase === "RolledBack") return "complete"
-    // Until the controller has read the annotation, the phase is the old one.
-    if (operation.phase === "RollingBack") hasBegun = true
-    else if (hasBegun) return "failed"
-    return undefined
+    return operation.phase === "RolledBack" ? "complete" : undefined
   }
-}
 
 function whatIsNext({ id, outcome }: Decision, object: Seen, program: string): string {
   const rollout = rolloutOf(object)

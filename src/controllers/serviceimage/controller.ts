@@ -50,6 +50,7 @@ export const createServiceImageController = ({ registry }: Surroundings = {}): C
         const next = plan(seen.snapshot)
         count(metrics, serviceImage, next)
         const reportAt = await report(wiring, serviceImage, next, memory, now)
+        if (seen.claim) await catchUp(wiring, seen.claim, memory)
         const actedAt = seen.claim && (await act(wiring, metrics, seen.claim, serviceImage, next, memory))
         return earliest(reportAt, actedAt, next.lookAgainAt)
       },
@@ -81,13 +82,17 @@ export type Memory = {
   /** Objects a write may still be on its way to; with the time since when the server refuses to let us touch it. */
   unsure: Map<string, Instant | undefined>
   touches: number
+  /** The version of the ServiceImage, written by somebody else, from which on we have read the objects. */
+  takenOverAt?: string
+  /** He wrote since: our copy of the objects may not show yet what he did. */
+  behind: "No" | "Yes" | "CatchingUp"
 }
 
 /** Another object of the same name is another rollout. */
 function remembered(memories: Map<string, Memory>, { metadata: { name, uid = "" } }: ServiceImage): Memory {
   const known = memories.get(name)
   if (known?.uid === uid) return known
-  const memory: Memory = { uid, declared: new Map(), unsure: new Map(), touches: 0 }
+  const memory: Memory = { uid, declared: new Map(), unsure: new Map(), touches: 0, behind: "No" }
   memories.set(name, memory)
   return memory
 }
@@ -96,8 +101,13 @@ function remembered(memories: Map<string, Memory>, { metadata: { name, uid = "" 
  * Somebody else wrote the status last: whatever he had under way may still arrive. With our next status, which is a
  * compare-and-swap and comes before anything else, he can declare nothing any more; then we touch what he had declared.
  */
-function takeOver({ status }: ServiceImage, memory: Memory, identity: string): void {
-  if (!status || status.electionID === identity) return
+function takeOver({ metadata, status }: ServiceImage, memory: Memory, identity: string): void {
+  if (!status || status.electionID === identity) {
+    memory.takenOverAt ??= "" // the first status is ours: the objects are read since before there was another one
+    return
+  }
+  if (memory.takenOverAt !== undefined && memory.takenOverAt !== metadata.resourceVersion) memory.behind = "Yes"
+  memory.takenOverAt = metadata.resourceVersion ?? ""
   memory.declared = new Map()
   for (const key of status.inflight ?? []) if (!memory.unsure.has(key)) memory.unsure.set(key, undefined)
 }
@@ -120,6 +130,23 @@ async function report(
   memory.declared = new Map(intents)
   for (const episode of storyOf(serviceImage, status)) events.record(serviceImage, episode)
   return undefined
+}
+
+/**
+ * Waits, without holding anybody up, until our copy of the objects shows everything that was there when we had taken
+ * over. Nothing is complete before.
+ */
+async function catchUp({ client, enqueue, signal }: Wiring, { resource, cache, name }: Claim, memory: Memory) {
+  if (memory.behind !== "Yes") return
+  const { metadata } = await client.list(resource, { limit: 1 })
+  memory.behind = "CatchingUp"
+  cache.reached({ name: "" }, metadata.resourceVersion, signal).then(
+    () => {
+      if (memory.behind === "CatchingUp") memory.behind = "No"
+      enqueue(name)
+    },
+    () => {}, // the process ends
+  )
 }
 
 /** Returns when to look again: at once, because what was written moves the counts and makes room for more. */

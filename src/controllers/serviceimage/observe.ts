@@ -48,6 +48,7 @@ export function observe<T extends Counted>(
       declared: memory.declared,
       isFresh: now - (memory.reportedAt ?? Number.NEGATIVE_INFINITY) < freshMs,
       unsure: new Set(memory.unsure.keys()),
+      isBehind: memory.behind !== "No",
     },
     fleetChangesAt: undefined,
     now,

@@ -80,7 +80,7 @@ function look({
     unmatched: index.unmatched,
     conflicts: undefined,
     pace: { pods: Number.POSITIVE_INFINITY, readyAt: now },
-    fence: { electionID: "me", declared: new Map(), isFresh: true, unsure: new Set() },
+    fence: { electionID: "me", declared: new Map(), isFresh: true, unsure: new Set(), isBehind: false },
     fleetChangesAt: index.nextChangeAt(),
     now,
     ...see,

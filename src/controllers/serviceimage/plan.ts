@@ -198,13 +198,14 @@ const stopped = ({ reason, message }: { reason: Reason; message: string }): Verd
 })
 
 /** Nothing becomes complete as long as a write may arrive that we would not see coming. */
-function fencing({ fence: { unsure }, serviceImage: { metadata, status } }: Snapshot): Verdict | undefined {
-  if (unsure.size === 0) return undefined
+function fencing({ fence: { unsure, isBehind }, serviceImage: { metadata, status } }: Snapshot): Verdict | undefined {
+  if (unsure.size === 0 && !isBehind) return undefined
   const { generation } = metadata
   const was = status?.conditions.find(({ type }) => type === "Complete")
   if (was?.status === "True" && was.observedGeneration === generation) return undefined
   const who = nameSome([...unsure].slice(0, 2), unsure.size)
-  return { reason: "WaitingForFence", message: `making sure that no late write reaches ${who}`, isInProgress: true }
+  const message = isBehind ? "seeing what another leader did last" : `making sure that no late write reaches ${who}`
+  return { reason: "WaitingForFence", message, isInProgress: true }
 }
 
 function conflicted({ conflicts }: Snapshot): Verdict | undefined {

@@ -18,6 +18,8 @@ export type Fence = {
   isFresh: boolean
   /** Objects that a write may still be on its way to: not to be judged or stamped before they were touched. */
   unsure: ReadonlySet<string>
+  /** Our copy of the objects may be older than our taking over. */
+  isBehind: boolean
 }
 
 export type Chosen = {

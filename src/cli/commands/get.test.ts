@@ -218,7 +218,7 @@ web  ● InProgress  Dicom  for 4m12s
     const back = await lines(
       taken("RollingBack", { Complete: ["False", "RollingBack", "2 of 5 are back"], Halted: ["True", "RollingBack"] }),
     )
-    expect(back[2]).toMatch(/ 3\/5 as before, 2 under way instead of registry.example.com\/dicom:v3$/)
+    expect(back[2]).toMatch(/ 3\/5 as before, 2 under way, not registry.example.com\/dicom:v3$/)
     expect(back.slice(0, 2)).toEqual([
       "si/web RollingBack 3/12 as before (2 of 5 are back)",
       "  2 pods on nodes that no longer answer may still run another image",

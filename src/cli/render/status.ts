@@ -26,7 +26,7 @@ export function statusLines(rollout: Rollout, outlooks = unknown): string {
       Boolean,
     )
     return [
-      `  tier ${titleOf(tier, rollout)} priority ${tier.priority} ${tier.state} ${facts.join(", ")} ${imageWords(tier, rollout)}`,
+      `  tier ${titleOf(tier, rollout)} priority ${tier.priority} ${tier.state} ${facts.join(", ")}${isGoingBack(rollout) ? "," : ""} ${imageWords(tier, rollout)}`,
       ...failureLines(tier).map(line => `    ${line}`),
     ]
   })
@@ -52,7 +52,7 @@ export function statusBlock(rollout: Rollout, view: View, now: Instant, outlooks
       const left = `  ${String(tier.priority).padStart(priorities)}  ${titleOf(tier, rollout).padEnd(names)}  `
       const right = `  ${countOf(tier).padStart(counts)}  `
       const room = Math.max(0, view.columns - left.length - bar - right.length)
-      const image = shorten(imageWords(tier, rollout), room)
+      const image = imageWords(tier, rollout, room)
       const notes = notesOf(tier, rollout, outlooks(tier))
       const indent = " ".repeat(left.length)
       return [
@@ -81,8 +81,8 @@ function notesOf(tier: TierProgress, { currentPriority }: Rollout, { perMinute, 
 /** While an operation is taken back, done means that an object runs what it ran before it. */
 const isGoingBack = ({ state }: Rollout) => state === "RollingBack" || state === "RolledBack"
 const goalOf = (rollout: Rollout) => (isGoingBack(rollout) ? "as before" : "up to date")
-const imageWords = ({ image }: TierProgress, rollout: Rollout) =>
-  isGoingBack(rollout) ? `instead of ${printable(image)}` : printable(image)
+const imageWords = ({ image }: TierProgress, rollout: Rollout, room = Number.POSITIVE_INFINITY) =>
+  isGoingBack(rollout) ? `not ${shorten(printable(image), room - 4)}` : shorten(printable(image), room)
 
 const isPart = (step: StepProgress | undefined) => step !== undefined && step.percent < 100
 

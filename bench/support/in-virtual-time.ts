@@ -9,7 +9,7 @@ import type { Figure } from "./figures.ts"
 import type { Progress } from "./progress.ts"
 import { imageOf, name, tenant } from "./tenants.ts"
 
-const objects = 40
+const objects = 20
 
 /** Whether anything is kept of a rollout that is over. */
 export async function heapOverRollouts(collect: () => void, progress: Progress): Promise<Figure> {

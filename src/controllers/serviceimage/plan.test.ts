@@ -1,110 +1,25 @@
 import { describe, expect, test } from "vitest"
-import { ServiceImage, type ServiceImageSpecInput, type ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
-import { Fleet } from "#core/fleet.ts"
-import type { Member } from "#core/member.ts"
-import { currentOperation } from "#core/operation.ts"
-import type { Trace } from "#core/trace.ts"
+import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { formatInstant } from "#lib/instant.ts"
-import { rulesOf } from "./observe.ts"
-import { type Plan, plan, type Snapshot } from "./plan.ts"
-import { findProblem } from "./validate.ts"
-
-const second = 1000
-const start = Date.parse("2026-01-01T00:00:00Z")
-const [v1, v2, v3] = ["shop/web:1", "shop/web:2", "shop/web:3"]
-
-// A calm world: two tiers, early first, everybody on v1 and well, and a spec that asks for v2.
-const target = { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" }
-const calm: ServiceImageSpecInput = {
-  target,
-  defaultImage: v2,
-  tiers: [
-    { upgradeTier: "early", priority: 1 },
-    { upgradeTier: "", priority: 0 },
-  ],
-}
-const dicom = (fields: Partial<Member> & { tier?: string } = {}): Member => ({
-  resourceVersion: "1",
-  uid: "u",
-  namespace: "n",
-  labels: { "upgrade-tier": fields.tier ?? "" },
-  createdAt: start - 1,
-  isDeleting: false,
-  image: v1,
-  isUnmanaged: false,
-  haltsOnFailure: false,
-  isUpToDate: true,
-  isDeployed: true,
-  decision: undefined,
-  ...fields,
-})
-const fleet = { "n/e1": dicom({ tier: "early" }), "n/e2": dicom({ tier: "early" }), "n/d1": dicom(), "n/d2": dicom() }
-
-type World = {
-  spec?: Partial<ServiceImageSpecInput>
-  members?: Record<string, Member>
-  status?: ServiceImageStatus
-  generation?: number
-  now?: number
-  see?: Partial<Snapshot>
-  traces?: Record<string, Trace>
-  annotations?: Record<string, string>
-}
-
-function look({
-  spec = {},
-  members = fleet,
-  status,
-  generation = 1,
-  now = start,
-  see = {},
-  traces = {},
-  annotations,
-}: World): Snapshot {
-  const serviceImage: ServiceImage = {
-    apiVersion: ServiceImage.apiVersion,
-    kind: "ServiceImage",
-    metadata: { name: "web", generation, ...(annotations && { annotations }) },
-    spec: ServiceImage.spec.parse({ ...calm, ...spec }),
-    ...(status ? { status } : {}),
-  }
-  const operation = currentOperation(serviceImage, now)
-  const index = new Fleet(rulesOf(serviceImage, operation, now), now)
-  for (const [key, member] of Object.entries(members)) index.set(key, member, traces[key])
-  return {
-    serviceImage,
-    operation,
-    problem: findProblem(serviceImage.spec),
-    target: { state: "Synced" },
-    tiers: index.tiers(),
-    unmatched: index.unmatched,
-    conflicts: undefined,
-    pace: { pods: Number.POSITIVE_INFINITY, readyAt: now },
-    fence: { electionID: "me", declared: new Map(), isFresh: true, unsure: new Set(), isBehind: false },
-    fleetChangesAt: index.nextChangeAt(),
-    now,
-    ...see,
-  }
-}
-
-const decide = (world: World): Plan => plan(look(world))
-const condition = ({ status }: Plan, type: string) => status.conditions.find(each => each.type === type)
-const stamped = ({ stamps }: Plan) => Object.fromEntries(stamps.map(({ key, to }) => [key, to]))
-const words = (next: Plan) => ({
-  stamps: stamped(next),
-  reason: condition(next, "Complete")!.reason,
-  complete: condition(next, "Complete")!.status,
-  priority: next.status.currentPriority,
-})
-
-/** The status a world has reached: what was said last time is part of what is seen next. */
-const after = (world: World) => decide(world).status
-const on = (image: string, ...keys: (keyof typeof fleet)[]) =>
-  Object.fromEntries(
-    Object.entries(fleet).map(([key, each]) => [key, keys.includes(key as never) ? { ...each, image } : each]),
-  )
-const begun = after({})
-const done = after({ members: on(v2, "n/e1", "n/e2", "n/d1", "n/d2") })
+import { type Plan, plan } from "./plan.ts"
+import {
+  after,
+  begun,
+  condition,
+  decide,
+  dicom,
+  done,
+  fleet,
+  look,
+  on,
+  second,
+  start,
+  v1,
+  v2,
+  v3,
+  type World,
+  words,
+} from "./test-snapshot.ts"
 
 const cases: Record<
   string,

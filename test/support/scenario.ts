@@ -2,14 +2,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parse } from "yaml"
 import { type Fault, type Mortal, mortal, withFaults } from "#cluster-sim/faults/faults.ts"
-import {
-  type Cluster,
-  createCluster,
-  type HistoryEntry,
-  type Json,
-  type Part,
-  type PhysicsWorld,
-} from "#cluster-sim/index.ts"
+import { type Cluster, createCluster, type Json, type Part, type PhysicsWorld } from "#cluster-sim/index.ts"
 import { parseDuration } from "#lib/duration.ts"
 import { type Client, createClient, KubeError, type Transport } from "#runtime/client/index.ts"
 import { type Clock, type VirtualClock, virtualClock } from "#runtime/clock.ts"
@@ -19,6 +12,7 @@ import { runManager } from "#runtime/manager.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { repository } from "#tools/kube/folders.ts"
+import { announce, type Commit, type Run, recordSent, type Sent } from "./record.ts"
 
 /** A whole cluster in virtual time: an hour of it takes milliseconds, and the same seed gives the same hour. */
 export type World = {
@@ -28,7 +22,9 @@ export type World = {
   /** An administrator's. */
   readonly client: Client
   /** Every committed write since the start. */
-  readonly history: readonly HistoryEntry[]
+  readonly history: readonly Commit[]
+  /** The same with what the ServiceImage controllers sent, to be judged. */
+  readonly record: Run
   /** Creates or replaces objects as `kubectl apply --server-side` does. */
   apply(...manifests: readonly Json[]): Promise<void>
   get(resource: Resource, name: string, namespace?: string): Promise<Json>
@@ -48,6 +44,8 @@ export type ProcessOptions = {
   /** Stands for election, as two processes of one Deployment do. */
   leaderElect?: boolean
   dies?: Parameters<typeof mortal>[0]
+  /** What its watches tell it may be so old. */
+  seesLateByMs?: number
 }
 
 export type Process = Mortal & {
@@ -68,13 +66,30 @@ export type ScenarioOptions = {
 export async function scenario(options: ScenarioOptions = {}): Promise<World> {
   const { seed = 1 } = options
   const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
-  const history: HistoryEntry[] = []
-  const cluster = createCluster({ ...options, clock, seed, history: entry => history.push(entry) })
+  const history: Commit[] = []
+  const sent: Sent[] = []
+  const cluster = createCluster({
+    ...options,
+    clock,
+    seed,
+    history: entry => history.push({ ...entry, at: clock.now() }),
+  })
   cluster.start()
   const random = seededRandom(seed + 1)
   const shared: Transport = { send: cluster.transport.send, close: () => {} }
   const client = createClient({ transport: shared, clock, random })
   let processes = 0
+  let lagMs = 0
+  const record: Run = {
+    seed,
+    initial: (options.saved?.objects ?? []).map(({ object }) => object),
+    commits: history,
+    sent,
+    get lagMs() {
+      return lagMs
+    },
+  }
+  const isRecorded = announce(record)
 
   const world: World = {
     seed,
@@ -82,6 +97,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
     cluster,
     client,
     history,
+    record,
     async apply(...manifests) {
       for (const manifest of manifests) {
         const resource = await discover(client, manifest)
@@ -98,20 +114,28 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
     get: (resource, name, namespace) => inTime(client.get(resource, { name, namespace })),
     list: async resource => (await inTime(client.list(resource))).items,
     async patch(resource, name, body, namespace) {
-      await inTime(client.patch(resource, { name, namespace }, { type: "merge", body }))
+      await inTime(client.patch(resource, { name, namespace }, { type: "merge", body }, { fieldManager: "test" }))
     },
     run(controllers, options = {}) {
       const stopping = new AbortController()
       const death = mortal(options.dies)
       let exitCode: number | undefined
+      const number = processes++
+      const { outside, inside } = recordSent(number, sent, () => ({
+        at: clock.now(),
+        revision: cluster.store.revision,
+      }))
+      const isJudged = isRecorded && controllers.some(({ name }) => name === "serviceimage")
+      const faults = [death.fault, ...(options.faults ?? [])]
+      lagMs = Math.max(lagMs, options.seesLateByMs ?? 0)
       const ended = runManager({
-        transport: withFaults(shared, death.fault, ...(options.faults ?? [])),
+        transport: withFaults(shared, ...(isJudged ? [outside, ...faults, inside] : faults)),
         controllers,
         leaderElect: options.leaderElect
           ? { namespace: "kube-system", name: "aim-controller", trustAbsence: true }
           : false,
         clock: mortalClock(clock, death),
-        random: seededRandom(seed + 100 + processes++),
+        random: seededRandom(seed + 100 + number),
         log: silentLogger,
         signal: stopping.signal,
       }).then(code => {
@@ -175,7 +199,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
 }
 
 /** Heartbeats of leaders and nodes, and the telling of events, go on for ever. */
-const isNews = ({ place }: HistoryEntry) => !/leases|events/.test(place)
+const isNews = ({ place }: Commit) => !/leases|events/.test(place)
 
 /** The clock of a process that may die: what it was waiting for never comes. */
 function mortalClock(clock: Clock, death: Mortal): Clock {

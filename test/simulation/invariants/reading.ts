@@ -1,0 +1,192 @@
+import type { Json } from "#cluster-sim/index.ts"
+import { type Instant, parseInstant } from "#lib/instant.ts"
+import { selects } from "#lib/label-selector.ts"
+import type { Commit, Run, Sent } from "#test/support/record.ts"
+
+// What a record says, read without the code that is judged by it: only the contract and the spec are believed.
+
+export const decisionAnnotation = "autoimagemanager.io/last-decision"
+export const fenceAnnotation = "autoimagemanager.io/fence"
+
+/** A status that a ServiceImage controller wrote. The ServiceImage is as it was with it: spec, generation, status. */
+export type StatusWrite = { process: number; commit: Commit; serviceImage: Json; takeover: number }
+
+/** An image that a ServiceImage controller gave to an object. */
+export type Stamp = {
+  sent: Sent
+  commit: Commit
+  before: Json
+  decision: Json
+  /** The last status of the same process before it was sent: what it was decided by. */
+  source: StatusWrite | undefined
+  /** The ServiceImage as it stood when the stamp was committed. */
+  standing: Json | undefined
+}
+
+export type Reading = {
+  run: Run
+  statuses: StatusWrite[]
+  stamps: Stamp[]
+  /** What became of each object, in order; undefined where it was deleted. */
+  lives: ReadonlyMap<string, readonly State[]>
+}
+
+type State = { revision: number; at: Instant; object: Json | undefined }
+
+export function read(run: Run): Reading {
+  const commits = new Map(run.commits.map(commit => [commit.revision, commit]))
+  const statuses: StatusWrite[] = []
+  const takeovers = new Map<string, number>()
+  for (const sent of run.sent) {
+    const commit = commits.get(sent.revision ?? Number.NaN)
+    if (commit && isStatusOf(sent.path))
+      statuses.push({ process: sent.process, commit, serviceImage: commit.object, takeover: 0 })
+  }
+  statuses.sort((a, b) => a.commit.revision - b.commit.revision)
+  for (const status of statuses) {
+    const { uid } = status.serviceImage.metadata
+    const isOther = status.commit.before?.status?.electionID !== status.serviceImage.status.electionID
+    takeovers.set(uid, (takeovers.get(uid) ?? 0) + (isOther ? 1 : 0))
+    status.takeover = takeovers.get(uid)!
+  }
+  const lives = livesOf(run)
+  const stamps = run.sent.flatMap((sent): Stamp[] => {
+    const commit = commits.get(sent.revision ?? Number.NaN)
+    if (!commit?.before || isStatusOf(sent.path) || isTouch(sent.body)) return []
+    const decision = decisionOf(commit.object)
+    const name = String(decision.by ?? "").replace("serviceimage/", "")
+    const isSource = ({ process, commit, serviceImage }: StatusWrite) =>
+      process === sent.process && commit.revision <= sent.after && serviceImage.metadata.name === name
+    const standing = [...run.commits].reverse().find(each => {
+      return each.revision < commit.revision && isServiceImage(each.object) && each.object.metadata.name === name
+    })
+    return [
+      {
+        sent,
+        commit,
+        before: commit.before,
+        decision,
+        source: statuses.findLast(isSource),
+        standing: standing?.object,
+      },
+    ]
+  })
+  stamps.sort((a, b) => a.commit.revision - b.commit.revision)
+  return { run, statuses, stamps, lives }
+}
+
+function livesOf({ initial, commits }: Run): Map<string, State[]> {
+  const lives = new Map<string, State[]>()
+  const add = (object: Json, state: State) => {
+    const known = lives.get(idOf(object))
+    if (known) known.push(state)
+    else lives.set(idOf(object), [state])
+  }
+  for (const object of initial) add(object, { revision: 0, at: Number.NEGATIVE_INFINITY, object })
+  for (const { revision, at, type, object } of commits)
+    add(object, { revision, at, object: type === "DELETED" ? undefined : object })
+  return lives
+}
+
+/** Each way an object was between an instant and a revision, undefined standing for not being there. */
+export function between(life: readonly State[], from: Instant, until: number): (Json | undefined)[] {
+  const known = life.filter(state => state.revision < until)
+  const first = known.findLastIndex(state => state.at <= from)
+  const states = known.slice(Math.max(0, first)).map(state => state.object)
+  return first < 0 ? [undefined, ...states] : states
+}
+
+export const idOf = ({ apiVersion, kind, metadata }: Json) =>
+  `${apiVersion} ${kind} ${metadata.namespace ?? ""}/${metadata.name}`
+export const keyOf = ({ metadata }: Json) =>
+  metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`
+export const isServiceImage = ({ kind }: Json) => kind === "ServiceImage"
+export const isStatusOf = (path: string) => /\/serviceimages\/[^/]+\/status(\?|$)/.test(path)
+export const conditionOf = (status: Json, type: string): Json | undefined =>
+  status?.conditions?.find((each: Json) => each.type === type)
+export const isTrue = (status: Json, type: string) => conditionOf(status, type)?.status === "True"
+
+export function decisionOf({ metadata }: Json): Json {
+  const text = metadata.annotations?.[decisionAnnotation]
+  return text === undefined ? {} : JSON.parse(text)
+}
+
+/** Moves nothing but the mark: the only write that may go without a version. */
+export function isTouch(body: Json | undefined): boolean {
+  const only = (value: Json | undefined, name: string) =>
+    value !== undefined && Object.keys(value).length === 1 ? value[name] : undefined
+  return only(only(only(body, "metadata"), "annotations"), fenceAnnotation) !== undefined
+}
+
+/** Its owner keeps the image. */
+export const isPinned = ({ metadata, spec }: Json): boolean =>
+  spec.manuallySpecifiedImage === true ||
+  metadata.annotations?.["autoimagemanager.io/manually-specified-image"] === "true"
+
+export const haltsOnFailure = ({ metadata, spec }: Json): boolean =>
+  spec.failureHaltsUpdate === true || metadata.annotations?.["autoimagemanager.io/failure-halts-update"] === "true"
+
+/** What a ServiceImage wants for an object: the tier its label names, else the tier "", else the default image, last. */
+export function tierOf({ spec }: Json, { metadata }: Json): Json | undefined {
+  const label = metadata.labels?.["upgrade-tier"] ?? ""
+  const named = (name: string) => spec.tiers?.find((tier: Json) => tier.upgradeTier === name)
+  const tier = named(label) ?? named("")
+  if (tier) return { ...tier, image: tier.image || spec.defaultImage }
+  const lowest = Math.min(0, ...(spec.tiers ?? []).map((each: Json) => each.priority - 1))
+  return spec.defaultImage && { upgradeTier: "", image: spec.defaultImage, priority: lowest }
+}
+
+export const tierStatusOf = ({ status }: Json, tier: Json): Json | undefined =>
+  status?.tierStatus?.find((each: Json) => each.upgradeTier === tier.upgradeTier)
+
+export const isImage = (image: string | undefined, wanted: string | undefined) =>
+  wanted !== undefined && (image === wanted || image?.startsWith(`${wanted}@`) === true)
+
+export const isRollingBack = ({ status }: Json) => /^Roll/.test(status?.operation?.phase ?? "")
+
+/** The image of an object where the ServiceImage has it; "" if it has none. */
+export function imageIn({ spec }: Json, object: Json): string {
+  const { container, paths = ["spec.image"] } = spec.target.image ?? {}
+  const { containers = [], initContainers = [] } = object.spec.template?.spec ?? {}
+  if (container !== undefined)
+    return [...containers, ...initContainers].find((each: Json) => each.name === container)?.image ?? ""
+  const at = (path: string) => path.split(".").reduce((value, name) => value?.[name], object as Json | undefined)
+  return paths.map(at).find((image: unknown) => typeof image === "string" && image !== "") ?? ""
+}
+
+/** Its health is told by the ImageSpec contract: the only way these invariants read it. */
+export const keepsContract = ({ spec }: Json) => spec.target.image?.container === undefined && !spec.target.health
+
+/** Objects whose image is the ServiceImage's business, as far as the object itself says so. */
+export function isManaged({ metadata, spec }: Json, object: Json): boolean {
+  const { apiVersion, kind, selector } = spec.target
+  if (object.apiVersion !== apiVersion || object.kind !== kind || object.metadata.deletionTimestamp) return false
+  if (selector && !selects(selector, object.metadata.labels ?? {})) return false
+  if (isPinned(object) || tierOf({ spec }, object) === undefined) return false
+  return (decisionOf(object).by ?? `serviceimage/${metadata.name}`) === `serviceimage/${metadata.name}`
+}
+
+/** Was there when the operation started, or has been deployed since. */
+export function isCounted({ status }: Json, object: Json): boolean {
+  const created = parseInstant(object.metadata.creationTimestamp) ?? 0
+  return created <= (parseInstant(status.operation.startedAt) ?? 0) || isTrue(object.status, "Deployed")
+}
+
+/** By the contract: it says so itself, of this very generation. */
+export function isUpToDate({ metadata, status }: Json): boolean {
+  const condition = conditionOf(status, "UpToDate")
+  return (
+    condition?.status === "True" &&
+    status.observedGeneration >= metadata.generation &&
+    (condition.observedGeneration ?? metadata.generation) >= metadata.generation
+  )
+}
+
+/** When an object that is not up to date has had its time. */
+export function deadlineOf(serviceImage: Json, object: Json): Instant {
+  const tier = tierOf(serviceImage, object)!
+  const { to, at } = decisionOf(object)
+  const stamped = isImage(to, tier.image) ? (parseInstant(at) ?? 0) : 0
+  const started = parseInstant(serviceImage.status.operation.startedAt) ?? 0
+  return Math.max(stamped, started) + (tier.progressDeadlineSeconds ?? 600) * 1000
+}

@@ -1,0 +1,88 @@
+import { type Fault, isDecision } from "#cluster-sim/faults/faults.ts"
+import type { HistoryEntry, Json } from "#cluster-sim/index.ts"
+import type { Instant } from "#lib/instant.ts"
+import type { Request } from "#runtime/client/index.ts"
+
+/** A committed write, and when it was. */
+export type Commit = HistoryEntry & { readonly at: Instant }
+
+/** A write that a process sent, each attempt for itself. */
+export type Sent = {
+  readonly process: number
+  readonly method: string
+  readonly path: string
+  readonly body: Json | undefined
+  /** When it was sent, and the revision the world had reached by then. What follows from it may come much later. */
+  readonly at: Instant
+  readonly after: number
+  /** What it committed: nothing if it was refused, never arrived, or changed nothing. */
+  revision?: number
+}
+
+/** All that happened in one world, for whoever judges it. */
+export type Run = {
+  readonly seed: number
+  /** What was there before the first commit. */
+  readonly initial: readonly Json[]
+  readonly commits: readonly Commit[]
+  /** What the processes under test sent. */
+  readonly sent: readonly Sent[]
+  /** How old a picture of the world they may have had to decide from. */
+  readonly lagMs: number
+}
+
+type Tagged = Request & { sent?: Sent }
+
+/**
+ * Notes the writes of a process. `outside` goes around every fault and sees what is sent, `inside` goes below them and
+ * sees what arrives, whoever is still there to hear the answer.
+ */
+export function recordSent(
+  process: number,
+  sent: Sent[],
+  now: () => { at: Instant; revision: number },
+): { outside: Fault; inside: Fault } {
+  return {
+    outside: next => ({
+      ...next,
+      send(request) {
+        if (!isDecision(request)) return next.send(request)
+        const { at, revision: after } = now()
+        const body = request.body === undefined ? undefined : JSON.parse(request.body)
+        const entry: Sent = { process, method: request.method, path: request.path, body, at, after }
+        sent.push(entry)
+        return next.send({ ...request, sent: entry } as Tagged)
+      },
+    }),
+    inside: next => ({
+      ...next,
+      async send(request: Tagged) {
+        if (!request.sent) return next.send(request)
+        const before = now().revision
+        const response = await next.send(request)
+        if (response.status >= 300) return response
+        const chunks = await Array.fromAsync(response.body)
+        const version = Number(JSON.parse(Buffer.concat(chunks).toString()).metadata?.resourceVersion)
+        if (version > before) request.sent.revision = version
+        return { ...response, body: again(chunks) }
+      },
+    }),
+  }
+}
+
+async function* again(chunks: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
+  yield* chunks
+}
+
+let listener: ((run: Run) => void) | undefined
+
+/** Called for every world that is made from now on: see judge-every-run.ts. */
+export const onEveryRun = (listen: (run: Run) => void): void => {
+  listener = listen
+}
+
+/** Returns whether anybody wants to know: a benchmark keeps no record that grows. */
+export function announce(run: Run): boolean {
+  listener?.(run)
+  return listener !== undefined
+}

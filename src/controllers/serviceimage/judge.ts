@@ -64,10 +64,11 @@ function judge(
   const last = tier.steps.length - 1
   const nothing = { halt: undefined, upToDateAt: undefined, soaksUntil: undefined, isReopened: false }
   const wasComplete = isTrue(before?.conditions, "Complete") && sameImage(before!.newDeploymentImage, tier.image)
-  if (wasComplete) {
-    const isComplete = view.counted.stale === 0
-    return { ...nothing, isComplete, isReopened: !isComplete, step: last }
-  }
+  const hasStale = view.counted.stale > 0
+  if (wasComplete) return { ...nothing, isComplete: !hasStale, isReopened: hasStale, step: last }
+  // It stays so until the last of them is stamped, which may take a few looks: approvals and steps are behind it.
+  if (isKnown && hasStale && isSaid(before, "TierReopened"))
+    return { ...nothing, isComplete: false, isReopened: true, halt: haltOf(tier, view, last), step: last }
   if (view.counted.total === 0) return { ...nothing, isComplete: true, step: last }
 
   const known = isKnown ? before?.step : undefined
@@ -157,6 +158,9 @@ export function describeTier(tier: JudgedTier): { reason: Reason; message: strin
 }
 
 export const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)
+
+const isSaid = (before: TierStatus | undefined, reason: Reason) =>
+  before?.conditions.some(each => each.reason === reason) ?? false
 
 export const isTrue = (conditions: readonly { type: string; status: string }[] | undefined, type: string) =>
   conditions?.some(each => each.type === type && each.status === "True") ?? false

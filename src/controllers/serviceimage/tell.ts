@@ -139,9 +139,9 @@ function tierStatusOf(
   }
 }
 
-/** Only where the tier has steps: who has none does not want to read of them. */
+/** Only where the tier has steps, or a soak that is to survive: who has none does not want to read of them. */
 function stepOf({ steps, step, upToDateAt }: JudgedTier): Pick<TierStatus, "step"> {
-  if (steps.length === 1) return {}
+  if (steps.length === 1 && steps[0]!.soakMs === 0) return {}
   const at = upToDateAt === undefined ? {} : { upToDateAt: formatInstant(upToDateAt) }
   return { step: { percent: steps[step]!.percent, ...at } }
 }

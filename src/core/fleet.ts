@@ -232,11 +232,13 @@ export class Fleet {
     const place = placeOf(this.#rules.by, member.uid)
     const base = { tier, place, cohort: cohortOf(place, rule.cohortEnds) }
     const wanted = this.#wantedOf(member, rule)
+    if (member.isUnmanaged) return { ...base, state: "Unmanaged", isCounted: false, wanted: wanted ?? member.image }
     if (wanted === undefined) return { ...base, state: "Done", isCounted: false, wanted: member.image }
-    const isNew = !this.#rules.isRollback && member.createdAt > this.#rules.startedAt
-    const isCounted = !isNew || member.isDeployed
+    const { isRollback, startedAt } = this.#rules
+    const isNew = !isRollback && member.createdAt > startedAt
+    // Of who never had an image there is nothing to take back.
+    const isCounted = isRollback ? member.image !== "" : !isNew || member.isDeployed
     const common = { ...base, isCounted, isNew, wanted }
-    if (member.isUnmanaged) return { ...common, state: "Unmanaged" }
     const lost = lostWithOther(trace, wanted).count
     if (hasImage(member, wanted)) {
       if (member.isUpToDate) return { ...common, state: "Done", lost }
@@ -262,11 +264,12 @@ export class Fleet {
     if (!this.#rules.isRollback) return rule.image
     if (image === "") return rule.fallback || rule.image
     if (decision?.operation !== this.#rules.operation || decision.by !== this.#rules.by) return undefined
-    // Back already; where its paths had different images, no single one can be waited for.
-    if (decision.reason === rolledBack) return member.images ? undefined : decision.to
-    // Somebody chose another image since: that is theirs now.
+    // Somebody chose another image since: that is theirs now. Where its paths had different ones, none is waited for.
     if (!hasImage({ image, ...member }, decision.to)) return undefined
-    return decision.from || rule.fallback || undefined
+    if (decision.reason === rolledBack) return decision.to
+    const before = decision.from || rule.fallback
+    // Who came while others went back has what they get.
+    return before && !sameImage(before, decision.to) ? before : undefined
   }
 
   /** What keeps us from stamping: the image has no place in the object, a refusal, or somebody who undoes it. */

@@ -31,6 +31,7 @@ export const commands: readonly Command[] = [
     options: [{ flags: "--list", description: "the stories there are" }],
     examples: [
       { line: "demo", says: "the upgrade of a fleet, with a mishap" },
+      { line: "demo canary", says: "steps, an image that cannot be pulled, and the way back" },
       { line: "demo --list", says: "what else there is to see" },
     ],
     load: () => import("./commands/demo.ts"),

@@ -20,7 +20,8 @@ export const run: Run = async (input, world) => {
   const told = narrator(world)
   told.tell(`aim demo: ${story.title}.`)
   const clock = scaledClock(world.clock, speed)
-  const local = await startLocalCluster({ clock, nodes: story.nodes, alsoRun: story.operators })
+  const { nodes, registries, operators: alsoRun } = story
+  const local = await startLocalCluster({ clock, nodes, registries, alsoRun })
   try {
     await story.tellWith(stageFor(local, { ...world, told, clusterTime: clock.now }))
   } finally {

@@ -1,5 +1,6 @@
+import { canary } from "./canary.ts"
 import type { Story } from "./story.ts"
 import { upgrade } from "./upgrade.ts"
 
 /** Every story of `aim demo`; the first is told when none is named. */
-export const stories: readonly Story[] = [upgrade]
+export const stories: readonly Story[] = [upgrade, canary]

@@ -1,4 +1,4 @@
-import type { Json } from "#cluster-sim/index.ts"
+import type { Json, RegistriesDescription } from "#cluster-sim/index.ts"
 import type { Controller } from "#runtime/controller.ts"
 import type { LocalCluster } from "../local-cluster.ts"
 
@@ -17,6 +17,8 @@ export type Story = {
   name: string
   title: string
   nodes: number
+  /** Default: every registry has every image. */
+  registries?: RegistriesDescription
   /** Operators of the user's that run beside us. */
   operators: readonly Controller[]
   tellWith(stage: Stage): Promise<void>

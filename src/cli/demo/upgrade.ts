@@ -1,14 +1,21 @@
-import type { Json } from "#cluster-sim/index.ts"
 import { core } from "#runtime/resource.ts"
 import { dicomController } from "../../../examples/dicom/controller.ts"
-import dicomDefinition from "../../../examples/dicom/crd.generated.json" with { type: "json" }
-import { Dicoms } from "../../../examples/dicom/dicom.ts"
-import { serviceImages } from "../kinds.ts"
+import {
+  change,
+  dicomDefinition,
+  imageOf,
+  isComplete,
+  isHalted,
+  podsOf,
+  serviceImage,
+  tenant,
+  tenants,
+  withImage,
+} from "./fleet.ts"
 import type { Stage, Story } from "./story.ts"
 
-const [v1, v2] = ["registry.example.com/dicom-service:v1", "registry.example.com/dicom-service:v2"]
+const [v1, v2] = [imageOf("v1"), imageOf("v2")]
 const nodes = core("nodes", "Node", false)
-const pods = core("pods", "Pod")
 
 const tiers = [
   { upgradeTier: "early", priority: 2 },
@@ -29,7 +36,7 @@ export const upgrade: Story = {
       `A cluster is up in this process: three nodes, an API server that kubectl would talk to, and aim's controllers.`,
     )
     await world.apply(dicomDefinition)
-    await world.apply(...tenants(), serviceImage())
+    await world.apply(...signUp(), rollout())
     stage.tell(
       `${tiers.length * tenantsPerTier} tenants sign up. Each is a Dicom, a kind of the user's own; none names an image. A ServiceImage does: v1.`,
     )
@@ -40,10 +47,9 @@ export const upgrade: Story = {
     await stage.pause(1)
 
     stage.tell("The fleet is to run v2. The tier early goes first, everybody else when early is well, late at the end.")
-    await world.client.patch(serviceImages, { name: "dicom" }, { type: "merge", body: { spec: { defaultImage: v2 } } })
+    await change(stage, { spec: { defaultImage: v2 } })
     const halted = await stage.watch("dicom", isHalted, 600)
-    const late = (await world.client.list(Dicoms, { labelSelector: "upgrade-tier=late" })).items as Json[]
-    const untouched = late.filter(({ spec }) => spec.image === v1).length
+    const untouched = withImage(await tenants(stage, "upgrade-tier=late"), v1).length
     stage.tell(`Halted: riverside may only run on node-2, asked that its failure stops the rollout, and was given time in vain.
 The ${untouched} tenants of the tier late were not touched; riverside itself still serves, with v1. Its new pod says:
   ${await waitingPod(stage)}`)
@@ -53,25 +59,24 @@ The ${untouched} tenants of the tier late were not touched; riverside itself sti
     stage.tell("kubectl uncordon node-2: nothing else is needed, the rollout goes on by itself.")
     await world.client.patch(nodes, { name: "node-2" }, { type: "merge", body: { spec: { unschedulable: null } } })
     await stage.watch("dicom", isComplete, 600)
-    const all = (await world.client.list(Dicoms)).items as Json[]
-    stage.tell(`Complete: ${all.filter(({ spec }) => spec.image === v2).length} of ${all.length} tenants run v2.`)
+    const all = await tenants(stage)
+    stage.tell(`Complete: ${withImage(all, v2).length} of ${all.length} tenants run v2.`)
   },
-  next: ["aim up           the same cluster, for kubectl", "aim demo --list  other stories", "aim --help"],
+  next: [
+    "aim demo canary  steps, an image that cannot be pulled, and the way back",
+    "aim up           the same cluster, for kubectl",
+    "aim --help",
+  ],
 }
 
-const serviceImage = () => ({
-  apiVersion: "autoimagemanager.io/v1alpha1",
-  kind: "ServiceImage",
-  metadata: { name: "dicom" },
-  spec: {
-    target: { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" },
+const rollout = () =>
+  serviceImage({
     defaultImage: v1,
     tiers: tiers.map(tier => ({ ...tier, maxConcurrent: 3, progressDeadlineSeconds: 60 })),
     pace: { podsPerSecond: 2 },
-  },
-})
+  })
 
-function tenants(): Json[] {
+function signUp() {
   const names = tiers.flatMap(({ upgradeTier }) =>
     Array.from({ length: tenantsPerTier }, (_, index) => ({
       upgradeTier,
@@ -79,30 +84,12 @@ function tenants(): Json[] {
     })),
   )
   names[tenantsPerTier + 2]!.name = "riverside"
-  return names.map(({ name, upgradeTier }) => ({
-    apiVersion: "services.example.com/v1alpha1",
-    kind: "Dicom",
-    metadata: { name, namespace: "default", ...(upgradeTier && { labels: { "upgrade-tier": upgradeTier } }) },
-    spec:
-      name === "riverside"
-        ? { failureHaltsUpdate: true, placement: { nodeSelector: { "kubernetes.io/hostname": "node-2" } } }
-        : {},
-  }))
+  const onNode2 = { failureHaltsUpdate: true, placement: { nodeSelector: { "kubernetes.io/hostname": "node-2" } } }
+  return names.map(({ name, upgradeTier }) => tenant(name, upgradeTier, name === "riverside" ? onNode2 : {}))
 }
 
-async function waitingPod({ world }: Stage): Promise<string> {
-  const { items } = await world.client.list(pods, { namespace: "default" })
-  const waiting = (items as Json[]).find(
-    ({ metadata, status }) => metadata.name.startsWith("riverside-") && status?.phase === "Pending",
-  )
-  const scheduled = waiting?.status.conditions?.find(({ type }: Json) => type === "PodScheduled")
+async function waitingPod(stage: Stage): Promise<string> {
+  const waiting = (await podsOf(stage, "riverside")).find(({ status }) => status?.phase === "Pending")
+  const scheduled = waiting?.status.conditions?.find(({ type }: { type: string }) => type === "PodScheduled")
   return scheduled?.message ?? "nothing yet"
 }
-
-const has = (type: string) => (object: Json) =>
-  object.status?.conditions?.some(
-    (each: Json) =>
-      each.type === type && each.status === "True" && each.observedGeneration === object.metadata.generation,
-  ) ?? false
-const isComplete = has("Complete")
-const isHalted = has("Halted")

@@ -1,0 +1,68 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { installKinds } from "#test/support/fleet.ts"
+import { floor, until } from "#test/support/floor.ts"
+import { isRefusal, missingFrom, openTerminal, readGuide } from "#test/support/guide.ts"
+import { cacheFolder, repository } from "#tools/kube/folders.ts"
+
+const page = "docs/guides/upgrade-a-fleet.md"
+const minutes = 60_000
+
+/** Types the page into a terminal, from its first command to its last, and holds what is printed against it. */
+async function follow(on: "up" | "real", kubeconfig: string, here: (text: string) => string, home: string) {
+  const env = { HOME: home, KUBECONFIG: kubeconfig, AIM_CACHE: cacheFolder(), PATH: pathWithKubectl() }
+  const terminal = openTerminal(env, repository)
+  onTestFinished(terminal.close)
+  const others: { terminal: ReturnType<typeof openTerminal>; prints: string[]; command: string }[] = []
+  for (const { command, prints, line, isBackground, on: where } of readGuide(
+    readFileSync(join(repository, page), "utf8"),
+  )) {
+    if (where && where !== on) continue
+    const wanted = prints.map(here)
+    if (isBackground) {
+      const other = openTerminal({ ...env, PATH: `${join(repository, "bin")}:${env.PATH}` }, repository)
+      onTestFinished(other.close)
+      other.type(here(command))
+      others.push({ terminal: other, prints: wanted, command })
+      await until(`${command} to begin`, async () => missingFrom(other.output, wanted.slice(0, 1)).length === 0)
+      continue
+    }
+    const { output, code } = await terminal.run(here(command))
+    const said = `${page}:${line}\n$ ${command}\n${output}`
+    expect(missingFrom(output, wanted), said).toEqual([])
+    expect(code === 0, `exit code ${code}\n${said}`).toBe(!prints.some(isRefusal))
+  }
+  for (const { terminal, prints, command } of others)
+    expect(missingFrom(terminal.output, prints), `${command}\n${terminal.output}`).toEqual([])
+}
+
+const pathWithKubectl = () => `${dirname(floor().kubectl)}:${process.env.PATH}`
+
+function emptyHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "aim-guide-"))
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }))
+  return home
+}
+
+test("the guide, followed on aim up", { timeout: 10 * minutes }, async () => {
+  const home = emptyHome()
+  await follow("up", join(home, "aim-up.kubeconfig"), text => text, home)
+})
+
+test("the same guide, followed on a real cluster with aim in it", { timeout: 20 * minutes }, async () => {
+  const { registry, kubeconfig, kubectlRun, pushImage } = floor()
+  await installKinds()
+  for (const tag of ["v1", "v2", "v3"]) await pushImage(`web:${tag}`)
+  onTestFinished(async () => {
+    await kubectlRun("delete", "si/web", "--ignore-not-found")
+    await kubectlRun("delete", "namespace", "shop", "lab", "aim-system", "--ignore-not-found")
+    const ours = "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding"
+    await kubectlRun("delete", ours, "--selector=app.kubernetes.io/part-of=autoimagemanager")
+  })
+  // The registry of the floor has another name than the page's, and no TLS.
+  const here = (text: string) =>
+    text.replaceAll("registry.example.com", registry).replace(/ --push \S+/, "$& --plain-http")
+  await follow("real", kubeconfig, here, emptyHome())
+})

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest"
+import { maxInflight } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Member } from "#core/member.ts"
+import type { Trace } from "#core/trace.ts"
+import type { Plan } from "./plan.ts"
+import type { Fence } from "./stamps.ts"
+import { decide, dicom, start, v2, type World } from "./test-snapshot.ts"
+
+// Whom a plan stamps now, whom it only declares, and at what cost in pods.
+
+const fence: Fence = { electionID: "me", declared: new Map(), isFresh: true, unsure: new Set(), isBehind: false }
+const many = (count: number, fields: Partial<Member> = {}) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`n/${index}`, dicom(fields)]))
+const oneTier = (fields: object = {}) => ({ tiers: [{ upgradeTier: "", ...fields }] })
+const outcome = ({ stamps, intents, declares }: Plan) => ({
+  stamps: stamps.map(({ key }) => key),
+  intents: Object.fromEntries(intents),
+  declares,
+})
+const versions = (version: string, ...keys: string[]) => Object.fromEntries(keys.map(key => [key, version]))
+
+describe("the fence", () => {
+  const world = (see: Partial<Fence>, members = many(3)): World => ({
+    spec: oneTier(),
+    members,
+    see: { fence: { ...fence, ...see } },
+  })
+  const all = versions("1", "n/0", "n/1", "n/2")
+  const declared = new Map(Object.entries(all))
+  const cases: Record<string, { given: World; stamps: string[]; intents: Record<string, string>; declares: boolean }> = {
+    "what is not declared is declared first, with the version it was read at": {
+      given: world({}), stamps: ["n/0", "n/1", "n/2"], intents: all, declares: true,
+    },
+    "what is declared is stamped without another word": {
+      given: world({ declared }), stamps: ["n/0", "n/1", "n/2"], intents: all, declares: false,
+    },
+    "unless the status was written so long ago that somebody else may have written it since": {
+      given: world({ declared, isFresh: false }), stamps: ["n/0", "n/1", "n/2"], intents: all, declares: true,
+    },
+    "what has changed since waits for the next declaration, while the others go": {
+      given: world({ declared }, { ...many(3), "n/1": dicom({ resourceVersion: "2" }) }),
+      stamps: ["n/0", "n/2"], intents: all, declares: false,
+    },
+    "which comes when nobody else is left": {
+      given: world({ declared: new Map([["n/1", "1"]]) }, { "n/1": dicom({ resourceVersion: "2" }) }),
+      stamps: ["n/1"], intents: { "n/1": "2" }, declares: true,
+    },
+    "who may still be written to by somebody else is neither stamped nor declared": {
+      given: world({ unsure: new Set(["n/1"]) }), stamps: ["n/0", "n/2"], intents: versions("1", "n/0", "n/2"), declares: true,
+    },
+    "where there is nothing to do, nothing stays declared": {
+      given: world({ declared }, many(3, { image: v2 })), stamps: [], intents: {}, declares: false,
+    },
+  } // biome-ignore format: rows
+  for (const [name, { given, ...want }] of Object.entries(cases))
+    test(name, () => expect(outcome(decide(given))).toEqual(want))
+
+  test("who may still be written to is touched, stands in flight, and keeps the rollout from being complete", () => {
+    const next = decide(world({ unsure: new Set(["n/1"]) }, many(3, { image: v2 })))
+    expect(next.touches).toEqual(["n/1"])
+    expect(next.status.inflight).toEqual(["n/1"])
+    expect(next.status.conditions[0]).toMatchObject({ type: "Complete", status: "False", reason: "WaitingForFence" })
+  })
+
+  test("no more are in flight than the protocol allows, those included of which nobody is sure", () => {
+    const unsure = new Set(Array.from({ length: 50 }, (_, index) => `n/${index}`))
+    expect(decide(world({}, many(500))).status.inflight).toHaveLength(maxInflight)
+    const { inflight } = decide(world({ unsure }, many(500))).status
+    expect(inflight.length).toBeLessThanOrEqual(maxInflight)
+    expect(inflight).toEqual(expect.arrayContaining([...unsure]))
+    expect(decide(world({ unsure }, many(500))).stamps.filter(({ key }) => unsure.has(key))).toEqual([])
+  })
+})
+
+test("maxConcurrent bounds who is stamped, not who is declared: else each would be a status write", () => {
+  const spec = oneTier({ maxConcurrent: 2 })
+  const first = decide({ spec, members: many(6) })
+  expect(outcome(first)).toMatchObject({ stamps: ["n/0", "n/1"], declares: true })
+  expect(first.intents.size).toBe(6)
+  const declared = first.intents
+  const oneBack = { ...many(6), "n/0": dicom({ image: v2 }), "n/1": dicom({ image: v2, isUpToDate: false }) }
+  const second = decide({ spec, members: oneBack, see: { fence: { ...fence, declared } } })
+  expect(outcome(second)).toMatchObject({ stamps: ["n/2"], declares: false })
+})
+
+describe("the pace counts pods", () => {
+  const traced = (pods: number): Trace => ({ pods, troubles: [], lost: [] })
+  const stampedWith = (pods: number, members: Record<string, Member>, traces: Record<string, Trace> = {}) =>
+    decide({ spec: oneTier(), members, traces, see: { pace: { pods, readyAt: start + 100 } } }).stamps.map(
+      ({ key, pods }) => `${key} ${pods}`,
+    )
+
+  test("one object of fifty goes when there is one, and nobody after it", () => {
+    expect(stampedWith(1, many(2), { "n/0": traced(50) })).toEqual(["n/0 50"])
+    expect(stampedWith(0.9, many(2), { "n/0": traced(50) })).toEqual([])
+  })
+
+  test("who has none yet is free, and not held back by those who are not", () => {
+    const members = { ...many(2), "n/new": dicom({ isDeployed: false }), "n/zero": dicom({ replicas: 0 }) }
+    expect(stampedWith(0, members, { "n/new": traced(0) })).toEqual(["n/new 0", "n/zero 0"])
+  })
+
+  test("who cannot be traced costs one; a workload says itself how many it has", () => {
+    expect(stampedWith(100, { "n/a": dicom(), "n/b": dicom({ replicas: 7 }) })).toEqual(["n/a 1", "n/b 7"])
+    // Was there, and its pods cannot be found: one at least.
+    expect(stampedWith(100, { "n/a": dicom() }, { "n/a": traced(0) })).toEqual(["n/a 1"])
+  })
+})

@@ -101,6 +101,25 @@ test("delivers a held request when told, even when its client has gone", async (
   await expect.poll(() => server.reached).toEqual(["GET /meanwhile", "PATCH /pods/a"])
 })
 
+test("keeps back the answer to what the server has done, until released", async () => {
+  const rule = proxy.fault({ match: { method: "PUT" }, do: { do: "holdAnswer" } })
+  let isReleased = false
+  const answered = call("PUT", "/pods/a").then(({ status }) => ({ status, isReleased }))
+  await rule.struck
+  expect(server.reached).toEqual(["PUT /pods/a"])
+  await call("GET", "/meanwhile")
+  isReleased = true
+  rule.release()
+  expect(await answered).toEqual({ status: 200, isReleased: true })
+})
+
+test("knows requests by what they carry", async () => {
+  proxy.fault({ match: { body: /"image":"v2"/ }, do: { do: "cut" } })
+  const put = (image: string) => fetch(`${proxy.server}/a`, { method: "PUT", body: JSON.stringify({ image }) })
+  expect((await put("v1")).status).toBe(200)
+  await expect(put("v2")).rejects.toThrow()
+})
+
 test("delays", async () => {
   proxy.fault({ match: { times: 1 }, do: { do: "delay", ms: 80 } })
   const since = performance.now()

@@ -19,6 +19,8 @@ export type Match = {
   method?: string | string[]
   /** Tried on path and query together. */
   path?: RegExp
+  /** Tried on what the request carries. */
+  body?: RegExp
   /** Only the nth of the requests that match, counted from 1 since the rule was made. */
   nth?: number
   /** Only the first so many of those that match. */
@@ -35,6 +37,8 @@ export type Fault =
   | { do: "swallow" }
   /** Reaches the server when the rule is released, even when the client has gone by then. */
   | { do: "hold" }
+  /** The server does it, and the client hears of it when the rule is released. */
+  | { do: "holdAnswer" }
   /** The proxy answers in the server's place. */
   | { do: "answer"; status: number; reason?: string; retryAfterSeconds?: number }
   /** Every event of a watch comes twice. */
@@ -45,9 +49,12 @@ export type Fault =
 export type Rule = {
   /** How many requests the fault has struck. */
   readonly hits: number
-  /** Resolves when the fault has struck for the first time; for `swallow`, when the server has done the work. */
+  /**
+   * Resolves when the fault has struck for the first time; for `swallow` and `holdAnswer`, when the server has done the
+   * work.
+   */
   readonly struck: Promise<void>
-  /** Lets go what `hold` and `holdEvents` hold, now and from now on. */
+  /** Lets go what `hold`, `holdAnswer` and `holdEvents` hold, now and from now on. */
   release(): void
   /** The rule no longer applies to new requests; what it holds is released. */
   remove(): void
@@ -105,14 +112,14 @@ export async function faultProxy({ target }: { target: Target }): Promise<FaultP
   async function handle(request: IncomingMessage, response: ServerResponse) {
     const seen: SeenRequest = { method: request.method ?? "", path: request.url ?? "", body: "" }
     requests.push(seen)
-    const rule = rules.find(candidate => candidate.takes(seen))
-    const fault = rule?.fault
-    if (fault) seen.fault = fault.do
     // A held request outlives its client, so its body cannot be streamed from the client later.
     const body = await buffer(request)
     seen.body = body.toString()
+    const rule = rules.find(candidate => candidate.takes(seen))
+    const fault = rule?.fault
+    if (fault) seen.fault = fault.do
 
-    if (fault?.do !== "swallow") rule?.strike()
+    if (fault?.do !== "swallow" && fault?.do !== "holdAnswer") rule?.strike()
     switch (fault?.do) {
       case "cut":
         return response.destroy()
@@ -139,9 +146,13 @@ export async function faultProxy({ target }: { target: Target }): Promise<FaultP
     const headers = { ...request.headers, host: new URL(target.server).host }
     const sent = send(new URL(seen.path, target.server), { method: seen.method, headers, agent })
     sent.once("error", reject)
-    sent.once("response", (reply: IncomingMessage) => {
+    sent.once("response", async (reply: IncomingMessage) => {
       seen.status = reply.statusCode ?? 0
       reply.once("error", reject)
+      if (rule?.fault.do === "holdAnswer") {
+        rule.strike()
+        await rule.released
+      }
       if (rule?.fault.do === "swallow") {
         reply.resume().once("end", () => {
           response.destroy()
@@ -272,9 +283,10 @@ class ActiveRule implements Rule {
   }
 
   /** Whether the rule applies to this request; counts it. */
-  takes({ method, path }: SeenRequest): boolean {
-    const { method: methods = method, path: pattern = /^/, nth, times = Number.POSITIVE_INFINITY } = this.#match
-    if (![methods].flat().includes(method) || path.search(pattern) < 0) return false
+  takes({ method, path, body }: SeenRequest): boolean {
+    const { method: methods = method, nth, times = Number.POSITIVE_INFINITY } = this.#match
+    if (![methods].flat().includes(method)) return false
+    if (path.search(this.#match.path ?? /^/) < 0 || body.search(this.#match.body ?? /^/) < 0) return false
     const count = ++this.#matched
     return nth === undefined ? count <= times : count === nth
   }

@@ -1,10 +1,12 @@
 import { beforeAll, describe, expect, test } from "vitest"
 import {
+  complete,
   conditionOf,
   createServiceImage,
   dicom,
   dicomsPath,
   installKinds,
+  isComplete,
   isTrue,
   isUpToDateNow,
   type Moment,
@@ -41,10 +43,6 @@ async function createFleet(namespace: string, fleet: string, perTier = 4): Promi
 
 const listDicoms = async (namespace: string): Promise<Json[]> => (await floor().api.get(dicomsPath(namespace))).items
 const getServiceImage = (name: string): Promise<Json> => floor().api.get(serviceImagePath(name))
-const isComplete = (object: Json) =>
-  isTrue(object, "Complete") && conditionOf(object, "Complete").observedGeneration === object.metadata.generation
-const complete = (name: string) =>
-  until(`${name} to be complete`, async () => isComplete(await getServiceImage(name)), { withinMs: 240_000 })
 
 /** Nobody of a lower priority is given `image` before everybody of a higher one runs it. */
 function expectTierByTier(history: readonly Moment[], image: string, count: Record<string, number>) {

@@ -59,6 +59,20 @@ export async function createServiceImage(name: string, spec: Json): Promise<void
   onTestFinished(() => api.remove(serviceImagePath(name)))
 }
 
+export const isComplete = (object: Json): boolean =>
+  isTrue(object, "Complete") && conditionOf(object, "Complete").observedGeneration === object.metadata.generation
+
+/** Waits until what the spec asks for now is complete, and gives the ServiceImage that says so. */
+export const complete = (name: string): Promise<Json> =>
+  until(
+    `${name} to be complete`,
+    async () => {
+      const now = await floor().api.get(serviceImagePath(name))
+      return isComplete(now) && now
+    },
+    { withinMs: 240_000 },
+  )
+
 export const startController = (kubeconfig: string, ...args: string[]) =>
   startProgram("bin/aim", ["controller", "--kubeconfig", kubeconfig, "--lease-namespace", "kube-system", ...args])
 

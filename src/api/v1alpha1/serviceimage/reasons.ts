@@ -100,6 +100,7 @@ const going: Reason[] = [
   "SerializedChange",
   "ListFailed",
   "Forbidden",
+  "Contested",
 ]
 const halted: Reason[] = ["FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete"]
 const invalid: Reason[] = [

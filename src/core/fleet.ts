@@ -217,6 +217,9 @@ export class Fleet {
     entry.standing = this.#judge(key, entry, tier)
     const { deadline, isFailed } = entry.standing
     if (deadline !== undefined && !isFailed) this.#deadlines.set(key, deadline)
+    const contest = this.#contests.get(key)
+    // A refusal has a time of its own, and gives way to this one when it is over.
+    if (contest && contest.retryAt > this.#now && !this.#holds.has(key)) this.#retries.set(key, contest.retryAt)
     tier.add(key, entry.standing, member)
   }
 
@@ -292,13 +295,14 @@ export class Fleet {
   /** The first time it is put right at once; whoever insists is answered more and more slowly. */
   #noteContest(key: string, member: Member): void {
     const tier = this.#tierOf(member)
-    if (!tier || hasImage(member, tier.rule.image) || !this.#isContested(member, tier.rule.image)) return
+    // Who keeps his image himself contests nothing.
+    if (!tier || member.isUnmanaged || hasImage(member, tier.rule.image)) return
+    if (!this.#isContested(member, tier.rule.image)) return
     const before = this.#contests.get(key)
     const isOver = before && this.#now - before.at > contestMemoryMs + backoffMs(before.count)
     const count = before && !isOver ? before.count + 1 : 1
     const retryAt = count < 2 ? this.#now : this.#now + backoffMs(count - 1)
     this.#contests.set(key, { count, since: before && !isOver ? before.since : this.#now, at: this.#now, retryAt })
-    if (retryAt > this.#now) this.#retries.set(key, retryAt)
   }
 
   /**

@@ -32,6 +32,7 @@ const cases: Record<string, { printed: string; page: string[]; missing: string[]
   "columns and times may differ": { printed: "web      1m3s\n", page: ["web    12s"], missing: [] },
   "other lines may stand between": { printed: "a\nx\nb\n", page: ["a", "…", "b"], missing: [] },
   "the order counts": { printed: "b\na\n", page: ["a", "b"], missing: ["b"] },
+  "after an ellipsis it does not": { printed: "b\na\n", page: ["a", "…", "b"], missing: [] },
   "a part of a line is not the line": { printed: "web:v2\n", page: ["web:v"], missing: ["web:v"] },
   "an ellipsis stands for anything": { printed: "at http://127.0.0.1:1\n", page: ["at http://…"], missing: [] },
   "other numbers are other numbers": {

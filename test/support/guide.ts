@@ -23,17 +23,21 @@ export function readGuide(page: string): Step[] {
   return steps
 }
 
-/** The lines of `prints` that are not in what was printed, in that order. `…` stands for anything, and times are alike. */
+/**
+ * The lines of `prints` that are not in what was printed, in that order. `…` stands for anything, also for another place
+ * in what was printed, where it is a line of its own; and times are alike.
+ */
 export function missingFrom(output: string, prints: readonly string[]): string[] {
   const lines = output.split("\n").map(sameTimes)
+  const missing: string[] = []
   let from = 0
-  return prints
-    .filter(line => line !== "…")
-    .filter(line => {
-      const found = lines.findIndex((each, index) => index >= from && patternOf(line).test(each))
-      if (found >= 0) from = found + 1
-      return found < 0
-    })
+  for (const line of prints) {
+    const pattern = patternOf(line)
+    const found = line === "…" ? -1 : lines.findIndex((each, index) => index >= from && pattern.test(each))
+    if (found < 0 && line !== "…") missing.push(line)
+    else from = found + 1
+  }
+  return missing
 }
 
 const patternOf = (line: string) => new RegExp(`^${sameTimes(line).split("…").map(RegExp.escape).join(".*")}$`)

@@ -88,6 +88,8 @@ export type World = {
   signal: AbortSignal
   /** A line on how things go: to stderr, and nowhere with --quiet. */
   say(line: string): void
+  /** A part of an answer that is too long to be held as one: to stdout, resolved when it has left. */
+  write(text: string): Promise<void>
   /** Draws over what was drawn before. Only for a view that is a terminal. */
   draw(frame: string): void
   connect(connection: Connection): Promise<Client>

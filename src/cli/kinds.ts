@@ -54,7 +54,7 @@ const plain = (word: string) => {
   return [`.${version}.${group}`, `.${group}`].reduce((name, suffix) => name.replace(suffix, ""), lower)
 }
 
-const isKindWord = (word: string) => kinds.some(({ words }) => words.includes(plain(word)))
+export const isKindWord = (word: string) => kinds.some(({ words }) => words.includes(plain(word)))
 
 function resourceNamed(word: string): Resource {
   const found = kinds.find(({ words }) => words.includes(plain(word)))

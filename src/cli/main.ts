@@ -37,6 +37,7 @@ async function main(): Promise<number> {
     view,
     signal: untilInterrupted(),
     say,
+    write: text => write(process.stdout, text),
     draw: screen.draw,
     connect: async connection => (await import("./connect.ts")).clientFor(connection, surroundings),
     reach: async connection => (await import("./connect.ts")).reach(connection, surroundings),

@@ -135,6 +135,7 @@ const specOf = (object: KubeObject) => (object as KubeObject & { spec?: unknown 
 export function testWorld(cluster: { client: Client }, over: Partial<World> = {}) {
   const said: string[] = []
   const drawn: string[] = []
+  const written: string[] = []
   const clock = virtualClock(Date.parse("2026-01-01T00:10:00Z"))
   const interrupt = new AbortController()
   const world: World = {
@@ -147,6 +148,7 @@ export function testWorld(cluster: { client: Client }, over: Partial<World> = {}
     random: seededRandom(1),
     signal: interrupt.signal,
     say: line => void said.push(line),
+    write: async text => void written.push(text),
     draw: frame => void drawn.push(frame),
     connect: async () => cluster.client,
     reach: async () => {
@@ -154,7 +156,7 @@ export function testWorld(cluster: { client: Client }, over: Partial<World> = {}
     },
     ...over,
   }
-  return { world, said, drawn, clock, interrupt: () => interrupt.abort(new Error("interrupted")) }
+  return { world, said, drawn, written, clock, interrupt: () => interrupt.abort(new Error("interrupted")) }
 }
 
 export type Words = {

@@ -14,6 +14,12 @@ const oneRollout = {
   completes: "serviceimages",
 } as const
 
+const from: Option = {
+  flags: "--from <FILE>",
+  description: "what aim dump wrote, instead of a cluster",
+  completes: "files",
+}
+
 const timeout: Option = {
   flags: "--timeout <DURATION>",
   description: "how long: 90s, 10m, 1h30m; 0 looks once",
@@ -131,6 +137,65 @@ export const commands: readonly Command[] = [
     connects: true,
     examples: [{ line: "wait si/dicom-serviceimage-prod --timeout 30m", says: "for a pipeline's last step" }],
     load: () => import("./commands/wait.ts"),
+  },
+  {
+    name: "plan",
+    group: "See",
+    summary: "tell what happens next, and how long it may take; nothing is written",
+    details: [
+      "From the planner of the controllers: which objects are stamped next, what each tier waits for, what is left out",
+      "and why. The time is what pace and soaks take at least; how long objects take to become healthy nobody knows.",
+      "With --file, as if those ServiceImages had been applied; with --from, of a cluster as it was when it was dumped.",
+    ],
+    arguments: [
+      { name: "si/NAME", description: "which rollouts (default: all)", many: true, completes: "serviceimages" },
+    ],
+    options: [
+      { flags: "-f, --file <FILE>", description: "ServiceImages that are not applied yet", completes: "files" },
+      from,
+      output("json", "yaml"),
+    ],
+    connects: true,
+    examples: [
+      { line: "plan si/dicom", says: "what it is going to do" },
+      { line: "plan -f serviceimage.yaml", says: "what it would do" },
+      { line: "plan --from cluster.dump", says: "somewhere else, later" },
+    ],
+    load: () => import("./commands/plan.ts"),
+  },
+  {
+    name: "why",
+    group: "See",
+    summary: "explain why an object has, or has not yet, its image",
+    details: [
+      "Its tier, priority and step, what it waits for and since when, and what happens next, in a few sentences.",
+      "KIND as with kubectl: dicom, dicoms, Dicom, a short name, dicoms.services.example.com, deploy, sts, ds. With",
+      "si/NAME, the rollout itself. Without -n the object is sought in every namespace.",
+    ],
+    arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "serviceimages" }],
+    options: [from, output("json", "yaml")],
+    connects: true,
+    examples: [
+      { line: "why dicom/radiology -n shop", says: "why this one" },
+      { line: "why si/dicom", says: "why the whole rollout" },
+    ],
+    load: () => import("./commands/why.ts"),
+  },
+  {
+    name: "dump",
+    group: "See",
+    summary: "write what plan and why need of a cluster into one file",
+    details: [
+      "ServiceImages, the objects they stamp and the pods behind them, each cut down to the fields that are decided by:",
+      "no Secrets, no environment variables, no logs. Names, labels and images are in it. Lines of JSON.",
+    ],
+    options: [{ flags: "-o, --output <FILE>", description: "where to; - is stdout", default: "-", completes: "files" }],
+    connects: true,
+    examples: [
+      { line: "dump -o cluster.dump", says: "to look at it elsewhere: plan --from, why --from" },
+      { line: "dump | gzip > cluster.dump.gz", says: "smaller" },
+    ],
+    load: () => import("./commands/dump.ts"),
   },
   {
     name: "history",

@@ -56,9 +56,15 @@ function longestIn(value: unknown): number {
 
 /** The parts of the object an expression reads, so that the others need not be translated; undefined if it may be all. */
 function partsRead(expression: string): string[] | undefined {
+  const fields = fieldsRead(expression)
+  return fields && [...new Set(fields.map(field => field[0]!))]
+}
+
+/** The same to the last field: `object.status.phase == 'Ready'` reads status.phase. */
+export function fieldsRead(expression: string): string[][] | undefined {
   const chains = chainsIn(expression).filter(([variable]) => variable?.name === "object")
   if (chains.some(chain => chain.length < 2)) return undefined
-  return [...new Set(chains.map(chain => chain[1]!.name))]
+  return chains.map(chain => chain.slice(1).map(({ name }) => name))
 }
 
 /** The first line: the rest draws the expression with an arrow. */

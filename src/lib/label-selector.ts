@@ -25,3 +25,14 @@ export function selects(
 
 export const isEmptySelector = (selector: LabelSelector | undefined) =>
   Object.keys(selector?.matchLabels ?? {}).length === 0 && (selector?.matchExpressions ?? []).length === 0
+
+/** As `kubectl -l` takes it: `service=dicom,tier in (a,b),!old`. */
+export function formatSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  const equal = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`)
+  const others = matchExpressions.map(({ key, operator, values = [] }) => {
+    if (operator === "Exists") return key
+    if (operator === "DoesNotExist") return `!${key}`
+    return `${key} ${operator === "In" ? "in" : "notin"} (${values.join(",")})`
+  })
+  return [...equal, ...others].join(",")
+}

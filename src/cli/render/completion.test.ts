@@ -49,7 +49,7 @@ describe("in a real bash", () => {
   test("commands", () => {
     expect(offers("aim ")).toEqual(expect.arrayContaining([...listed.map(({ name }) => name), "help", "--version"]))
     expect(offers("aim sta")).toEqual(["status"])
-    expect(offers("aim help w")).toEqual(["wait"])
+    expect(offers("aim help w")).toEqual(["wait", "why"])
   })
   test("arguments and options", () => {
     expect(offers("aim manifests ")).toEqual(["crds", "rbac", "policies", "all"])

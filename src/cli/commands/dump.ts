@@ -1,0 +1,45 @@
+import { createWriteStream } from "node:fs"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { collect, type Piece } from "../collect.ts"
+import { connectionOf, Failure, type Run } from "../command.ts"
+import { linesOf } from "../dump-file.ts"
+import { counted } from "../look.ts"
+
+export const run: Run = async (input, world) => {
+  const file = (input.options.output as string | undefined) ?? "-"
+  const client = await world.connect(connectionOf(input))
+  const tally = { objects: 0, missing: [] as string[] }
+  try {
+    const pieces = tallied(counted(collect(client, { signal: world.signal }), world), tally)
+    const lines = linesOf(pieces, { takenAt: world.clock.now(), by: `aim ${world.version}` })
+    if (file === "-") for await (const line of lines) await world.write(line)
+    else await intoFile(file, lines)
+  } finally {
+    client.close()
+  }
+  for (const each of tally.missing) world.say(`Not seen, and left out: ${each}`)
+  const where = file === "-" ? "" : ` into ${file}; to look at it: ${world.program} plan --from ${file}`
+  return { text: "", exitCode: 0, next: `${tally.objects} objects${where}` }
+}
+
+async function* tallied(
+  pieces: AsyncIterable<Piece>,
+  tally: { objects: number; missing: string[] },
+): AsyncGenerator<Piece> {
+  for await (const piece of pieces) {
+    if ("object" in piece) tally.objects++
+    if ("failed" in piece) tally.missing.push(`${piece.failed.kind} (${piece.message})`)
+    yield piece
+  }
+}
+
+/** Not for everybody's eyes: it names every tenant. */
+async function intoFile(file: string, lines: AsyncIterable<string>): Promise<void> {
+  try {
+    await pipeline(Readable.from(lines), createWriteStream(file, { mode: 0o600 }))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall) throw new Failure(`${file}: ${(error as Error).message}`)
+    throw error
+  }
+}

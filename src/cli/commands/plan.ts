@@ -1,0 +1,115 @@
+import type { Operation, Reason, ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
+import { type Outlook, outlookOf, type Warning, warningsOf } from "#controllers/serviceimage/outlook.ts"
+import { type Surveyed, survey } from "#controllers/serviceimage/survey.ts"
+import { isInProgress, recordedOperation } from "#core/operation.ts"
+import { closest } from "#lib/closest.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+import { targetsIn } from "../collect.ts"
+import { Failure, type Run } from "../command.ts"
+import { parseReferences } from "../kinds.ts"
+import { look } from "../look.ts"
+import { planText } from "../render/plan.ts"
+import { toYaml } from "../render/yaml.ts"
+import { admit, readManifests } from "../would-be.ts"
+import { noneYet } from "./get.ts"
+
+/** What one rollout is going to do, from the planner that does it. */
+export type Planned = {
+  name: string
+  reason: Reason
+  message: string
+  progress: string
+  operation: Pick<Operation, "id" | "phase" | "images"> & { isNew: boolean }
+  /** The operation in progress that a new one would overtake. */
+  overtakes?: string
+  /** What is stamped next, in this order; `more` of them are not listed. */
+  next: { object: string; tier: string; from: string; to: string; reason: Reason; pods: number }[]
+  more: number
+  outlook: Outlook
+  warnings: Warning[]
+  /** When the passing of time alone changes this plan. */
+  lookAgainAt?: Instant
+}
+
+const shownMost = 5
+
+export const run: Run = async (input, world) => {
+  const { names } = parseReferences(input.arguments)
+  const format = input.options.output as "json" | "yaml" | undefined
+  const file = input.options.file as string | undefined
+  const written = file === undefined ? [] : await readManifests(file)
+  const more = written
+    .map(({ value }) => (value.spec as { target?: Target } | undefined)?.target)
+    .filter(each => each !== undefined)
+  const { inventory, now } = await look(input, world, {
+    targets: seen => [...targetsIn(seen), ...more.filter(isTarget)],
+  })
+
+  const befores = new Map<string, ServiceImage | undefined>()
+  for (const each of written) {
+    const { object, before, warnings } = admit(each, inventory, now)
+    for (const warning of warnings) world.say(`Warning: ${warning}`)
+    befores.set(object.metadata.name, before)
+    inventory.add(object as KubeObject)
+  }
+  const surveyed = survey(inventory, now)
+  if (surveyed.podsMissing)
+    world.say(`Of pods nothing is known (${surveyed.podsMissing}), so each object counts as one.`)
+  const chosen = choose(surveyed.rollouts, names.length > 0 ? names : [...befores.keys()])
+  const plans = chosen.map(rollout => planned(rollout, format ? Number.POSITIVE_INFINITY : shownMost, befores))
+  if (format) {
+    const whole = plans.map(({ lookAgainAt, ...plan }, index) => ({
+      ...plan,
+      ...(lookAgainAt !== undefined && { lookAgainAt: formatInstant(lookAgainAt) }),
+      status: chosen[index]!.plan.status,
+    }))
+    return { text: format === "json" ? `${JSON.stringify(whole, null, 2)}\n` : toYaml(whole), exitCode: 0 }
+  }
+  if (plans.length === 0) world.say(noneYet)
+  const text = plans.map(plan => planText(plan, { view: world.view, now, program: world.program })).join("\n")
+  return { text, exitCode: 0, ...(file !== undefined && { next: "Nothing was applied." }) }
+}
+
+/** What it names is checked by the schema in a moment; until then it only has to be listed. */
+const isTarget = ({ apiVersion, kind }: Target) => typeof apiVersion === "string" && typeof kind === "string"
+
+function choose(rollouts: readonly Surveyed[], names: readonly string[]): Surveyed[] {
+  const known = rollouts.map(({ serviceImage }) => serviceImage.metadata.name)
+  const missing = names.find(name => !known.includes(name))
+  if (missing !== undefined) {
+    const meant = closest(missing, known)
+    throw new Failure(`there is no ServiceImage ${missing}${meant ? `; did you mean si/${meant}?` : ""}`)
+  }
+  return rollouts.filter(({ serviceImage }) => names.length === 0 || names.includes(serviceImage.metadata.name))
+}
+
+function planned(rollout: Surveyed, most: number, befores: ReadonlyMap<string, ServiceImage | undefined>): Planned {
+  const { serviceImage, plan, snapshot, fleet } = rollout
+  const { name } = serviceImage.metadata
+  const { reason, message } = plan.status.conditions.find(({ type }) => type === "Complete")!
+  const before = befores.get(name)
+  const { id, phase, images } = plan.status.operation ?? snapshot.operation
+  const isNew = recordedOperation(serviceImage) === undefined
+  const overtaken = isNew && before && isInProgress(before) ? before.status?.operation?.id : undefined
+  return {
+    name,
+    reason,
+    message,
+    progress: plan.status.progress,
+    operation: { id, phase, images, isNew },
+    ...(overtaken && { overtakes: overtaken }),
+    next: plan.stamps.slice(0, most).map(({ key, member, to, reason, pods }) => ({
+      object: key,
+      tier: fleet?.standing(key)?.tier ?? "",
+      from: member.image,
+      to,
+      reason,
+      pods,
+    })),
+    more: Math.max(0, plan.stamps.length - most),
+    outlook: outlookOf(rollout),
+    warnings: warningsOf(rollout),
+    ...(plan.lookAgainAt !== undefined && { lookAgainAt: plan.lookAgainAt }),
+  }
+}

@@ -1,0 +1,73 @@
+import type { Target } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Inventory } from "#controllers/serviceimage/inventory.ts"
+import { survey } from "#controllers/serviceimage/survey.ts"
+import { type Why, whyObject, whyRollout } from "#controllers/serviceimage/why.ts"
+import { closest } from "#lib/closest.ts"
+import { formatInstant } from "#lib/instant.ts"
+import { targetsIn } from "../collect.ts"
+import { Failure, type Run } from "../command.ts"
+import { look } from "../look.ts"
+import { checkNamespace } from "../names.ts"
+import { whyText } from "../render/why.ts"
+import { toYaml } from "../render/yaml.ts"
+import { findObject, resolveKind, type StampedKind, splitReference } from "../stamped-kinds.ts"
+
+export const run: Run = async (input, world) => {
+  const { word, name } = splitReference(input.arguments[0]!)
+  const format = input.options.output as "json" | "yaml" | undefined
+  const given = input.options.namespace as string | undefined
+  const namespace = given === undefined ? undefined : checkNamespace(given, "--namespace")
+  const { inventory, now } = await look(input, world, { targets: seen => targetsFor(word, name, seen) })
+  const answer = explain(inventory)
+  if (format === "json") return { text: `${JSON.stringify(dated(answer), null, 2)}\n`, exitCode: 0 }
+  if (format === "yaml") return { text: toYaml(dated(answer)), exitCode: 0 }
+  return { text: whyText(answer, { view: world.view, now }), exitCode: 0 }
+
+  function explain(seen: Inventory): Why {
+    const kind = resolveKind(word, seen)
+    const surveyed = survey(seen, now)
+    if (surveyed.podsMissing)
+      world.say(`Of pods nothing is known (${surveyed.podsMissing}), so no failure can be explained by them.`)
+    if (kind !== "si") return whyObject(surveyed, findObject(seen, { kind, name }, namespace))
+    const found = surveyed.rollouts.find(({ serviceImage }) => serviceImage.metadata.name === name)
+    if (found) return whyRollout(found, now)
+    const meant = closest(
+      name,
+      surveyed.rollouts.map(({ serviceImage }) => serviceImage.metadata.name),
+    )
+    throw new Failure(`there is no ServiceImage ${name}${meant ? `; did you mean si/${meant}?` : ""}`)
+  }
+}
+
+/** Times as Kubernetes writes them. */
+const dated = ({ since, lastDecision, ...answer }: Why) => ({
+  ...answer,
+  ...(since !== undefined && { since: formatInstant(since) }),
+  ...(lastDecision && { lastDecision: { ...lastDecision, at: formatInstant(lastDecision.at) } }),
+})
+
+/** Only what has to do with the question: the objects of one kind, and what stands behind them. */
+function targetsFor(word: string, name: string, seen: Inventory): Target[] {
+  const kind = resolveKind(word, seen)
+  const all = targetsIn(seen)
+  if (kind === "si") {
+    const [own] = [...seen.of(siKind).values()].filter(({ metadata }) => metadata.name === name)
+    const target = (own as { spec?: { target: Target } } | undefined)?.spec?.target
+    return target ? all.filter(each => isSameKind(each, target)) : []
+  }
+  const asked = targetOf(kind)
+  return [...all.filter(each => isSameKind(each, asked)), asked]
+}
+
+const siKind = { apiVersion: "autoimagemanager.io/v1alpha1", kind: "ServiceImage" }
+
+/** As if a ServiceImage were about it: whether the object is there is to be told also where none is. */
+const targetOf = ({ group, versions, kind }: StampedKind): Target => ({
+  apiVersion: `${group}/${versions[0] ?? "v1"}`,
+  kind,
+  image: group === "apps" ? { container: "-" } : { paths: ["spec.image"] },
+  health: "",
+})
+
+const groupOf = ({ apiVersion }: Target) => apiVersion.split("/")[0]
+const isSameKind = (a: Target, b: Target) => a.kind === b.kind && groupOf(a) === groupOf(b)

@@ -1,0 +1,110 @@
+import { createReadStream } from "node:fs"
+import { createInterface } from "node:readline"
+import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { validate } from "#api/validate.ts"
+import { Inventory } from "#controllers/serviceimage/inventory.ts"
+import { type Instant, parseInstant } from "#lib/instant.ts"
+import { keep, type Piece } from "./collect.ts"
+import { Failure } from "./command.ts"
+import { isObjectName } from "./names.ts"
+
+/** Raised with every change of what stands in a dump that an older reader would misread. */
+const version = 1
+/** No object of a cluster is larger than this: its server refuses it. */
+const lineLengthMax = 4_000_000
+
+/**
+ * A dump is lines of JSON: what it is, then list by list the objects as manifests, then that this was all.
+ *
+ *     {"aimDump":1,"takenAt":"2026-01-01T00:00:00.000Z","by":"aim 0.1.0"}
+ *     {"list":{"apiVersion":"apps/v1","kind":"Deployment"}}
+ *     {"apiVersion":"apps/v1","kind":"Deployment","metadata":{…},…}
+ *     {"end":true,"objects":1}
+ */
+export async function* linesOf(
+  pieces: AsyncIterable<Piece>,
+  { takenAt, by }: { takenAt: Instant; by: string },
+): AsyncGenerator<string> {
+  yield line({ aimDump: version, takenAt: new Date(takenAt).toISOString(), by })
+  let objects = 0
+  for await (const piece of pieces) {
+    if ("object" in piece) objects++
+    yield line("object" in piece ? piece.object : piece)
+  }
+  yield line({ end: true, objects })
+}
+
+const line = (value: object) => `${JSON.stringify(value)}\n`
+
+/** Reads a dump. It is a stranger's: what is not one is refused with the line where it stops being one. */
+export async function readDump(file: string): Promise<{ inventory: Inventory; takenAt: Instant }> {
+  const inventory = new Inventory()
+  let takenAt: Instant | undefined
+  let [number, objects, hasEnded] = [0, 0, false]
+  const refuse = (why: string) => new Failure(`${file}:${number}: ${why}`)
+  const input = createReadStream(file, "utf8")
+  try {
+    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      number++
+      if (text === "") continue
+      const value = parse(text)
+      if (takenAt === undefined) takenAt = begin(value)
+      else if (!value) throw refuse("not a line of a dump")
+      else if (value.end === true) {
+        if (value.objects !== objects) throw refuse(`${value.objects} objects were dumped, and ${objects} are here`)
+        hasEnded = true
+      } else keep(inventory, pieceOf(value))
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code) throw new Failure(`${file}: ${code === "ENOENT" ? "there is no such file" : (error as Error).message}`)
+    throw error
+  }
+  if (takenAt === undefined) throw new Failure(`${file} is empty`)
+  if (!hasEnded)
+    throw new Failure(`${file} is cut off after ${objects} objects: its last line is missing; take it again`)
+  return { inventory, takenAt }
+
+  function begin(value: Json | undefined): Instant {
+    if (typeof value?.aimDump !== "number")
+      throw refuse("not a dump: write the output of aim dump into a file; manifests go to aim plan -f")
+    if (value.aimDump !== version)
+      throw refuse(
+        `a dump of version ${value.aimDump}, and this aim reads version ${version}: use the aim that took it, or take it again`,
+      )
+    const at = parseInstant(value.takenAt)
+    if (at === undefined) throw refuse("takenAt is not a time")
+    return at
+  }
+
+  function pieceOf(value: Json): Piece {
+    const { list, failed, message, metadata } = value
+    if (isKind(list)) return { list }
+    if (isKind(failed)) return { failed, message: String(message ?? "") }
+    if (!isKind(value) || !isMetadata(metadata)) throw refuse("an object needs apiVersion, kind and metadata.name")
+    objects++
+    if (value.apiVersion !== ServiceImage.apiVersion || value.kind !== ServiceImage.kind)
+      return { object: value as never }
+    const { errors, object } = validate(ServiceImage, value)
+    if (!object) throw refuse(`ServiceImage ${metadata.name}: ${errors[0]!.path}: ${errors[0]!.message}`)
+    return { object: object as never }
+  }
+}
+
+type Json = Record<string, unknown>
+
+function parse(text: string): Json | undefined {
+  if (text.length > lineLengthMax) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null ? (value as Json) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isKind = (value: unknown): value is { apiVersion: string; kind: string } =>
+  typeof (value as Json | undefined)?.apiVersion === "string" && typeof (value as Json).kind === "string"
+
+const isMetadata = (value: unknown): value is { name: string } =>
+  isObjectName(String((value as Json | undefined)?.name ?? ""))

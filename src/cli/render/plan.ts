@@ -1,0 +1,69 @@
+import type { Outlook, Stage } from "#controllers/serviceimage/outlook.ts"
+import { formatDuration } from "#lib/duration.ts"
+import type { Instant } from "#lib/instant.ts"
+import { nameSome } from "#lib/text.ts"
+import type { View } from "../command.ts"
+import type { Planned } from "../commands/plan.ts"
+import { inWords, objects, tierTitle, tierWord } from "../operate.ts"
+import { paint, printable } from "./paint.ts"
+
+/** `aim plan`, for one rollout: where it is, what comes next and then, how long that takes, and what is left out. */
+export function planText(
+  planned: Planned,
+  { view, now, program }: { view: View; now: Instant; program: string },
+): string {
+  const { bold, dim, yellow } = paint(view)
+  const { name, reason, message, progress, operation, overtakes, next, more, outlook, warnings, lookAgainAt } = planned
+  const images = printable([...new Set(Object.values(operation.images))].join(", "))
+  const at = operation.isNew ? `would start operation ${operation.id}` : `operation ${operation.id} ${operation.phase}`
+  const isIdle = outlook.stages.length === 0
+  const lines = [
+    `${bold(printable(`si/${name}`))}  ${reason}  ${progress ? `${progress} up to date` : ""}`.trimEnd(),
+    printable(`  ${message}`),
+    `  ${at}: ${images}${overtakes ? `, overtaking ${overtakes}, which is in progress` : ""}`,
+    ...(next.length > 0 ? ["  next:"] : []),
+    ...next.map(({ object, tier, from, to, pods }) => {
+      const disturbs = pods === 0 ? "" : dim(`  ${pods} ${pods === 1 ? "pod" : "pods"}`)
+      return printable(`    ${object}  ${tierTitle(tier)}  ${from || "(no image)"} → ${to}`) + disturbs
+    }),
+    ...(more > 0 ? [`    and ${more} more at once`] : []),
+    ...(isIdle ? [] : ["  then:", ...outlook.stages.map(stage => `    ${stageWords(stage)}`)]),
+    ...(isIdle ? [] : [`  takes: ${takesWords(outlook, name, program)}`]),
+    ...(lookAgainAt !== undefined && lookAgainAt > now && !isIdle
+      ? [`  looks again: in ${formatDuration(lookAgainAt - now)}, or when something changes`]
+      : []),
+    ...warnings.map(({ reason: why, count, examples, message: what }) =>
+      yellow(printable(`  ${why}: ${objects(count)} (${nameSome(examples, count)}) ${what}`)),
+    ),
+  ]
+  return `${lines.join("\n")}\n`
+}
+
+function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {
+  const each = tiers.map(({ name, objects: count, pods, underWay }) => {
+    const facts = [
+      `${count} to stamp${pods > 0 ? ` (${pods} pods)` : ""}`,
+      underWay > 0 ? `${underWay} under way` : "",
+      approvals.includes(name) ? "waits for a person" : "",
+    ].filter(Boolean)
+    return `${tierTitle(name)}: ${facts.join(", ")}`
+  })
+  const soak = soakMs > 0 ? `; soaks ${formatDuration(soakMs)} in all` : ""
+  return `priority ${priority}: ${each.join("; ")}${soak}`
+}
+
+function takesWords({ stages, msAtLeast }: Outlook, name: string, program: string): string {
+  const sum = (of: (stage: Stage) => number) => stages.reduce((total, stage) => total + of(stage), 0)
+  const [paceMs, soakMs] = [sum(stage => stage.paceMs), sum(stage => stage.soakMs)]
+  const parts = [
+    paceMs > 0 ? `${formatDuration(paceMs)} by pace` : "",
+    soakMs > 0 ? `${formatDuration(soakMs)} of soaking` : "",
+  ].filter(Boolean)
+  const approvals = stages.flatMap(stage => stage.approvals)
+  const least = msAtLeast > 0 ? `at least ${formatDuration(msAtLeast)} (${parts.join(", ")})` : "nothing holds it back"
+  const person =
+    approvals.length > 0
+      ? `, and waits for a person: ${program} approve si/${name} ${approvals.map(tierWord).join(" ")}, for ${inWords(approvals.map(tierTitle))}`
+      : ""
+  return `${least}; how long objects take to become healthy is not known${person}`
+}

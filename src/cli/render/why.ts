@@ -1,0 +1,32 @@
+import type { Why } from "#controllers/serviceimage/why.ts"
+import { formatDuration } from "#lib/duration.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
+import type { View } from "../command.ts"
+import { paint, printable } from "./paint.ts"
+
+/** `aim why`: the word, since when, and the sentences, broken where the window ends. */
+export function whyText(
+  { reason, sentences, since, lastDecision }: Why,
+  { view, now }: { view: View; now: Instant },
+): string {
+  const { bold, dim } = paint(view)
+  const age =
+    since === undefined ? "" : `  ${dim(`since ${formatInstant(since)} (${formatDuration(Math.max(0, now - since))})`)}`
+  const decision = lastDecision && [
+    `last decision: ${formatInstant(lastDecision.at)} by ${lastDecision.by}, operation ${lastDecision.operation} (${lastDecision.reason}): ${lastDecision.from || "no image"} → ${lastDecision.to}`,
+  ]
+  const wrap = (text: string) => (view.isTerminal ? wrapped(printable(text), view.columns) : [printable(text)])
+  return `${[bold(reason) + age, ...sentences.flatMap(wrap), ...(decision ?? []).flatMap(wrap).map(dim)].join("\n")}\n`
+}
+
+function wrapped(text: string, columns: number): string[] {
+  const lines: string[] = []
+  let line = ""
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > columns) {
+      lines.push(line)
+      line = word
+    } else line = line === "" ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}

@@ -1,0 +1,41 @@
+import { type KubeObject, keyOf } from "#runtime/resource.ts"
+
+type KindOfObject = { readonly apiVersion: string; readonly kind: string }
+
+/** What was seen of a cluster at one moment: whole lists of objects, and which lists could not be had. */
+export class Inventory {
+  readonly #lists = new Map<string, Map<string, KubeObject>>()
+  readonly #unreadable = new Map<string, string>()
+
+  /** The list of this kind is in it, however long it is. */
+  list(kind: KindOfObject): void {
+    const id = idOf(kind)
+    if (!this.#lists.has(id)) this.#lists.set(id, new Map())
+  }
+
+  add(object: KubeObject): void {
+    const kind = { apiVersion: object.apiVersion ?? "", kind: object.kind ?? "" }
+    this.list(kind)
+    this.#lists.get(idOf(kind))!.set(keyOf(object.metadata), object)
+  }
+
+  fail(kind: KindOfObject, message: string): void {
+    this.#unreadable.set(idOf(kind), message)
+  }
+
+  /** Why this list is not there; undefined if it is. */
+  whyMissing(kind: KindOfObject): string | undefined {
+    const id = idOf(kind)
+    return this.#lists.has(id) ? undefined : (this.#unreadable.get(id) ?? "it was not looked at")
+  }
+
+  get unreadable(): ReadonlyMap<string, string> {
+    return this.#unreadable
+  }
+
+  of<T extends KubeObject = KubeObject>(kind: KindOfObject): ReadonlyMap<string, T> {
+    return (this.#lists.get(idOf(kind)) ?? new Map()) as ReadonlyMap<string, T>
+  }
+}
+
+const idOf = ({ apiVersion, kind }: KindOfObject) => `${apiVersion} ${kind}`

@@ -275,3 +275,17 @@ describe("pins", () => {
     ["", false],
   ])("%s is a digest: %s", (text, expected) => expect(isDigest(text)).toBe(expected))
 })
+
+test("what two texts mean does not depend on what was compared before", () => {
+  const answers = () => [
+    sameImage("nginx", "docker.io/library/nginx:latest"),
+    sameImage("nginx:1", "nginx:2"),
+    sameImage("not an image", "not an image either"),
+    sameImage("Not/An:Image", "nginx"),
+  ]
+  const first = answers()
+  expect(first).toEqual([true, false, false, false])
+  for (let index = 0; index < 5000; index++)
+    expect(sameImage(`web:${index}`, `docker.io/library/web:${index}`)).toBe(true)
+  expect([answers(), answers()]).toEqual([first, first])
+})

@@ -76,9 +76,8 @@ export function normaliseImageReference(reference: ImageReference): ImageReferen
 /** Do both texts name the same image? With digests on both sides these decide; the tag beside a digest is a remark. */
 export function sameImage(a: string, b: string): boolean {
   if (a === b) return true
-  const [left, right] = [parseImageReference(a), parseImageReference(b)]
-  if (!left.ok || !right.ok) return false
-  return identity(left.reference) === identity(right.reference)
+  const left = identityOf(a)
+  return left !== undefined && left === identityOf(b)
 }
 
 /** The normalised repository, without tag and digest: `docker.io/library/nginx`. */
@@ -101,6 +100,25 @@ export const isPinOf = (text: string, image: string) =>
 export const isDigest = (text: string) => digestProblem(text) === undefined
 
 const dockerHub = "docker.io"
+
+/**
+ * A fleet has many objects and few images, and each is compared again with every change: without this, reading the same
+ * references over and over was a third of what a changed spec cost. Texts are the tenants', so both bounds are needed.
+ */
+const identities = new Map<string, string | undefined>()
+const identitiesMost = 1000
+const lengthMost = 1024
+
+function identityOf(text: string): string | undefined {
+  const known = identities.get(text)
+  if (known !== undefined || identities.has(text)) return known
+  const parsed = parseImageReference(text)
+  const found = parsed.ok ? identity(parsed.reference) : undefined
+  if (text.length > lengthMost) return found
+  if (identities.size >= identitiesMost) identities.clear()
+  identities.set(text, found)
+  return found
+}
 
 function identity(reference: ImageReference): string {
   const { digest, tag } = normaliseImageReference(reference)

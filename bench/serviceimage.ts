@@ -56,7 +56,7 @@ process.stdout.write(`${table(figures)}\n`)
 process.exitCode = figures.every(holds) ? 0 : 1
 
 async function scale(): Promise<Figure[]> {
-  const few = await onClusterSim(aim, { objects: 1000, warmUps: 10, rollouts: 10, quietMs: 0 }, progress)
+  const few = await onClusterSim(aim, { objects: 1000, warmUps: 5, rollouts: 5, quietMs: 0 }, progress)
   return scaling(few, await onClusterSim(aim, { objects: many, warmUps: 0, rollouts: 1, quietMs: 0 }, progress))
 }
 

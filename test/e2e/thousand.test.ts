@@ -60,12 +60,26 @@ test("a thousand tenants cost a thousand patches and a bounded number of status 
   const refused = stamps().length - written.length
   expect(refused).toBeLessThan(count / 10)
   const seconds = (Date.parse(second.status.completedAt) - Date.parse(second.status.startedAt)) / 1000
-  // A report for each turning point (start, three tiers, the end), each batch, and every two seconds of counts.
-  expect(reports().length).toBeLessThan(25 + seconds / 2)
+  // A tier's objects are declared two hundred at a time, each once, or once more after a conflict.
+  const declared = declarations(reports().map(each => JSON.parse(each.body).status.inflight))
+  expect(declared.reduce((sum, keys) => sum + keys.length, 0)).toBeLessThanOrEqual(count + refused)
+  expect(declared.length).toBeLessThanOrEqual(tiers.length * Math.ceil(count / tiers.length / 200) + refused)
+  // What else is told: the end of each tier, which is the end of all for the last, and counts every two seconds.
+  const told = reports().length - declared.length
+  expect(told).toBeLessThanOrEqual(tiers.length + 2 + seconds / 2)
   process.stderr.write(
-    `thousand: ${seconds} s, ${written.length} patches, ${refused} conflicts, ${reports().length} status writes\n`,
+    `thousand: ${seconds} s, ${written.length} patches, ${refused} conflicts, ${declared.length} declarations, ${told} reports\n`,
   )
 }, 900_000)
+
+/** Of each status that declares intents, those that the one before did not have. */
+function declarations(inflight: readonly string[][]): string[][] {
+  const fresh = inflight.map((keys, index) => {
+    const before = new Set(inflight[index - 1])
+    return keys.filter(key => !before.has(key))
+  })
+  return fresh.filter(keys => keys.length > 0)
+}
 
 async function rolledOut(name: string): Promise<Json> {
   return until(

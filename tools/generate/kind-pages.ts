@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { type StructuralSchema, structuralSchema } from "#api/structural-schema.ts"
+import * as alternateImageSource from "#api/v1alpha1/alternateimagesource/index.ts"
 import * as serviceImage from "#api/v1alpha1/serviceimage/index.ts"
 import { type GeneratedFile, inRepository, withSections } from "./file.ts"
 import { code, table } from "./markdown.ts"
@@ -15,6 +16,7 @@ type Documented = {
 }
 
 const pages = (): Documented[] => [
+  { page: "alternateimagesource", schema: alternateImageSource.AlternateImageSource.schema, ...alternateImageSource },
   { page: "serviceimage", schema: serviceImage.ServiceImage.schema, more: { contract: contract() }, ...serviceImage },
 ]
 

@@ -12,12 +12,28 @@ const pathPart = "[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
 const tag = ":[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}"
 const digest = "@(sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})"
 
+const name = `((${host}|${firstPart})/(${pathPart}/)*)?${pathPart}`
+// Nodes take it for a local image.
+const bareId = "[a-f0-9]{64}"
+
 /** What `core/image-reference.ts` parses, as a CEL rule; "" means "not given". Lengths of the parts are checked there only. */
 export const imageReferenceRule = {
-  rule: `self == '' || (self.matches('^((${host}|${firstPart})/(${pathPart}/)*)?${pathPart}(${tag})?(${digest})?$') && !self.matches('^[a-f0-9]{64}$'))`,
+  rule: `self == '' || (self.matches('^${name}(${tag})?(${digest})?$') && !self.matches('^${bareId}$'))`,
   message:
     "write an image as [HOST[:PORT]/]PATH[:TAG][@DIGEST], such as registry.example.com/team/app:v2; the path is in lower case, and a bare 64-digit ID is not a name",
 }
+
+export const repositoryMaxLength = 255
+
+/** What `core/equivalent.ts` takes for a repository, as a CEL rule. */
+export const repositoryRule = {
+  rule: `self.matches('^${name}$') && !self.matches('^${bareId}$')`,
+  message:
+    "write a repository as [HOST[:PORT]/]PATH without tag or digest, such as quay.io/team/app; the path is in lower case",
+}
+
+/** Where images are: an image without tag and digest. */
+export const repository = () => z.string().max(repositoryMaxLength).meta(rules(repositoryRule))
 
 /** A container image with tag or digest, or "". */
 export const imageReference = () => z.string().max(imageReferenceMaxLength).meta(rules(imageReferenceRule))

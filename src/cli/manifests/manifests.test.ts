@@ -50,14 +50,13 @@ describe("rules", () => {
     ])
   })
 
-  test("of this version: no wildcard, no secret, no way to more rights, no write on workloads without a grant", () => {
+  test("of this version: no wildcard, no secret without a grant, no way to more rights, no write on workloads without a grant", () => {
     const objects = manifests({ ...wanted, foreign: [dicoms] }, sources())
     const all = objects.flatMap(({ rules }) => (rules as Rule[] | undefined) ?? [])
     expect(all.length).toBeGreaterThan(5)
     for (const { apiGroups, resources, verbs } of all) {
       for (const word of [...apiGroups, ...resources, ...verbs]) expect(word).not.toContain("*")
-      for (const resource of resources)
-        expect(resource).not.toMatch(/^secrets|\/exec$|\/attach$|\/proxy$|\/ephemeral|^serviceaccounts/)
+      for (const resource of resources) expect(resource).not.toMatch(/\/exec$|\/attach$|\/proxy$|\/ephemeral|\/token$/)
       for (const verb of verbs) expect(["get", "list", "watch", "create", "update", "patch", "delete"]).toContain(verb)
       // Of all bindings it may see those by which it was granted something, and change none.
       if (apiGroups.includes("rbac.authorization.k8s.io")) expect(verbs).toEqual(["list", "watch"])
@@ -67,19 +66,27 @@ describe("rules", () => {
         ({ metadata }) => "rbac.autoimagemanager.io/aggregate-to-controller" in ((metadata.labels ?? {}) as object),
       )
       .flatMap(({ rules }) => rules as Rule[])
-    for (const { apiGroups, verbs } of bound)
-      if (apiGroups.includes("apps") || apiGroups.includes(dicoms.group))
+    for (const { apiGroups, resources, verbs } of bound) {
+      for (const resource of resources) expect(resource).not.toMatch(/^secrets|^serviceaccounts/)
+      const isWorkload = ["apps", "batch", dicoms.group].some(group => apiGroups.includes(group))
+      if (isWorkload || resources.includes("pods"))
         for (const verb of verbs) expect(["get", "list", "watch"]).toContain(verb)
+    }
+    // Where it was granted, a pull secret is read by its name: nobody can list what there is.
+    for (const { resources, verbs } of all) if (resources.includes("secrets")) expect(verbs).toEqual(["get"])
   })
 
   test("of this version are those its controllers declare, no others", () => {
     const printed = rulesOf(manifests({ ...wanted, section: "rbac" }, sources()), "aim-controller-base")
-    // Changing a workload is the one thing that each namespace grants for itself.
-    const reading = sources().controllers.map(permission =>
-      permission.resource.group === "apps"
-        ? { ...permission, verbs: permission.verbs.filter(verb => verb !== "patch") }
-        : permission,
-    )
+    // Changing workloads and pods, and reading pull secrets, is what each namespace grants for itself.
+    const isConfidential = ({ resource }: Permission) => ["secrets", "serviceaccounts"].includes(resource.plural)
+    const isTarget = ({ resource }: Permission) =>
+      ["apps", "batch"].includes(resource.group) || resource.plural === "pods"
+    const reading = sources()
+      .controllers.filter(permission => !isConfidential(permission))
+      .map(permission =>
+        isTarget(permission) ? { ...permission, verbs: permission.verbs.filter(verb => verb !== "patch") } : permission,
+      )
     expect(printed).toEqual(rulesFor(reading))
   })
 
@@ -114,6 +121,7 @@ describe("sections", () => {
     expect(names(manifests({ ...wanted, foreign: [dicoms] }, sources()))).toEqual([
       "Namespace/aim-system",
       "CustomResourceDefinition/serviceimages.autoimagemanager.io",
+      "CustomResourceDefinition/alternateimagesources.autoimagemanager.io",
       "ServiceAccount/aim-controller",
       "ClusterRole/aim-controller",
       "ClusterRole/aim-controller-base",
@@ -183,7 +191,7 @@ describe("RESOURCE.GROUP", () => {
   test("is a plural and a group", () => {
     expect(parseForeignKind("dicoms.services.example.com")).toEqual(dicoms)
     expect(parseForeignKind("rollouts.argoproj.io")).toEqual({ plural: "rollouts", group: "argoproj.io" })
-    expect(parseForeignKind("cronjobs.batch")).toEqual({ plural: "cronjobs", group: "batch" })
+    expect(parseForeignKind("ingresses.networking.k8s.io")).toEqual({ plural: "ingresses", group: "networking.k8s.io" })
   })
   const wrong: Record<string, string> = {
     Dicom: "has no group",

@@ -11,7 +11,14 @@ import {
 import { rulesFor } from "./rules.ts"
 
 /** Whatever a controller declares on these is split: it may read them, and change them where it was granted. */
-const workloads = ["daemonsets", "deployments", "statefulsets"].map(plural => ({ group: "apps", plural }))
+const workloads = [
+  ...["daemonsets", "deployments", "replicasets", "statefulsets"].map(plural => ({ group: "apps", plural })),
+  ...["cronjobs", "jobs"].map(plural => ({ group: "batch", plural })),
+  { group: "", plural: "pods" },
+]
+
+/** Not even read anywhere but where a namespace has granted it, and by name. */
+const confidential = ["secrets", "serviceaccounts"].map(plural => ({ group: "", plural }))
 
 const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["get", "list", "watch", "patch"] })
 
@@ -80,14 +87,19 @@ export const rolesFor = (foreign: ForeignKind): Manifest[] => {
  */
 function split(permissions: readonly Permission[], targets: readonly ForeignKind[]) {
   const isRead = (verb: string) => ["get", "list", "watch"].includes(verb)
-  const isTarget = ({ resource }: Permission) =>
-    targets.some(({ group, plural }) => group === resource.group && plural === resource.plural)
-  const own = permissions.map(permission =>
-    isTarget(permission) ? { ...permission, verbs: permission.verbs.filter(isRead) } : permission,
-  )
-  const onTargets = permissions
-    .filter(isTarget)
-    .map(permission => ({ ...permission, verbs: permission.verbs.filter(verb => !isRead(verb)) }))
+  const isOneOf = ({ resource }: Permission, kinds: readonly ForeignKind[]) =>
+    kinds.some(({ group, plural }) => group === resource.group && plural === resource.plural)
+  const verbsOf = (permission: Permission, isWanted: (verb: string) => boolean): Permission[] => {
+    const verbs = permission.verbs.filter(isWanted)
+    return verbs.length > 0 ? [{ ...permission, verbs }] : []
+  }
+  const own = permissions
+    .filter(permission => !isOneOf(permission, confidential))
+    .flatMap(permission => (isOneOf(permission, targets) ? verbsOf(permission, isRead) : [permission]))
+  const onTargets = permissions.flatMap(permission => {
+    if (isOneOf(permission, confidential)) return [permission]
+    return isOneOf(permission, targets) ? verbsOf(permission, verb => !isRead(verb)) : []
+  })
   return { own, onTargets }
 }
 

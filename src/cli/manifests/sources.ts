@@ -1,5 +1,5 @@
 import { crdOf } from "#api/crd.ts"
-import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { kinds } from "#api/kinds.ts"
 import { controllers } from "#controllers/all.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { events } from "#runtime/events.ts"
@@ -11,7 +11,7 @@ const recording: readonly Permission[] = [{ resource: events, verbs: ["create", 
 
 /** What the code of this version declares: its kinds, and what its controllers need. */
 export const sources = (): Sources => ({
-  crds: [crdOf(ServiceImage)],
+  crds: kinds.map(crdOf),
   controllers: [...controllers.flatMap(controller => controller.permissions), ...recording],
   election: electionPermissions,
 })

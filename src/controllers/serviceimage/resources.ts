@@ -1,6 +1,7 @@
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { core, type Resource } from "#runtime/resource.ts"
+import { grantPermissions } from "../grants.ts"
 import { podPermissions } from "./pods.ts"
 
 export const serviceImages: Resource = {
@@ -19,17 +20,7 @@ export const customResourceDefinitions: Resource = {
   namespaced: false,
 }
 
-const rbac = { group: "rbac.authorization.k8s.io", version: "v1" }
-export const roleBindings: Resource = { ...rbac, plural: "rolebindings", kind: "RoleBinding", namespaced: true }
-export const clusterRoleBindings: Resource = {
-  ...rbac,
-  plural: "clusterrolebindings",
-  kind: "ClusterRoleBinding",
-  namespaced: false,
-}
-
-/** The binding by which a namespace, or the whole cluster, grants us to change its objects (`aim grant`). */
-export const grantName = "aim-target"
+export { clusterRoleBindings, grantName, roleBindings } from "../grants.ts"
 
 export const namespaces = core("namespaces", "Namespace", false)
 
@@ -39,8 +30,7 @@ export const permissions: readonly Permission[] = [
   { resource: serviceImages, subresource: "status", verbs: ["update"] },
   { resource: customResourceDefinitions, verbs: ["list", "watch"] },
   { resource: namespaces, verbs: ["list", "watch"] },
-  { resource: roleBindings, names: [grantName], verbs: ["list", "watch"] },
-  { resource: clusterRoleBindings, names: [grantName], verbs: ["list", "watch"] },
+  ...grantPermissions,
   ...podPermissions,
   // Which of these may be changed is up to each namespace: the roles give the patch only where it was granted.
   ...["deployments", "statefulsets", "daemonsets"].map(

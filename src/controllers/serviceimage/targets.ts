@@ -7,9 +7,10 @@ import type { Instant } from "#lib/instant.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
-import { nameOf, resourceName } from "#runtime/resource.ts"
+import { resourceName } from "#runtime/resource.ts"
+import { watchGrants } from "../grants.ts"
 import { Pods } from "./pods.ts"
-import { clusterRoleBindings, customResourceDefinitions, grantName, namespaces, roleBindings } from "./resources.ts"
+import { customResourceDefinitions, namespaces } from "./resources.ts"
 import { builtIn, partsOf, readKind, servedBy } from "./served-kind.ts"
 
 /** What one ServiceImage manages: its fleet, and what another one keeps from it. */
@@ -69,10 +70,7 @@ export class Targets {
     this.#namespaces.subscribe(({ key, initial }) => {
       if (!initial) for (const watched of this.#watched.values()) this.#offerNamespace(watched, key)
     })
-    // A grant is acted on at once. Without this it would be found at the next attempt, which may be minutes away.
-    const grants = { project: readVersion, fieldSelector: `metadata.name=${grantName}` }
-    wiring.watch(roleBindings, grants).subscribe(({ key }) => this.#retry(nameOf(key).namespace))
-    wiring.watch(clusterRoleBindings, grants).subscribe(() => this.#retry(undefined))
+    watchGrants(wiring, namespace => this.#retry(namespace))
     this.#pods = new Pods(wiring)
     this.#pods.subscribe(uid => this.#traced(uid))
   }
@@ -257,8 +255,6 @@ export class Targets {
 const watchId = (resource: Resource, { image, health }: Target) =>
   `${resourceName(resource)}/${resource.version} ${JSON.stringify([image, health])}`
 const selectorsOf = ({ selector, namespaceSelector }: Target) => JSON.stringify([selector, namespaceSelector])
-
-const readVersion = ({ metadata }: KubeObject) => ({ resourceVersion: metadata.resourceVersion ?? "" })
 
 const readNamespace = ({ metadata }: KubeObject) => ({
   resourceVersion: metadata.resourceVersion ?? "",

@@ -1,0 +1,17 @@
+export { type ConditionType, conditions, type PullFailure, type Reason, reasons } from "./reasons.ts"
+export {
+  AlternateImageSource,
+  type AlternateImageSourceSpec,
+  type AlternateImageSourceStatus,
+  type Condition,
+  type Incident,
+  maxCharactersInAll,
+  maxSwitches,
+  maxSwitchesInAll,
+  maxTargetsAvailable,
+  type Policy,
+  type Replacement,
+  type Switch,
+  type Target,
+  type TargetAvailable,
+} from "./schema.ts"

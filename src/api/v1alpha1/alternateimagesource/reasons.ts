@@ -1,0 +1,118 @@
+/**
+ * The words an AlternateImageSource gives for everything it does, waits for or refuses. The same word stands in
+ * condition, event, metric label, log line and CLI; the sentence is what the documentation says about it.
+ */
+export const reasons = {
+  // How it stands.
+  Watching: "Every image is pulled where its workload says; nothing has to be done.",
+  Switched: "Some containers run from another repository than their workload names.",
+  Repairing: "A pull failed, and it is being decided or tried where else to pull from.",
+  Observing: "Seen for the first time; not judged yet.",
+
+  // Why a container cannot pull its image: the classes switches are recorded under.
+  Unreachable: "The registry cannot be reached, or answers with an error of its own (5xx).",
+  TLS: "The registry's certificate cannot be trusted.",
+  RateLimited: "The registry refuses more pulls for now (429); switched at once.",
+  NotFound: "The registry does not have the image; switched only to one that has it.",
+  Denied: "The registry refuses the credentials (401, 403); switched only with onAuthError: Switch.",
+  SignatureRejected: "A signature check failed. Never switched: that would get around it.",
+  NoPlatform: "The image is not there for the node's architecture; switched only to one that has it.",
+  DiskFull: "The node has no room for the image. Another registry would not help.",
+  Timeout: "The registry did not answer in time.",
+  UnknownFailure:
+    "The kubelet's message is none we know; switched only to a repository that was seen to have the image.",
+
+  // Why it is not, or not yet, switched.
+  Confirming: "The failure has to last confirmSeconds first.",
+  CoolingDown: "The container was switched less than cooldownSeconds ago.",
+  Probing: "The next repository is being asked whether it has the image.",
+  NotFoundAnywhere: "No equivalent repository has this tag or digest: most likely it is misspelt.",
+  AllSourcesDown: "No equivalent repository can serve the image now; asked again later and later.",
+  DigestDiffers: "The other repository has other bits under the same tag, and requireSameDigest forbids them.",
+  PartOfPodsFails: "apply is Template, and fewer pods fail than templateShare: only these are looked after.",
+  ManagedByGitOps:
+    "apply is Template, and GitOps owns the workload: its pods are repaired, its template is not touched.",
+  OwnedByAnother: "apply is Template, and the workload belongs to another object: its pods are repaired instead.",
+  SecretMissing: "The other repository needs credentials, and the pod lists none for it.",
+  Forbidden: "Nobody has granted aim the right to change pods of this namespace; run `aim grant NAMESPACE`.",
+  Refused: "The API server or an admission policy refused the change.",
+  ClaimedByAnother: "An older AlternateImageSource of the namespace already looks after this container.",
+  TargetNotFound: "A target that the spec names does not exist in the namespace.",
+
+  // What became of it.
+  SwitchedBack: "The first repository serves the image again, and pods that had not started go back to it.",
+  NothingToDo: "Nothing needs a person.",
+
+  // The spec cannot be carried out.
+  InvalidRepository: "A repository is not written as one, or carries a tag or digest.",
+} as const satisfies Record<string, string>
+
+export type Reason = keyof typeof reasons
+
+/** Why a pull fails. */
+export type PullFailure = Extract<
+  Reason,
+  | "Unreachable"
+  | "TLS"
+  | "RateLimited"
+  | "NotFound"
+  | "Denied"
+  | "SignatureRejected"
+  | "NoPlatform"
+  | "DiskFull"
+  | "Timeout"
+  | "UnknownFailure"
+>
+
+const waiting: Reason[] = [
+  "Confirming",
+  "CoolingDown",
+  "Probing",
+  "PartOfPodsFails",
+  "ManagedByGitOps",
+  "OwnedByAnother",
+]
+const stuck: Reason[] = [
+  "NotFoundAnywhere",
+  "AllSourcesDown",
+  "DigestDiffers",
+  "SecretMissing",
+  "Forbidden",
+  "Refused",
+  "ClaimedByAnother",
+  "TargetNotFound",
+  "Denied",
+  "SignatureRejected",
+  "DiskFull",
+]
+
+/** The conditions of an AlternateImageSource, what each means when True, and the reasons it may give. */
+export const conditions = {
+  Ready: {
+    means: "Every container it looks after can be pulled, from where its workload says or from elsewhere.",
+    reasons: [
+      "Watching",
+      "Switched",
+      "SwitchedBack",
+      "Repairing",
+      "Observing",
+      ...waiting,
+      ...stuck,
+      "InvalidRepository",
+    ],
+  },
+  Switched: {
+    means: "Some containers run from another repository than their workload names.",
+    reasons: ["Watching", "Switched", "SwitchedBack", "Observing"],
+  },
+  AllSourcesDown: {
+    means: "Some container cannot be pulled from any of its repositories.",
+    reasons: ["Watching", "AllSourcesDown", "NotFoundAnywhere", "Observing"],
+  },
+  Stalled: {
+    means: "It does not get better without a person.",
+    reasons: ["NothingToDo", "Observing", ...stuck, "InvalidRepository"],
+  },
+} as const satisfies Record<string, { means: string; reasons: Reason[] }>
+
+export type ConditionType = keyof typeof conditions

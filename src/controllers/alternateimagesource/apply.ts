@@ -1,0 +1,92 @@
+import { decisionAnnotation, formatDecision, type Decision as Record_ } from "#core/decision.ts"
+import { forEachLimited } from "#lib/for-each-limited.ts"
+import type { Instant } from "#lib/instant.ts"
+import type { Client } from "#runtime/client/client.ts"
+import { isFailure } from "#runtime/client/errors.ts"
+import { nameOf } from "#runtime/resource.ts"
+import type { Decision, Repair, Retarget } from "./decide.ts"
+import { pods, workloadKinds } from "./resources.ts"
+import type { Sources } from "./sources.ts"
+
+/** Many fail at once when a registry does; the server is not to be the next. */
+const writesAtOnce = 16
+
+export type Acted = {
+  accepted: Map<Decision, number>
+  /** The server refuses us: the right is missing, or something else speaks against it. */
+  refused: { reason: "Forbidden" | "Refused"; message: string } | undefined
+}
+
+/**
+ * Carries out what was decided, each write conditional on the very object it was decided from. What has changed since
+ * is left for the next look.
+ */
+export async function act(
+  client: Client,
+  sources: Pick<Sources, "pod">,
+  decisions: readonly Decision[],
+  { by, at }: { by: string; at: Instant },
+): Promise<Acted> {
+  const acted: Acted = { accepted: new Map(), refused: undefined }
+  const jobs = decisions.flatMap(decision => [
+    ...(decision.retarget ? [{ decision, action: decision.retarget }] : []),
+    ...decision.repairs.map(action => ({ decision, action })),
+  ])
+  await forEachLimited(jobs, writesAtOnce, async ({ decision, action }) => {
+    if (acted.refused?.reason === "Forbidden") return
+    const operation = `incident-${decision.incident?.since ?? ""}`
+    try {
+      if (action.do === "repair") await repair(client, sources, decision, action, { by, at, operation })
+      else await retarget(client, action, { by, at, operation })
+      acted.accepted.set(decision, (acted.accepted.get(decision) ?? 0) + 1)
+    } catch (error) {
+      if (isFailure(error, "Conflict", "NotFound", "UnknownOutcome")) return // the next event tells
+      if (!isFailure(error, "Forbidden", "Invalid")) throw error
+      const isForbidden = error.message.includes("cannot patch resource")
+      acted.refused = { reason: isForbidden ? "Forbidden" : "Refused", message: error.message }
+    }
+  })
+  return acted
+}
+
+type Signed = Pick<Record_, "by" | "at" | "operation">
+
+async function repair(
+  client: Client,
+  sources: Pick<Sources, "pod">,
+  { group }: Decision,
+  { pod, container, isInit, to, reason }: Repair,
+  signed: Signed,
+): Promise<void> {
+  // What a container had at first is kept through every repair: a pod without a workload is known by it.
+  const was = { ...sources.pod(pod.key)?.decision?.was }
+  was[container] ??= group.image
+  const decision = formatDecision({ from: pod.image, was, to, reason, ...signed })
+  const { uid, resourceVersion } = pod
+  const body = {
+    metadata: { uid, resourceVersion, annotations: { [decisionAnnotation]: decision } },
+    spec: { [isInit ? "initContainers" : "containers"]: [{ name: container, image: to }] },
+  }
+  await client.patch(pods, nameOf(pod.key), { type: "strategic", body })
+}
+
+async function retarget(
+  client: Client,
+  { workload, container, isInit, from, to, reason }: Retarget,
+  signed: Signed,
+): Promise<void> {
+  const kind = workloadKinds.find(({ name }) => name === workload.type.kind)!
+  const { uid, resourceVersion, name, namespace } = workload
+  const template = {
+    template: { spec: { [isInit ? "initContainers" : "containers"]: [{ name: container, image: to }] } },
+  }
+  const body = {
+    metadata: {
+      uid,
+      resourceVersion,
+      annotations: { [decisionAnnotation]: formatDecision({ from, to, reason, ...signed }) },
+    },
+    spec: kind.name === "cronjob" ? { jobTemplate: { spec: template } } : template,
+  }
+  await client.patch(kind.resource, { name, namespace }, { type: "strategic", body })
+}

@@ -1,0 +1,141 @@
+import type { AlternateImageSource, AlternateImageSourceStatus } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { earliest, type Instant } from "#lib/instant.ts"
+import { compareVersions } from "#lib/resource-version.ts"
+import type { RegistryClient } from "#registry/index.ts"
+import type { Controller, Wiring } from "#runtime/controller.ts"
+import { watchGrants } from "../grants.ts"
+import { type Acted, act } from "./apply.ts"
+import { type Decision, decide, type Group } from "./decide.ts"
+import { createAlternateImageSourceMetrics } from "./metrics.ts"
+import { type Asker, Probes } from "./probes.ts"
+import { alternateImageSources, permissions } from "./resources.ts"
+import { type Scene, Sources } from "./sources.ts"
+import { storyOf, tell } from "./tell.ts"
+
+export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
+
+/**
+ * Lets containers be pulled from an equivalent repository where their own fails. Reads AlternateImageSources,
+ * workloads, pods and, by name, their pull secrets; writes the image of containers that have not started, with
+ * `apply: Template` also that of their workload, and the AlternateImageSource's status.
+ */
+export const createAlternateImageSourceController = ({ registry }: Surroundings = {}): Controller => ({
+  name: "alternateimagesource",
+  permissions,
+  concurrency: 4,
+  setup(wiring) {
+    const { client, clock } = wiring
+    const sources = new Sources(wiring)
+    const metrics = createAlternateImageSourceMetrics(wiring.metrics)
+    const probes = new Probes({ client, clock, registry, onAnswer: metrics.probed })
+    const memories = new Map<string, Memory>()
+    watchGrants(wiring, namespace => {
+      for (const [key, memory] of memories)
+        if (namespace === undefined || key.startsWith(`${namespace}/`)) {
+          memory.refusal = undefined
+          wiring.enqueue(key)
+        }
+    })
+
+    return {
+      async reconcile(key) {
+        const cached = sources.get(key)
+        if (!cached || cached.metadata.deletionTimestamp) {
+          memories.delete(key)
+          metrics.forget(key)
+          return
+        }
+        const memory = memories.get(key) ?? {}
+        memories.set(key, memory)
+        const source = newest(cached, memory.written)
+        const now = clock.now()
+
+        const scene = sources.scene(source)
+        const decisions = scene.groups.map(group =>
+          decideFor(source, group, memory, askAs(sources, probes, group), now),
+        )
+        const by = `alternateimagesource/${source.metadata.name}`
+        const acted = await act(client, sources, decisions, { by, at: now })
+        remember(memory, acted, clock.now())
+        for (const { group, asks } of decisions) {
+          const asker = askerOf(sources, group)
+          for (const image of asks) probes.ask(asker, image, () => wiring.enqueue(key))
+        }
+        const status = await report(wiring, source, scene, decisions, acted, memory)
+        metrics.publish(key, status, decisions, acted)
+        const retryAt = acted.refused ? memory.refusal?.retryAt : undefined
+        return earliest(retryAt, ...decisions.map(decision => decision.lookAgainAt))
+      },
+    }
+  },
+})
+
+type Memory = {
+  written?: AlternateImageSource
+  /** The server did not let us; asked again later and later, or when somebody grants something. */
+  refusal?: { reason: "Forbidden" | "Refused"; retryAt: Instant; attempts: number } | undefined
+}
+
+function decideFor(
+  source: AlternateImageSource,
+  group: Group,
+  { refusal }: Memory,
+  probe: (image: string) => ReturnType<Probes["get"]>,
+  now: Instant,
+): Decision {
+  const { policy } = source.spec
+  const before = source.status?.targetsAvailable.find(
+    entry => entry.uid === group.workload.uid && entry.container === group.container,
+  )
+  return decide({ ...group, refusal }, { policy, before, probe, now })
+}
+
+const askAs = (sources: Sources, probes: Probes, group: Group) => {
+  const asker = askerOf(sources, group)
+  return (image: string) => probes.get(asker, image)
+}
+
+/** Any of the failing pods: those of one workload pull with the same credentials. */
+function askerOf(sources: Sources, { failing, workload }: Group): Asker {
+  const pod = failing[0] && sources.pod(failing[0].key)
+  return pod ?? { namespace: workload.namespace, secrets: [], account: "default" }
+}
+
+function remember(memory: Memory, { refused, accepted }: Acted, now: Instant): void {
+  if (refused) {
+    const attempts = (memory.refusal?.attempts ?? 0) + 1
+    const retryAt = now + Math.min(15_000 * 2 ** (attempts - 1), 300_000)
+    memory.refusal = { reason: refused.reason, retryAt, attempts }
+  } else if (accepted.size > 0) memory.refusal = undefined
+}
+
+/** Told after it was done, so that nothing is told that did not happen. The write fails if anything has changed since. */
+async function report(
+  { client, events, clock }: Wiring,
+  source: AlternateImageSource,
+  scene: Scene,
+  decisions: readonly Decision[],
+  { accepted }: Acted,
+  memory: Memory,
+): Promise<AlternateImageSourceStatus> {
+  const status = tell(source, scene, decisions, accepted, clock.now())
+  if (JSON.stringify(sorted(source.status)) !== JSON.stringify(sorted(status)))
+    memory.written = await client.replace(alternateImageSources, { ...source, status }, { subresource: "status" })
+  for (const episode of storyOf(source.status, decisions, accepted)) events.record(source, episode)
+  return status
+}
+
+/** Our own write reaches the cache a moment later; deciding from the copy before it would repeat it. */
+function newest(cached: AlternateImageSource, written: AlternateImageSource | undefined): AlternateImageSource {
+  if (!written || written.metadata.uid !== cached.metadata.uid) return cached
+  const [a = "", b = ""] = [cached.metadata.resourceVersion, written.metadata.resourceVersion]
+  return compareVersions(a, b) >= 0 ? cached : written
+}
+
+/** The server returns keys in its own order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== "object" || value === null) return value
+  const entries = Object.entries(value).filter(([, each]) => each !== undefined)
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, each]) => [key, sorted(each)]))
+}

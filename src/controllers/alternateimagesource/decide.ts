@@ -1,0 +1,392 @@
+import type {
+  Incident,
+  Policy,
+  PullFailure,
+  Reason,
+  TargetAvailable,
+} from "#api/v1alpha1/alternateimagesource/index.ts"
+import { imageAt, repositoryTextOf, sameSource } from "#core/equivalent.ts"
+import { parseImageReference } from "#core/image-reference.ts"
+import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
+import type { Resolution } from "#registry/index.ts"
+
+/** A workload as far as it matters where its images come from. */
+export type Workload = {
+  readonly type: { readonly group: string; readonly kind: string } // in lower case
+  readonly name: string
+  readonly namespace: string
+  readonly uid: string
+  readonly resourceVersion: string
+  /** Its template may be changed at all: a Job's may not, and a pod has none. */
+  readonly hasTemplate: boolean
+  /** Changing the template makes new pods by itself; else the pods that are there stay as they are. */
+  readonly replacesPods: boolean
+  readonly isGitOps: boolean
+  /** Belongs to an object that would change it back. */
+  readonly isOwned: boolean
+  /** By which its pods are known at creation. */
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined
+}
+
+/** One container of a workload, and those of its pods that cannot pull it. */
+export type Group = {
+  readonly workload: Workload
+  readonly container: string
+  readonly isInit: boolean
+  /** As the workload says it. */
+  readonly image: string
+  /** Those that hold the same images, in the order of the spec. */
+  readonly repositories: readonly string[]
+  /** What was last seen running under this image. */
+  readonly digest: string | undefined
+  /** Asked only where a template may be changed. */
+  readonly pods: () => number
+  readonly failing: readonly FailingPod[]
+  /** Pods that we repaired, by what they say themselves; the last one. */
+  readonly repaired?: Repaired | undefined
+  /** The server did not let us, and when to ask again. */
+  readonly refusal?: { readonly reason: "Forbidden" | "Refused"; readonly retryAt: Instant } | undefined
+}
+
+export type FailingPod = {
+  readonly key: string
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly image: string
+  readonly failure: PullFailure
+  readonly since: Instant
+}
+
+/** What a repaired pod tells of its repair: a process that died before it wrote the status left this behind. */
+export type Repaired = {
+  readonly from: string
+  readonly to: string
+  readonly reason: PullFailure
+  readonly at: Instant
+  readonly pods: number
+}
+
+/** What a registry said about an image, and when. */
+export type Probe = { readonly at: Instant; readonly said: Resolution }
+
+export type Repair = {
+  do: "repair"
+  pod: FailingPod
+  container: string
+  isInit: boolean
+  to: string
+  reason: PullFailure
+}
+export type Retarget = {
+  do: "retarget"
+  workload: Workload
+  container: string
+  isInit: boolean
+  from: string
+  to: string
+  reason: PullFailure
+}
+
+export type Decision = {
+  group: Group
+  /** How the incident goes on; undefined: there is none, or it is over. */
+  incident: Incident | undefined
+  /** In a word and a sentence what is done or waited for. */
+  reason: Reason
+  message: string
+  repairs: readonly Repair[]
+  retarget?: Retarget | undefined
+  /** To be recorded if at least one of these writes is accepted. */
+  step?: { oldImage: string; newImage: string; reason: PullFailure | "SwitchedBack"; repository: string } | undefined
+  /** Images that a registry is to be asked about. */
+  asks: readonly string[]
+  lookAgainAt?: Instant | undefined
+}
+
+export type Circumstances = {
+  policy: Policy
+  /** What stands in the status about this container. */
+  before: TargetAvailable | undefined
+  probe(image: string): Probe | undefined
+  now: Instant
+}
+
+/** How long an answer of a registry is believed. */
+const probeMs = 60_000
+const downMsFirst = 60_000
+const downMsMost = 900_000
+/** How often the first repository is asked while its images come from elsewhere, and how long it must answer well. */
+const recheckMs = 300_000
+const stableMs = 600_000
+
+/** What is done about one container that cannot be pulled, or could not. The same facts always give the same decision. */
+export function decide(group: Group, circumstances: Circumstances): Decision {
+  const known = incidentOf(group, circumstances.before) ?? recovered(group)
+  if (group.failing.length === 0) return known ? calm(group, known, circumstances) : nothing(group)
+  const incident: Incident = known ?? {
+    since: formatInstant(Math.min(...group.failing.map(pod => pod.since))),
+    reason: dominant(group.failing),
+    image: group.image,
+    failing: repositoryTextOf(group.image),
+    bad: [],
+    attempts: 0,
+    ...(group.workload.matchLabels && { matchLabels: group.workload.matchLabels }),
+  }
+  const stuck = group.failing.filter(pod => incident.working === undefined || isAt(pod, incident.working))
+  if (stuck.length === 0) return follow(group, incident)
+  return seek(group, incident, stuck, circumstances)
+}
+
+/** The incident of the status, if it is still about what the workload says. */
+function incidentOf({ image, workload }: Group, before: TargetAvailable | undefined): Incident | undefined {
+  const incident = before?.uid === workload.uid ? before.incident : undefined
+  if (!incident || incident.image === image) return incident
+  // It was us who changed the workload: the story goes on from there.
+  const isOurs = incident.working !== undefined && imageAt(incident.image, incident.working) === image
+  if (!isOurs) return undefined
+  const { working: _, ...rest } = incident
+  return { ...rest, image, failing: repositoryTextOf(image) }
+}
+
+/** An incident that no status tells of, but the pods do. */
+function recovered({ repaired, image, workload }: Group): Incident | undefined {
+  if (!repaired || repaired.to === image) return undefined
+  return {
+    since: formatInstant(repaired.at),
+    reason: "Switched",
+    image,
+    failing: repositoryTextOf(image),
+    working: repositoryTextOf(repaired.to),
+    bad: [repositoryTextOf(repaired.from)],
+    attempts: 0,
+    ...(workload.matchLabels && { matchLabels: workload.matchLabels }),
+  }
+}
+
+const nothing = (group: Group): Decision => ({
+  group,
+  incident: undefined,
+  reason: "Watching",
+  message: "",
+  repairs: [],
+  asks: [],
+})
+
+/** Nobody fails now. What runs from elsewhere stays there, unless the policy wants it back. */
+function calm(group: Group, incident: Incident, { policy, probe, now, before }: Circumstances): Decision {
+  const base = { group, repairs: [], asks: [] }
+  if (incident.working === undefined) return nothing(group)
+  const message = `${group.container} is pulled from ${incident.working} instead of ${incident.failing}`
+  if (policy.switchBack === "Never")
+    return { ...base, incident: { ...incident, reason: "Switched" }, reason: "Switched", message }
+  const answer = probe(incident.image)
+  const isStale = !answer || now - answer.at >= recheckMs
+  const isWell = answer?.said.ok === true
+  const since = isWell ? (parseInstant(incident.tryAgainAt) ?? now) : undefined
+  if (isWell && since !== undefined && now - since >= stableMs) {
+    const back = { oldImage: imageAt(incident.image, incident.working), newImage: incident.image }
+    const step = { ...back, reason: "SwitchedBack" as const, repository: incident.failing }
+    const last = before?.switches?.at(-1)
+    const isTold = last?.newImage === back.newImage
+    return {
+      ...nothing(group),
+      reason: "SwitchedBack",
+      ...(!isTold && { step }),
+      message: `${incident.failing} serves again`,
+    }
+  }
+  // While it is watched for its return, `tryAgainAt` is the moment since when it answers well.
+  const { tryAgainAt: _, ...rest } = incident
+  const next: Incident = {
+    ...rest,
+    reason: "Switched",
+    ...(since !== undefined && { tryAgainAt: formatInstant(since) }),
+  }
+  return {
+    ...base,
+    incident: next,
+    reason: "Switched",
+    message,
+    asks: isStale ? [incident.image] : [],
+    lookAgainAt: earliest(
+      isStale ? undefined : answer.at + recheckMs,
+      since === undefined ? undefined : since + stableMs,
+    ),
+  }
+}
+
+/** It is known where the image can be pulled: whoever still fails elsewhere goes there, without a word more. */
+function follow(group: Group, incident: Incident): Decision {
+  const to = imageAt(incident.image, incident.working!)
+  return {
+    group,
+    incident: { ...incident, reason: "Switched" },
+    reason: "Repairing",
+    message: `${group.failing.length} pods go to ${incident.working}`,
+    repairs: repairsOf(group, group.failing, to),
+    asks: [],
+  }
+}
+
+/** Looks for the next repository, as patiently as the policy wants. */
+function seek(
+  group: Group,
+  incident: Incident,
+  stuck: readonly FailingPod[],
+  { policy, before, probe, now }: Circumstances,
+): Decision {
+  const failure = dominant(stuck)
+  const wait = (reason: Reason, message: string, lookAgainAt?: Instant, more: Partial<Decision> = {}): Decision => ({
+    group,
+    incident: { ...incident, reason },
+    reason,
+    message: `${group.container}: ${message}`,
+    repairs: [],
+    asks: [],
+    lookAgainAt,
+    ...more,
+  })
+  const here = `${stuck.length} pods cannot pull ${stuck[0]!.image} (${failure})`
+  if (neverSwitches(failure, policy)) return wait(failure, here)
+  if (group.refusal && group.refusal.retryAt > now) return wait(group.refusal.reason, here, group.refusal.retryAt)
+
+  const confirmedAt = Math.min(...stuck.map(pod => pod.since)) + policy.confirmSeconds * 1000
+  if (failure !== "RateLimited" && confirmedAt > now) return wait("Confirming", here, confirmedAt)
+  const last = parseInstant(before?.switches?.at(-1)?.time)
+  const cooledAt = last === undefined ? now : last + policy.cooldownSeconds * 1000
+  if (cooledAt > now) return wait("CoolingDown", here, cooledAt)
+  const restsUntil = parseInstant(incident.tryAgainAt)
+  if (restsUntil !== undefined && restsUntil > now) return wait(downReason(incident), here, restsUntil)
+
+  const failingNow = new Set(stuck.map(pod => repositoryTextOf(pod.image)))
+  // In a template nothing is tried twice: each try is a rollout. Pods may go round again after a rest.
+  const remembered = restsUntil !== undefined && policy.apply === "Pod" ? [] : incident.bad
+  const bad = [...new Set([...remembered, ...failingNow])]
+  const candidates = group.repositories.filter(
+    repository => ![...bad, ...policy.disabledRepositories].some(other => sameSource(other, repository)),
+  )
+  const asks = candidates
+    .map(repository => imageAt(group.image, repository))
+    .filter(image => isStale(probe(image), now))
+  if (asks.length > 0)
+    return wait("Probing", here, undefined, { asks, incident: { ...incident, bad, reason: "Probing" } })
+
+  const judged = candidates.map(repository => {
+    const { said } = probe(imageAt(group.image, repository))!
+    return { repository, verdict: judge(said, failure, group, policy) }
+  })
+  const chosen = judged.find(({ verdict }) => verdict === "Good") ?? judged.find(({ verdict }) => verdict === "Unknown")
+  if (!chosen) {
+    const reason = whyNone(
+      judged.map(({ verdict }) => verdict),
+      failure,
+    )
+    const attempts = incident.attempts + 1
+    const tryAgainAt = now + Math.min(downMsFirst * 2 ** (attempts - 1), downMsMost)
+    const next: Incident = { ...incident, bad, attempts, reason, tryAgainAt: formatInstant(tryAgainAt) }
+    return wait(reason, `${here}, and nowhere else it can be pulled`, tryAgainAt, { incident: next })
+  }
+  return switchTo(group, { ...incident, bad }, stuck, chosen.repository, failure, policy)
+}
+
+function switchTo(
+  group: Group,
+  incident: Incident,
+  stuck: readonly FailingPod[],
+  repository: string,
+  failure: PullFailure,
+  policy: Policy,
+): Decision {
+  const { workload, container, isInit } = group
+  const to = imageAt(group.image, repository)
+  const { tryAgainAt: _, ...rest } = incident
+  const refusal = policy.apply === "Template" ? templateRefusal(group, policy) : undefined
+  const retarget: Retarget | undefined =
+    policy.apply === "Template" && !refusal
+      ? { do: "retarget", workload, container, isInit, from: group.image, to, reason: failure }
+      : undefined
+  return {
+    group,
+    incident: { ...rest, working: repository, reason: "Switched" },
+    reason: refusal ?? "Repairing",
+    message: `${container}: ${stuck[0]!.image} cannot be pulled (${failure}); going to ${repository}`,
+    repairs: retarget && workload.replacesPods ? [] : repairsOf(group, group.failing, to),
+    ...(retarget && { retarget }),
+    step: { oldImage: stuck[0]!.image, newImage: to, reason: failure, repository },
+    asks: [],
+  }
+}
+
+/** Why a workload's template is left alone though the policy would change it. Its pods are looked after all the same. */
+function templateRefusal({ workload, failing, pods }: Group, policy: Policy): Reason | undefined {
+  if (!workload.hasTemplate || workload.isOwned) return "OwnedByAnother"
+  if (workload.isGitOps && !policy.overrideGitOps) return "ManagedByGitOps"
+  return failing.length * 100 < pods() * Number.parseInt(policy.templateShare, 10) ? "PartOfPodsFails" : undefined
+}
+
+const repairsOf = ({ container, isInit }: Group, pods: readonly FailingPod[], to: string): Repair[] =>
+  pods.map(pod => ({ do: "repair", pod, container, isInit, to, reason: pod.failure }))
+
+/** Another repository would not help, or would get around a check. */
+const neverSwitches = (failure: PullFailure, { onAuthError }: Policy) =>
+  failure === "SignatureRejected" || failure === "DiskFull" || (failure === "Denied" && onAuthError === "Ignore")
+
+type Verdict = "Good" | "Unknown" | "Absent" | "Differs" | "Down" | "Closed"
+
+/** A probe is advice: where it could not be made, a pod may try, but only if what it pulls cannot be something else. */
+function judge(
+  said: Resolution,
+  failure: PullFailure,
+  { image, digest }: Group,
+  { requireSameDigest }: Policy,
+): Verdict {
+  if (!said.ok) {
+    if (said.class === "NotFound") return "Absent"
+    if (said.class === "Denied") return "Closed"
+    if (said.class !== "ForbiddenAddress") return "Down"
+    // Only the cluster's own network can tell. A misspelt tag must not start a tour through registries.
+    const mustBeSeen = requireSameDigest === "Always" || failure === "NotFound" || failure === "NoPlatform"
+    return mustBeSeen ? "Absent" : "Unknown"
+  }
+  const parsed = parseImageReference(image)
+  const known = (parsed.ok && parsed.reference.digest) || digest
+  if (requireSameDigest === "Never") return "Good"
+  if (known === undefined) return requireSameDigest === "Always" ? "Differs" : "Good"
+  return said.digest === known ? "Good" : "Differs"
+}
+
+function whyNone(verdicts: readonly Verdict[], failure: PullFailure): Reason {
+  if (verdicts.includes("Differs")) return "DigestDiffers"
+  if (verdicts.includes("Closed") && !verdicts.includes("Down")) return "SecretMissing"
+  const isAbsent = failure === "NotFound" || failure === "NoPlatform"
+  return isAbsent && verdicts.every(verdict => verdict === "Absent") ? "NotFoundAnywhere" : "AllSourcesDown"
+}
+
+const downReason = ({ reason }: Incident): Reason =>
+  reason === "NotFoundAnywhere" || reason === "DigestDiffers" || reason === "SecretMissing" ? reason : "AllSourcesDown"
+
+const isStale = (probe: Probe | undefined, now: Instant) => !probe || now - probe.at >= probeMs
+
+const isAt = ({ image }: FailingPod, repository: string) => sameSource(repositoryTextOf(image), repository)
+
+/** What most of them fail with; of equally many, what comes first in this order. */
+function dominant(pods: readonly FailingPod[]): PullFailure {
+  const counts = new Map<PullFailure, number>()
+  for (const { failure } of pods) counts.set(failure, (counts.get(failure) ?? 0) + 1)
+  const most = Math.max(...counts.values())
+  return order.find(failure => counts.get(failure) === most) ?? "UnknownFailure"
+}
+
+/** What forbids a switch comes first: where half the pods say "forbidden", the other half is no reason to get around it. */
+const order: readonly PullFailure[] = [
+  "SignatureRejected",
+  "Denied",
+  "RateLimited",
+  "NotFound",
+  "NoPlatform",
+  "TLS",
+  "Unreachable",
+  "Timeout",
+  "DiskFull",
+  "UnknownFailure",
+]

@@ -1,0 +1,195 @@
+import type { PullFailure } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { type Decision, decisionAnnotation, parseDecision } from "#core/decision.ts"
+import { isDigest } from "#core/image-reference.ts"
+import { fieldOf as field, isObject, textOf } from "#core/object-facts.ts"
+import { classify } from "#core/pull-failure.ts"
+import type { Projected } from "#runtime/cache/cache.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+
+/** Whom an object belongs to, as its controller's owner reference says. */
+export type Owner = { readonly group: string; readonly kind: string; readonly name: string; readonly uid: string }
+
+export type Container = { readonly name: string; readonly image: string; readonly isInit: boolean }
+
+/** A workload, reduced to where its images come from. */
+export type WorkloadFacts = Projected & {
+  readonly uid: string
+  readonly name: string
+  readonly namespace: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly owner: Owner | undefined
+  readonly containers: readonly Container[]
+  readonly isGitOps: boolean
+  readonly isDeleting: boolean
+  readonly matchLabels: Readonly<Record<string, string>> | undefined
+}
+
+/** A pod, reduced to what cannot be pulled, and what was. */
+export type PodFacts = Projected & {
+  readonly uid: string
+  readonly name: string
+  readonly namespace: string
+  readonly owner: Owner | undefined
+  /** Kept for pods without an owner alone: of the others their workload's count. */
+  readonly labels: Readonly<Record<string, string>> | undefined
+  readonly containers: readonly Container[] | undefined
+  readonly failing: readonly FailingContainer[]
+  /** Images that run, with the digest they turned out to be. */
+  readonly running: readonly { readonly image: string; readonly digest: string }[]
+  /** What we last changed in it, and what its containers had before, by name. */
+  readonly decision: Decision | undefined
+  readonly secrets: readonly string[]
+  readonly account: string
+}
+
+export type FailingContainer = Container & { readonly failure: PullFailure; readonly message: string }
+
+type Json = Record<string, unknown>
+
+/** Reads a Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob. What tenants wrote is hostile. */
+export function readWorkload(object: KubeObject): WorkloadFacts {
+  const { metadata } = object
+  const spec = field(object, "spec")
+  const template = field(spec, "jobTemplate") === undefined ? spec : field(field(spec, "jobTemplate"), "spec")
+  const matchLabels = field(field(spec, "selector"), "matchLabels")
+  return {
+    resourceVersion: metadata.resourceVersion ?? "",
+    uid: metadata.uid ?? "",
+    name: metadata.name,
+    namespace: metadata.namespace ?? "",
+    labels: metadata.labels ?? none,
+    owner: ownerOf(metadata as Json),
+    containers: containersOf(field(field(template, "template"), "spec")),
+    isGitOps: isGitOps(metadata as Json),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    matchLabels: isObject(matchLabels) ? (matchLabels as Record<string, string>) : undefined,
+  }
+}
+
+export function readPod(object: KubeObject): PodFacts {
+  const { metadata } = object
+  const [spec, status] = [field(object, "spec"), field(object, "status")]
+  const owner = ownerOf(metadata as Json)
+  const containers = containersOf(spec)
+  const statuses = [...listOf(status, "initContainerStatuses"), ...listOf(status, "containerStatuses")]
+  const phase = textOf(field(status, "phase"))
+  const isOver = metadata.deletionTimestamp !== undefined || phase === "Succeeded" || phase === "Failed"
+  // A mirror of a static pod is the kubelet's own: the API server has no say in it.
+  const isLeftAlone = isOver || isMarked(metadata as Json, skipMark) || isMarked(metadata as Json, mirrorMark)
+  const failing = isLeftAlone ? [] : statuses.flatMap(each => failureIn(each, containers))
+  return {
+    resourceVersion: metadata.resourceVersion ?? "",
+    uid: metadata.uid ?? "",
+    name: metadata.name,
+    namespace: metadata.namespace ?? "",
+    owner,
+    labels: owner ? undefined : (metadata.labels ?? none),
+    containers: owner && failing.length === 0 ? undefined : containers,
+    failing: failing.length > 0 ? failing : noFailures,
+    running: runningIn(statuses, containers),
+    decision: ourDecision(mapOf(metadata, "annotations")[decisionAnnotation]),
+    secrets:
+      failing.length > 0
+        ? listOf(spec, "imagePullSecrets")
+            .map(each => textOf(field(each, "name")))
+            .slice(0, 16)
+        : noNames,
+    account: failing.length > 0 ? textOf(field(spec, "serviceAccountName")) || "default" : "",
+  }
+}
+
+/** Others write the same annotation on other objects; on a pod it is ours only if an AlternateImageSource decided. */
+function ourDecision(text: unknown): Decision | undefined {
+  const decision = parseDecision(text)
+  return decision?.by.startsWith("alternateimagesource/") ? decision : undefined
+}
+
+/** A container that was never started in this pod: one that ran would be restarted by a change of its image. */
+function failureIn(status: unknown, containers: readonly Container[]): FailingContainer[] {
+  const container = containers.find(({ name }) => name === field(status, "name"))
+  const waiting = field(field(status, "state"), "waiting")
+  const hasStarted = Number(field(status, "restartCount") ?? 0) > 0 || textOf(field(status, "containerID")) !== ""
+  if (!container || !waiting || hasStarted) return []
+  const [reason, message] = [textOf(field(waiting, "reason")), textOf(field(waiting, "message")).slice(0, 4096)]
+  const failure = classify(reason, message)
+  return failure ? [{ ...container, failure, message: message.slice(0, 256) }] : []
+}
+
+function runningIn(statuses: readonly unknown[], containers: readonly Container[]): PodFacts["running"] {
+  const found = statuses.flatMap(status => {
+    const container = containers.find(({ name }) => name === field(status, "name"))
+    const id = textOf(field(status, "imageID"))
+    const digest = id.slice(id.lastIndexOf("@") + 1)
+    return container && id.includes("@") && isDigest(digest) ? [shared(container.image, digest)] : []
+  })
+  return found.length > 0 ? found : noneRunning
+}
+
+function containersOf(spec: unknown): readonly Container[] {
+  const read = (list: string, isInit: boolean) =>
+    listOf(spec, list).flatMap(each => {
+      const [name, image] = [textOf(field(each, "name")), textOf(field(each, "image"))]
+      return name && image && image.length <= 1024 ? [{ name, image, isInit }] : []
+    })
+  return [...read("initContainers", true), ...read("containers", false)].slice(0, 256)
+}
+
+function ownerOf(metadata: Json): Owner | undefined {
+  const reference = listOf(metadata, "ownerReferences").find(each => field(each, "controller") === true)
+  if (!reference) return undefined
+  const apiVersion = textOf(field(reference, "apiVersion"))
+  return {
+    group: apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "",
+    kind: textOf(field(reference, "kind")).toLowerCase(),
+    name: textOf(field(reference, "name")),
+    uid: textOf(field(reference, "uid")),
+  }
+}
+
+/** Marks that the common tools leave on what they manage. */
+function isGitOps(metadata: Json): boolean {
+  const marks = [...Object.keys(mapOf(metadata, "labels")), ...Object.keys(mapOf(metadata, "annotations"))]
+  if (marks.some(mark => gitOpsMarks.some(prefix => mark.startsWith(prefix)))) return true
+  if (mapOf(metadata, "labels")["app.kubernetes.io/managed-by"] === "Helm") return true
+  return listOf(metadata, "managedFields").some(each => gitOpsManagers.test(textOf(field(each, "manager"))))
+}
+const gitOpsMarks = [
+  "argocd.argoproj.io/",
+  "kustomize.toolkit.fluxcd.io/",
+  "helm.toolkit.fluxcd.io/",
+  "fleet.cattle.io/",
+]
+const gitOpsManagers = /^(argocd|kustomize-controller|helm-controller|flux|fleetagent)/
+
+const skipMark = "autoimagemanager.io/skip"
+const mirrorMark = "kubernetes.io/config.mirror"
+const isMarked = (metadata: Json, mark: string) =>
+  mark === mirrorMark
+    ? mark in mapOf(metadata, "annotations")
+    : mapOf(metadata, "annotations")[mark] === "true" || mapOf(metadata, "labels")[mark] === "true"
+
+const listOf = (value: unknown, name: string): readonly unknown[] => {
+  const list = field(value, name)
+  return Array.isArray(list) ? list : noNames
+}
+const mapOf = (value: unknown, name: string): Json => {
+  const map = field(value, name)
+  return isObject(map) ? map : {}
+}
+
+const none: Readonly<Record<string, string>> = Object.freeze({})
+const noNames: readonly never[] = []
+const noFailures: readonly FailingContainer[] = []
+const noneRunning: PodFacts["running"] = []
+
+/** Thousands of pods run the same image. */
+const pairs = new Map<string, { image: string; digest: string }>()
+function shared(image: string, digest: string) {
+  const key = `${image} ${digest}`
+  const known = pairs.get(key)
+  if (known) return known
+  if (pairs.size >= 10_000) pairs.clear()
+  const pair = { image, digest }
+  pairs.set(key, pair)
+  return pair
+}

@@ -1,0 +1,237 @@
+import {
+  type AlternateImageSource,
+  type AlternateImageSourceStatus,
+  type Condition,
+  type ConditionType,
+  type Incident,
+  maxCharactersInAll,
+  maxSwitches,
+  maxSwitchesInAll,
+  maxTargetsAvailable,
+  type Reason,
+  type Switch,
+  type TargetAvailable,
+} from "#api/v1alpha1/alternateimagesource/index.ts"
+import { repositoryTextOf } from "#core/equivalent.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
+import { clip, nameSome } from "#lib/text.ts"
+import { since } from "#runtime/conditions.ts"
+import type { Decision } from "./decide.ts"
+import type { Entry, Scene } from "./sources.ts"
+
+/** How many writes of a decision the server accepted. */
+export type Accepted = ReadonlyMap<Decision, number>
+
+/** What is known after acting: a switch stands here only if the server took it. */
+export function tell(
+  { metadata, status: before }: AlternateImageSource,
+  { roster, claimed, missing }: Pick<Scene, "roster" | "claimed" | "missing">,
+  decisions: readonly Decision[],
+  accepted: Accepted,
+  now: Instant,
+): AlternateImageSourceStatus {
+  const { generation = 0 } = metadata
+  const known = new Map(before?.targetsAvailable.map(entry => [idOf(entry), entry]))
+  const decided = new Map(
+    decisions.map(decision => [`${decision.group.workload.uid}/${decision.group.container}`, decision]),
+  )
+  const strangers = decisions.filter(({ group }) => !roster.some(entry => isSame(entry, group)))
+  const all: Entry[] = [
+    ...roster,
+    ...strangers.map(({ group: { workload, container: name, image, isInit } }) => ({
+      workload,
+      container: { name, image, isInit },
+    })),
+  ]
+  const entries = all.map(entry => {
+    const id = `${entry.workload.uid}/${entry.container.name}`
+    const decision = decided.get(id)
+    return entryOf(entry, known.get(id), decision, (decision && accepted.get(decision)) ?? 0, now)
+  })
+  const troubled = decisions.filter(decision => decision.group.failing.length > 0)
+  const switched = entries.filter(entry => entry.incident?.working !== undefined).length
+  const verdict = judge(troubled, { switched, missing, claimed, total: entries.length })
+  const write = conditionWriter(before?.conditions, generation, now)
+  const down = troubled.filter(({ reason }) => reason === "AllSourcesDown" || reason === "NotFoundAnywhere")
+  const message = clip(verdict.message, 256)
+  return {
+    observedGeneration: generation,
+    conditions: [
+      write("Ready", troubled.length === 0 && missing.length === 0, verdict.reason, message),
+      write(
+        "Switched",
+        switched > 0,
+        switched > 0 ? "Switched" : "Watching",
+        switched > 0 ? `${switched} containers` : "",
+      ),
+      write("AllSourcesDown", down.length > 0, down[0]?.reason ?? "Watching", clip(down[0]?.message ?? "", 256)),
+      write(
+        "Stalled",
+        verdict.isStalled,
+        verdict.isStalled ? verdict.reason : "NothingToDo",
+        verdict.isStalled ? message : "",
+      ),
+    ],
+    targetsAvailable: shortened(entries),
+    targets: entries.length,
+    switched,
+    incidents: troubled.length,
+    summary: `${switched} switched, ${troubled.length} failing`,
+  }
+}
+
+function entryOf(
+  { workload, container }: Entry,
+  before: TargetAvailable | undefined,
+  decision: Decision | undefined,
+  accepted: number,
+  now: Instant,
+): TargetAvailable {
+  const incident = incidentOf(decision, before, accepted)
+  const switches = switchesOf(before, decision, accepted, now)
+  return {
+    container: container.name,
+    currentRepository: incident?.working ?? repositoryTextOf(container.image),
+    name: workload.name,
+    type: workload.type,
+    uid: workload.uid,
+    ...(switches.length > 0 && { switches }),
+    ...(incident && { incident }),
+  }
+}
+
+/** Nothing works from elsewhere before a write that says so was accepted. */
+function incidentOf(
+  decision: Decision | undefined,
+  before: TargetAvailable | undefined,
+  accepted: number,
+): Incident | undefined {
+  const incident = decision?.incident
+  if (!incident || !decision.step || accepted > 0) return incident
+  const { working: _, ...rest } = incident
+  const former = before?.incident?.working
+  return { ...rest, ...(former !== undefined && { working: former }) }
+}
+
+function switchesOf(
+  before: TargetAvailable | undefined,
+  decision: Decision | undefined,
+  accepted: number,
+  now: Instant,
+): Switch[] {
+  const switches = [...(before?.switches ?? [])]
+  const { repaired } = decision?.group ?? {}
+  // A repair that only its pod remembers: whoever made it died before he could say so.
+  const isUntold = repaired && !before?.incident && !switches.some(({ newImage }) => newImage === repaired.to)
+  if (isUntold && decision?.incident) {
+    const { from: oldImage, to: newImage, reason, pods, at } = repaired
+    switches.push({ oldImage, newImage, time: formatInstant(at), reason, pods })
+  }
+  if (decision?.step && (accepted > 0 || decision.step.reason === "SwitchedBack")) {
+    const { oldImage, newImage, reason } = decision.step
+    switches.push({ oldImage, newImage, time: formatInstant(now), reason, ...(accepted > 0 && { pods: accepted }) })
+  }
+  return switches.slice(-maxSwitches)
+}
+
+type Verdict = { reason: Reason; message: string; isStalled: boolean }
+
+function judge(
+  troubled: readonly Decision[],
+  {
+    switched,
+    missing,
+    claimed,
+    total,
+  }: { switched: number; missing: readonly string[]; claimed: number; total: number },
+): Verdict {
+  const worst = [...troubled].sort((a, b) => gravity(b.reason) - gravity(a.reason))[0]
+  if (worst) {
+    const more = troubled.length > 1 ? ` (and ${troubled.length - 1} more)` : ""
+    return { reason: worst.reason, message: worst.message + more, isStalled: gravity(worst.reason) > 1 }
+  }
+  if (missing.length > 0)
+    return {
+      reason: "TargetNotFound",
+      message: `not in this namespace: ${nameSome(missing.slice(0, 3), missing.length)}`,
+      isStalled: true,
+    }
+  if (claimed > 0)
+    return {
+      reason: "ClaimedByAnother",
+      message: `${claimed} containers belong to an older AlternateImageSource`,
+      isStalled: true,
+    }
+  if (switched > 0)
+    return { reason: "Switched", message: `${switched} of ${total} containers run from elsewhere`, isStalled: false }
+  return { reason: "Watching", message: `${total} containers`, isStalled: false }
+}
+
+/** 2: a person must act; 1: it goes on by itself. */
+const gravity = (reason: Reason) => (patient.has(reason) ? 1 : 2)
+const patient = new Set<Reason>([
+  "Confirming",
+  "CoolingDown",
+  "Probing",
+  "Repairing",
+  "Switched",
+  "PartOfPodsFails",
+  "ManagedByGitOps",
+  "OwnedByAnother",
+])
+
+/** Where there is too much to tell, those with an incident come first, then those that were switched. */
+function shortened(entries: readonly TargetAvailable[]): TargetAvailable[] {
+  const weight = ({ incident, switches }: TargetAvailable) => (incident ? 2 : switches ? 1 : 0)
+  const isTooMuch = entries.length > maxTargetsAvailable || charactersOf(entries) > maxCharactersInAll
+  const ordered = isTooMuch ? [...entries].sort((a, b) => weight(b) - weight(a)) : entries
+  const kept: TargetAvailable[] = []
+  let [switches, characters] = [0, 0]
+  for (const entry of ordered.slice(0, maxTargetsAvailable)) {
+    const last = entry.switches?.slice(-Math.max(0, maxSwitchesInAll - switches)) ?? []
+    const { switches: _, ...rest } = entry
+    const told = switches < maxSwitchesInAll && last.length > 0 ? { ...rest, switches: last } : rest
+    characters += charactersOf([told])
+    if (characters > maxCharactersInAll) break
+    switches += told === rest ? 0 : last.length
+    kept.push(told)
+  }
+  return kept
+}
+
+/** More than the schema counts: names of fields and times are in it too. */
+const charactersOf = (entries: readonly TargetAvailable[]) => JSON.stringify(entries).length
+
+const idOf = ({ uid, container }: TargetAvailable) => `${uid}/${container}`
+const isSame = (entry: Entry, { workload, container }: Decision["group"]) =>
+  entry.workload.uid === workload.uid && entry.container.name === container
+
+const conditionWriter =
+  (before: readonly Condition[] | undefined, observedGeneration: number, now: Instant) =>
+  (type: ConditionType, isTrue: boolean, reason: Reason, message: string): Condition =>
+    since(before, { type, status: isTrue ? "True" : "False", reason, message, observedGeneration }, now)
+
+export type Episode = { type: "Normal" | "Warning"; reason: Reason; message: string }
+
+/** What is worth an event: what was done, and what keeps from doing it. Never one per pod. */
+export function storyOf(
+  before: AlternateImageSourceStatus | undefined,
+  decisions: readonly Decision[],
+  accepted: Accepted,
+): Episode[] {
+  return decisions.flatMap((decision): Episode[] => {
+    const { group, step, reason, message } = decision
+    const name = `${group.workload.type.kind}/${group.workload.name}`
+    const count = accepted.get(decision) ?? 0
+    if (step && count > 0) {
+      const what = `${name} ${group.container}: ${step.oldImage} → ${step.newImage} (${step.reason}, ${count} writes)`
+      return [{ type: "Warning", reason: "Switched", message: what }]
+    }
+    if (step?.reason === "SwitchedBack")
+      return [{ type: "Normal", reason: "SwitchedBack", message: `${name} ${message}` }]
+    const id = `${group.workload.uid}/${group.container}`
+    const was = before?.targetsAvailable.find(entry => idOf(entry) === id)?.incident?.reason
+    const isNews = group.failing.length > 0 && gravity(reason) > 1 && was !== reason
+    return isNews ? [{ type: "Warning", reason, message: `${name} ${message}` }] : []
+  })
+}

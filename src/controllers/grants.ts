@@ -1,0 +1,32 @@
+import type { Permission, Wiring } from "#runtime/controller.ts"
+import { type KubeObject, nameOf, type Resource } from "#runtime/resource.ts"
+
+const rbac = { group: "rbac.authorization.k8s.io", version: "v1" }
+export const roleBindings: Resource = { ...rbac, plural: "rolebindings", kind: "RoleBinding", namespaced: true }
+export const clusterRoleBindings: Resource = {
+  ...rbac,
+  plural: "clusterrolebindings",
+  kind: "ClusterRoleBinding",
+  namespaced: false,
+}
+
+/** The binding by which a namespace, or the whole cluster, grants us to change its objects (`aim grant`). */
+export const grantName = "aim-target"
+
+export const grantPermissions: readonly Permission[] = [roleBindings, clusterRoleBindings].map(resource => ({
+  resource,
+  names: [grantName],
+  verbs: ["list", "watch"],
+}))
+
+/**
+ * Calls back with the namespace whose grant has changed, or undefined for all of them. A grant is acted on at once:
+ * without this it would be found at the next attempt, which may be minutes away.
+ */
+export function watchGrants(wiring: Wiring, onGrant: (namespace: string | undefined) => void): void {
+  const grants = { project: readVersion, fieldSelector: `metadata.name=${grantName}` }
+  wiring.watch(roleBindings, grants).subscribe(({ key }) => onGrant(nameOf(key).namespace))
+  wiring.watch(clusterRoleBindings, grants).subscribe(() => onGrant(undefined))
+}
+
+const readVersion = ({ metadata }: KubeObject) => ({ resourceVersion: metadata.resourceVersion ?? "" })

@@ -1,0 +1,94 @@
+import type { Replacement } from "#api/v1alpha1/alternateimagesource/index.ts"
+import {
+  formatImageReference,
+  type ImageReference,
+  normaliseImageReference,
+  parseImageReference,
+  repositoryOf,
+} from "./image-reference.ts"
+
+/** A set of repositories that hold the same images. */
+type Equivalents = Pick<Replacement, "equivalentRepositories">
+
+/** The first set that an image's repository belongs to, and that repository as the spec writes it. */
+export function replacementOf(
+  image: string,
+  replacements: readonly Equivalents[],
+): { index: number; repository: string } | undefined {
+  const name = nameOf(image)
+  if (name === undefined) return undefined
+  for (const [index, replacement] of replacements.entries()) {
+    const repository = namesOf(replacement).get(name)
+    if (repository !== undefined) return { index, repository }
+  }
+  return undefined
+}
+
+/** The same tag and digest, byte for byte, at another repository. What is no image stays as it is. */
+export function imageAt(image: string, repository: string): string {
+  const parsed = parseImageReference(image)
+  if (!parsed.ok) return image
+  return repository + image.slice(repositoryTextOf(image).length)
+}
+
+/** The repository of an image as it is written there; what is no image is its own. */
+export function repositoryTextOf(image: string): string {
+  const parsed = parseImageReference(image)
+  if (!parsed.ok) return image
+  const { tag: _, digest: __, ...repository } = parsed.reference
+  return formatImageReference(repository)
+}
+
+/** Are two images, or two repositories, in the same place? */
+export function sameSource(a: string, b: string): boolean {
+  const name = nameOf(a)
+  return name !== undefined && name === nameOf(b)
+}
+
+/** Would either image do for the other: the same tag or digest, from repositories of the same set? */
+export function isEquivalent(a: string, b: string, replacement: Equivalents): boolean {
+  const names = namesOf(replacement)
+  const [left, right] = [parseImageReference(a), parseImageReference(b)]
+  if (!left.ok || !right.ok) return false
+  if (!names.has(repositoryOf(left.reference)) || !names.has(repositoryOf(right.reference))) return false
+  return versionOf(left.reference) === versionOf(right.reference)
+}
+
+/** What is wrong with a text where a repository is wanted; undefined for one. */
+export function repositoryProblem(text: string): string | undefined {
+  if (text === "") return "the repository is empty: write one such as quay.io/team/app"
+  const parsed = parseImageReference(text)
+  if (!parsed.ok) return parsed.error
+  const { tag, digest } = parsed.reference
+  if (tag !== undefined) return `":${tag}" is a tag: write the repository only, the tag is the container's own`
+  if (digest !== undefined)
+    return `"@${digest}" is a digest: write the repository only, the digest is the container's own`
+  return undefined
+}
+
+/** With a digest it decides, and the tag beside it is a remark. */
+function versionOf(reference: ImageReference): string {
+  const { tag, digest } = normaliseImageReference(reference)
+  return digest ? `@${digest}` : `:${tag}`
+}
+
+function nameOf(text: string): string | undefined {
+  const parsed = parseImageReference(text)
+  return parsed.ok ? repositoryOf(parsed.reference) : undefined
+}
+
+/** Specs are read far more often than they change: every container of a namespace is looked up in every set. */
+const known = new WeakMap<readonly string[], ReadonlyMap<string, string>>()
+
+/** By normalised name, the repositories as they are written; the first spelling counts. */
+function namesOf({ equivalentRepositories }: Equivalents): ReadonlyMap<string, string> {
+  const found = known.get(equivalentRepositories)
+  if (found) return found
+  const names = new Map<string, string>()
+  for (const repository of equivalentRepositories) {
+    const name = repositoryProblem(repository) === undefined ? nameOf(repository) : undefined
+    if (name !== undefined && !names.has(name)) names.set(name, repository)
+  }
+  known.set(equivalentRepositories, names)
+  return names
+}

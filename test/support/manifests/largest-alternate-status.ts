@@ -1,0 +1,50 @@
+import {
+  AlternateImageSource,
+  type AlternateImageSourceStatus,
+  maxCharactersInAll,
+  maxTargetsAvailable,
+} from "#api/v1alpha1/alternateimagesource/index.ts"
+import { largest } from "./largest.ts"
+
+/** Of the characters that a target has on average; every text beside the last is as short as it can be told apart. */
+const charactersEach = maxCharactersInAll / maxTargetsAvailable
+
+/** The largest status of an AlternateImageSource that both the bounds and the rules over several fields admit. */
+export function largestAlternateStatus(): AlternateImageSourceStatus {
+  const status = largest(AlternateImageSource.schema.properties!.status!) as AlternateImageSourceStatus
+  for (const target of status.targetsAvailable) {
+    const { switches = [], incident = {} as never, type } = target
+    const labels = Object.keys(incident.matchLabels ?? {}).map((_, index) => [`a${index}`, "zzzz"])
+    // As many switches as there are targets, so one each.
+    target.switches = [{ ...switches[0]!, oldImage: "z".repeat(100), newImage: "z".repeat(100) }]
+    incident.bad = incident.bad.map(() => "z".repeat(8))
+    incident.matchLabels = Object.fromEntries(labels)
+    incident.failing = incident.working = target.name = type.group = "z".repeat(10)
+    target.container = type.kind = "z".repeat(8)
+    target.currentRepository = ""
+    target.currentRepository = "z".repeat(charactersEach - characters(target))
+  }
+  return status
+}
+
+/** Of all that is neither a number, a time, a word of ours nor a uid. */
+function characters({
+  uid: _,
+  switches = [],
+  incident,
+  ...target
+}: AlternateImageSourceStatus["targetsAvailable"][number]) {
+  const { failing, working, bad, matchLabels = {} } = incident!
+  const images = switches.map(({ oldImage, newImage }) => [oldImage, newImage])
+  return [
+    Object.values({ ...target, type: "" }),
+    Object.values(target.type),
+    images,
+    failing,
+    working,
+    bad,
+    Object.entries(matchLabels),
+  ]
+    .flat(3)
+    .join("").length
+}

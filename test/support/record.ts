@@ -74,15 +74,19 @@ async function* again(chunks: readonly Uint8Array[]): AsyncIterable<Uint8Array> 
   yield* chunks
 }
 
-let listener: ((run: Run) => void) | undefined
+const unjudged = new Set<Run>()
+let isKept = false
 
-/** Called for every world that is made from now on: see judge-every-run.ts. */
-export const onEveryRun = (listen: (run: Run) => void): void => {
-  listener = listen
+/** From now on every run is kept until it was judged: see judge-every-run.ts. A benchmark keeps none. */
+export const keepRuns = (): void => {
+  isKept = true
 }
 
-/** Returns whether anybody wants to know: a benchmark keeps no record that grows. */
-export function announce(run: Run): boolean {
-  listener?.(run)
-  return listener !== undefined
+/** Returns whether the run is kept. */
+export function keep(run: Run): boolean {
+  if (isKept) unjudged.add(run)
+  return isKept
 }
+
+export const wasJudged = (run: Run): boolean => unjudged.delete(run)
+export const unjudgedRuns = (): readonly Run[] => [...unjudged]

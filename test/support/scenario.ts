@@ -12,7 +12,7 @@ import { runManager } from "#runtime/manager.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { repository } from "#tools/kube/folders.ts"
-import { announce, type Commit, type Run, recordSent, type Sent } from "./record.ts"
+import { type Commit, keep, type Run, recordSent, type Sent } from "./record.ts"
 
 /** A whole cluster in virtual time: an hour of it takes milliseconds, and the same seed gives the same hour. */
 export type World = {
@@ -89,7 +89,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
       return lagMs
     },
   }
-  const isRecorded = announce(record)
+  const isRecorded = keep(record)
 
   const world: World = {
     seed,

@@ -173,7 +173,7 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
     story: (() => {
       const story = early()
       const { revision } = story
-      story.spec("v1").status(2, ["early"]).stamp(2, "early", "v1").upToDate("early")
+      story.spec("v1").status(2, names).touch(2, "late", "2").stamp(2, "early", "v1").upToDate("early")
       return story.status(2, [], { isComplete: true }).stamp(1, "late", "v2", { after: revision })
     })(),
     breaks: ["S2", "S6"],
@@ -239,6 +239,14 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
     breaks: ["S6", "S9"],
   },
   "a stamp that was not declared": { story: early().status(1, []).stamp(1, "late", "v2"), breaks: ["S6"] },
+  "a successor who forgets what was declared": {
+    story: early().status(2, []),
+    breaks: ["S6"],
+  },
+  "a successor who touches what was declared": {
+    story: early().status(2, names).touch(2, "early", "2").touch(2, "late", "2").status(2, []),
+    breaks: [],
+  },
   "a status that observes less than before": {
     story: early().status(1, [], { observedGeneration: 1 }),
     breaks: ["S7"],

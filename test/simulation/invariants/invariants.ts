@@ -1,6 +1,6 @@
 import type { Json } from "#cluster-sim/index.ts"
 import { selects } from "#lib/label-selector.ts"
-import type { Run } from "#test/support/record.ts"
+import { type Commit, type Run, wasJudged } from "#test/support/record.ts"
 import {
   between,
   conditionOf,
@@ -42,6 +42,7 @@ export const invariants: Record<string, Invariant> = {
   "S5 who keeps his own image is left alone": handsOff,
   "S6 per object, no leader writes an image after his successor did": epochs,
   "S6 an image is written only while the status names the object as in flight": declared,
+  "S6 what a predecessor declared leaves the list, and Complete is said, only after it was touched": inheritance,
   "S7 what is said of a generation is never replaced by something older, and times move with what they date": sayings,
   "S9 nobody is given an image twice but after a touch or somebody else's change": stampedOnce,
   "S10 every write carries the version it was decided from, except touches": preconditions,
@@ -51,6 +52,13 @@ export const invariants: Record<string, Invariant> = {
 export function violationsOf(run: Run): string[] {
   const reading = read(run)
   return Object.entries(invariants).flatMap(([name, check]) => check(reading).map(what => `${name}: ${what}`))
+}
+
+/** Fails if anything is wrong with a run. */
+export function judge(run: Run): void {
+  const found = violationsOf(run)
+  wasJudged(run)
+  if (found.length > 0) throw new Error(`seed ${run.seed}: ${found.slice(0, 5).join("\n")}`)
 }
 
 /** How old a picture may be where nothing delays it: a request that was told to come back later is sent again. */
@@ -218,6 +226,30 @@ function declared({ stamps }: Reading): string[] {
     .filter(({ standing, commit }) => standing?.status?.inflight?.includes(keyOf(commit.object)) !== true)
     .map(tell)
 }
+
+/** A write that is still on its way would be forgotten otherwise. Where a touch is refused, only time helps. */
+function inheritance({ statuses, run: { commits } }: Reading): string[] {
+  const since = new Map<string, { inherited: Set<string>; commit: Commit }>()
+  return statuses.flatMap(({ commit, serviceImage }) => {
+    const { uid } = serviceImage.metadata
+    const [was, is] = [commit.before?.status, serviceImage.status]
+    if (was?.electionID !== is.electionID) since.set(uid, { inherited: new Set(was?.inflight), commit })
+    const takeover = since.get(uid)!
+    const isNews = completes(serviceImage) && !completes(commit.before!)
+    return [...takeover.inherited].flatMap(key => {
+      if (!isNews && is.inflight.includes(key)) return []
+      takeover.inherited.delete(key)
+      const hasMoved = commits.some(({ revision, object }) => {
+        return revision > takeover.commit.revision && revision < commit.revision && keyOf(object) === key
+      })
+      const last = commits.findLast(({ revision, object }) => revision < commit.revision && keyOf(object) === key)
+      const isSafe = hasMoved || last?.type === "DELETED" || commit.at - takeover.commit.at >= requestMsMost
+      return isSafe ? [] : [`${key} at ${commit.revision}`]
+    })
+  })
+}
+
+const requestMsMost = 60_000
 
 function sayings({ run: { commits } }: Reading): string[] {
   return commits.flatMap(({ object, before, type, revision }) => {

@@ -46,6 +46,12 @@ export function parseDecision(text: unknown): Decision | undefined {
   } as Decision
 }
 
+/** The decision by which an AlternateImageSource let something be pulled from elsewhere. Others write the same annotation. */
+export function parseFailover(text: unknown): Decision | undefined {
+  const decision = parseDecision(text)
+  return decision?.by.startsWith("alternateimagesource/") ? decision : undefined
+}
+
 /** What the image goes back to when a decision is taken back: one for all paths, or each its own. */
 export const imagesBefore = ({ from, was }: Decision) => was ?? from
 

@@ -243,7 +243,7 @@ export class Fleet {
     const isCounted = isRollback ? member.image !== "" : !isNew || member.isDeployed
     const common = { ...base, isCounted, isNew, wanted }
     const lost = lostWithOther(trace, wanted).count
-    if (hasImage(member, wanted)) {
+    if (hasImage(member, wanted) || isFailedOver(member, wanted)) {
       if (member.isUpToDate) return { ...common, state: "Done", lost }
       const deadline = this.#waitingSince(member, wanted) + rule.deadlineMs
       const isFailed = deadline <= this.#now
@@ -315,6 +315,12 @@ export class Fleet {
     return Math.max(believable, this.#rules.startedAt)
   }
 }
+
+/** An AlternateImageSource changed the workload itself to an equivalent repository: what was wanted is there. */
+const isFailedOver = (member: Member, wanted: string) =>
+  member.decision?.by.startsWith("alternateimagesource/") === true &&
+  sameImage(member.decision.from, wanted) &&
+  hasImage(member, member.decision.to)
 
 /** The reason in the decision of an object that was taken back. */
 export const rolledBack = "RolledBack"

@@ -1,6 +1,7 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
+import { decisionAnnotation, parseFailover } from "./decision.ts"
 
 /** A pod, reduced to what tells whose it is and what is wrong with it. There may be many: it is kept small. */
 export type PodFacts = {
@@ -31,12 +32,13 @@ type Json = Record<string, unknown>
 export function readPod(object: { metadata: object }): PodFacts {
   const metadata = object.metadata as Json
   const { spec, status } = object as { spec?: Json; status?: Json }
+  const annotations = metadata.annotations as Json | undefined
   const phase = status?.phase
   return {
     resourceVersion: text(metadata.resourceVersion),
     owner: controllerOf(metadata),
     node: text(spec?.nodeName),
-    images: imagesOf(spec),
+    images: imagesOf(spec, annotations && parseFailover(annotations[decisionAnnotation])?.was),
     trouble: troubleOf(status),
     createdAtSeconds: Math.floor((parseInstant(metadata.creationTimestamp) ?? 0) / 1000),
     isFinished: phase === "Succeeded" || phase === "Failed",
@@ -50,10 +52,14 @@ export function controllerOf(metadata: object): string {
   return text(references.find(each => each.controller === true)?.uid)
 }
 
-/** Of the containers of a pod or of a template of pods, each once, sorted. */
-export function imagesOf(spec: Json | undefined): readonly string[] {
+/**
+ * Of the containers of a pod or of a template of pods, each once, sorted. One that is pulled from an equivalent
+ * repository counts as what its workload says.
+ */
+export function imagesOf(spec: Json | undefined, was: Readonly<Record<string, string>> = {}): readonly string[] {
   const containers = [...entries(spec?.containers), ...entries(spec?.initContainers)]
-  const images = containers.map(container => clip(text(container.image), maxImage)).filter(image => image !== "")
+  const imageOf = ({ name, image }: Json) => clip(was[text(name)] ?? text(image), maxImage)
+  const images = containers.map(imageOf).filter(image => image !== "")
   return [...new Set(images)].sort().slice(0, maxImages)
 }
 

@@ -1,6 +1,7 @@
 import type { PullFailure } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { type Decision, decisionAnnotation, parseDecision } from "#core/decision.ts"
+import { type Decision, decisionAnnotation, parseFailover } from "#core/decision.ts"
 import { isDigest } from "#core/image-reference.ts"
+import { mirrorMark, skipMark } from "#core/left-alone.ts"
 import { fieldOf as field, isObject, textOf } from "#core/object-facts.ts"
 import { classify } from "#core/pull-failure.ts"
 import type { Projected } from "#runtime/cache/cache.ts"
@@ -87,7 +88,7 @@ export function readPod(object: KubeObject): PodFacts {
     containers: owner && failing.length === 0 ? undefined : containers,
     failing: failing.length > 0 ? failing : noFailures,
     running: runningIn(statuses, containers),
-    decision: ourDecision(mapOf(metadata, "annotations")[decisionAnnotation]),
+    decision: parseFailover(mapOf(metadata, "annotations")[decisionAnnotation]),
     secrets:
       failing.length > 0
         ? listOf(spec, "imagePullSecrets")
@@ -96,12 +97,6 @@ export function readPod(object: KubeObject): PodFacts {
         : noNames,
     account: failing.length > 0 ? textOf(field(spec, "serviceAccountName")) || "default" : "",
   }
-}
-
-/** Others write the same annotation on other objects; on a pod it is ours only if an AlternateImageSource decided. */
-function ourDecision(text: unknown): Decision | undefined {
-  const decision = parseDecision(text)
-  return decision?.by.startsWith("alternateimagesource/") ? decision : undefined
 }
 
 /** A container that was never started in this pod: one that ran would be restarted by a change of its image. */
@@ -161,8 +156,6 @@ const gitOpsMarks = [
 ]
 const gitOpsManagers = /^(argocd|kustomize-controller|helm-controller|flux|fleetagent)/
 
-const skipMark = "autoimagemanager.io/skip"
-const mirrorMark = "kubernetes.io/config.mirror"
 const isMarked = (metadata: Json, mark: string) =>
   mark === mirrorMark
     ? mark in mapOf(metadata, "annotations")

@@ -32,6 +32,7 @@ export const permissions: readonly Permission[] = [
   { resource: namespaces, verbs: ["list", "watch"] },
   ...grantPermissions,
   ...podPermissions,
+  { resource: { group: ServiceImage.group, plural: "alternateimagesources" }, verbs: ["list", "watch"] },
   // Which of these may be changed is up to each namespace: the roles give the patch only where it was granted.
   ...["deployments", "statefulsets", "daemonsets"].map(
     (plural): Permission => ({ resource: { group: "apps", plural }, verbs: ["list", "watch", "patch"] }),

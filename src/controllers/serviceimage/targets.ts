@@ -9,6 +9,7 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { resourceName } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
+import { Failover } from "./failover.ts"
 import { Pods } from "./pods.ts"
 import { customResourceDefinitions, namespaces } from "./resources.ts"
 import { builtIn, partsOf, readKind, servedBy } from "./served-kind.ts"
@@ -53,6 +54,7 @@ export class Targets {
   readonly #kinds
   readonly #namespaces
   readonly #pods: Pods
+  readonly #failover: Failover
   readonly #watched = new Map<string, Watched>()
   /** Every claimant of a resource, however it reads it, in the order of precedence. */
   readonly #claimants = new Map<string, Claimant[]>()
@@ -73,6 +75,10 @@ export class Targets {
     watchGrants(wiring, namespace => this.#retry(namespace))
     this.#pods = new Pods(wiring)
     this.#pods.subscribe(uid => this.#traced(uid))
+    this.#failover = new Failover(wiring, namespace => {
+      for (const { cache } of this.#watched.values())
+        for (const key of cache.keysBy("namespace", namespace)) this.#traced(cache.get(key)!.uid)
+    })
   }
 
   /** The claim of a ServiceImage with its fleet under the present rules, or undefined if its kind is not served. */
@@ -168,7 +174,9 @@ export class Targets {
       else this.#claimants.delete(kind)
       this.#offerAll(kind)
     }
-    if (this.#watched.size === 0) this.#pods.close()
+    if (this.#watched.size > 0) return
+    this.#pods.close()
+    this.#failover.close()
   }
 
   #open(resource: Resource, target: Target): Watched {
@@ -181,6 +189,7 @@ export class Targets {
     const watched: Watched = { id, resource, reader, cache, keys: new Map(), claimants: [] }
     this.#watched.set(id, watched)
     this.#pods.open()
+    this.#failover.open()
     cache.subscribe(({ key, before, after, initial }) => {
       if (before && before.uid !== after?.uid) watched.keys.delete(before.uid)
       if (after) watched.keys.set(after.uid, key)
@@ -201,6 +210,10 @@ export class Targets {
       }
   }
 
+  #traceOf(member: Member) {
+    return this.#failover.soften(this.#pods.traceOf(member), member.namespace)
+  }
+
   /** The pods of an object have changed, or can be told of at last. */
   #traced(uid: string): void {
     for (const { keys, claimants } of this.#watched.values()) {
@@ -209,7 +222,7 @@ export class Targets {
       for (const { fleet, name } of claimants) {
         const member = fleet.get(key)
         if (!member) continue
-        fleet.trace(key, this.#pods.traceOf(member))
+        fleet.trace(key, this.#traceOf(member))
         this.#wiring.enqueue(name)
       }
     }
@@ -236,7 +249,7 @@ export class Targets {
       if (claimant === owner) {
         claimant.conflicts.delete(key)
         const isNew = claimant.fleet.get(key)?.uid !== member!.uid
-        claimant.fleet.set(key, member!, isNew ? this.#pods.traceOf(member!) : undefined)
+        claimant.fleet.set(key, member!, isNew ? this.#traceOf(member!) : undefined)
       } else {
         const isSelected = member !== undefined && !leftOutBy(claimant.target, member, this.#labelsOf)
         const was = claimant.fleet.get(key) !== undefined || claimant.conflicts.has(key)

@@ -3,14 +3,27 @@ export type ValidatingPolicy = {
   name: string
   /** What is done with a request that a validation does not hold for. */
   validationActions: readonly ("Deny" | "Warn" | "Audit")[]
-  spec: {
-    failurePolicy: "Fail" | "Ignore"
-    matchConstraints: { resourceRules: readonly ResourceRule[] }
-    matchConditions?: readonly NamedExpression[]
-    /** Evaluated when first used, in order: each may use those before it as `variables.NAME`. */
-    variables: readonly NamedExpression[]
-    validations: readonly Validation[]
+  spec: Matching & { validations: readonly Validation[] }
+}
+
+/** A MutatingAdmissionPolicy, evaluated for each object of a kind that is in the namespace of the request. */
+export type MutatingPolicy = {
+  name: string
+  spec: Matching & {
+    paramKind: { apiVersion: string; kind: string }
+    reinvocationPolicy: "Never" | "IfNeeded"
+    mutations: readonly { patchType: "JSONPatch"; jsonPatch: { expression: string } }[]
   }
+}
+
+export type Policy = ValidatingPolicy | MutatingPolicy
+
+type Matching = {
+  failurePolicy: "Fail" | "Ignore"
+  matchConstraints: { resourceRules: readonly ResourceRule[] }
+  matchConditions?: readonly NamedExpression[]
+  /** Evaluated when first used, in order: each may use those before it as `variables.NAME`. */
+  variables: readonly NamedExpression[]
 }
 
 type NamedExpression = { name: string; expression: string }
@@ -30,3 +43,6 @@ type Validation = {
   message: string
   messageExpression: string
 }
+
+export const named = (expressions: Readonly<Record<string, string>>): NamedExpression[] =>
+  Object.entries(expressions).map(([name, expression]) => ({ name, expression }))

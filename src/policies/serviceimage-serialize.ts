@@ -4,7 +4,7 @@ import {
   type ServiceImageSpec,
   supersedeAnnotation,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import type { ValidatingPolicy } from "./policy.ts"
+import { named, type ValidatingPolicy } from "./policy.ts"
 
 /** Not Halted: what has stopped at a failure is there to be fixed. */
 const underWay: readonly Phase[] = ["InProgress", "RollingBack"]
@@ -17,7 +17,7 @@ const imagesOf = (side: string) => {
   return `${tiers}.map(tier, tier.?upgradeTier.orValue('') + ' ' + ${image}) + (${hasRest} ? [' ' + ${defaultImage}] : [])`
 }
 
-const variables = Object.entries({
+const variables = named({
   generation: "string(oldObject.metadata.generation)",
   // Nobody has looked at it yet, or the status is about another generation: what it leads to is not known.
   isUnobserved: "oldObject.?status.?observedGeneration.orValue(0) != oldObject.metadata.generation",
@@ -46,7 +46,7 @@ const variables = Object.entries({
     "variables.isUnobserved ? 'generation ' + variables.generation + ' has not been looked at by the controller'",
     `'operation ' + oldObject.status.operation.id + (variables.phase == 'RollingBack' ? ' is being taken back' : ' is in progress')`,
   ].join(" : "),
-}).map(([name, expression]) => ({ name, expression }))
+})
 
 /**
  * One operation at a time: speaks when target or images change while an operation is in progress. The server compares

@@ -130,7 +130,9 @@ beforeAll(async () => {
   writeFileSync(file, printed)
   const applied = await floor().kubectlRun("apply", "-f", file, "-o", "name")
   rmSync(folder, { recursive: true })
-  policyNames = applied.split("\n").flatMap(line => /^validatingadmissionpolicy\.[^/]*\/(.*)$/.exec(line)?.[1] ?? [])
+  policyNames = applied
+    .split("\n")
+    .flatMap(line => /^validatingadmissionpolicy\.[^/]*\/(aim-serviceimage-.*)$/.exec(line)?.[1] ?? [])
   expect(policyNames).toHaveLength(2)
   // Stored is not yet in force: the server learns of its own policies by a watch.
   const name = await stored({ serialize: "Enforce" })
@@ -142,7 +144,7 @@ beforeAll(async () => {
   await remove([name, other])
 })
 afterAll(async () => {
-  const kinds = "validatingadmissionpolicybinding,validatingadmissionpolicy"
+  const kinds = ["validating", "mutating"].map(each => `${each}admissionpolicybinding,${each}admissionpolicy`).join(",")
   await floor().kubectlRun("delete", kinds, "--selector=app.kubernetes.io/part-of=autoimagemanager")
 })
 

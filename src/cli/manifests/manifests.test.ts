@@ -136,14 +136,18 @@ describe("sections", () => {
       "ValidatingAdmissionPolicyBinding/aim-serviceimage-serialize-enforce",
       "ValidatingAdmissionPolicy/aim-serviceimage-serialize-warn",
       "ValidatingAdmissionPolicyBinding/aim-serviceimage-serialize-warn",
+      "ValidatingAdmissionPolicy/aim-alternateimagesource-author",
+      "ValidatingAdmissionPolicyBinding/aim-alternateimagesource-author",
+      "MutatingAdmissionPolicy/aim-alternateimagesource-new-pods",
+      "MutatingAdmissionPolicyBinding/aim-alternateimagesource-new-pods",
       "Deployment/aim-controller",
     ])
   })
 
   test("every policy is bound, and one that only warns never refuses, not even by an error of its own", () => {
     const objects = manifests({ ...wanted, section: "policies" }, sources()) as (Manifest & { spec: PolicySpec })[]
-    const [named, bindings] = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"].map(kind =>
-      objects.filter(object => object.kind === kind),
+    const [named, bindings] = ["AdmissionPolicy", "AdmissionPolicyBinding"].map(kind =>
+      objects.filter(object => object.kind.endsWith(kind)),
     )
     expect(bindings!.map(({ spec }) => spec.policyName)).toEqual(named!.map(({ metadata }) => metadata.name))
     for (const [i, { spec }] of named!.entries())

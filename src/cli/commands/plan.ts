@@ -1,6 +1,6 @@
 import type { Operation, Reason, ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { type Outlook, outlookOf, type Warning, warningsOf } from "#controllers/serviceimage/outlook.ts"
-import { type Surveyed, survey } from "#controllers/serviceimage/survey.ts"
+import { type Survey, type Surveyed, survey } from "#controllers/serviceimage/survey.ts"
 import { isInProgress, recordedOperation } from "#core/operation.ts"
 import { closest } from "#lib/closest.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
@@ -20,7 +20,7 @@ export type Planned = {
   reason: Reason
   message: string
   progress: string
-  operation: Pick<Operation, "id" | "phase" | "images"> & { isNew: boolean }
+  operation: Pick<Operation, "id" | "phase" | "images"> & { isNew: boolean; isPinnedLater: boolean }
   /** The operation in progress that a new one would overtake. */
   overtakes?: string
   /** What is stamped next, in this order; `more` of them are not listed. */
@@ -57,7 +57,9 @@ export const run: Run = async (input, world) => {
   if (surveyed.podsMissing)
     world.say(`Of pods nothing is known (${surveyed.podsMissing}), so each object counts as one.`)
   const chosen = choose(surveyed.rollouts, names.length > 0 ? names : [...befores.keys()])
-  const plans = chosen.map(rollout => planned(rollout, format ? Number.POSITIVE_INFINITY : shownMost, befores))
+  const plans = chosen.map(rollout =>
+    planned(rollout, surveyed, format ? Number.POSITIVE_INFINITY : shownMost, befores),
+  )
   if (format) {
     const whole = plans.map(({ lookAgainAt, ...plan }, index) => ({
       ...plan,
@@ -84,7 +86,12 @@ function choose(rollouts: readonly Surveyed[], names: readonly string[]): Survey
   return rollouts.filter(({ serviceImage }) => names.length === 0 || names.includes(serviceImage.metadata.name))
 }
 
-function planned(rollout: Surveyed, most: number, befores: ReadonlyMap<string, ServiceImage | undefined>): Planned {
+function planned(
+  rollout: Surveyed,
+  whole: Survey,
+  most: number,
+  befores: ReadonlyMap<string, ServiceImage | undefined>,
+): Planned {
   const { serviceImage, plan, snapshot, fleet } = rollout
   const { name } = serviceImage.metadata
   const { reason, message } = plan.status.conditions.find(({ type }) => type === "Complete")!
@@ -97,7 +104,8 @@ function planned(rollout: Surveyed, most: number, befores: ReadonlyMap<string, S
     reason,
     message,
     progress: plan.status.progress,
-    operation: { id, phase, images, isNew },
+    // Only the controller asks registries.
+    operation: { id, phase, images, isNew, isPinnedLater: isNew && serviceImage.spec.resolveDigest === "AtStart" },
     ...(overtaken && { overtakes: overtaken }),
     next: plan.stamps.slice(0, most).map(({ key, member, to, reason, pods }) => ({
       object: key,
@@ -109,7 +117,7 @@ function planned(rollout: Surveyed, most: number, befores: ReadonlyMap<string, S
     })),
     more: Math.max(0, plan.stamps.length - most),
     outlook: outlookOf(rollout),
-    warnings: warningsOf(rollout),
+    warnings: warningsOf(rollout, whole),
     ...(plan.lookAgainAt !== undefined && { lookAgainAt: plan.lookAgainAt }),
   }
 }

@@ -16,11 +16,12 @@ export function planText(
   const { name, reason, message, progress, operation, overtakes, next, more, outlook, warnings, lookAgainAt } = planned
   const images = printable([...new Set(Object.values(operation.images))].join(", "))
   const at = operation.isNew ? `would start operation ${operation.id}` : `operation ${operation.id} ${operation.phase}`
+  const pins = operation.isPinnedLater ? ", by the digests they have then" : ""
   const isIdle = outlook.stages.length === 0
   const lines = [
     `${bold(printable(`si/${name}`))}  ${reason}  ${progress ? `${progress} up to date` : ""}`.trimEnd(),
     printable(`  ${message}`),
-    `  ${at}: ${images}${overtakes ? `, overtaking ${overtakes}, which is in progress` : ""}`,
+    `  ${at}: ${images}${pins}${overtakes ? `, overtaking ${overtakes}, which is in progress` : ""}`,
     ...(next.length > 0 ? ["  next:"] : []),
     ...next.map(({ object, tier, from, to, pods }) => {
       const disturbs = pods === 0 ? "" : dim(`  ${pods} ${pods === 1 ? "pod" : "pods"}`)

@@ -19,3 +19,8 @@ export function isUngranted(inventory: Inventory, namespace: string): boolean {
   const bound = [...inventory.of(inNamespaces!).values()]
   return !bound.some(({ metadata }) => metadata.namespace === namespace)
 }
+
+/** The same where grants are in use at all: controllers of an administrator's need none. */
+export const lacksGrant = (inventory: Inventory, namespace: string): boolean =>
+  isUngranted(inventory, namespace) &&
+  grants.some(({ kind }) => inventory.of({ apiVersion: binding.apiVersion, kind }).size > 0)

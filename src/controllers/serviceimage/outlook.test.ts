@@ -121,11 +121,18 @@ test("who is left out, and why", () => {
     late: { ...early, ...stamped, isUpToDate: false },
     fine: early,
   }
-  const warnings = warningsOf(look({ dicoms, now: start + 700_000 }))
+  const warnings = warningsOf(look({ dicoms, now: start + 700_000 }), { lacksGrant: () => false })
   expect(warnings.map(({ reason, count, examples }) => ({ reason, count, examples }))).toEqual([
     { reason: "Contested", count: 1, examples: ["shop/undone"] },
     { reason: "IgnoredFailure", count: 1, examples: ["shop/late"] },
     { reason: "InvalidTarget", count: 1, examples: ["shop/odd"] },
     { reason: "Unmanaged", count: 1, examples: ["shop/kept"] },
   ])
+})
+
+test("a namespace without a grant, where others have one", () => {
+  const rollout = look({ dicoms: { a: early, b: { ...early, ...stamped } } })
+  const [warning, ...others] = warningsOf(rollout, { lacksGrant: namespace => namespace === "shop" })
+  expect(warning).toMatchObject({ reason: "Forbidden", count: 1, examples: ["shop/a"] })
+  expect(others).toEqual([])
 })

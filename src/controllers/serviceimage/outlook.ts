@@ -1,7 +1,8 @@
 import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
+import { remember } from "#lib/remember.ts"
 import { describeTier, type JudgedTier } from "./judge.ts"
-import type { Surveyed } from "./survey.ts"
+import type { Survey, Surveyed } from "./survey.ts"
 
 /** What is still to come, in the order in which it comes. */
 export type Outlook = {
@@ -91,7 +92,11 @@ function restOf({ fleet }: Surveyed): Map<string, { objects: number; pods: numbe
 const examplesMost = 3
 
 /** Objects that this rollout is not going to change, or that keep it from becoming complete, and why. */
-export function warningsOf({ fleet, conflicts, snapshot }: Surveyed): Warning[] {
+export function warningsOf(
+  { fleet, conflicts, snapshot }: Surveyed,
+  { lacksGrant }: Pick<Survey, "lacksGrant">,
+): Warning[] {
+  const ungranted = remember(1000, lacksGrant)
   const warnings = new Map<Reason, Warning>()
   const note = (reason: Reason, key: string, message: string) => {
     const { count, examples } = warnings.get(reason) ?? { count: 0, examples: [] }
@@ -107,7 +112,8 @@ export function warningsOf({ fleet, conflicts, snapshot }: Surveyed): Warning[] 
     if (standing?.state === "Unmanaged") note("Unmanaged", key, "keep their image: manuallySpecifiedImage is true")
     else if (standing && (standing.state === "Stale" || standing.state === "Blank")) {
       const reason = standing.trouble ?? (standing.isContested ? "Contested" : undefined)
-      if (reason) note(reason, key, obstacles[reason] ?? "cannot be changed now")
+      if (!reason && ungranted(fleet!.get(key)!.namespace)) note("Forbidden", key, obstacles.Forbidden!)
+      else if (reason) note(reason, key, obstacles[reason] ?? "cannot be changed now")
     } else if (standing?.isFailed) {
       const reason = fleet!.get(key)!.haltsOnFailure ? "FailureHaltsUpdate" : "IgnoredFailure"
       note(reason, key, "have their image and did not become up to date in time")

@@ -9,7 +9,7 @@ import type { Trace } from "#core/trace.ts"
 import type { Instant } from "#lib/instant.ts"
 import { KubeError } from "#runtime/client/errors.ts"
 import { apiVersionOf, type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
-import { isUngranted } from "./granted.ts"
+import { isUngranted, lacksGrant } from "./granted.ts"
 import type { Inventory } from "./inventory.ts"
 import { type Counted, observe } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
@@ -35,6 +35,8 @@ export type Survey = {
   readonly now: Instant
   readonly rollouts: readonly Surveyed[]
   readonly labelsOf: LabelsOfNamespace
+  /** Others granted their namespaces, and this one's admin did not: a stamp is going to be refused. */
+  lacksGrant(namespace: string): boolean
   /** Nothing is known of the pods, and why. */
   readonly podsMissing: string | undefined
 }
@@ -77,7 +79,13 @@ export function survey(inventory: Inventory, now: Instant): Survey {
       conflicts: claim?.conflicts ?? new Map(),
     }
   })
-  return { now, rollouts, labelsOf, podsMissing: typeof traces === "string" ? traces : undefined }
+  return {
+    now,
+    rollouts,
+    labelsOf,
+    lacksGrant: namespace => namespace !== "" && lacksGrant(inventory, namespace),
+    podsMissing: typeof traces === "string" ? traces : undefined,
+  }
 }
 
 export const kindOf = (resource: Resource) => ({ apiVersion: apiVersionOf(resource), kind: resource.kind })

@@ -3,6 +3,7 @@ import { type Decision, decisionAnnotation, formatDecision } from "#core/decisio
 import { hash32 } from "#lib/hash.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
+import { grants } from "./granted.ts"
 import { Inventory } from "./inventory.ts"
 import { betweens, events, nodes, pods, replicaSets } from "./pods.ts"
 import { customResourceDefinitions, namespaces, serviceImages } from "./resources.ts"
@@ -132,7 +133,17 @@ export const namespace = (name: string, labels: Record<string, string> = {}) =>
 /** A cluster that serves Dicoms, with a namespace and a node, and nothing else but these. */
 export function inventoryOf(...objects: readonly KubeObject[]): Inventory {
   const inventory = new Inventory()
-  const all = [serviceImages, customResourceDefinitions, namespaces, pods, nodes, events, replicaSets, ...betweens]
+  const all = [
+    serviceImages,
+    customResourceDefinitions,
+    namespaces,
+    ...grants,
+    pods,
+    nodes,
+    events,
+    replicaSets,
+    ...betweens,
+  ]
   for (const resource of all) inventory.list(kindOf(resource))
   inventory.list(target)
   for (const object of [definition, namespace("shop"), node, ...objects]) inventory.add(object)

@@ -285,6 +285,11 @@ const cases: Record<string, Case> = {
     reason: "Forbidden",
     says: ["aim grant shop"],
   },
+  "others have a grant, and its namespace has none": {
+    others: grantsIn("park"),
+    reason: "RollingOut",
+    says: ["stamped next", "Its namespace has no grant, so that stamp is going to be refused: aim grant shop."],
+  },
   "refused by admission": {
     status: withFailure("AdmissionDenied", "shop/a"),
     reason: "AdmissionDenied",
@@ -368,6 +373,11 @@ const cases: Record<string, Case> = {
     reason: "KindNotFound",
     says: ["si/web would select it: the cluster does not serve Dicom in services.example.com/v1"],
   },
+}
+
+function grantsIn(...names: string[]): KubeObject[] {
+  const apiVersion = "rbac.authorization.k8s.io/v1"
+  return names.map(name => ({ apiVersion, kind: "RoleBinding", metadata: { name: "aim-target", namespace: name } }))
 }
 
 function withFailure(reason: "Contested" | "Forbidden" | "AdmissionDenied" | "QuotaExceeded", key: string) {

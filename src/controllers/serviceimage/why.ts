@@ -8,7 +8,7 @@ import { formatSelector } from "#lib/label-selector.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { partsOf } from "./served-kind.ts"
 import type { Survey, Surveyed } from "./survey.ts"
-import { type Known, whyStanding } from "./why-standing.ts"
+import { type Known, type Said, whyStanding } from "./why-standing.ts"
 import { capital, labelWords, list, remedyOf, si, sinceOf, titleOf } from "./why-words.ts"
 
 /** Why something is as it is, in the word of the vocabulary and in sentences for a person. */
@@ -60,7 +60,7 @@ export function whyObject(survey: Survey, asked: Asked): Why {
   return {
     ...common,
     ...said,
-    sentences: [...said.sentences, ...rivalSentences(survey, asked, rollout)],
+    sentences: [...said.sentences, ...grantSentences(survey, known, said), ...rivalSentences(survey, asked, rollout)],
     tier: {
       name: tier.name,
       priority: tier.priority,
@@ -144,6 +144,13 @@ function unclaimed({ rollouts, labelsOf }: Survey, { object }: Asked, title: str
     ],
     ...(decision && { lastDecision: decision }),
   }
+}
+
+/** What is going to stand in its way. */
+function grantSentences(survey: Survey, { standing, member }: Known, { reason }: Said): string[] {
+  const isToBeStamped = standing.state === "Stale" || standing.state === "Blank"
+  if (!isToBeStamped || reason === "Forbidden" || !survey.lacksGrant(member.namespace)) return []
+  return [`Its namespace has no grant, so that stamp is going to be refused: aim grant ${member.namespace}.`]
 }
 
 /** Others that select it too. */

@@ -185,15 +185,18 @@ describe("a fleet of twelve on a real node, the controller beside the cluster", 
     await until("the first stamp", async () => history.some(each => each.image === images.v3))
     first.kill("SIGKILL")
     expect(await first.ended).toBe("SIGKILL")
+    const stampedByFirst = (await listDicoms(namespace)).filter(each => each.spec.image === images.v3)
     const proxy = await floorWithFaults()
     startController(proxy.kubeconfig)
     await complete(fleet)
     expectTierByTier(history, images.v3, { early: 2, "": 2, late: 2 })
-    // Whom the first one stamped, the second does not stamp again.
-    const patches = proxy
-      .writes(/\/dicoms\//)
-      .filter(each => each.status === 200)
-      .map(each => each.path)
-    expect(new Set(patches).size).toBe(patches.length)
+    // Whom the first one stamped, the second does not stamp again; what the first meant to write it touches once.
+    const patched = (isStamp: boolean) =>
+      proxy
+        .writes(/\/dicoms\//)
+        .filter(each => each.status === 200 && (JSON.parse(each.body).spec !== undefined) === isStamp)
+        .map(each => new URL(each.path, proxy.server).pathname.split("/").at(-1)!)
+    for (const names of [patched(true), patched(false)]) expect(new Set(names).size).toBe(names.length)
+    for (const { metadata } of stampedByFirst) expect(patched(true)).not.toContain(metadata.name)
   })
 })

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises"
+import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
 import { parse } from "yaml"
@@ -15,10 +15,11 @@ export const dicomsPath = (namespace: string, name = "") =>
   `/apis/services.example.com/v1alpha1/namespaces/${namespace}/dicoms${name && `/${name}`}`
 export const serviceImagePath = (name: string) => `/apis/autoimagemanager.io/v1alpha1/serviceimages/${name}`
 
-/** Both kinds, served and ready. */
+/** The product's kinds and the example's, served and ready. */
 export async function installKinds(): Promise<void> {
   const { api } = floor()
-  for (const file of ["charts/aim/crds/serviceimages.yaml", "examples/dicom/crd.yaml"]) {
+  const ours = (await readdir(join(repository, "charts/aim/crds"))).map(name => join("charts/aim/crds", name))
+  for (const file of [...ours, "examples/dicom/crd.yaml"]) {
     const definition = parse(await readFile(join(repository, file), "utf8"))
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`
     await api.apply(path, definition)

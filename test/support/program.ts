@@ -32,6 +32,7 @@ export function startProgram(name: string, args: string[], env: Record<string, s
   })
   onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM")
+    child.kill("SIGCONT") // what a test has stopped, and failed before it continued it, hears nothing else
     await ended
   })
   return {

@@ -35,21 +35,35 @@ type Contest = { count: number; since: Instant; at: Instant; retryAt: Instant }
  * deciding never scans. `advance` lets deadlines and holds fall due; nothing else depends on time.
  */
 export class Fleet {
-  readonly #rules: FleetRules
+  #rules: FleetRules
   readonly #tiers = new Map<string, Tier>()
   readonly #entries = new Map<string, Entry>()
   readonly #byNamespace = new Map<string, Set<string>>()
   readonly #unmatched = new Set<string>()
   readonly #holds = new Map<string, Hold>()
   readonly #contests = new Map<string, Contest>()
-  readonly #retries = new IndexedHeap()
-  readonly #deadlines = new IndexedHeap()
+  #retries = new IndexedHeap()
+  #deadlines = new IndexedHeap()
   #now: Instant
 
   constructor(rules: FleetRules, now: Instant) {
     this.#rules = rules
     this.#now = now
     for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule, this.#entries))
+  }
+
+  /** Other rules: everybody is judged anew, and what was refused or contested under the old ones is forgotten. */
+  renew(rules: FleetRules, now: Instant): void {
+    this.#rules = rules
+    this.#now = Math.max(this.#now, now)
+    this.#tiers.clear()
+    for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule, this.#entries))
+    this.#unmatched.clear()
+    this.#holds.clear()
+    this.#contests.clear()
+    this.#retries = new IndexedHeap()
+    this.#deadlines = new IndexedHeap()
+    for (const [key, entry] of this.#entries) this.#join(key, entry)
   }
 
   get size(): number {
@@ -232,43 +246,64 @@ export class Fleet {
 
   #judge(key: string, { member, trace }: Entry, tier: Tier): Standing {
     const { rule } = tier
-    const place = placeOf(this.#rules.by, member.uid)
-    const base = { tier, place, cohort: cohortOf(place, rule.cohortEnds) }
+    const { isRollback, startedAt, by } = this.#rules
+    const place = placeOf(by, member.uid)
     const wanted = this.#wantedOf(member, rule)
-    if (member.isUnmanaged) return { ...base, state: "Unmanaged", isCounted: false, wanted: wanted ?? member.image }
-    if (wanted === undefined) return { ...base, state: "Done", isCounted: false, wanted: member.image }
-    const { isRollback, startedAt } = this.#rules
     const isNew = !isRollback && member.createdAt > startedAt
-    // Of who never had an image there is nothing to take back.
-    const isCounted = isRollback ? member.image !== "" : !isNew || member.isDeployed
-    const common = { ...base, isCounted, isNew, wanted }
-    const lost = lostWithOther(trace, wanted).count
-    if (hasImage(member, wanted) || isFailedOver(member, wanted)) {
-      if (member.isUpToDate) return { ...common, state: "Done", lost }
-      const deadline = this.#waitingSince(member, wanted) + rule.deadlineMs
-      const isFailed = deadline <= this.#now
-      const found = diagnose(trace, wanted)
-      // A pod that is merely not ready may be starting: that is no trouble before its time is up, but explains it then.
-      const trouble = found && (isFailed || !found.isTentative) ? found.reason : isFailed ? "Timeout" : undefined
-      return { ...common, state: "Waiting", deadline, isFailed, trouble, lost }
+    // Made in one go and filled in: a whole fleet is judged at the start of an operation.
+    const standing: Standing = {
+      tier,
+      state: "Done",
+      isCounted: false,
+      isNew,
+      place,
+      cohort: cohortOf(place, rule.cohortEnds),
+      wanted: wanted ?? member.image,
     }
-    const state = member.image === "" ? "Blank" : "Stale"
-    const isContested = this.#isContested(member, wanted)
-    const why = this.#obstacle(key, member, isContested)
-    if (!why) return { ...common, state, isContested, lost }
-    const deadline = why.since + rule.deadlineMs
-    const [isFailed, isHeld] = [deadline <= this.#now, why.retryAt > this.#now]
-    const trouble = why.reason ?? (isFailed ? "Contested" : undefined)
-    return { ...common, state, deadline, isFailed, isHeld, trouble, isContested, lost }
+    if (member.isUnmanaged) standing.state = "Unmanaged"
+    if (member.isUnmanaged || wanted === undefined) return standing
+    // Of who never had an image there is nothing to take back.
+    standing.isCounted = isRollback ? member.image !== "" : !isNew || member.isDeployed
+    if (trace) standing.lost = lostWithOther(trace, wanted).count
+    if (hasImage(member, wanted) || isFailedOver(member, wanted)) this.#judgeStamped(standing, member, trace)
+    else this.#judgeOther(key, standing, member)
+    return standing
+  }
+
+  /** It has its image. */
+  #judgeStamped(standing: Standing, member: Member, trace: Trace | undefined): void {
+    if (member.isUpToDate) return
+    const deadline = this.#waitingSince(member, standing.wanted) + standing.tier.rule.deadlineMs
+    const isFailed = deadline <= this.#now
+    const found = diagnose(trace, standing.wanted)
+    standing.state = "Waiting"
+    standing.deadline = deadline
+    standing.isFailed = isFailed
+    // A pod that is merely not ready may be starting: that is no trouble before its time is up, but explains it then.
+    standing.trouble = found && (isFailed || !found.isTentative) ? found.reason : isFailed ? "Timeout" : undefined
+  }
+
+  /** It has another one, or none. */
+  #judgeOther(key: string, standing: Standing, member: Member): void {
+    standing.state = member.image === "" ? "Blank" : "Stale"
+    standing.isContested = this.#isContested(member, standing.wanted)
+    const why = this.#obstacle(key, member, standing.isContested)
+    if (!why) return
+    const deadline = why.since + standing.tier.rule.deadlineMs
+    standing.deadline = deadline
+    standing.isFailed = deadline <= this.#now
+    standing.isHeld = why.retryAt > this.#now
+    standing.trouble = why.reason ?? (standing.isFailed ? "Contested" : undefined)
   }
 
   /** The image an object is to have; undefined if it is none of this operation's business. */
-  #wantedOf({ decision, image, ...member }: Member, rule: TierRule): string | undefined {
+  #wantedOf(member: Member, rule: TierRule): string | undefined {
     if (!this.#rules.isRollback) return rule.image
+    const { decision, image } = member
     if (image === "") return rule.fallback || rule.image
     if (decision?.operation !== this.#rules.operation || decision.by !== this.#rules.by) return undefined
     // Somebody chose another image since: that is theirs now. Where its paths had different ones, none is waited for.
-    if (!hasImage({ image, ...member }, decision.to)) return undefined
+    if (!hasImage(member, decision.to)) return undefined
     if (decision.reason === rolledBack) return decision.to
     const before = decision.from || rule.fallback
     // Who came while others went back has what they get.

@@ -134,7 +134,7 @@ function globMatches(glob: string, text: string): boolean {
   const [first = "", ...rest] = glob.split("*")
   const last = rest.pop()
   if (last === undefined) return glob === text
-  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false
+  if (!text.startsWith(first) || !text.endsWith(last)) return false
   let at = first.length
   for (const piece of rest) {
     const found = text.indexOf(piece, at)

@@ -1,6 +1,7 @@
 import type { AlternateImageSource, AlternateImageSourceStatus } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
+import { isSame } from "#lib/same.ts"
 import type { RegistryClient } from "#registry/index.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
 import { watchGrants } from "../grants.ts"
@@ -119,7 +120,7 @@ async function report(
   memory: Memory,
 ): Promise<AlternateImageSourceStatus> {
   const status = tell(source, scene, decisions, accepted, clock.now())
-  if (JSON.stringify(sorted(source.status)) !== JSON.stringify(sorted(status)))
+  if (!isSame(source.status, status))
     memory.written = await client.replace(alternateImageSources, { ...source, status }, { subresource: "status" })
   for (const episode of storyOf(source.status, decisions, accepted)) events.record(source, episode)
   return status
@@ -130,12 +131,4 @@ function newest(cached: AlternateImageSource, written: AlternateImageSource | un
   if (!written || written.metadata.uid !== cached.metadata.uid) return cached
   const [a = "", b = ""] = [cached.metadata.resourceVersion, written.metadata.resourceVersion]
   return compareVersions(a, b) >= 0 ? cached : written
-}
-
-/** The server returns keys in its own order. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== "object" || value === null) return value
-  const entries = Object.entries(value).filter(([, each]) => each !== undefined)
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, each]) => [key, sorted(each)]))
 }

@@ -1,18 +1,15 @@
-import {
-  type AlternateImageSource,
-  type AlternateImageSourceStatus,
-  type Condition,
-  type ConditionType,
-  type Incident,
-  maxCharactersInAll,
-  maxSwitches,
-  maxSwitchesInAll,
-  maxTargetsAvailable,
-  type Reason,
-  type Switch,
-  type TargetAvailable,
+import type {
+  AlternateImageSource,
+  AlternateImageSourceStatus,
+  Condition,
+  ConditionType,
+  Incident,
+  Reason,
+  Switch,
+  TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { repositoryTextOf } from "#core/equivalent.ts"
+import { targetsTold } from "#core/targets-told.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, nameSome } from "#lib/text.ts"
 import { since } from "#runtime/conditions.ts"
@@ -131,7 +128,7 @@ function switchesOf(
     const { oldImage, newImage, reason } = decision.step
     switches.push({ oldImage, newImage, time: formatInstant(now), reason, ...(accepted > 0 && { pods: accepted }) })
   }
-  return switches.slice(-maxSwitches)
+  return switches
 }
 
 type Verdict = { reason: Reason; message: string; isStalled: boolean }
@@ -182,25 +179,11 @@ const patient = new Set<Reason>([
 
 /** Where there is too much to tell, those with an incident come first, then those that were switched. */
 function shortened(entries: readonly TargetAvailable[]): TargetAvailable[] {
+  const told = targetsTold(entries)
+  if (told.length === entries.length) return told
   const weight = ({ incident, switches }: TargetAvailable) => (incident ? 2 : switches ? 1 : 0)
-  const isTooMuch = entries.length > maxTargetsAvailable || charactersOf(entries) > maxCharactersInAll
-  const ordered = isTooMuch ? [...entries].sort((a, b) => weight(b) - weight(a)) : entries
-  const kept: TargetAvailable[] = []
-  let [switches, characters] = [0, 0]
-  for (const entry of ordered.slice(0, maxTargetsAvailable)) {
-    const last = entry.switches?.slice(-Math.max(0, maxSwitchesInAll - switches)) ?? []
-    const { switches: _, ...rest } = entry
-    const told = switches < maxSwitchesInAll && last.length > 0 ? { ...rest, switches: last } : rest
-    characters += charactersOf([told])
-    if (characters > maxCharactersInAll) break
-    switches += told === rest ? 0 : last.length
-    kept.push(told)
-  }
-  return kept
+  return targetsTold([...entries].sort((a, b) => weight(b) - weight(a)))
 }
-
-/** More than the schema counts: names of fields and times are in it too. */
-const charactersOf = (entries: readonly TargetAvailable[]) => JSON.stringify(entries).length
 
 const idOf = ({ uid, container }: TargetAvailable) => `${uid}/${container}`
 const isSame = (entry: Entry, { workload, container }: Decision["group"]) =>

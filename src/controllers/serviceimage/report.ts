@@ -1,5 +1,6 @@
 import type { Reason, ServiceImage, ServiceImageStatus, TierStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
+import { isSame } from "#lib/same.ts"
 
 /** Counts alone are told at most this often: N objects must not become N writes of the status. */
 const progressMs = 2000
@@ -10,9 +11,9 @@ export function whenToReport(
   next: ServiceImageStatus,
   lastAt: Instant | undefined,
 ): Instant | "Never" {
-  if (before && JSON.stringify(sorted(before)) === JSON.stringify(sorted(next))) return "Never"
-  if (!before || JSON.stringify(sorted(gist(before))) !== JSON.stringify(sorted(gist(next)))) return 0
-  return (lastAt ?? 0) + progressMs
+  if (!before) return 0
+  if (isSame(before, next)) return "Never"
+  return isSame(gist(before), gist(next)) ? (lastAt ?? 0) + progressMs : 0
 }
 
 /** The status without what changes with every object: counts, what is under way, and the sentences that contain them. */
@@ -36,14 +37,6 @@ function gist({ conditions, tierStatus, operation, ...rest }: ServiceImageStatus
 
 /** Reasons that a rollout passes through with every object or so. */
 const passing = new Set<Reason>(["RollingOut", "WaitingForConcurrency", "WaitingForHealth", "WaitingForPace"])
-
-/** The server returns keys in its own order. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== "object" || value === null) return value
-  const entries = Object.entries(value).filter(([, each]) => each !== undefined)
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, each]) => [key, sorted(each)]))
-}
 
 export type Episode = { type: "Normal" | "Warning"; reason: Reason; message: string }
 

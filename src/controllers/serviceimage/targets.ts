@@ -123,10 +123,8 @@ export class Targets {
     const selectsOthers = selectorsOf(target) !== selectorsOf(claimant.target)
     const text = JSON.stringify(rules)
     if (text !== claimant.rules || selectsOthers) {
-      const before = claimant.fleet
-      claimant.fleet = new Fleet(rules, now)
+      claimant.fleet.renew(rules, now)
       claimant.rules = text
-      for (const key of before.keys()) claimant.fleet.set(key, before.get(key)!, before.traceOf(key))
     }
     if (selectsOthers) {
       claimant.target = target

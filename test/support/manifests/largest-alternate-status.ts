@@ -19,7 +19,7 @@ export function largestAlternateStatus(): AlternateImageSourceStatus {
     target.switches = [{ ...switches[0]!, oldImage: "z".repeat(100), newImage: "z".repeat(100) }]
     incident.bad = incident.bad.map(() => "z".repeat(8))
     incident.matchLabels = Object.fromEntries(labels)
-    incident.failing = incident.working = target.name = type.group = "z".repeat(10)
+    incident.image = incident.failing = incident.working = target.name = type.group = "z".repeat(10)
     target.container = type.kind = "z".repeat(8)
     target.currentRepository = ""
     target.currentRepository = "z".repeat(charactersEach - characters(target))
@@ -34,12 +34,13 @@ function characters({
   incident,
   ...target
 }: AlternateImageSourceStatus["targetsAvailable"][number]) {
-  const { failing, working, bad, matchLabels = {} } = incident!
+  const { image, failing, working, bad, matchLabels = {} } = incident!
   const images = switches.map(({ oldImage, newImage }) => [oldImage, newImage])
   return [
     Object.values({ ...target, type: "" }),
     Object.values(target.type),
     images,
+    image,
     failing,
     working,
     bad,

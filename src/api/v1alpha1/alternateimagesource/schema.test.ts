@@ -89,6 +89,7 @@ test("every character of an image and of a workload's names fits the status", ()
     incident: {
       since: "2026-01-31T12:00:00.123456Z",
       reason: "AllSourcesDown",
+      image,
       failing: "[2001:DB8::1]:5000/a",
       bad: ["a__b/c.d-e"],
       attempts: 1,
@@ -105,7 +106,7 @@ test("every word of the vocabulary fits the status", () => {
   for (const reason of Object.keys(reasons))
     for (const type of Object.keys(conditions)) {
       const switches = [{ oldImage: "a", newImage: "b", time, reason }]
-      const incident = { since: time, reason, failing: "a" }
+      const incident = { since: time, reason, image: "a:1", failing: "a" }
       const targetsAvailable = [{ ...target, switches, incident }]
       expect(problemsOf({ conditions: [{ ...common, type, reason }], targetsAvailable })).toEqual([])
     }

@@ -220,12 +220,12 @@ const targetAvailable = z.object({
   incident: incident.describe("A failure that is not over.").optional(),
 })
 
-/** `core/targets-told.ts` counts the same. */
+/** What the bound over all containers counts, for one of them; whoever writes a status must keep within it. */
 const charactersOfTarget = [
   "target.container.size() + target.currentRepository.size() + target.name.size()",
   "target.type.group.size() + target.type.kind.size()",
   "(has(target.switches) ? target.switches.map(each, each.oldImage.size() + each.newImage.size()).sum() : 0)",
-  "(has(target.incident) ? target.incident.failing.size() : 0)",
+  "(has(target.incident) ? target.incident.image.size() + target.incident.failing.size() : 0)",
   "(has(target.incident) && has(target.incident.working) ? target.incident.working.size() : 0)",
   "(has(target.incident) ? target.incident.bad.map(each, each.size()).sum() : 0)",
   "(has(target.incident) && has(target.incident.matchLabels) ? target.incident.matchLabels.map(key, key.size() + target.incident.matchLabels[key].size()).sum() : 0)",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { largestStatus } from "#test/support/manifests/largest-status.ts"
+import { silent, unbounded } from "#test/support/manifests/schema.ts"
 import { cases } from "#test/support/manifests/serviceimage.ts"
-import type { StructuralSchema } from "../../structural-schema.ts"
 import { validate } from "../../validate.ts"
 import { conditions, phases, reasons, ServiceImage } from "./index.ts"
 
@@ -52,26 +52,3 @@ test("every field says what it is", () => {
 const smallest = cases["the smallest manifest"]!.manifest as object
 
 const failureOf = (reason: string) => ({ reason, scope: "Partial", count: 1, examples: ["namespace/name"] })
-
-function unbounded(schema: StructuralSchema, path: string): string[] {
-  const { type, items, properties = {}, additionalProperties } = schema
-  const isBounded =
-    (schema["x-kubernetes-int-or-string"] && schema.maxLength !== undefined && schema.maximum !== undefined) ||
-    (type === "string" && (schema.maxLength !== undefined || schema.enum !== undefined)) ||
-    (type === "integer" && schema.minimum !== undefined && schema.maximum !== undefined) ||
-    (type === "array" && schema.maxItems !== undefined && schema["x-kubernetes-list-type"] !== undefined) ||
-    (type === "object" && (!additionalProperties || schema.maxProperties !== undefined)) ||
-    type === "boolean"
-  return [
-    ...(isBounded ? [] : [path]),
-    ...Object.entries(properties).flatMap(([name, child]) => unbounded(child, `${path}.${name}`)),
-    ...(items ? unbounded(items, `${path}[]`) : []),
-    ...(additionalProperties ? unbounded(additionalProperties, `${path}[]`) : []),
-  ]
-}
-
-const silent = ({ properties = {}, items }: StructuralSchema, path: string): string[] =>
-  Object.entries({ ...properties, ...items?.properties }).flatMap(([name, child]) => [
-    ...(child.description ? [] : [`${path}.${name}`]),
-    ...silent(child, `${path}.${name}`),
-  ])

@@ -17,6 +17,7 @@ export function planText(
   const images = printable([...new Set(Object.values(operation.images))].join(", "))
   const at = operation.isNew ? `would start operation ${operation.id}` : `operation ${operation.id} ${operation.phase}`
   const pins = operation.isPinnedLater ? ", by the digests they have then" : ""
+  const isStopped = operation.phase === "Halted" || reason === "Paused"
   const isIdle = outlook.stages.length === 0
   const lines = [
     `${bold(printable(`si/${name}`))}  ${reason}  ${progress ? `${progress} up to date` : ""}`.trimEnd(),
@@ -28,7 +29,9 @@ export function planText(
       return printable(`    ${object}  ${tierTitle(tier)}  ${from || "(no image)"} → ${to}`) + disturbs
     }),
     ...(more > 0 ? [`    and ${more} more at once`] : []),
-    ...(isIdle ? [] : ["  then:", ...outlook.stages.map(stage => `    ${stageWords(stage)}`)]),
+    ...(isIdle
+      ? []
+      : [isStopped ? "  when it goes on:" : "  then:", ...outlook.stages.map(stage => `    ${stageWords(stage)}`)]),
     ...(isIdle ? [] : [`  takes: ${takesWords(outlook, name, program)}`]),
     ...(lookAgainAt !== undefined && lookAgainAt > now && !isIdle
       ? [`  looks again: in ${formatDuration(lookAgainAt - now)}, or when something changes`]
@@ -43,7 +46,7 @@ export function planText(
 function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {
   const each = tiers.map(({ name, objects: count, pods, underWay }) => {
     const facts = [
-      `${count} to stamp${pods > 0 ? ` (${pods} pods)` : ""}`,
+      `${count} to stamp${pods > 0 ? ` (${pods} ${pods === 1 ? "pod" : "pods"})` : ""}`,
       underWay > 0 ? `${underWay} under way` : "",
       approvals.includes(name) ? "waits for a person" : "",
     ].filter(Boolean)

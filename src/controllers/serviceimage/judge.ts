@@ -69,7 +69,9 @@ function judge(
   // It stays so until the last of them is stamped, which may take a few looks: approvals and steps are behind it.
   if (isKnown && hasStale && isSaid(before, "TierReopened"))
     return { ...nothing, isComplete: false, isReopened: true, halt: haltOf(tier, view, last), step: last }
-  if (view.counted.total === 0) return { ...nothing, isComplete: true, step: last }
+  // Nobody to wait for: neither where nobody is, nor where an operation finds everybody there already.
+  const { total, done } = view.counted
+  if (total === 0 || (!isKnown && done === total)) return { ...nothing, isComplete: true, step: last }
 
   const known = isKnown ? before?.step : undefined
   let step = known
@@ -157,7 +159,7 @@ export function describeTier(tier: JudgedTier): { reason: Reason; message: strin
   return { reason: "RollingOut", message: progress }
 }
 
-export const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)
+const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)
 
 const isSaid = (before: TierStatus | undefined, reason: Reason) =>
   before?.conditions.some(each => each.reason === reason) ?? false

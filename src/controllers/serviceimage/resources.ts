@@ -20,8 +20,6 @@ export const customResourceDefinitions: Resource = {
   namespaced: false,
 }
 
-export { clusterRoleBindings, grantName, roleBindings } from "../grants.ts"
-
 export const namespaces = core("namespaces", "Namespace", false)
 
 /** The target's objects are not among these: `aim manifests rbac --for` prints what reading and stamping them needs. */

@@ -84,7 +84,7 @@ export function survey(inventory: Inventory, now: Instant): Survey {
     rollouts,
     labelsOf,
     lacksGrant: namespace => namespace !== "" && lacksGrant(inventory, namespace),
-    podsMissing: typeof traces === "string" ? traces : undefined,
+    podsMissing: typeof traces === "string" && rollouts.some(({ fleet }) => fleet) ? traces : undefined,
   }
 }
 

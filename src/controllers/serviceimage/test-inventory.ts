@@ -15,7 +15,7 @@ export const start = Date.parse("2026-01-01T00:00:00Z")
 export const [v1, v2, v3] = ["shop/web:1", "shop/web:2", "shop/web:3"]
 export const target = { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" }
 
-export const twoTiers: ServiceImageSpecInput = {
+const twoTiers: ServiceImageSpecInput = {
   target,
   defaultImage: v2,
   tiers: [
@@ -107,7 +107,7 @@ export const brokenPod = (of: string, image: string, message: string): KubeObjec
     },
   }) as unknown as KubeObject
 
-export const definition = {
+const definition = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
   metadata: { name: "dicoms.services.example.com" },
@@ -120,7 +120,7 @@ export const definition = {
   status: { conditions: [{ type: "Established", status: "True" }] },
 } as KubeObject
 
-export const node = {
+const node = {
   apiVersion: "v1",
   kind: "Node",
   metadata: { name: "node-1" },

@@ -118,6 +118,7 @@ function settling(known: Known): Said | undefined {
   const { standing, title, member, fleet, asked, tier, rollout, now } = known
   if (standing.state !== "Waiting") return undefined
   const deadline = standing.deadline!
+  const halt = rollout.plan.active.find(each => each.halt)?.halt
   const since = deadline - tier.view.rule.deadlineMs
   const found = diagnose(fleet.traceOf(asked.key), standing.wanted)
   const cause = member.healthProblem
@@ -141,7 +142,8 @@ function settling(known: Known): Said | undefined {
       since,
       sentences: [
         first,
-        `It has until ${formatInstant(deadline)} (${formatDuration(Math.max(0, deadline - now))} left); then it counts as failed${member.haltsOnFailure ? " and, because it says failureHaltsUpdate, halts the rollout" : ", and the others go on"}.`,
+        ...(halt ? [`The rollout has halted: ${halt.message}.`] : []),
+        `It has until ${formatInstant(deadline)} (${formatDuration(Math.max(0, deadline - now))} left); then it counts as failed${member.haltsOnFailure ? " and, because it says failureHaltsUpdate, halts the rollout" : halt ? "" : ", and the others go on"}.`,
       ],
     }
   const late = `Its time was up at ${formatInstant(deadline)}`

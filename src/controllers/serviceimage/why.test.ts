@@ -73,6 +73,13 @@ const cases: Record<string, Case> = {
     reason: "ImagePullFailed",
     says: ["ImagePullFailed: manifest unknown.", "9m10s left"],
   },
+  "stamped, and nobody can pull: the rollout has halted before its deadline": {
+    dicoms: { a: { ...well, isUpToDate: false } },
+    others: [brokenPod("a", v2, "manifest unknown")],
+    now: start + minute,
+    reason: "ImagePullFailed",
+    says: ["The rollout has halted: tier early: none of 1 objects can pull", "then it counts as failed."],
+  },
   "failed, and that is ignored": {
     dicoms: { ...calm, a: { ...well, isUpToDate: false } },
     others: [brokenPod("a", v2, "manifest unknown")],

@@ -62,5 +62,7 @@ test("a registry that is down is passed by, in place: the same pods, and the wor
   await world.until("all three to run", async () => (await running(world)).length === 3, "10m")
   expect(await running(world)).toEqual(Array(3).fill(`${hub}:1`))
   const { status } = await world.get(alternateImageSources, "demo", "default")
-  expect(status.targetsAvailable).toMatchObject([{ name: "demo3-basic-demo", currentRepository: hub, switches: [{ pods: 3 }] }])
+  expect(status.targetsAvailable).toMatchObject([
+    { name: "demo3-basic-demo", currentRepository: hub, switches: [{ pods: 3 }] },
+  ])
 })

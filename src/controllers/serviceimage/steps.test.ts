@@ -40,6 +40,11 @@ function story(world: World) {
 }
 
 describe("steps", () => {
+  test("are none where an operation finds everybody on its image already: there is nothing to soak", () => {
+    const see = story(oneTier({ steps }))
+    expect(reasonOf(see(0, done("n/5", "n/20", "n/40", "n/70", "n/90")))).toBe("AllUpToDate")
+  })
+
   test("go through shares of the queue, and a last one below all is followed by all", () => {
     const see = story(oneTier({ steps: [{ percent: 10 }, { percent: 50 }] }))
     expect(who(see(0, crowd))).toEqual(["n/5"])
@@ -105,6 +110,7 @@ describe("a soak", () => {
   test("after the last step comes before Complete", () => {
     const see = story(oneTier({ steps: [{ percent: 100, soakSeconds: 60 }] }))
     const all = { "n/a": at(5, { image: v2 }) }
+    see(0, { "n/a": at(5) })
     expect(reasonOf(see(0, all))).toBe("Soaking")
     expect(reasonOf(see(30, all))).toBe("Soaking")
     expect(reasonOf(see(60, all))).toBe("AllUpToDate")

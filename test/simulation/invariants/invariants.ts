@@ -229,11 +229,11 @@ function declared({ stamps }: Reading): string[] {
 
 /** A write that is still on its way would be forgotten otherwise. Where a touch is refused, only time helps. */
 function inheritance({ statuses, run: { commits } }: Reading): string[] {
-  const since = new Map<string, { inherited: Set<string>; commit: Commit }>()
-  return statuses.flatMap(({ commit, serviceImage }) => {
+  const since = new Map<string, { inherited: Set<string>; commit: Commit; number: number }>()
+  return statuses.flatMap(({ commit, serviceImage, takeover: number }) => {
     const { uid } = serviceImage.metadata
     const [was, is] = [commit.before?.status, serviceImage.status]
-    if (was?.electionID !== is.electionID) since.set(uid, { inherited: new Set(was?.inflight), commit })
+    if (since.get(uid)?.number !== number) since.set(uid, { inherited: new Set(was?.inflight), commit, number })
     const takeover = since.get(uid)!
     const isNews = completes(serviceImage) && !completes(commit.before!)
     return [...takeover.inherited].flatMap(key => {

@@ -9,7 +9,7 @@ export const decisionAnnotation = "autoimagemanager.io/last-decision"
 export const fenceAnnotation = "autoimagemanager.io/fence"
 
 /** A status that a ServiceImage controller wrote. The ServiceImage is as it was with it: spec, generation, status. */
-export type StatusWrite = { process: number; commit: Commit; serviceImage: Json; takeover: number }
+export type StatusWrite = { process: number; commit: Commit; serviceImage: Json; takeover: number } // counted per ServiceImage
 
 /** An image that a ServiceImage controller gave to an object. */
 export type Stamp = {
@@ -36,18 +36,18 @@ type State = { revision: number; at: Instant; object: Json | undefined }
 export function read(run: Run): Reading {
   const commits = new Map(run.commits.map(commit => [commit.revision, commit]))
   const statuses: StatusWrite[] = []
-  const takeovers = new Map<string, number>()
   for (const sent of run.sent) {
     const commit = commits.get(sent.revision ?? Number.NaN)
     if (commit && isStatusOf(sent.path))
       statuses.push({ process: sent.process, commit, serviceImage: commit.object, takeover: 0 })
   }
   statuses.sort((a, b) => a.commit.revision - b.commit.revision)
+  const last = new Map<string, StatusWrite>()
   for (const status of statuses) {
     const { uid } = status.serviceImage.metadata
-    const isOther = status.commit.before?.status?.electionID !== status.serviceImage.status.electionID
-    takeovers.set(uid, (takeovers.get(uid) ?? 0) + (isOther ? 1 : 0))
-    status.takeover = takeovers.get(uid)!
+    const before = last.get(uid)
+    status.takeover = (before?.takeover ?? 0) + (before && isOneLeaders(before, status) ? 0 : 1)
+    last.set(uid, status)
   }
   const lives = livesOf(run)
   const stamps = run.sent.flatMap((sent): Stamp[] => {
@@ -74,6 +74,9 @@ export function read(run: Run): Reading {
   stamps.sort((a, b) => a.commit.revision - b.commit.revision)
   return { run, statuses, stamps, lives }
 }
+
+const isOneLeaders = (a: StatusWrite, b: StatusWrite) =>
+  a.process === b.process && a.serviceImage.status.electionID === b.serviceImage.status.electionID
 
 function livesOf({ initial, commits }: Run): Map<string, State[]> {
   const lives = new Map<string, State[]>()

@@ -1,0 +1,58 @@
+import { execFile } from "node:child_process"
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { repository } from "#tools/kube/folders.ts"
+import { mutants } from "./mutants.ts"
+
+// Tests the tests. That each mistake can still be made is looked at always; that it is found, in the long form only.
+
+const isLong = process.env.AIM_RUNS !== undefined
+
+for (const [name, { file, edits }] of Object.entries(mutants))
+  test(`can be made: ${name}`, async () => {
+    const source = await readFile(join(repository, file), "utf8")
+    for (const { find } of edits) expect(source.split(find).length - 1, `"${find}" in ${file}`).toBe(1)
+  })
+
+const needed = ["src", "test", "tools", "examples", "charts", "package.json", "tsconfig.json", "vitest.config.ts"]
+
+/** Runs the named tests of the simulation on a copy of this repository. Returns what they said if they failed. */
+async function failureOf(caughtBy: string, change: (folder: string) => Promise<void>): Promise<string | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), "aim-mutant-"))
+  try {
+    for (const part of needed) await cp(join(repository, part), join(folder, part), { recursive: true })
+    await symlink(join(repository, "node_modules"), join(folder, "node_modules"))
+    await change(folder)
+    const vitest = join(repository, "node_modules/vitest/vitest.mjs")
+    const args = [vitest, "run", "--project", "unit", "test/simulation/serviceimage", "-t", caughtBy, "--bail", "1"]
+    const { AIM_RUNS: _, VITEST: __, VITEST_POOL_ID: ___, VITEST_WORKER_ID: ____, ...env } = process.env
+    return await new Promise(resolve => {
+      execFile(process.execPath, args, { cwd: folder, env, maxBuffer: 1 << 26, timeout: 600_000 }, (error, out, err) =>
+        resolve(error ? `${out}${err}` : undefined),
+      )
+    })
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+if (isLong)
+  describe("is found by the simulation", () => {
+    test("nothing, where there is no mistake", async () => {
+      expect(await failureOf("withdrawn", async () => {})).toBeUndefined()
+    })
+
+    for (const [name, { file, edits, caughtBy }] of Object.entries(mutants))
+      test(name, async () => {
+        const said = await failureOf(caughtBy, async folder => {
+          let source = await readFile(join(folder, file), "utf8")
+          for (const { find, replace } of edits) source = source.replace(find, () => replace)
+          await writeFile(join(folder, file), source)
+        })
+        // A copy that cannot even be loaded proves nothing.
+        expect(said).toMatch(/S\d|not within|to deeply equal|less than or equal/)
+        process.stdout.write(`${name}: ${said?.match(/Error.{0,6}: (.*)/)?.[1]}\n`)
+      })
+  })

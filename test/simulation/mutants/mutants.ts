@@ -1,0 +1,118 @@
+/** The controller with a mistake in it. */
+export type Mutant = {
+  file: string
+  /** Each stands exactly once in the file. */
+  edits: readonly { find: string; replace: string }[]
+  /** Which tests of this folder must notice, by a part of their names. */
+  caughtBy: string
+}
+
+const controllers = "src/controllers/serviceimage"
+const edit = (file: string, find: string, replace: string, caughtBy: string): Mutant => ({
+  file,
+  edits: [{ find, replace }],
+  caughtBy,
+})
+
+/** Mistakes that somebody might make, each of which the simulation has to find. */
+export const mutants: Record<string, Mutant> = {
+  "a stamp without the version it was decided from": edit(
+    "src/core/target-reader.ts",
+    "const metadata = { resourceVersion: member.resourceVersion, annotations }",
+    "const metadata = { annotations }",
+    "withdrawn",
+  ),
+  "a successor who does not touch what was declared": edit(
+    `${controllers}/controller.ts`,
+    "for (const key of status.inflight ?? []) if (!memory.unsure.has(key)) memory.unsure.set(key, undefined)",
+    "",
+    "withdrawn",
+  ),
+  "a list of intents that is cleared before they are touched": edit(
+    `${controllers}/plan.ts`,
+    "[...new Set([...unsure, ...intents.keys()])].sort()",
+    "[...new Set([...[...unsure].slice(0, 0), ...intents.keys()])].sort()",
+    "withdrawn",
+  ),
+  "a stamp that was not declared": edit(
+    `${controllers}/stamps.ts`,
+    "return { stamps: now, intents, declares: true }",
+    "return { stamps: now, intents, declares: false }",
+    "withdrawn",
+  ),
+  "leaders who all have the same name": edit(
+    "src/runtime/manager.ts",
+    "const identity = random.uuid()",
+    'const identity = "aim"',
+    "withdrawn",
+  ),
+  "a status that is written whatever has happened since": edit(
+    `${controllers}/controller.ts`,
+    'await client.replace(serviceImages, { ...serviceImage, status }, { subresource: "status" })',
+    'await client.patch<ServiceImage>(serviceImages, serviceImage.metadata, { type: "merge", body: { status } }, { subresource: "status" })',
+    "withdrawn",
+  ),
+  "a tenant's own image that is taken from him": edit(
+    "src/core/custom-target.ts",
+    'isUnmanaged: object => fieldOf(fieldOf(object, "spec"), "manuallySpecifiedImage") === true,',
+    "isUnmanaged: () => false,",
+    "withdrawn",
+  ),
+  "the lowest priority first": edit(
+    "src/core/tiers.ts",
+    "b.priority - a.priority",
+    "a.priority - b.priority",
+    "an upgrade over two tiers",
+  ),
+  "a halted rollout that goes on": edit(
+    `${controllers}/plan.ts`,
+    "const isHalted = active.some(tier => tier.halt)",
+    "const isHalted = active.length < 0",
+    "halts everybody",
+  ),
+  "a paused rollout that goes on": edit(
+    `${controllers}/plan.ts`,
+    "choose(serviceImage.spec.paused ? [] : intend(tiers, allowance), fence)",
+    "choose(intend(tiers, allowance), fence)",
+    "change of mind",
+  ),
+  "health that speaks of an older generation, believed": {
+    file: "src/core/custom-target.ts",
+    edits: [
+      { find: "  if (!isObserved(object)) return false\n", replace: "" },
+      { find: "(wholeNumber(found.observedGeneration) ?? generation) >= generation", replace: "generation >= 0" },
+    ],
+    caughtBy: "an upgrade over two tiers",
+  },
+  "a next tier that does not wait for the health of the one before": edit(
+    `${controllers}/judge.ts`,
+    "if (halt || stale > 0 || waiting > 0) return",
+    "if (halt || stale > 0) return",
+    "an upgrade over two tiers",
+  ),
+  "a touch that has the same value each time": edit(
+    `${controllers}/controller.ts`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: source text
+    "`${identity}.${++memory.touches}`",
+    '"touched"',
+    "successor soon after",
+  ),
+  "a write without an answer, taken for answered": edit(
+    `${controllers}/apply.ts`,
+    'if (isFailure(error, "UnknownOutcome")) return outcomes.unknown(key)',
+    'if (isFailure(error, "UnknownOutcome")) return outcomes.answered(key)',
+    "withdrawn",
+  ),
+  "a decision from a copy that our own write has overtaken": edit(
+    `${controllers}/controller.ts`,
+    "return compareVersions(a, b) >= 0 ? cached : written",
+    "return compareVersions(a, b) >= 0 ? cached : cached",
+    "no write is refused",
+  ),
+  "a time that moves with every status": edit(
+    "src/runtime/conditions.ts",
+    "before?.status === stated.status ?",
+    "before?.status === stated.reason ?",
+    "withdrawn",
+  ),
+}

@@ -7,7 +7,14 @@ import type { Random } from "#runtime/random.ts"
 export const groups = ["See", "Operate", "Install", "Run"] as const
 
 /** What can be completed by asking the cluster or the shell. */
-export type Completes = "serviceimages" | "tiers" | "namespaces" | "contexts" | "files"
+export type Completes =
+  | "serviceimages"
+  | "alternateimagesources"
+  | "ours"
+  | "tiers"
+  | "namespaces"
+  | "contexts"
+  | "files"
 
 export type Argument = {
   name: string

@@ -1,12 +1,17 @@
 import { expect, test } from "vitest"
+import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { UsageError } from "./command.ts"
-import { parseNamed, parseReferences, serviceImages } from "./kinds.ts"
+import { alternateImageSources, parseNamed, parseReferences, serviceImages } from "./kinds.ts"
 
-test("the resource is the one that is declared", () => {
-  const { group, version, plural, kind, scope } = ServiceImage
-  expect(serviceImages).toEqual({ group, version, plural, kind, namespaced: scope === "Namespaced" })
-})
+for (const [declared, resource] of [
+  [ServiceImage, serviceImages],
+  [AlternateImageSource, alternateImageSources],
+] as const)
+  test(`the resource of ${declared.kind} is the one that is declared`, () => {
+    const { group, version, plural, kind, scope } = declared
+    expect(resource).toEqual({ group, version, plural, kind, namespaced: scope === "Namespaced" })
+  })
 
 for (const text of [
   "si/a",
@@ -26,9 +31,10 @@ const wrong: Record<string, string> = {
   "si/": "write si/NAME",
   "si/A B": "not the name of an object",
   "si/../secrets": "not the name of an object",
-  "deployment/a": "no kind that aim rolls out",
+  "deployment/a": "no kind of aim",
   "serviceimagee/a": "write serviceimage",
   "/a": "no kind",
+  "ais/a": "no ServiceImage: write si/NAME",
 }
 for (const [text, words] of Object.entries(wrong))
   test(`${text} is refused: ${words}`, () => {
@@ -42,4 +48,17 @@ test("one, several or all, with a slash or as kubectl takes them", () => {
   expect(names("si")).toEqual([])
   expect(names("si/a", "serviceimage/b")).toEqual(["a", "b"])
   expect(names("si", "a", "b")).toEqual(["a", "b"])
+  expect(() => names("ais")).toThrow("no ServiceImage")
+  expect(() => names("si/a", "ais/b")).toThrow("no ServiceImage")
+})
+
+test("a command that takes both kinds is told which", () => {
+  const both = [serviceImages, alternateImageSources]
+  const read = (...words: string[]) => parseReferences(words, both)
+  expect(read()).toEqual({ resource: serviceImages, names: [] })
+  expect(read("ais")).toEqual({ resource: alternateImageSources, names: [] })
+  expect(read("ais/a", "AlternateImageSource/b")).toEqual({ resource: alternateImageSources, names: ["a", "b"] })
+  expect(read("alternateimagesources", "a")).toEqual({ resource: alternateImageSources, names: ["a"] })
+  expect(() => read("ais/a", "si/b")).toThrow("no AlternateImageSource: write ais/NAME")
+  expect(() => read("a")).toThrow("write si/a")
 })

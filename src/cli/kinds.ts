@@ -13,9 +13,23 @@ export const serviceImages: Resource = {
   namespaced: false,
 }
 
-const kinds = [{ resource: serviceImages, words: ["si", "serviceimage", "serviceimages"] }]
+export const alternateImageSources: Resource = {
+  group,
+  version,
+  plural: "alternateimagesources",
+  kind: "AlternateImageSource",
+  namespaced: true,
+}
+
+const kinds = [
+  { resource: serviceImages, words: ["si", "serviceimage", "serviceimages"] },
+  { resource: alternateImageSources, words: ["ais", "alternateimagesource", "alternateimagesources"] },
+]
 
 export type Reference = { resource: Resource; name?: string }
+
+/** The shortest word for a kind of ours: `si`. */
+export const shortOf = (resource: Resource) => kinds.find(({ resource: { kind } }) => kind === resource.kind)!.words[0]!
 
 /** Reads `si`, `si/NAME`, `serviceimage/NAME` and `serviceimages.autoimagemanager.io/NAME`. */
 function parseReference(text: string): Reference {
@@ -29,24 +43,28 @@ function parseReference(text: string): Reference {
   return { resource, name }
 }
 
-/** A reference that must name its object. */
-export function parseNamed(text: string): Required<Reference> {
+/** A reference that must name its object, which is of the kind that a command is about. */
+export function parseNamed(text: string, wanted: Resource = serviceImages): Required<Reference> {
+  const short = shortOf(wanted)
   // Without a slash it is most likely the name alone.
-  if (!text.includes("/") && !isKindWord(text)) throw new UsageError(`${text} names no kind: write si/${text}`)
+  if (!text.includes("/") && !isKindWord(text)) throw new UsageError(`${text} names no kind: write ${short}/${text}`)
   const { resource, name } = parseReference(text)
+  if (resource !== wanted) throw new UsageError(`${text} is no ${wanted.kind}: write ${short}/NAME`)
   if (name === undefined) throw new UsageError(`${text} names no object: write ${text}/NAME`)
   return { resource, name }
 }
 
-/** `si`, `si/A si/B` and, as with kubectl, `si A B`. */
-export function parseReferences(words: readonly string[]): { resource: Resource; names: string[] } {
+/** `si`, `si/A si/B` and, as with kubectl, `si A B`; all of one kind, which is among those that a command is about. */
+export function parseReferences(
+  words: readonly string[],
+  wanted: readonly Resource[] = [serviceImages],
+): { resource: Resource; names: string[] } {
   const [first, ...rest] = words
-  if (first === undefined) return { resource: serviceImages, names: [] }
-  if (!first.includes("/") && isKindWord(first)) {
-    const { resource } = parseReference(first)
-    return { resource, names: rest.map(name => parseNamed(name.includes("/") ? name : `${first}/${name}`).name) }
-  }
-  return { resource: serviceImages, names: words.map(word => parseNamed(word).name) }
+  if (first === undefined) return { resource: wanted[0]!, names: [] }
+  const resource = wanted.find(each => each === kindNamed(first.split("/")[0]!)) ?? wanted[0]!
+  const isKind = !first.includes("/") && kindNamed(first) === resource
+  const named = isKind ? rest.map(name => (name.includes("/") ? name : `${first}/${name}`)) : words
+  return { resource, names: named.map(word => parseNamed(word, resource).name) }
 }
 
 const plain = (word: string) => {
@@ -54,14 +72,19 @@ const plain = (word: string) => {
   return [`.${version}.${group}`, `.${group}`].reduce((name, suffix) => name.replace(suffix, ""), lower)
 }
 
-export const isKindWord = (word: string) => kinds.some(({ words }) => words.includes(plain(word)))
+/** The kind of ours that a word means. */
+export const kindNamed = (word: string) => kinds.find(({ words }) => words.includes(plain(word)))?.resource
+
+const isKindWord = (word: string) => kindNamed(word) !== undefined
 
 function resourceNamed(word: string): Resource {
-  const found = kinds.find(({ words }) => words.includes(plain(word)))
-  if (found) return found.resource
+  const found = kindNamed(word)
+  if (found) return found
   const meant = closest(
     plain(word),
     kinds.flatMap(({ words }) => words),
   )
-  throw new UsageError(`${word || '""'} is no kind that aim rolls out: write ${meant ?? "si (ServiceImage)"}`)
+  throw new UsageError(
+    `${word || '""'} is no kind of aim: write ${meant ?? "si (ServiceImage) or ais (AlternateImageSource)"}`,
+  )
 }

@@ -10,7 +10,7 @@ export const connectionOptions: readonly Option[] = [
   { flags: "--context <NAME>", description: "the context of the kubeconfig to use", completes: "contexts" },
   {
     flags: "-n, --namespace <NAMESPACE>",
-    description: "the namespace to work in; ServiceImages are in none",
+    description: "the namespace to work in (default: that of the context); ServiceImages are in none",
     completes: "namespaces",
   },
 ]

@@ -6,7 +6,7 @@ import { closest } from "#lib/closest.ts"
 import { nameSome } from "#lib/text.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { Failure, UsageError } from "./command.ts"
-import { isKindWord } from "./kinds.ts"
+import { kindNamed, serviceImages } from "./kinds.ts"
 import { isObjectName } from "./names.ts"
 
 /** A kind whose objects a ServiceImage can stamp, or the ServiceImage itself. */
@@ -64,7 +64,7 @@ export function splitReference(text: string): { word: string; name: string } {
 
 /** The kind that a word means, as kubectl would understand it. */
 export function resolveKind(word: string, seen: Inventory): "si" | StampedKind {
-  if (isKindWord(word)) return "si"
+  if (kindNamed(word) === serviceImages) return "si"
   const [short = "", ...rest] = word.toLowerCase().split(".")
   const suffix = rest.join(".")
   const kinds = kindsIn(seen)

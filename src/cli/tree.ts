@@ -81,20 +81,24 @@ export const commands: readonly Command[] = [
   {
     name: "get",
     group: "See",
-    summary: "list rollouts, one line each",
+    summary: "list rollouts or alternate image sources, one line each",
     arguments: [
       {
         name: "KIND[/NAME]",
-        description: "si, si/NAME or si NAME (default: si, every ServiceImage)",
+        description: "si, si/NAME, si NAME, or the same with ais (default: si, every ServiceImage)",
         many: true,
-        completes: "serviceimages",
+        completes: "ours",
       },
     ],
-    options: [output("wide", "name", "json", "yaml")],
+    options: [
+      { flags: "-A, --all-namespaces", description: "AlternateImageSources of every namespace" },
+      output("wide", "name", "json", "yaml"),
+    ],
     connects: true,
     examples: [
       { line: "get", says: "every ServiceImage and how far it is" },
       { line: "get si/dicom-serviceimage-prod -o yaml", says: "one, whole" },
+      { line: "get ais -n shop", says: "where images are pulled from elsewhere" },
     ],
     load: () => import("./commands/get.ts"),
   },

@@ -21,3 +21,11 @@ test("trouble is silence", async () => {
   cluster.fail("list", new KubeError("Forbidden", "no", { status: 403 }))
   expect(await run({ arguments: ["tiers"], options: {} }, testWorld(cluster).world)).toEqual({ text: "", exitCode: 0 })
 })
+
+test("alternate image sources of the namespace that the line is about", async () => {
+  const cluster = testCluster({ metadata: { name: "demo", namespace: "shop" } })
+  const { world } = testWorld(cluster)
+  const offered = async (what: string) => (await run({ arguments: [what], options: { namespace: "shop" } }, world)).text
+  expect(await offered("alternateimagesources")).toBe("ais/demo\n")
+  expect(await offered("ours")).toBe("si/demo\nais/demo\n") // this cluster is the same for every kind
+})

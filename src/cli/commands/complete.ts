@@ -1,38 +1,50 @@
-import { core } from "#runtime/resource.ts"
+import type { Client } from "#runtime/client/client.ts"
+import { core, type Resource } from "#runtime/resource.ts"
 import { connectionOf, type Run } from "../command.ts"
-import { serviceImages } from "../kinds.ts"
+import { alternateImageSources, serviceImages, shortOf } from "../kinds.ts"
+import { namespaceOf } from "../namespace.ts"
 import { imagesIn, type Seen } from "../rollout.ts"
+
+const namespaces = core("namespaces", "Namespace", false)
+const resources: Record<string, readonly Resource[]> = {
+  serviceimages: [serviceImages],
+  alternateimagesources: [alternateImageSources],
+  ours: [serviceImages, alternateImageSources],
+  tiers: [serviceImages],
+  namespaces: [namespaces],
+}
 
 /** Behind a Tab key: quick, silent, and never an error. */
 export const run: Run = async (input, world) => {
-  const [what, prefix = "", of = ""] = input.arguments
-  const namespaces = core("namespaces", "Namespace", false)
-  const resource = { serviceimages: serviceImages, tiers: serviceImages, namespaces }[what ?? ""]
-  if (!resource) return { text: "", exitCode: 0 }
-  try {
+  const [what = "", prefix = "", of = ""] = input.arguments
+  const asked = Object.hasOwn(resources, what) ? resources[what]! : []
+  const answers = await Promise.all(asked.map(resource => namesOf(resource).catch(() => [])))
+  const names = answers.flat().filter(name => name.startsWith(prefix))
+  return { text: names.map(name => `${name}\n`).join(""), exitCode: 0 }
+
+  async function namesOf(resource: Resource): Promise<string[]> {
+    const namespace = resource.namespaced ? await namespaceOf(input, world) : undefined
     const client = await world.connect(connectionOf(input))
     try {
-      const tooLong = new AbortController()
-      const cancel = world.clock.after(2000, () => tooLong.abort())
-      const { items } = await client.list<Seen>(resource, { limit: 500 }, tooLong.signal)
-      cancel()
-      const names = items.flatMap(({ metadata, spec }) => {
-        if (what === "namespaces") return [metadata.name]
-        if (what === "serviceimages") return [`si/${metadata.name}`]
+      const items = await listed(client, resource, namespace)
+      return items.flatMap(({ metadata, spec }) => {
+        if (resource === namespaces) return [metadata.name]
+        if (what !== "tiers") return [`${shortOf(resource)}/${metadata.name}`]
         // Only rollouts have tiers; the one without a name cannot be completed.
         return of.endsWith(`/${metadata.name}`) ? imagesIn(spec).tiers.flatMap(tier => tier.upgradeTier || []) : []
       })
-      return {
-        text: names
-          .filter(name => name.startsWith(prefix))
-          .map(name => `${name}\n`)
-          .join(""),
-        exitCode: 0,
-      }
     } finally {
       client.close()
     }
-  } catch {
-    return { text: "", exitCode: 0 }
+  }
+
+  async function listed(client: Client, resource: Resource, namespace: string | undefined): Promise<Seen[]> {
+    const tooLong = new AbortController()
+    const cancel = world.clock.after(2000, () => tooLong.abort())
+    try {
+      return (await client.list<Seen>(resource, { namespace, limit: 500 }, tooLong.signal)).items
+    } finally {
+      cancel()
+    }
   }
 }

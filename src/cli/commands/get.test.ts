@@ -50,6 +50,56 @@ young   NotSeenYet   -          0          registry.example.com/dicom:v2 +1   10
   })
 })
 
+describe("get ais", () => {
+  const source = (name: string, namespace: string, status?: object) =>
+    ({
+      apiVersion: "autoimagemanager.io/v1alpha1",
+      kind: "AlternateImageSource",
+      metadata: { name, namespace, creationTimestamp: "2026-01-01T00:00:00Z" },
+      spec: { imageSourceReplacements: [] },
+      ...(status && { status }),
+    }) as never
+  const ready = { type: "Ready", status: "True", reason: "Switched", message: "1 of 3 containers run from elsewhere" }
+  const sources = () =>
+    testCluster(
+      source("demo", "shop", { conditions: [ready], targets: 3, switched: 1, incidents: 0 }),
+      source("young", "lab"),
+    )
+  const askFor = async (words: string[], options: Record<string, unknown>) => {
+    const { world, said } = testWorld(sources())
+    return { ...(await get({ arguments: words, options }, world)), said }
+  }
+
+  test("is a table", async () => {
+    expect(
+      (await askFor(["ais"], { allNamespaces: true })).text,
+    ).toBe(`NAMESPACE   NAME    READY   REASON       TARGETS   SWITCHED   INCIDENTS   AGE
+shop        demo    True    Switched     3         1          0           10m
+lab         young   -       NotSeenYet   -         -          -           10m
+`)
+  })
+  test("one, in its namespace", async () => {
+    expect((await askFor(["ais/demo"], { namespace: "shop", output: "wide" })).text).toBe(
+      "NAME   READY   REASON     TARGETS   SWITCHED   INCIDENTS   AGE   MESSAGE\n" +
+        "demo   True    Switched   3         1          0           10m   1 of 3 containers run from elsewhere\n",
+    )
+    expect((await askFor(["ais/demo"], { namespace: "shop", output: "name" })).text).toBe(
+      "alternateimagesource.autoimagemanager.io/demo\n",
+    )
+    expect(parseYaml((await askFor(["ais/demo"], { namespace: "shop", output: "yaml" })).text)).toMatchObject({
+      kind: "AlternateImageSource",
+      metadata: { name: "demo", namespace: "shop" },
+    })
+  })
+  test("names what was meant, and where it was sought", async () => {
+    await expect(askFor(["ais/dem"], { namespace: "shop" })).rejects.toThrow(
+      "there is no AlternateImageSource dem in namespace shop; did you mean ais/demo?",
+    )
+    await expect(askFor(["ais/demo"], { allNamespaces: true })).rejects.toThrow("write -n NAMESPACE")
+    await expect(askFor(["ais"], { namespace: "../x" })).rejects.toThrow("is not a namespace")
+  })
+})
+
 describe("status", () => {
   test("is lines where it is read by no one", async () => {
     expect(

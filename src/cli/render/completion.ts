@@ -50,7 +50,7 @@ _aim_ask() {
   local connection=() i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "\${COMP_WORDS[i]}" in
-      --kubeconfig|--context) connection+=("\${COMP_WORDS[i]}" "\${COMP_WORDS[i+1]}") ;;
+      --kubeconfig|--context|-n|--namespace) connection+=("\${COMP_WORDS[i]}" "\${COMP_WORDS[i+1]}") ;;
     esac
   done
   "\${COMP_WORDS[0]}" __complete "$1" "$current" "$first" "\${connection[@]}" 2>/dev/null
@@ -104,13 +104,15 @@ _aim_ask() {
   local -a connection
   local i
   for ((i = 2; i < CURRENT; i++)); do
-    case $words[i] in --kubeconfig|--context) connection+=($words[i] $words[i+1]) ;; esac
+    case $words[i] in --kubeconfig|--context|-n|--namespace) connection+=($words[i] $words[i+1]) ;; esac
   done
   local -a found
   found=(\${(f)"$(aim __complete $1 "$PREFIX" "\${words[(r)s*/*]}" $connection 2>/dev/null)"})
   compadd -a found
 }
 _aim_serviceimages() { _aim_ask serviceimages }
+_aim_alternateimagesources() { _aim_ask alternateimagesources }
+_aim_ours() { _aim_ask ours }
 _aim_tiers() { _aim_ask tiers }
 _aim_namespaces() { _aim_ask namespaces }
 _aim_contexts() { local -a found; found=(\${(f)"$(kubectl config get-contexts -o name 2>/dev/null)"}); compadd -a found }

@@ -1,10 +1,11 @@
+import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { formatDuration } from "#lib/duration.ts"
 import type { Instant } from "#runtime/clock.ts"
-import { apiVersionOf, type Resource, resourceName } from "#runtime/resource.ts"
+import { apiVersionOf, type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
 import type { View } from "../command.ts"
 import type { Rollout, Seen } from "../rollout.ts"
 import { rolloutOf } from "../rollout.ts"
-import { printable } from "./paint.ts"
+import { paint, printable } from "./paint.ts"
 import { countOf, paintState } from "./status.ts"
 import { toYaml } from "./yaml.ts"
 
@@ -56,6 +57,36 @@ export function rolloutTable(
   )
 }
 
+/** `aim get ais`: the columns that the server prints for kubectl. */
+export function sourceTable(
+  objects: readonly AlternateImageSource[],
+  { view, now, wide, everywhere }: { view: View; now: Instant; wide: boolean; everywhere: boolean },
+): string {
+  const { green, yellow, red } = paint(view)
+  const ready = objects.map(({ status }) => status?.conditions.find(({ type }) => type === "Ready"))
+  const head = ["NAME", "READY", "REASON", "TARGETS", "SWITCHED", "INCIDENTS", "AGE", ...(wide ? ["MESSAGE"] : [])]
+  const rows = objects.map(({ metadata, status }, index) => [
+    metadata.name,
+    ready[index]?.status ?? "-",
+    ready[index]?.reason ?? "NotSeenYet",
+    ...[status?.targets, status?.switched, status?.incidents].map(count => (count === undefined ? "-" : String(count))),
+    metadata.creationTimestamp ? formatDuration(Math.max(0, now - Date.parse(metadata.creationTimestamp))) : "",
+    ...(wide ? [printable(ready[index]?.message ?? "")] : []),
+  ])
+  const named = (row: string[], namespace: string) => (everywhere ? [namespace, ...row] : row)
+  const reasonAt = everywhere ? 3 : 2
+  return tableOf(
+    [named(head, "NAMESPACE"), ...rows.map((row, index) => named(row, objects[index]!.metadata.namespace ?? ""))],
+    (cell, row, column) => {
+      if (row === 0 || column !== reasonAt) return cell
+      const { conditions = [], switched = 0 } = objects[row - 1]!.status ?? {}
+      const isStalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True")
+      const isReady = ready[row - 1]?.status === "True"
+      return isStalled ? red(cell) : isReady && switched === 0 ? green(cell) : yellow(cell)
+    },
+  )
+}
+
 /** The image being worked on, and that there are others. */
 function imageOf({ tiers, currentPriority }: Rollout): string {
   const images = [...new Set(tiers.map(({ image }) => image))]
@@ -65,7 +96,7 @@ function imageOf({ tiers, currentPriority }: Rollout): string {
 
 /** What every `-o` of get and status means, beyond the tables. */
 export function machineReadable(
-  objects: readonly Seen[],
+  objects: readonly KubeObject[],
   { format, resource, single }: { format: "json" | "yaml" | "name"; resource: Resource; single: boolean },
 ): string {
   if (format === "name")

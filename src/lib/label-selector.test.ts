@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { isEmptySelector, selects } from "./label-selector.ts"
+import { formatSelector, isEmptySelector, selects } from "./label-selector.ts"
 
 const labels = { app: "web", tier: "early" }
 const rule = (key: string, operator: string, ...values: string[]) => ({ matchExpressions: [{ key, operator, values }] })
@@ -28,4 +28,16 @@ test("each operator, for a label that is there and one that is not", () => {
   expect(answers("zone", "NotIn", "a")).toBe(true)
   expect([answers("app", "Exists"), answers("zone", "Exists")]).toEqual([true, false])
   expect([answers("app", "DoesNotExist"), answers("zone", "DoesNotExist")]).toEqual([false, true])
+})
+
+test("a selector reads as kubectl takes it", () => {
+  const matchExpressions = [
+    { key: "tier", operator: "In", values: ["a", "b"] },
+    { key: "zone", operator: "NotIn", values: ["c"] },
+    { key: "app", operator: "Exists" },
+    { key: "old", operator: "DoesNotExist" },
+  ]
+  expect(formatSelector({ matchLabels: { service: "dicom" }, matchExpressions })).toBe(
+    "service=dicom,tier in (a,b),zone notin (c),app,!old",
+  )
 })

@@ -6,9 +6,10 @@ import type { RegistryClient } from "#registry/index.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
 import { watchGrants } from "../grants.ts"
 import { type Acted, act } from "./apply.ts"
+import type { Asker } from "./ask.ts"
 import { type Decision, decide, type Group } from "./decide.ts"
 import { createAlternateImageSourceMetrics } from "./metrics.ts"
-import { type Asker, Probes } from "./probes.ts"
+import { Probes } from "./probes.ts"
 import { alternateImageSources, permissions } from "./resources.ts"
 import { type Scene, Sources } from "./sources.ts"
 import { storyOf, tell } from "./tell.ts"
@@ -53,7 +54,7 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
 
         const scene = sources.scene(source)
         const decisions = scene.groups.map(group =>
-          decideFor(source, group, memory, askAs(sources, probes, group), now),
+          decideFor(source, group, memory, asked(sources, probes, group), now),
         )
         const by = `alternateimagesource/${source.metadata.name}`
         const acted = await act(client, sources, decisions, { by, at: now })
@@ -91,7 +92,7 @@ function decideFor(
   return decide({ ...group, refusal }, { policy, before, probe, now })
 }
 
-const askAs = (sources: Sources, probes: Probes, group: Group) => {
+const asked = (sources: Sources, probes: Probes, group: Group) => {
   const asker = askerOf(sources, group)
   return (image: string) => probes.get(asker, image)
 }

@@ -50,9 +50,7 @@ type Json = Record<string, unknown>
 /** Reads a Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob. What tenants wrote is hostile. */
 export function readWorkload(object: KubeObject): WorkloadFacts {
   const { metadata } = object
-  const spec = field(object, "spec")
-  const template = field(spec, "jobTemplate") === undefined ? spec : field(field(spec, "jobTemplate"), "spec")
-  const matchLabels = field(field(spec, "selector"), "matchLabels")
+  const matchLabels = field(field(field(object, "spec"), "selector"), "matchLabels")
   return {
     resourceVersion: metadata.resourceVersion ?? "",
     uid: metadata.uid ?? "",
@@ -60,7 +58,7 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
     namespace: metadata.namespace ?? "",
     labels: metadata.labels ?? none,
     owner: ownerOf(metadata as Json),
-    containers: containersOf(field(field(template, "template"), "spec")),
+    containers: containersOf(podSpecOf(object)),
     isGitOps: isGitOps(metadata as Json),
     isDeleting: metadata.deletionTimestamp !== undefined,
     matchLabels: isObject(matchLabels) ? (matchLabels as Record<string, string>) : undefined,
@@ -72,6 +70,26 @@ export function readPod(object: KubeObject): PodFacts {
   const [spec, status] = [field(object, "spec"), field(object, "status")]
   const owner = ownerOf(metadata as Json)
   const containers = containersOf(spec)
+/** What a pod of this object is, or would be, made from. */
+function podSpecOf(object: KubeObject): unknown {
+  const spec = field(object, "spec")
+  if (object.kind === "Pod") return spec
+  const job = field(spec, "jobTemplate")
+  return field(field(job === undefined ? spec : field(job, "spec"), "template"), "spec")
+}
+
+/** With which credentials the pods of an object, or the pod that it is, pull. */
+export const pullsAs = (object: KubeObject): Pick<PodFacts, "namespace" | "secrets" | "account"> =>
+  credentialsIn(podSpecOf(object), object.metadata.namespace)
+
+const credentialsIn = (spec: unknown, namespace = "") => ({
+  namespace,
+  secrets: listOf(spec, "imagePullSecrets")
+    .map(each => textOf(field(each, "name")))
+    .slice(0, 16),
+  account: textOf(field(spec, "serviceAccountName")) || "default",
+})
+
   const statuses = [...listOf(status, "initContainerStatuses"), ...listOf(status, "containerStatuses")]
   const phase = textOf(field(status, "phase"))
   const isOver = metadata.deletionTimestamp !== undefined || phase === "Succeeded" || phase === "Failed"
@@ -89,13 +107,7 @@ export function readPod(object: KubeObject): PodFacts {
     failing: failing.length > 0 ? failing : noFailures,
     running: runningIn(statuses, containers),
     decision: parseFailover(mapOf(metadata, "annotations")[decisionAnnotation]),
-    secrets:
-      failing.length > 0
-        ? listOf(spec, "imagePullSecrets")
-            .map(each => textOf(field(each, "name")))
-            .slice(0, 16)
-        : noNames,
-    account: failing.length > 0 ? textOf(field(spec, "serviceAccountName")) || "default" : "",
+    ...(failing.length > 0 ? credentialsIn(spec, metadata.namespace) : { secrets: noNames, account: "" }),
   }
 }
 

@@ -1,16 +1,9 @@
-import { normaliseImageReference, parseImageReference } from "#core/image-reference.ts"
-import { credentialsFor, credentialsOf, type Keyring } from "#core/pull-secret.ts"
+import { parseImageReference } from "#core/image-reference.ts"
 import type { RegistryClient, Resolution } from "#registry/index.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { isFailure } from "#runtime/client/errors.ts"
 import type { Clock } from "#runtime/clock.ts"
-import type { KubeObject } from "#runtime/resource.ts"
+import { type Asker, askAs, keyringsOf } from "./ask.ts"
 import type { Probe } from "./decide.ts"
-import type { PodFacts } from "./facts.ts"
-import { secrets, serviceAccounts } from "./resources.ts"
-
-/** With whose credentials a registry is asked: those the pod itself would pull with. */
-export type Asker = Pick<PodFacts, "namespace" | "secrets" | "account">
 
 type Deps = {
   client: Client
@@ -67,38 +60,12 @@ export class Probes {
   }
 
   async #resolve(asker: Asker, image: string): Promise<Resolution> {
-    const { registry } = this.#deps
+    const { registry, client } = this.#deps
     const parsed = parseImageReference(image)
     if (!registry || !parsed.ok) return { ok: false, class: "ForbiddenAddress", message: "registries are not asked" }
-    const [first] = credentialsFor(parsed.reference, await this.#keyrings(asker))
-    const { host } = normaliseImageReference(parsed.reference)
-    return registry.resolve(parsed.reference, first ? { credentials: new Map([[host, first]]) } : {})
-  }
-
-  /** Read by name, where it was granted; a namespace that did not is asked for as anybody would. */
-  async #keyrings({ namespace, secrets: own, account }: Asker): Promise<Keyring[]> {
-    const found = await this.#read<KubeObject & { imagePullSecrets?: { name?: string }[] }>(
-      serviceAccounts,
-      namespace,
-      account,
-    )
-    const ofAccount = (found?.imagePullSecrets ?? []).map(({ name = "" }) => name)
-    const names = [...new Set([...own, ...ofAccount])].filter(Boolean).slice(0, 16)
-    const read = await Promise.all(names.map(name => this.#read<Secret>(secrets, namespace, name)))
-    return read.flatMap(secret => (secret ? [credentialsOf(secret)] : []))
-  }
-
-  async #read<T extends KubeObject>(resource: typeof secrets, namespace: string, name: string): Promise<T | undefined> {
-    try {
-      return await this.#deps.client.get<T>(resource, { namespace, name })
-    } catch (error) {
-      if (isFailure(error, "Forbidden", "NotFound")) return undefined
-      throw error
-    }
+    return askAs(registry, parsed.reference, await keyringsOf(client, asker))
   }
 }
-
-type Secret = KubeObject & { type?: string; data?: Record<string, string> }
 
 const keyOf = ({ namespace, secrets: names, account }: Asker, image: string) =>
   `${namespace} ${account} ${[...names].sort().join(",")} ${image}`

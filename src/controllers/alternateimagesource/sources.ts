@@ -21,6 +21,19 @@ export type Scene = {
 }
 
 export type Entry = { readonly workload: Workload; readonly container: Container }
+/** Where a pod's containers come from: its workload's words, and the sources that look after them. */
+export type Standing = {
+  readonly workload: Workload
+  readonly containers: readonly {
+    readonly container: Container
+    readonly claim: Claim | undefined
+  }[]
+}
+
+export type Claim = { readonly source: AlternateImageSource; readonly replacement: Replacement }
+
+export type Surroundings = Pick<Wiring, "watch" | "clock" | "enqueue" | "enqueueAfter">
+
 
 type MutableGroup = Group & { failing: FailingPod[]; repaired?: Group["repaired"] }
 type Read = { readonly resourceVersion: string; readonly object: AlternateImageSource }
@@ -31,7 +44,7 @@ type Root = Named & { readonly workload: Workload; readonly containers: readonly
  * healthy pod is forgotten as soon as it is read, but for the digest of what it runs.
  */
 export class Sources {
-  readonly #wiring: Wiring
+  readonly #wiring: Surroundings
   readonly #sources: Cache<Read>
   readonly #workloads = new Map<WorkloadKind, Cache<WorkloadFacts>>()
   readonly #pods: Cache<PodFacts>
@@ -45,7 +58,7 @@ export class Sources {
   readonly #changes = new Map<string, number>()
   readonly #rosters = new Map<string, { at: number; roster: Entry[]; claimed: number; missing: string[] }>()
 
-  constructor(wiring: Wiring) {
+  constructor(wiring: Surroundings) {
     this.#wiring = wiring
     this.#sources = wiring.watch(alternateImageSources, { project: readSource, indexes: { namespace } })
     this.#sources.subscribe(({ key, before, after, initial }) => {
@@ -78,6 +91,20 @@ export class Sources {
   }
 
   scene(source: AlternateImageSource): Scene {
+  /** Undefined where nothing is known of the pod, or of the workload it belongs to. */
+  standing(key: string): Standing | undefined {
+    const pod = this.#pods.get(key)
+    const root = pod && this.#rootOf(pod)
+    if (!root) return undefined
+    const { workload, containers } = root
+    return { workload, containers: containers.map(container => ({ container, claim: this.#claimOf(root, container) })) }
+  }
+
+  /** What an image turned out to be where it runs in a namespace. */
+  digest(space: string, image: string): string | undefined {
+    return this.#digests.get(`${space} ${image}`)
+  }
+
     const space = source.metadata.namespace ?? ""
     const groups = new Map<string, MutableGroup>()
     for (const key of this.#failing.get(space) ?? []) {
@@ -121,7 +148,7 @@ export class Sources {
       isInit: container.isInit,
       image: container.image,
       repositories: equivalentRepositories,
-      digest: this.#digests.get(`${workload.namespace} ${container.image}`),
+      digest: this.digest(workload.namespace, container.image),
       pods: () => this.#podsOf(workload),
       failing: [] as FailingPod[],
     }
@@ -162,9 +189,14 @@ export class Sources {
 
   /** The set of repositories that this source has for a container, unless an older source has one. */
   #coverBy(source: AlternateImageSource, root: Root, container: Container): Replacement | undefined {
-    for (const each of this.#sourcesOf(source.metadata.namespace ?? "")) {
-      const replacement = coverOf(each.spec, root, container)
-      if (replacement) return each.metadata.uid === source.metadata.uid ? replacement : undefined
+    const claim = this.#claimOf(root, container)
+    return claim && claim.source.metadata.uid === source.metadata.uid ? claim.replacement : undefined
+  }
+
+  #claimOf(root: Root, container: Container): Claim | undefined {
+    for (const source of this.#sourcesOf(root.workload.namespace)) {
+      const replacement = coverOf(source.spec, root, container)
+      if (replacement) return { source, replacement }
     }
     return undefined
   }

@@ -1,0 +1,58 @@
+import { type ImageReference, normaliseImageReference } from "#core/image-reference.ts"
+import { credentialsFor, credentialsOf, type Keyring } from "#core/pull-secret.ts"
+import type { RegistryClient, Resolution, ResolveOptions } from "#registry/index.ts"
+import type { Client } from "#runtime/client/client.ts"
+import { isFailure } from "#runtime/client/errors.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+import type { PodFacts } from "./facts.ts"
+import { secrets, serviceAccounts } from "./resources.ts"
+
+/** With whose credentials a registry is asked: those the pod itself would pull with. */
+export type Asker = Pick<PodFacts, "namespace" | "secrets" | "account">
+
+type Secret = KubeObject & { type?: string; data?: Record<string, string> }
+type Account = KubeObject & { imagePullSecrets?: { name?: string }[] }
+
+const secretsMost = 16
+/** The kubelet tries all that fit; nobody has more than this for one host. */
+const triesMost = 4
+
+/** Read by name, where that is allowed; whose Secrets may not be read is asked for as anybody would. */
+export async function keyringsOf(
+  client: Client,
+  { namespace, secrets: own, account }: Asker,
+  onUnread: (name: string) => void = () => {},
+): Promise<Keyring[]> {
+  const read = async <T extends KubeObject>(resource: typeof secrets, name: string): Promise<T | undefined> => {
+    try {
+      return await client.get<T>(resource, { namespace, name })
+    } catch (error) {
+      if (!isFailure(error, "Forbidden", "NotFound")) throw error
+      if (isFailure(error, "Forbidden")) onUnread(`${resource.kind} ${name}`)
+      return undefined
+    }
+  }
+  const ofAccount = ((await read<Account>(serviceAccounts, account))?.imagePullSecrets ?? []).map(
+    ({ name = "" }) => name,
+  )
+  const names = [...new Set([...own, ...ofAccount])].filter(Boolean).slice(0, secretsMost)
+  const found = await Promise.all(names.map(name => read<Secret>(secrets, name)))
+  return found.flatMap(secret => (secret ? [credentialsOf(secret)] : []))
+}
+
+/** Asks a registry as the kubelet would: with each of the credentials that fit, until one is taken. */
+export async function askAs(
+  registry: Pick<RegistryClient, "resolve">,
+  reference: ImageReference,
+  keyrings: readonly Keyring[],
+  options: Pick<ResolveOptions, "platforms" | "signal"> = {},
+): Promise<Resolution> {
+  const { host } = normaliseImageReference(reference)
+  const [first, ...others] = credentialsFor(reference, keyrings).slice(0, triesMost)
+  let said = await registry.resolve(reference, { ...options, ...(first && { credentials: new Map([[host, first]]) }) })
+  for (const credentials of others) {
+    if (said.ok || said.class !== "Denied") break
+    said = await registry.resolve(reference, { ...options, credentials: new Map([[host, credentials]]) })
+  }
+  return said
+}

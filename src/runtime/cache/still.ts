@@ -1,0 +1,35 @@
+import type { KubeObject, ObjectName } from "../resource.ts"
+import { keyOf } from "../resource.ts"
+import type { Cache, CacheOptions, Projected } from "./cache.ts"
+import { createStore } from "./store.ts"
+
+/** What a cache would show of these objects, at one moment: for who looks once and decides as a controller does. */
+export function stillCache<T extends Projected>(
+  objects: Iterable<KubeObject>,
+  { project, indexes }: CacheOptions<T>,
+): Cache<T> & { close(): void } {
+  const quiet = () => {}
+  const store = createStore<T>({ project, ...(indexes && { indexes }), onListenerError: quiet, onUnreadable: quiet })
+  store.beginList({ historyIsNew: false })
+  for (const object of objects) store.put(object)
+  store.endList(store.progress)
+  return {
+    get: key => store.entries.get(key)?.value,
+    *entries() {
+      for (const [key, { value }] of store.entries) yield [key, value]
+    },
+    get size() {
+      return store.entries.size
+    },
+    keysBy: store.keysBy,
+    subscribe: store.subscribe,
+    hasSynced: true,
+    synced: async () => {},
+    reached: (name: ObjectName, version, signal) => store.reached(keyOf(name), version, signal),
+    failure: undefined,
+    unreadable: store.unreadable,
+    stalenessMs: () => 0,
+    run: async () => {},
+    close: quiet,
+  }
+}

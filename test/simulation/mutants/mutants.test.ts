@@ -27,7 +27,8 @@ async function failureOf(caughtBy: string, change: (folder: string) => Promise<v
     await change(folder)
     const vitest = join(repository, "node_modules/vitest/vitest.mjs")
     const args = [vitest, "run", "--project", "unit", "test/simulation/serviceimage", "-t", caughtBy, "--bail", "1"]
-    const { AIM_RUNS: _, VITEST: __, VITEST_POOL_ID: ___, VITEST_WORKER_ID: ____, ...env } = process.env
+    const { VITEST: _, VITEST_POOL_ID: __, VITEST_WORKER_ID: ___, ...outer } = process.env
+    const env = { ...outer, AIM_RUNS: "30" } // every fault at every write
     return await new Promise(resolve => {
       execFile(process.execPath, args, { cwd: folder, env, maxBuffer: 1 << 26, timeout: 600_000 }, (error, out, err) =>
         resolve(error ? `${out}${err}` : undefined),
@@ -48,7 +49,10 @@ if (isLong)
       test(name, async () => {
         const said = await failureOf(caughtBy, async folder => {
           let source = await readFile(join(folder, file), "utf8")
-          for (const { find, replace } of edits) source = source.replace(find, () => replace)
+          for (const { find, replace } of edits) {
+            expect(source).toContain(find)
+            source = source.replace(find, () => replace)
+          }
           await writeFile(join(folder, file), source)
         })
         // A copy that cannot even be loaded proves nothing.

@@ -30,8 +30,8 @@ export const mutants: Record<string, Mutant> = {
   ),
   "a list of intents that is cleared before they are touched": edit(
     `${controllers}/plan.ts`,
-    "[...new Set([...unsure, ...intents.keys()])].sort()",
-    "[...new Set([...[...unsure].slice(0, 0), ...intents.keys()])].sort()",
+    "[...new Set([...unsure, ",
+    "[...new Set([...[...unsure].slice(0, 0), ",
     "withdrawn",
   ),
   "a stamp that was not declared": edit(
@@ -101,13 +101,13 @@ export const mutants: Record<string, Mutant> = {
     `${controllers}/apply.ts`,
     'if (isFailure(error, "UnknownOutcome")) return outcomes.unknown(key)',
     'if (isFailure(error, "UnknownOutcome")) return outcomes.answered(key)',
-    "withdrawn",
+    "withdrawn.*it arrives a minute late, at",
   ),
-  "a decision from a copy that our own write has overtaken": edit(
-    `${controllers}/controller.ts`,
-    "return compareVersions(a, b) >= 0 ? cached : written",
-    "return compareVersions(a, b) >= 0 ? cached : cached",
-    "no write is refused",
+  "Complete, while a write of the predecessor may be on its way": edit(
+    `${controllers}/plan.ts`,
+    "if (unsure.size === 0 && !isBehind) return undefined",
+    "if (!isBehind) return undefined",
+    "withdrawn",
   ),
   "a time that moves with every status": edit(
     "src/runtime/conditions.ts",

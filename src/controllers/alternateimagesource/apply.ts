@@ -84,7 +84,9 @@ async function retarget(
     metadata: {
       uid,
       resourceVersion,
-      annotations: { [decisionAnnotation]: formatDecision({ from, to, reason, ...signed }) },
+      annotations: {
+        [decisionAnnotation]: formatDecision({ from, was: { [container]: from }, to, reason, ...signed }),
+      },
     },
     spec: kind.name === "cronjob" ? { jobTemplate: { spec: template } } : template,
   }

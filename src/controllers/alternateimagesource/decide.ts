@@ -44,6 +44,8 @@ export type Group = {
   readonly failing: readonly FailingPod[]
   /** Pods that we repaired, by what they say themselves; the last one. */
   readonly repaired?: Repaired | undefined
+  /** The workload's own template, if it was us who wrote the image it has now. */
+  readonly retargeted?: Repaired | undefined
   /** The server did not let us, and when to ask again. */
   readonly refusal?: { readonly reason: "Forbidden" | "Refused"; readonly retryAt: Instant } | undefined
 }
@@ -57,7 +59,7 @@ export type FailingPod = {
   readonly since: Instant
 }
 
-/** What a repaired pod tells of its repair: a process that died before it wrote the status left this behind. */
+/** What a repaired object tells of its repair: a process that died before it wrote the status left this behind. */
 export type Repaired = {
   readonly from: string
   readonly to: string
@@ -115,13 +117,16 @@ export type Circumstances = {
 const probeMs = 60_000
 const downMsFirst = 60_000
 const downMsMost = 900_000
+/** As many as the status counts. */
+const attemptsMost = 999
 /** How often the first repository is asked while its images come from elsewhere, and how long it must answer well. */
 const recheckMs = 300_000
 const stableMs = 600_000
 
 /** What is done about one container that cannot be pulled, or could not. The same facts always give the same decision. */
 export function decide(group: Group, circumstances: Circumstances): Decision {
-  const known = incidentOf(group, circumstances.before) ?? recovered(group)
+  const { policy, before, now } = circumstances
+  const known = incidentOf(group, before)
   if (group.failing.length === 0) return known ? calm(group, known, circumstances) : nothing(group)
   const incident: Incident = known ?? {
     since: formatInstant(Math.min(...group.failing.map(pod => pod.since))),
@@ -132,35 +137,77 @@ export function decide(group: Group, circumstances: Circumstances): Decision {
     attempts: 0,
     ...(group.workload.matchLabels && { matchLabels: group.workload.matchLabels }),
   }
-  const stuck = group.failing.filter(pod => incident.working === undefined || isAt(pod, incident.working))
-  if (stuck.length === 0) return follow(group, incident)
-  return seek(group, incident, stuck, circumstances)
+  const movable = group.failing.filter(({ failure }) => !neverSwitches(failure, policy))
+  const { refusal } = group
+  if (movable.length === 0) return wait(group, incident, dominant(group.failing), cannotPull(group.failing))
+  if (refusal && refusal.retryAt > now)
+    return wait(group, incident, refusal.reason, cannotPull(movable), { lookAgainAt: refusal.retryAt })
+  const home = homeOf(incident)
+  const stuck = movable.filter(pod => home === undefined || isAt(pod, home))
+  if (stuck.length > 0 || home === undefined) return seek(group, incident, stuck, movable, circumstances)
+  return follow(group, incident, movable, home, circumstances)
 }
 
-/** The incident of the status, if it is still about what the workload says. */
-function incidentOf({ image, workload }: Group, before: TargetAvailable | undefined): Incident | undefined {
-  const incident = before?.uid === workload.uid ? before.incident : undefined
-  if (!incident || incident.image === image) return incident
-  // It was us who changed the workload: the story goes on from there.
-  const isOurs = incident.working !== undefined && imageAt(incident.image, incident.working) === image
-  if (!isOurs) return undefined
-  const { working: _, ...rest } = incident
-  return { ...rest, image, failing: repositoryTextOf(image) }
-}
-
-/** An incident that no status tells of, but the pods do. */
-function recovered({ repaired, image, workload }: Group): Incident | undefined {
-  if (!repaired || repaired.to === image) return undefined
+/** The incident that goes on: of the status, as far as it is about what the workload says, and of the pods themselves. */
+function incidentOf(group: Group, before: TargetAvailable | undefined): Incident | undefined {
+  const told = toldIncident(group, before)
+  const { repaired, image, workload } = group
+  if (!repaired || repaired.to === image) return told
+  const moved = { working: repositoryTextOf(repaired.to), bad: [repositoryTextOf(repaired.from)] }
+  if (told) {
+    const isNews = untold(group, before) === repaired
+    return isNews ? { ...told, working: moved.working, bad: distinct([...told.bad, ...moved.bad]) } : told
+  }
+  const last = lastSwitch(group, before)
+  if (last?.reason === "SwitchedBack" && (parseInstant(last.time) ?? 0) >= repaired.at) return undefined
   return {
     since: formatInstant(repaired.at),
     reason: "Switched",
     image,
     failing: repositoryTextOf(image),
-    working: repositoryTextOf(repaired.to),
-    bad: [repositoryTextOf(repaired.from)],
+    ...moved,
     attempts: 0,
     ...(workload.matchLabels && { matchLabels: workload.matchLabels }),
   }
+}
+
+function toldIncident(
+  { image, workload, retargeted }: Group,
+  before: TargetAvailable | undefined,
+): Incident | undefined {
+  const incident = before?.uid === workload.uid ? before.incident : undefined
+  if (!incident || incident.image === image) return incident
+  // It was us who changed the workload: the story goes on from there.
+  const isTold = incident.working !== undefined && imageAt(incident.image, incident.working) === image
+  const isOurs = isTold || retargeted?.from === incident.image
+  if (!isOurs) return undefined
+  const { working: _, ...rest } = incident
+  return { ...rest, image, failing: repositoryTextOf(image), bad: distinct([...incident.bad, incident.failing]) }
+}
+
+/** A repair that only its object remembers: whoever made it died, or lost the answer, before he could say so. */
+export function untold(group: Group, before: TargetAvailable | undefined): Repaired | undefined {
+  const { repaired, retargeted } = group
+  const latest = repaired && (!retargeted || repaired.at > retargeted.at) ? repaired : retargeted
+  const last = lastSwitch(group, before)
+  const isTold = latest && last && (last.newImage === latest.to || (parseInstant(last.time) ?? 0) >= latest.at)
+  return isTold ? undefined : latest
+}
+
+const lastSwitch = ({ workload }: Group, before: TargetAvailable | undefined) =>
+  before?.uid === workload.uid ? before.switches?.at(-1) : undefined
+
+/** When the container was last sent elsewhere. */
+function lastMoved(group: Group, before: TargetAvailable | undefined): Instant | undefined {
+  const times = [untold(group, before)?.at, parseInstant(lastSwitch(group, before)?.time)]
+  const known = times.filter(time => time !== undefined)
+  return known.length > 0 ? Math.max(...known) : undefined
+}
+
+/** Where the pods are to pull from; the workload itself names it if it was changed in this incident. */
+function homeOf({ working, bad, failing }: Incident): string | undefined {
+  const isRetargeted = bad.length > 0 && !bad.some(each => sameSource(each, failing))
+  return working ?? (isRetargeted ? failing : undefined)
 }
 
 const nothing = (group: Group): Decision => ({
@@ -175,7 +222,20 @@ const nothing = (group: Group): Decision => ({
 /** Nobody fails now. What runs from elsewhere stays there, unless the policy wants it back. */
 function calm(group: Group, incident: Incident, { policy, probe, now, before }: Circumstances): Decision {
   const base = { group, repairs: [], asks: [] }
-  if (incident.working === undefined) return nothing(group)
+  if (incident.working === undefined) {
+    // Pods of a changed workload begin anew: for a while nobody fails, and what was found bad is still so.
+    const moved = homeOf(incident) === undefined ? undefined : lastMoved(group, before)
+    const overAt = moved === undefined ? now : moved + stableMs
+    if (overAt <= now) return nothing(group)
+    const message = `${group.container} is pulled from ${incident.failing}`
+    return {
+      ...base,
+      incident: { ...incident, reason: "Switched" },
+      reason: "Switched",
+      message,
+      lookAgainAt: overAt,
+    }
+  }
   const message = `${group.container} is pulled from ${incident.working} instead of ${incident.failing}`
   if (policy.switchBack === "Never")
     return { ...base, incident: { ...incident, reason: "Switched" }, reason: "Switched", message }
@@ -215,15 +275,44 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
   }
 }
 
+const wait = (
+  group: Group,
+  incident: Incident,
+  reason: Reason,
+  message: string,
+  more: Partial<Decision> = {},
+): Decision => ({
+  group,
+  incident: { ...incident, reason },
+  reason,
+  message: `${group.container}: ${message}`,
+  repairs: [],
+  asks: [],
+  ...more,
+})
+
+const cannotPull = (pods: readonly FailingPod[]) =>
+  `${pods.length} pods cannot pull ${pods[0]!.image} (${dominant(pods)})`
+
 /** It is known where the image can be pulled: whoever still fails elsewhere goes there, without a word more. */
-function follow(group: Group, incident: Incident): Decision {
-  const to = imageAt(incident.image, incident.working!)
+function follow(
+  group: Group,
+  incident: Incident,
+  movable: readonly FailingPod[],
+  home: string,
+  { policy, before, now }: Circumstances,
+): Decision {
+  const moved = lastMoved(group, before)
+  const replacedBy = moved === undefined ? now : moved + policy.cooldownSeconds * 1000
+  // The workload was changed: it has its time to replace them itself. Where it does not, they are repaired.
+  if (incident.working === undefined && group.workload.replacesPods && replacedBy > now)
+    return wait(group, incident, "Repairing", `its pods go to ${home}`, { lookAgainAt: replacedBy })
   return {
     group,
     incident: { ...incident, reason: "Switched" },
     reason: "Repairing",
-    message: `${group.failing.length} pods go to ${incident.working}`,
-    repairs: repairsOf(group, group.failing, to),
+    message: `${movable.length} pods go to ${home}`,
+    repairs: repairsOf(group, movable, imageAt(incident.image, home)),
     asks: [],
   }
 }
@@ -233,43 +322,32 @@ function seek(
   group: Group,
   incident: Incident,
   stuck: readonly FailingPod[],
+  movable: readonly FailingPod[],
   { policy, before, probe, now }: Circumstances,
 ): Decision {
   const failure = dominant(stuck)
-  const wait = (reason: Reason, message: string, lookAgainAt?: Instant, more: Partial<Decision> = {}): Decision => ({
-    group,
-    incident: { ...incident, reason },
-    reason,
-    message: `${group.container}: ${message}`,
-    repairs: [],
-    asks: [],
-    lookAgainAt,
-    ...more,
-  })
-  const here = `${stuck.length} pods cannot pull ${stuck[0]!.image} (${failure})`
-  if (neverSwitches(failure, policy)) return wait(failure, here)
-  if (group.refusal && group.refusal.retryAt > now) return wait(group.refusal.reason, here, group.refusal.retryAt)
+  const here = cannotPull(stuck)
+  const later = (reason: Reason, lookAgainAt: Instant) => wait(group, incident, reason, here, { lookAgainAt })
 
   const confirmedAt = Math.min(...stuck.map(pod => pod.since)) + policy.confirmSeconds * 1000
-  if (failure !== "RateLimited" && confirmedAt > now) return wait("Confirming", here, confirmedAt)
-  const last = parseInstant(before?.switches?.at(-1)?.time)
+  if (failure !== "RateLimited" && confirmedAt > now) return later("Confirming", confirmedAt)
+  const last = lastMoved(group, before)
   const cooledAt = last === undefined ? now : last + policy.cooldownSeconds * 1000
-  if (cooledAt > now) return wait("CoolingDown", here, cooledAt)
+  if (cooledAt > now) return later("CoolingDown", cooledAt)
   const restsUntil = parseInstant(incident.tryAgainAt)
-  if (restsUntil !== undefined && restsUntil > now) return wait(downReason(incident), here, restsUntil)
+  if (restsUntil !== undefined && restsUntil > now) return later(downReason(incident), restsUntil)
 
   const failingNow = new Set(stuck.map(pod => repositoryTextOf(pod.image)))
   // In a template nothing is tried twice: each try is a rollout. Pods may go round again after a rest.
   const remembered = restsUntil !== undefined && policy.apply === "Pod" ? [] : incident.bad
-  const bad = [...new Set([...remembered, ...failingNow])]
+  const bad = distinct([...remembered, ...failingNow])
   const candidates = group.repositories.filter(
     repository => ![...bad, ...policy.disabledRepositories].some(other => sameSource(other, repository)),
   )
   const asks = candidates
     .map(repository => imageAt(group.image, repository))
     .filter(image => isStale(probe(image), now))
-  if (asks.length > 0)
-    return wait("Probing", here, undefined, { asks, incident: { ...incident, bad, reason: "Probing" } })
+  if (asks.length > 0) return wait(group, { ...incident, bad }, "Probing", here, { asks })
 
   const judged = candidates.map(repository => {
     const { said } = probe(imageAt(group.image, repository))!
@@ -281,18 +359,18 @@ function seek(
       judged.map(({ verdict }) => verdict),
       failure,
     )
-    const attempts = incident.attempts + 1
+    const attempts = Math.min(incident.attempts + 1, attemptsMost)
     const tryAgainAt = now + Math.min(downMsFirst * 2 ** (attempts - 1), downMsMost)
-    const next: Incident = { ...incident, bad, attempts, reason, tryAgainAt: formatInstant(tryAgainAt) }
-    return wait(reason, `${here}, and nowhere else it can be pulled`, tryAgainAt, { incident: next })
+    const next: Incident = { ...incident, bad, attempts, tryAgainAt: formatInstant(tryAgainAt) }
+    return wait(group, next, reason, `${here}, and nowhere else it can be pulled`, { lookAgainAt: tryAgainAt })
   }
-  return switchTo(group, { ...incident, bad }, stuck, chosen.repository, failure, policy)
+  return switchTo(group, { ...incident, bad }, { stuck, movable }, chosen.repository, failure, policy)
 }
 
 function switchTo(
   group: Group,
   incident: Incident,
-  stuck: readonly FailingPod[],
+  { stuck, movable }: { stuck: readonly FailingPod[]; movable: readonly FailingPod[] },
   repository: string,
   failure: PullFailure,
   policy: Policy,
@@ -301,8 +379,9 @@ function switchTo(
   const to = imageAt(group.image, repository)
   const { tryAgainAt: _, ...rest } = incident
   const refusal = policy.apply === "Template" ? templateRefusal(group, policy) : undefined
+  const isNamed = sameSource(repository, group.image)
   const retarget: Retarget | undefined =
-    policy.apply === "Template" && !refusal
+    policy.apply === "Template" && !refusal && !isNamed
       ? { do: "retarget", workload, container, isInit, from: group.image, to, reason: failure }
       : undefined
   return {
@@ -310,7 +389,7 @@ function switchTo(
     incident: { ...rest, working: repository, reason: "Switched" },
     reason: refusal ?? "Repairing",
     message: `${container}: ${stuck[0]!.image} cannot be pulled (${failure}); going to ${repository}`,
-    repairs: retarget && workload.replacesPods ? [] : repairsOf(group, group.failing, to),
+    repairs: retarget && workload.replacesPods ? [] : repairsOf(group, movable, to),
     ...(retarget && { retarget }),
     step: { oldImage: stuck[0]!.image, newImage: to, reason: failure, repository },
     asks: [],
@@ -318,10 +397,14 @@ function switchTo(
 }
 
 /** Why a workload's template is left alone though the policy would change it. Its pods are looked after all the same. */
-function templateRefusal({ workload, failing, pods }: Group, policy: Policy): Reason | undefined {
+function templateRefusal({ workload, failing, pods, image }: Group, policy: Policy): Reason | undefined {
+  const rejected = failing.find(({ failure }) => neverSwitches(failure, policy))
+  if (rejected) return rejected.failure
   if (!workload.hasTemplate || workload.isOwned) return "OwnedByAnother"
   if (workload.isGitOps && !policy.overrideGitOps) return "ManagedByGitOps"
-  return failing.length * 100 < pods() * Number.parseInt(policy.templateShare, 10) ? "PartOfPodsFails" : undefined
+  // Those of an older template say nothing about this one.
+  const concerned = failing.filter(pod => isAt(pod, image))
+  return concerned.length * 100 < pods() * Number.parseInt(policy.templateShare, 10) ? "PartOfPodsFails" : undefined
 }
 
 const repairsOf = ({ container, isInit }: Group, pods: readonly FailingPod[], to: string): Repair[] =>
@@ -345,8 +428,7 @@ function judge(
     if (said.class === "Denied") return "Closed"
     if (said.class !== "ForbiddenAddress") return "Down"
     // Only the cluster's own network can tell. A misspelt tag must not start a tour through registries.
-    const mustBeSeen = requireSameDigest === "Always" || failure === "NotFound" || failure === "NoPlatform"
-    return mustBeSeen ? "Absent" : "Unknown"
+    return requireSameDigest === "Always" || mustBeSeen.has(failure) ? "Absent" : "Unknown"
   }
   const parsed = parseImageReference(image)
   const known = (parsed.ok && parsed.reference.digest) || digest
@@ -354,6 +436,9 @@ function judge(
   if (known === undefined) return requireSameDigest === "Always" ? "Differs" : "Good"
   return said.digest === known ? "Good" : "Differs"
 }
+
+/** What a wrong tag looks like, or may. */
+const mustBeSeen = new Set<PullFailure>(["NotFound", "NoPlatform", "UnknownFailure"])
 
 function whyNone(verdicts: readonly Verdict[], failure: PullFailure): Reason {
   if (verdicts.includes("Differs")) return "DigestDiffers"
@@ -367,7 +452,11 @@ const downReason = ({ reason }: Incident): Reason =>
 
 const isStale = (probe: Probe | undefined, now: Instant) => !probe || now - probe.at >= probeMs
 
-const isAt = ({ image }: FailingPod, repository: string) => sameSource(repositoryTextOf(image), repository)
+const isAt = ({ image }: FailingPod, place: string) => sameSource(image, place)
+
+/** However they are spelt. */
+const distinct = (repositories: readonly string[]) =>
+  repositories.filter((each, index) => repositories.findIndex(other => sameSource(other, each)) === index)
 
 /** What most of them fail with; of equally many, what comes first in this order. */
 function dominant(pods: readonly FailingPod[]): PullFailure {
@@ -377,7 +466,7 @@ function dominant(pods: readonly FailingPod[]): PullFailure {
   return order.find(failure => counts.get(failure) === most) ?? "UnknownFailure"
 }
 
-/** What forbids a switch comes first: where half the pods say "forbidden", the other half is no reason to get around it. */
+/** What forbids a switch comes first. */
 const order: readonly PullFailure[] = [
   "SignatureRejected",
   "Denied",

@@ -1,6 +1,7 @@
 import type { PullFailure } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { type Decision, decisionAnnotation, parseFailover } from "#core/decision.ts"
-import { isDigest } from "#core/image-reference.ts"
+import { repositoryTextOf, sameSource } from "#core/equivalent.ts"
+import { isDigest, parseImageReference, repositoryOf } from "#core/image-reference.ts"
 import { mirrorMark, skipMark } from "#core/left-alone.ts"
 import { fieldOf as field, isObject, textOf } from "#core/object-facts.ts"
 import { classify } from "#core/pull-failure.ts"
@@ -23,6 +24,8 @@ export type WorkloadFacts = Projected & {
   readonly isGitOps: boolean
   readonly isDeleting: boolean
   readonly matchLabels: Readonly<Record<string, string>> | undefined
+  /** What we last changed in it. */
+  readonly decision: Decision | undefined
 }
 
 /** A pod, reduced to what cannot be pulled, and what was. */
@@ -33,6 +36,7 @@ export type PodFacts = Projected & {
   readonly owner: Owner | undefined
   /** Kept for pods without an owner alone: of the others their workload's count. */
   readonly labels: Readonly<Record<string, string>> | undefined
+  /** Not kept of healthy pods that belong to something. */
   readonly containers: readonly Container[] | undefined
   readonly failing: readonly FailingContainer[]
   /** Images that run, with the digest they turned out to be. */
@@ -62,14 +66,10 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
     isGitOps: isGitOps(metadata as Json),
     isDeleting: metadata.deletionTimestamp !== undefined,
     matchLabels: isObject(matchLabels) ? (matchLabels as Record<string, string>) : undefined,
+    decision: parseFailover(mapOf(metadata, "annotations")[decisionAnnotation]),
   }
 }
 
-export function readPod(object: KubeObject): PodFacts {
-  const { metadata } = object
-  const [spec, status] = [field(object, "spec"), field(object, "status")]
-  const owner = ownerOf(metadata as Json)
-  const containers = containersOf(spec)
 /** What a pod of this object is, or would be, made from. */
 function podSpecOf(object: KubeObject): unknown {
   const spec = field(object, "spec")
@@ -90,12 +90,18 @@ const credentialsIn = (spec: unknown, namespace = "") => ({
   account: textOf(field(spec, "serviceAccountName")) || "default",
 })
 
+export function readPod(object: KubeObject): PodFacts {
+  const { metadata } = object
+  const [spec, status] = [field(object, "spec"), field(object, "status")]
+  const owner = ownerOf(metadata as Json)
+  const containers = containersOf(spec)
   const statuses = [...listOf(status, "initContainerStatuses"), ...listOf(status, "containerStatuses")]
   const phase = textOf(field(status, "phase"))
   const isOver = metadata.deletionTimestamp !== undefined || phase === "Succeeded" || phase === "Failed"
   // A mirror of a static pod is the kubelet's own: the API server has no say in it.
   const isLeftAlone = isOver || isMarked(metadata as Json, skipMark) || isMarked(metadata as Json, mirrorMark)
-  const failing = isLeftAlone ? [] : statuses.flatMap(each => failureIn(each, containers))
+  const decision = parseFailover(mapOf(metadata, "annotations")[decisionAnnotation])
+  const failing = isLeftAlone ? [] : statuses.flatMap(each => failureIn(each, containers, decision))
   return {
     resourceVersion: metadata.resourceVersion ?? "",
     uid: metadata.uid ?? "",
@@ -103,23 +109,44 @@ const credentialsIn = (spec: unknown, namespace = "") => ({
     namespace: metadata.namespace ?? "",
     owner,
     labels: owner ? undefined : (metadata.labels ?? none),
-    containers: owner && failing.length === 0 ? undefined : containers,
+    containers: owner && failing.length === 0 && !decision ? undefined : containers,
     failing: failing.length > 0 ? failing : noFailures,
     running: runningIn(statuses, containers),
-    decision: parseFailover(mapOf(metadata, "annotations")[decisionAnnotation]),
+    decision,
     ...(failing.length > 0 ? credentialsIn(spec, metadata.namespace) : { secrets: noNames, account: "" }),
   }
 }
 
 /** A container that was never started in this pod: one that ran would be restarted by a change of its image. */
-function failureIn(status: unknown, containers: readonly Container[]): FailingContainer[] {
+function failureIn(
+  status: unknown,
+  containers: readonly Container[],
+  decision: Decision | undefined,
+): FailingContainer[] {
   const container = containers.find(({ name }) => name === field(status, "name"))
   const waiting = field(field(status, "state"), "waiting")
   const hasStarted = Number(field(status, "restartCount") ?? 0) > 0 || textOf(field(status, "containerID")) !== ""
   if (!container || !waiting || hasStarted) return []
   const [reason, message] = [textOf(field(waiting, "reason")), textOf(field(waiting, "message")).slice(0, 4096)]
+  if (decision && isOldNews(message, container.image, decision.from)) return []
   const failure = classify(reason, message)
   return failure ? [{ ...container, failure, message: message.slice(0, 256) }] : []
+}
+
+/** While a kubelet pulls what we have put there, it goes on telling of what it could not pull before. */
+function isOldNews(message: string, image: string, before: string): boolean {
+  const named = repositoriesIn(message)
+  const isNamed = (name: string) => {
+    const parsed = parseImageReference(name)
+    return parsed.ok && (named.has(repositoryTextOf(name)) || named.has(repositoryOf(parsed.reference)))
+  }
+  return !sameSource(image, before) && isNamed(before) && !isNamed(image)
+}
+
+/** Words that may be images, without their tags. */
+function repositoriesIn(message: string): Set<string> {
+  const words = [...message.matchAll(/(?:^|["\s]|docker:\/\/)([\w.:/[\]-]*\w)/g)]
+  return new Set(words.map(([, word]) => repositoryTextOf(word!)))
 }
 
 function runningIn(statuses: readonly unknown[], containers: readonly Container[]): PodFacts["running"] {

@@ -1,4 +1,5 @@
 import type { AlternateImageSource, PullFailure, Replacement } from "#api/v1alpha1/alternateimagesource/index.ts"
+import type { Decision } from "#core/decision.ts"
 import { isEquivalent } from "#core/equivalent.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
@@ -20,7 +21,6 @@ export type Scene = {
   missing: readonly string[]
 }
 
-export type Entry = { readonly workload: Workload; readonly container: Container }
 /** Where a pod's containers come from: its workload's words, and the sources that look after them. */
 export type Standing = {
   readonly workload: Workload
@@ -34,10 +34,16 @@ export type Claim = { readonly source: AlternateImageSource; readonly replacemen
 
 export type Surroundings = Pick<Wiring, "watch" | "clock" | "enqueue" | "enqueueAfter">
 
+export type Entry = { readonly workload: Workload; readonly container: Container }
 
 type MutableGroup = Group & { failing: FailingPod[]; repaired?: Group["repaired"] }
 type Read = { readonly resourceVersion: string; readonly object: AlternateImageSource }
-type Root = Named & { readonly workload: Workload; readonly containers: readonly Container[] }
+type Root = Named & {
+  readonly workload: Workload
+  readonly containers: readonly Container[]
+  /** What we last changed in its template. */
+  readonly decision?: Decision | undefined
+}
 
 /**
  * Every AlternateImageSource, the workloads it looks after and the pods that cannot pull. Cost follows what fails: a
@@ -85,12 +91,6 @@ export class Sources {
     return this.#pods.get(key)
   }
 
-  /** How many pods of a namespace cannot pull something. */
-  failingIn(namespace: string): number {
-    return this.#failing.get(namespace)?.size ?? 0
-  }
-
-  scene(source: AlternateImageSource): Scene {
   /** Undefined where nothing is known of the pod, or of the workload it belongs to. */
   standing(key: string): Standing | undefined {
     const pod = this.#pods.get(key)
@@ -105,6 +105,12 @@ export class Sources {
     return this.#digests.get(`${space} ${image}`)
   }
 
+  /** How many pods of a namespace cannot pull something. */
+  failingIn(namespace: string): number {
+    return this.#failing.get(namespace)?.size ?? 0
+  }
+
+  scene(source: AlternateImageSource): Scene {
     const space = source.metadata.namespace ?? ""
     const groups = new Map<string, MutableGroup>()
     for (const key of this.#failing.get(space) ?? []) {
@@ -135,13 +141,14 @@ export class Sources {
 
   #group(
     groups: Map<string, MutableGroup>,
-    { workload }: Root,
+    { workload, decision }: Root,
     container: Container,
     { equivalentRepositories }: Replacement,
   ): MutableGroup {
     const id = `${workload.uid}/${container.name}`
     const known = groups.get(id)
     if (known) return known
+    const isOurs = decision?.to === container.image && decision.was?.[container.name] !== undefined
     const group = {
       workload,
       container: container.name,
@@ -151,6 +158,7 @@ export class Sources {
       digest: this.digest(workload.namespace, container.image),
       pods: () => this.#podsOf(workload),
       failing: [] as FailingPod[],
+      ...(isOurs && { retargeted: { ...decision, reason: decision.reason as PullFailure, pods: 0 } }),
     }
     groups.set(id, group)
     return group
@@ -260,7 +268,7 @@ export class Sources {
   #rootOf(pod: PodFacts): Root | undefined {
     if (!pod.owner) return podAsRoot(pod)
     let found = this.#above(pod.owner, pod.namespace)
-    if (!found) return pod.containers && strangerAsRoot(pod, pod.owner)
+    if (!found) return pod.containers && isTellable(pod.owner) ? strangerAsRoot(pod, pod.owner) : undefined
     for (
       let above = this.#above(found.facts.owner, pod.namespace);
       above;
@@ -289,6 +297,14 @@ export class Sources {
     for (const key of this.#sources.keysBy("namespace", space)) this.#wiring.enqueueAfter(key, afterMs)
   }
 
+  /** Of images that nobody has run for long, the oldest are forgotten. */
+  #learn(key: string, digest: string): void {
+    this.#digests.delete(key)
+    this.#digests.set(key, digest)
+    if (this.#digests.size <= digestsMost) return
+    for (const oldest of this.#digests.keys()) return void this.#digests.delete(oldest)
+  }
+
   #podChanged(key: string, before: PodFacts | undefined, after: PodFacts | undefined): void {
     const space = (after ?? before)!.namespace
     const failing = this.#failing.get(space) ?? new Set()
@@ -298,7 +314,7 @@ export class Sources {
     if (after?.decision) repaired.add(key)
     else repaired.delete(key)
     if (repaired.size === 0) this.#repaired.delete(space)
-    for (const { image, digest } of after?.running ?? []) this.#digests.set(`${space} ${image}`, digest)
+    for (const { image, digest } of after?.running ?? []) this.#learn(`${space} ${image}`, digest)
     if (after && !after.owner && !before) this.#stir(space)
     if (!after && before && !before.owner) this.#stir(space)
     if (after && after.failing.length > 0) {
@@ -316,12 +332,22 @@ export class Sources {
   }
 }
 
+const digestsMost = 10_000
+
+/** Whoever makes a pod may name any owner; what the status could not say is not looked after. */
+const isTellable = ({ group, kind, name, uid }: Owner) =>
+  /^[a-z0-9.-]{0,253}$/.test(group) &&
+  /^[a-z0-9]{1,63}$/.test(kind) &&
+  /^[a-z0-9.-]{1,253}$/.test(name) &&
+  /^[A-Za-z0-9-]{1,64}$/.test(uid)
+
 const sightOf = ({ uid }: PodFacts, { name, image }: Container) => `${uid} ${name} ${image}`
 const namespace = ({ object }: Read) => [object.metadata.namespace ?? ""]
 
 function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
   const type = { group: kind.resource.group, kind: kind.name }
-  const { name, uid, resourceVersion, namespace: space, isGitOps, owner, matchLabels, labels, containers } = facts
+  const { name, uid, resourceVersion, namespace: space, isGitOps, owner, matchLabels, labels } = facts
+  const { containers, decision } = facts
   const workload: Workload = {
     type,
     name,
@@ -334,7 +360,7 @@ function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
     isOwned: owner !== undefined,
     matchLabels: matchLabels && Object.keys(matchLabels).length <= 8 ? matchLabels : undefined,
   }
-  return { type, name, labels, owner, workload, containers }
+  return { type, name, labels, owner, workload, containers, decision }
 }
 
 /** A pod that nobody owns is its own workload, and says what it was before we repaired it. */

@@ -13,7 +13,7 @@ import { targetsTold } from "#core/targets-told.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, nameSome } from "#lib/text.ts"
 import { since } from "#runtime/conditions.ts"
-import type { Decision } from "./decide.ts"
+import { type Decision, untold } from "./decide.ts"
 import type { Entry, Scene } from "./sources.ts"
 
 /** How many writes of a decision the server accepted. */
@@ -117,16 +117,15 @@ function switchesOf(
   now: Instant,
 ): Switch[] {
   const switches = [...(before?.switches ?? [])]
-  const { repaired } = decision?.group ?? {}
-  // A repair that only its pod remembers: whoever made it died before he could say so.
-  const isUntold = repaired && !before?.incident && !switches.some(({ newImage }) => newImage === repaired.to)
-  if (isUntold && decision?.incident) {
-    const { from: oldImage, to: newImage, reason, pods, at } = repaired
-    switches.push({ oldImage, newImage, time: formatInstant(at), reason, pods })
+  const forgotten = decision && untold(decision.group, before)
+  if (forgotten) {
+    const { from: oldImage, to: newImage, reason, pods, at } = forgotten
+    switches.push({ oldImage, newImage, time: formatInstant(at), reason, ...(pods > 0 && { pods }) })
   }
   if (decision?.step && (accepted > 0 || decision.step.reason === "SwitchedBack")) {
     const { oldImage, newImage, reason } = decision.step
-    switches.push({ oldImage, newImage, time: formatInstant(now), reason, ...(accepted > 0 && { pods: accepted }) })
+    const pods = decision.retarget ? decision.group.failing.length : accepted
+    switches.push({ oldImage, newImage, time: formatInstant(now), reason, ...(pods > 0 && { pods }) })
   }
   return switches
 }

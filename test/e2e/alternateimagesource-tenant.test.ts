@@ -1,4 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest"
+import { decisionAnnotation } from "#core/decision.ts"
 import {
   created,
   createSource,
@@ -16,6 +20,7 @@ import {
   writeStatus,
 } from "#test/support/alternate-sources.ts"
 import { type Answer, ask } from "#test/support/ask.ts"
+import { startController } from "#test/support/fleet.ts"
 import { type Access, floor, type Json, uniqueNamespace, until } from "#test/support/floor.ts"
 
 /**
@@ -107,11 +112,14 @@ async function whatIsNotTheirs({ mine, theirs }: World): Promise<Json> {
   ]
   const versions: Json = {}
   for (const list of lists)
-    for (const { metadata } of (await api.get(list)).items)
-      versions[`${list}/${metadata.name}`] = metadata.resourceVersion
-  for (const path of policyPaths) versions[path] = (await api.get(path)).metadata.uid
+    for (const { metadata } of (await api.get(list)).items) versions[`${list}/${metadata.name}`] = versionOf(metadata)
+  for (const path of policyPaths) versions[path] = versionOf((await api.get(path)).metadata)
   return versions
 }
+
+/** What moves with each change but those that the controllers of Kubernetes make to the status of what they look after. */
+const versionOf = ({ uid, generation, resourceVersion, annotations }: Json) =>
+  [uid, generation ?? resourceVersion, annotations?.[decisionAnnotation]].join(" ")
 
 type Attempt = (world: World, as: { access: Access }) => Promise<Answer>
 const strict = "?fieldValidation=Strict"
@@ -354,9 +362,147 @@ describe("what is accepted comes to nothing beyond the namespace", () => {
       was: { app: evil },
     })
     await writeStatus(world.mine, "mine", [])
-    expect(await pulled({ annotations: { "autoimagemanager.io/last-decision": decision } })).toEqual([
-      app.image,
-      app.image,
-    ])
+    expect(await pulled({ annotations: { [decisionAnnotation]: decision } })).toEqual([app.image, app.image])
   })
+})
+
+/** As an administrator, so that what holds it back is not a missing right. */
+describe("a controller that may do everything", () => {
+  type Seen = { path: string; authorization: string | undefined }
+  let seen: Seen[]
+  let connections: number
+  let host: string
+
+  /** A registry of the tenant: `open/…` has every image, the rest asks for an account. */
+  beforeEach(async () => {
+    ;[seen, connections] = [[], 0]
+    const server = createServer(({ url = "", headers }, response) => {
+      seen.push({ path: url, authorization: headers.authorization })
+      const isOpen = url.startsWith("/v2/open/")
+      response
+        .writeHead(isOpen ? 200 : 401, isOpen ? manifestHeaders : { "www-authenticate": 'Basic realm="tenant"' })
+        .end()
+    })
+    server.on("connection", () => connections++)
+    server.listen(0, "127.0.0.1")
+    await once(server, "listening")
+    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+  })
+  const manifestHeaders = {
+    "content-type": "application/vnd.oci.image.manifest.v1+json",
+    "docker-content-digest": `sha256:${"0".repeat(64)}`,
+    "content-length": "7",
+  }
+
+  const start = (...args: string[]) =>
+    startController(floor().kubeconfig, "--no-leader-elect", "--kinds", "AlternateImageSource", ...args)
+  const atOnce = { policy: { confirmSeconds: 0, cooldownSeconds: 0 } }
+  const between = (repository: string) => ({ ...forRepository(repository), ...atOnce })
+
+  /** A pod whose image cannot be pulled, as a kubelet would say. */
+  async function failingPod(namespace: string, name: string, spec: Json = {}): Promise<string> {
+    const { metadata } = podOf([app])
+    const pod = { metadata: { name, labels: metadata.labels }, spec: podOf([app], {}, spec).spec }
+    const path = podsPath(namespace, name)
+    await floor().api.create(podsPath(namespace), pod)
+    const waiting = {
+      reason: "ImagePullBackOff",
+      message: `Back-off pulling image "${app.image}": ErrImagePull: failed to pull and unpack image "${app.image}": failed to do request: dial tcp 192.0.2.1:443: connect: connection refused`,
+    }
+    const status = { ...app, imageID: "", ready: false, restartCount: 0, state: { waiting } }
+    await floor().api.patch(`${path}/status`, { status: { phase: "Pending", containerStatuses: [status] } })
+    return path
+  }
+
+  const judged = (namespace: string) =>
+    until("the failure to be judged", async () => {
+      const { status } = await floor().api.get(sourcesPath(namespace, "web"))
+      const entry = status?.targetsAvailable.find(({ incident }: Json) => incident)
+      return entry && !["Probing", "Confirming"].includes(entry.incident.reason)
+    })
+
+  const imageOf = async (path: string) => (await floor().api.get(path)).spec.containers[0].image
+  const repaired = (path: string) =>
+    until(`${path} to be repaired`, async () => {
+      const image = await imageOf(path)
+      return image !== app.image && image
+    })
+
+  test("repairs what fails in the namespace, and nothing that fails alike elsewhere, whatever the names of targets", async () => {
+    const { mine, theirs, tenant } = world
+    const paths = [`${theirs}/web`, `../${theirs}/web`, `../../${theirs}/pods/web`, `..%2f${theirs}%2fweb`]
+    const targets = paths.map(name => ({ type: { kind: "pod" }, name }))
+    const equivalentRepositories = [failing, `${host}/open/app`]
+    const sneaky = source("sneaky", { imageSourceReplacements: [{ equivalentRepositories, targets }], ...atOnce })
+    const honest = source("web", between(`${host}/open/app`))
+    await floor().api.remove(sourcesPath(theirs, "theirs"))
+    await floor().api.remove(sourcesPath(mine, "mine"))
+    for (const object of [sneaky, honest]) await ask("POST", sourcesPath(mine), object, { access: tenant })
+    await failingPod(theirs, "web")
+    const before = await whatIsNotTheirs(world)
+    start("--allow-registry", host)
+
+    const own = await failingPod(mine, "web")
+    expect(await repaired(own)).toBe(`${host}/open/app:v1`)
+    const later = await failingPod(mine, "later")
+    await repaired(later)
+    expect(await whatIsNotTheirs(world)).toEqual(before)
+  })
+
+  test("takes no Secret of another namespace or another pod, and none to another host", async () => {
+    const { mine, theirs, tenant } = world
+    await secretFor(theirs, "others", host, "others:password")
+    await secretFor(mine, "unlisted", host, "unlisted:password")
+    await secretFor(mine, "elsewhere", "registry.example.com", "elsewhere:password")
+    await secretFor(mine, "own", host, "own:password")
+    await floor().api.remove(sourcesPath(mine, "mine"))
+    await ask("POST", sourcesPath(mine), source("web", between(`${host}/closed/app`)), { access: tenant })
+    start("--allow-registry", host)
+
+    const paths = [`../../${theirs}/secrets/others`, `..%2f..%2f${theirs}%2fsecrets%2fothers`, `${theirs}/others`]
+    await failingPod(mine, "thief", { imagePullSecrets: paths.map(name => ({ name })) })
+    await judged(mine)
+    await floor().api.remove(podsPath(mine, "thief"))
+    await failingPod(mine, "stranger", { imagePullSecrets: [{ name: "elsewhere" }] })
+    await until("the registry to be asked", async () => seen.length > 0)
+    await judged(mine)
+    await floor().api.remove(podsPath(mine, "stranger"))
+    expect(seen.filter(({ authorization }) => authorization)).toEqual([])
+    await failingPod(mine, "owner", { imagePullSecrets: [{ name: "own" }] })
+    await until("the account of the pod to be used", async () => seen.some(({ authorization }) => authorization))
+    const sent = new Set(seen.flatMap(({ authorization }) => authorization ?? []))
+    expect([...sent]).toEqual([`Basic ${btoa("own:password")}`])
+  })
+
+  test("asks no registry on an address that nobody allowed", async () => {
+    const { mine, tenant } = world
+    const port = host.split(":")[1]
+    const repositories = [
+      `${host}/open/app`,
+      `localhost:${port}/open/app`,
+      "169.254.169.254/latest/meta-data",
+      "10.96.0.1/api/v1",
+    ]
+    const imageSourceReplacements = [{ equivalentRepositories: [failing, ...repositories] }]
+    await floor().api.remove(sourcesPath(mine, "mine"))
+    const answer = await ask("POST", sourcesPath(mine), source("web", { imageSourceReplacements, ...atOnce }), {
+      access: tenant,
+    })
+    expect(answer.status).toBe(201)
+    start()
+    await failingPod(mine, "web")
+    await judged(mine)
+    expect(connections).toBe(0)
+  })
+
+  async function secretFor(namespace: string, name: string, registry: string, account: string): Promise<void> {
+    const config = JSON.stringify({ auths: { [registry]: { auth: btoa(account) } } })
+    const type = "kubernetes.io/dockerconfigjson"
+    const object = { metadata: { name }, type, stringData: { ".dockerconfigjson": config } }
+    await floor().api.create(`/api/v1/namespaces/${namespace}/secrets`, object)
+  }
 })

@@ -49,6 +49,8 @@ export type Reconciler = {
   /** Looks at one object, decides, acts. May return when to look again though nothing happens until then. */
   // biome-ignore lint/suspicious/noConfusingVoidType: "returns nothing" is the ordinary case
   reconcile(key: string): Promise<Instant | void>
+  /** Resolves when nothing is under way that a look has left behind. Asked when no more looks are to come. */
+  drain?(): Promise<void>
 }
 
 export type Controller = {
@@ -133,7 +135,8 @@ export function startController(controller: Controller, context: Context, deps: 
       hasSynced = true
       log.info("caches are in sync, looking begins", { waiting: queue.depth })
       const workers = Array.from({ length: controller.concurrency ?? 1 }, () => work(reconciler))
-      await Promise.race([Promise.all(workers), caches.broken, graceIsOver.promise])
+      const ended = Promise.all(workers).then(() => reconciler.drain?.())
+      await Promise.race([ended, caches.broken, graceIsOver.promise])
     } finally {
       cancelGrace?.()
       queue.shutDown()

@@ -8,34 +8,37 @@ import { isFailure } from "#runtime/client/errors.ts"
 import { nameOf } from "#runtime/resource.ts"
 import type { Stamp } from "./stamps.ts"
 import type { Claim } from "./targets.ts"
+import type { Writes } from "./writes.ts"
 
 /** Enough to keep a server busy across a slow network, few enough not to be what its fairness queues notice. */
-const writesAtOnce = 16
+export const writesAtOnce = 16
 
 /** What is remembered of writes beyond the objects themselves. */
 export type Outcomes = {
   /** The server has answered, whatever it said: this write is no longer on its way. */
   answered(key: string): void
+  /** It did, and it was not taken because the object has changed since. */
+  outdated(key: string, resourceVersion: string): void
+  stamped(key: string): void
   /** Nobody knows whether it was, or still will be, carried out. */
   unknown(key: string): void
 }
 
 /**
- * Writes the stamps, each conditional on the very version it was decided from, with the decision beside the image. What
- * the server says about one object is remembered in the fleet and does not keep the others waiting; trouble with the
- * server itself is thrown. Returns how many were stamped, and whether anything is known now that was not before.
+ * Begins to write the stamps, each conditional on the very version it was decided from, with the decision beside the
+ * image. What the server says about one object is remembered in the fleet and does not keep the others waiting; trouble
+ * with the server itself is left to who waits for the writes.
  */
-export async function applyStamps(
+export function beginStamps(
   client: Client,
+  writes: Writes,
   { resource, fleet, reader }: Claim,
   stamps: readonly Stamp[],
   decided: Pick<Decision, "operation" | "by" | "at">,
   outcomes: Outcomes,
-): Promise<{ stamped: number; hasMoved: boolean }> {
-  let stamped = 0
-  let hasMoved = false
+): void {
   const refused = new Set<string>()
-  await forEachLimited(stamps, writesAtOnce, async ({ key, member, to, reason }) => {
+  const write = async ({ key, member, to, reason }: Stamp) => {
     const name = nameOf(key)
     const namespace = name.namespace ?? ""
     if (refused.has(namespace)) return
@@ -44,23 +47,25 @@ export async function applyStamps(
     const patch = reader.patchFor(member, images, { [decisionAnnotation]: decision })
     try {
       const written = await client.patch(resource, name, patch)
-      stamped++
       outcomes.answered(key)
+      outcomes.stamped(key)
       fleet.release(key)
       fleet.wrote(key, reader.read(written))
     } catch (error) {
       if (isFailure(error, "UnknownOutcome")) return outcomes.unknown(key)
-      if (isFailure(error, "Conflict", "NotFound")) return outcomes.answered(key) // the cache will say how it changed
+      if (isFailure(error, "Conflict", "NotFound")) {
+        outcomes.answered(key)
+        return outcomes.outdated(key, member.resourceVersion) // the cache will say how it changed
+      }
       if (!isFailure(error, "Forbidden", "Invalid")) throw error
-      hasMoved = true
       outcomes.answered(key)
       const why = refusal(error.message)
       if (why !== "Forbidden") return fleet.refuse({ key }, { reason: why, message: error.message })
       refused.add(namespace)
       fleet.refuse({ namespace }, { reason: why, message: error.message })
     }
-  })
-  return { stamped, hasMoved: hasMoved || stamped > 0 }
+  }
+  for (const stamp of stamps) writes.begin(stamp.key, () => write(stamp))
 }
 
 /**

@@ -1,11 +1,17 @@
-import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import {
+  maxInflight,
+  retryAnnotation,
+  rollbackAnnotation,
+  type ServiceImage,
+} from "#api/v1alpha1/serviceimage/index.ts"
 import { type Pace, spend } from "#core/pace.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import type { RegistryClient } from "#registry/index.ts"
+import type { Cache } from "#runtime/cache/cache.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { applyStamps, applyTouches } from "./apply.ts"
+import { applyTouches, beginStamps, type Outcomes, writesAtOnce } from "./apply.ts"
 import { createServiceImageMetrics, type ServiceImageMetrics, tierNumbers } from "./metrics.ts"
 import { observe } from "./observe.ts"
 import { type Pinning, pin } from "./pins.ts"
@@ -13,6 +19,7 @@ import { type Plan, plan } from "./plan.ts"
 import { storyOf, whenToReport } from "./report.ts"
 import { permissions, serviceImages } from "./resources.ts"
 import { type Claim, Targets } from "./targets.ts"
+import { Writes } from "./writes.ts"
 
 /**
  * Brings a fleet to the images its ServiceImage names, tier by tier. Reads ServiceImages, CustomResourceDefinitions,
@@ -35,28 +42,58 @@ export const createServiceImageController = ({ registry }: Surroundings = {}): C
         const cached = cache.get(name)?.object
         if (!cached || cached.metadata.deletionTimestamp) {
           targets.forget(name)
-          memories.delete(name)
           metrics.forget(name)
+          await memories.get(name)?.writes.untilAtMost(0)
+          memories.delete(name)
           return
         }
         const memory = remembered(memories, cached)
-        const serviceImage = newest(cached, memory.written)
-        takeOver(serviceImage, memory, wiring.identity)
-        memory.pinning = await pin(serviceImage, registry, memory.pinning, wiring.clock.now())
-        const now = wiring.clock.now()
-
-        const seen = observe(targets, serviceImage, memory, { now, electionID: wiring.identity })
-        if (!seen) return now + listingMs // nothing can be said before the first list is in; its end wakes us too
-        const next = plan(seen.snapshot)
-        count(metrics, serviceImage, next)
-        const reportAt = await report(wiring, serviceImage, next, memory, now)
-        if (seen.claim) await catchUp(wiring, seen.claim, memory)
-        const actedAt = seen.claim && (await act(wiring, metrics, seen.claim, serviceImage, next, memory))
-        return earliest(reportAt, actedAt, next.lookAgainAt)
+        await memory.writes.untilAtMost(maxInflight) // tells if one has failed since the last look
+        // While one batch is being written the next is declared.
+        for (const until = wiring.clock.monotonic() + lookMsMost; ; ) {
+          const { lookAgainAt, hasBegun } = await look(wiring, { targets, metrics, registry, cache }, name, memory)
+          if (!hasBegun || wiring.signal.aborted || wiring.clock.monotonic() >= until) return lookAgainAt
+          await memory.writes.untilAtMost(maxInflight / 2)
+        }
+      },
+      // A write that hangs holds nobody up but the end: the Lease is handed on when nothing is under way any more.
+      async drain() {
+        await Promise.allSettled([...memories.values()].map(({ writes }) => writes.untilAtMost(0)))
       },
     }
   },
 })
+
+type Tools = Surroundings & { targets: Targets; metrics: ServiceImageMetrics; cache: Cache<Read> }
+type Read = { resourceVersion: string; object: ServiceImage }
+
+/** Looks, decides, says and begins. */
+async function look(
+  wiring: Wiring,
+  { targets, metrics, registry, cache }: Tools,
+  name: string,
+  memory: Memory,
+): Promise<{ lookAgainAt?: Instant | undefined; hasBegun?: boolean }> {
+  const cached = cache.get(name)?.object
+  if (!cached || cached.metadata.uid !== memory.uid) return { lookAgainAt: wiring.clock.now() }
+  const serviceImage = newest(cached, memory.written)
+  // What was decided for other images ends before anything is concluded from these.
+  const aim = aimOf(serviceImage)
+  if (memory.aim !== aim) await memory.writes.untilAtMost(0)
+  memory.aim = aim
+  takeOver(serviceImage, memory, wiring.identity)
+  memory.pinning = await pin(serviceImage, registry, memory.pinning, wiring.clock.now())
+  const now = wiring.clock.now()
+
+  const seen = observe(targets, serviceImage, memory, { now, electionID: wiring.identity })
+  if (!seen) return { lookAgainAt: now + listingMs } // nothing can be said before the first list is in; its end wakes us too
+  const next = plan(seen.snapshot)
+  count(metrics, serviceImage, next)
+  const reportAt = await report(wiring, serviceImage, next, memory, now)
+  if (seen.claim) await catchUp(wiring, seen.claim, memory)
+  const actedAt = seen.claim && (await act(wiring, metrics, seen.claim, serviceImage, next, memory))
+  return { lookAgainAt: earliest(reportAt, actedAt, next.lookAgainAt), hasBegun: next.stamps.length > 0 }
+}
 
 /** Without a registry, specs that ask for digests are refused. */
 export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
@@ -66,6 +103,8 @@ export const serviceImageController = createServiceImageController()
 /** How soon to look again at a list that is not in, or at objects that turned out to have changed. */
 const listingMs = 5000
 const conflictMs = 1000
+/** How long one look may go on from batch to batch before others of its controller get their turn. */
+const lookMsMost = 30_000
 
 /**
  * What is known only here. Losing it costs a repeated write at most: everything that matters stands in the objects, and
@@ -82,17 +121,36 @@ export type Memory = {
   /** Objects a write may still be on its way to; with the time since when the server refuses to let us touch it. */
   unsure: Map<string, Instant | undefined>
   touches: number
+  /** Objects that had changed when we wrote, the version we had of them, and when that was. */
+  outdated: Map<string, { version: string; at: Instant }>
+  writes: Writes
+  /** What they were decided for. */
+  aim?: string
   /** The version of the ServiceImage, written by somebody else, from which on we have read the objects. */
   takenOverAt?: string
   /** He wrote since: our copy of the objects may not show yet what he did. */
   behind: "No" | "Yes" | "CatchingUp"
 }
 
+export const newMemory = (): Omit<Memory, "uid"> => ({
+  declared: new Map(),
+  unsure: new Map(),
+  touches: 0,
+  outdated: new Map(),
+  writes: new Writes(writesAtOnce),
+  behind: "No",
+})
+
+/** Everything that says which object gets which image; pausing or pacing does not. */
+function aimOf({ spec: { paused: _, pace: __, ...spec }, metadata: { annotations = {} } }: ServiceImage): string {
+  return JSON.stringify([spec, annotations[rollbackAnnotation], annotations[retryAnnotation]])
+}
+
 /** Another object of the same name is another rollout. */
 function remembered(memories: Map<string, Memory>, { metadata: { name, uid = "" } }: ServiceImage): Memory {
   const known = memories.get(name)
   if (known?.uid === uid) return known
-  const memory: Memory = { uid, declared: new Map(), unsure: new Map(), touches: 0, behind: "No" }
+  const memory = { uid, ...newMemory() }
   memories.set(name, memory)
   return memory
 }
@@ -149,21 +207,23 @@ async function catchUp({ client, enqueue, signal }: Wiring, { resource, cache, n
   )
 }
 
-/** Returns when to look again: at once, because what was written moves the counts and makes room for more. */
+/** Touches what has to be, and begins to write the stamps. Returns when to look again. */
 async function act(
-  { client, clock, identity }: Wiring,
+  { client, clock, identity, enqueue }: Wiring,
   metrics: ServiceImageMetrics,
   claim: Claim,
   { metadata }: ServiceImage,
   { stamps, touches, status }: Plan,
   memory: Memory,
 ): Promise<Instant | undefined> {
-  const outcomes = {
-    answered(key: string) {
+  const outcomes: Outcomes = {
+    answered(key) {
       memory.declared.delete(key)
       memory.unsure.delete(key)
     },
-    unknown(key: string) {
+    outdated: (key, version) => memory.outdated.set(key, { version, at: clock.now() }),
+    stamped: () => metrics.stamped(metadata.name, 1),
+    unknown(key) {
       memory.declared.delete(key)
       memory.unsure.set(key, undefined)
     },
@@ -174,14 +234,15 @@ async function act(
     const refused = await applyTouches(client, claim, due, `${identity}.${++memory.touches}`, outcomes)
     for (const key of refused) memory.unsure.set(key, clock.now())
   }
-  if (stamps.length === 0) return due.length > 0 ? clock.now() + (memory.unsure.size > 0 ? conflictMs : 0) : undefined
-  const pods = stamps.reduce((sum, stamp) => sum + (stamp.reason === "StampedNew" ? 0 : stamp.pods), 0)
-  if (memory.pace) memory.pace = spend(memory.pace, pods)
-  const decided = { operation: status.operation!.id, by: `serviceimage/${metadata.name}`, at: clock.now() }
-  const { hasMoved, stamped } = await applyStamps(client, claim, stamps, decided, outcomes)
-  metrics.stamped(metadata.name, stamped)
-  // Where everything was in conflict, our copy is behind. Asking again before it has caught up would be a hot loop.
-  return clock.now() + (hasMoved && memory.unsure.size === 0 ? 0 : conflictMs)
+  if (stamps.length > 0) {
+    const pods = stamps.reduce((sum, stamp) => sum + (stamp.reason === "StampedNew" ? 0 : stamp.pods), 0)
+    if (memory.pace) memory.pace = spend(memory.pace, pods)
+    const decided = { operation: status.operation!.id, by: `serviceimage/${metadata.name}`, at: clock.now() }
+    beginStamps(client, memory.writes, claim, stamps, decided, outcomes)
+    memory.writes.onEnd = () => enqueue(metadata.name)
+  }
+  const isLate = memory.unsure.size > 0 || memory.outdated.size > 0
+  return isLate ? clock.now() + conflictMs : due.length > 0 ? clock.now() : undefined
 }
 
 function count(metrics: ServiceImageMetrics, serviceImage: ServiceImage, { status, tiers }: Plan): void {

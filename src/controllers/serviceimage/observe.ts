@@ -48,6 +48,8 @@ export function observe<T extends Counted>(
       declared: memory.declared,
       isFresh: now - (memory.reportedAt ?? Number.NEGATIVE_INFINITY) < freshMs,
       unsure: new Set(memory.unsure.keys()),
+      busy: memory.writes.keys,
+      outdated: outdatedAt(memory, now),
       isBehind: memory.behind !== "No",
     },
     fleetChangesAt: undefined,
@@ -80,6 +82,14 @@ export function observe<T extends Counted>(
       fleetChangesAt: fleet.nextChangeAt(),
     },
   }
+}
+
+/** Our copy catches up within moments; an object that never shows a change is tried again all the same. */
+const outdatedMs = 5000
+
+function outdatedAt({ outdated }: Memory, now: Instant): ReadonlyMap<string, string> {
+  for (const [key, { at }] of outdated) if (now - at >= outdatedMs) outdated.delete(key)
+  return new Map([...outdated].map(([key, { version }]) => [key, version]))
 }
 
 /** How the fleet of a ServiceImage is counted in an operation. */

@@ -100,7 +100,7 @@ const chooseFrom = (
   tiers: readonly JudgedTier[],
   how: Pick<Parameters<typeof intend>[1], "isOpen" | "newImage" | "reason">,
 ): Chosen => {
-  const allowance = { ...how, pods: pace.pods, unsure: fence.unsure }
+  const allowance = { ...how, pods: pace.pods, fence }
   return choose(serviceImage.spec.paused ? [] : intend(tiers, allowance), fence)
 }
 
@@ -136,8 +136,8 @@ function impossiblePlan(seen: Snapshot, verdict: Verdict): Plan {
 }
 
 /** Everything a write may be under way to, in a fixed order. */
-const inflightOf = ({ unsure }: Fence, intents: ReadonlyMap<string, string>) =>
-  [...new Set([...unsure, ...intents.keys()])].sort()
+const inflightOf = ({ unsure, busy }: Fence, intents: ReadonlyMap<string, string>) =>
+  [...new Set([...unsure, ...busy, ...intents.keys()])].sort()
 
 function invalid({ problem }: Snapshot): Verdict | undefined {
   return problem && { ...problem, isStalled: true, also: "Invalid", lookAgainAt: problem.retryAt }

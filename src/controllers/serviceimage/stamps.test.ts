@@ -8,7 +8,15 @@ import { decide, dicom, start, v2, type World } from "./test-snapshot.ts"
 
 // Whom a plan stamps now, whom it only declares, and at what cost in pods.
 
-const fence: Fence = { electionID: "me", declared: new Map(), isFresh: true, unsure: new Set(), isBehind: false }
+const fence: Fence = {
+  electionID: "me",
+  declared: new Map(),
+  isFresh: true,
+  unsure: new Set(),
+  busy: new Set(),
+  outdated: new Map(),
+  isBehind: false,
+}
 const many = (count: number, fields: Partial<Member> = {}) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`n/${index}`, dicom(fields)]))
 const oneTier = (fields: object = {}) => ({ tiers: [{ upgradeTier: "", ...fields }] })
@@ -64,12 +72,31 @@ describe("the fence", () => {
 
   test("no more are in flight than the protocol allows, those included of which nobody is sure", () => {
     const unsure = new Set(Array.from({ length: 50 }, (_, index) => `n/${index}`))
-    expect(decide(world({}, many(500))).status.inflight).toHaveLength(maxInflight)
-    const { inflight } = decide(world({ unsure }, many(500))).status
+    // Half of it at once, so that the next half is declared while the first is written.
+    expect(decide(world({}, many(500))).status.inflight).toHaveLength(maxInflight / 2)
+    const busy = new Set(decide(world({}, many(500))).stamps.map(({ key }) => key))
+    const second = decide(world({ busy }, many(500)))
+    expect(second.status.inflight).toHaveLength(maxInflight)
+    expect(second.stamps.some(({ key }) => busy.has(key))).toBe(false)
+    const { inflight } = decide(world({ unsure, busy }, many(500))).status
     expect(inflight.length).toBeLessThanOrEqual(maxInflight)
     expect(inflight).toEqual(expect.arrayContaining([...unsure]))
     expect(decide(world({ unsure }, many(500))).stamps.filter(({ key }) => unsure.has(key))).toEqual([])
   })
+})
+
+test("an object that had changed when it was written waits until our copy shows the change", () => {
+  const outdated = new Map([["n/0", "1"]])
+  const see = { fence: { ...fence, outdated } }
+  expect(decide({ spec: oneTier(), members: many(2), see }).stamps.map(({ key }) => key)).toEqual(["n/1"])
+  const shown = { ...many(2), "n/0": dicom({ resourceVersion: "2" }) }
+  expect(decide({ spec: oneTier(), members: shown, see }).stamps.map(({ key }) => key)).toEqual(["n/0", "n/1"])
+})
+
+test("what is being written counts as on its way: maxConcurrent is not exceeded by it", () => {
+  const spec = oneTier({ maxConcurrent: 2 })
+  const see = { fence: { ...fence, busy: new Set(["n/0"]) } }
+  expect(decide({ spec, members: many(6), see }).stamps.map(({ key }) => key)).toEqual(["n/1"])
 })
 
 test("maxConcurrent bounds who is stamped, not who is declared: else each would be a status write", () => {

@@ -18,9 +18,16 @@ export type Fence = {
   isFresh: boolean
   /** Objects that a write may still be on its way to: not to be judged or stamped before they were touched. */
   unsure: ReadonlySet<string>
+  /** Objects that a write of ours is under way to, declared before. */
+  busy: ReadonlySet<string>
+  /** Versions at which objects were found changed: nothing is to be tried with them before our copy shows the change. */
+  outdated: ReadonlyMap<string, string>
   /** Our copy of the objects may be older than our taking over. */
   isBehind: boolean
 }
+
+/** How many are declared at once: half of what may be in flight, so that one batch is declared while another is written. */
+const batch = maxInflight / 2
 
 export type Chosen = {
   stamps: Stamp[] // in order; stopping after any of them is safe
@@ -53,7 +60,7 @@ export type Allowance = {
   newImage(tier: JudgedTier): string
   reason: Reason
   pods: number
-  unsure: ReadonlySet<string>
+  fence: Pick<Fence, "unsure" | "busy" | "outdated">
 }
 
 /**
@@ -62,25 +69,34 @@ export type Allowance = {
  * turn; in a finished tier these are only new ones that were never deployed, which gate nothing and can go at once.
  */
 export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Intent[] {
-  const { isOpen, newImage, reason, unsure } = allowance
+  const { isOpen, newImage, reason, fence } = allowance
+  const { unsure, busy, outdated } = fence
   const intended: Intent[] = []
-  const limit = maxInflight - unsure.size
+  const limit = Math.min(batch, maxInflight - unsure.size - busy.size)
+  // Those that cannot be taken now stand first in the queue.
+  const more = unsure.size + busy.size + outdated.size
+  const isTaken = ({ key, member }: Candidate) =>
+    unsure.has(key) || busy.has(key) || outdated.get(key) === member.resourceVersion
   let podsLeft = allowance.pods
   for (const tier of tiers) {
     const open = isOpen(tier)
     const { maxConcurrent, view, step } = tier
     let room =
       maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.settling
-    for (const candidate of view.blank(limit - intended.length)) {
-      if (unsure.has(candidate.key)) continue
+    const left = () => Math.max(0, limit - intended.length)
+    for (const candidate of view
+      .blank(left() + more)
+      .filter(each => !isTaken(each))
+      .slice(0, left())) {
       const goesToTarget = open && room > 0 && candidate.cohort <= step
       if (goesToTarget) room--
       const to = goesToTarget ? candidate.to : newImage(tier)
       intended.push({ ...candidate, do: "stamp", to, reason: "StampedNew", isDue: true })
     }
     if (!open) continue
-    for (const candidate of view.stale(limit - intended.length, step)) {
-      if (unsure.has(candidate.key)) continue
+    const stale = view.stale(left() + more, step)
+    room -= stale.filter(({ key }) => busy.has(key)).length
+    for (const candidate of stale.filter(each => !isTaken(each)).slice(0, left())) {
       // Costs nothing: it disturbs nobody. Else the bucket must have something in it; a large object may overdraw it.
       const isDue = room > 0 && (candidate.pods === 0 || podsLeft >= 1)
       if (isDue) {

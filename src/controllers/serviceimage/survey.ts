@@ -9,6 +9,7 @@ import type { Trace } from "#core/trace.ts"
 import type { Instant } from "#lib/instant.ts"
 import { KubeError } from "#runtime/client/errors.ts"
 import { apiVersionOf, type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
+import { newMemory } from "./controller.ts"
 import { isUngranted, lacksGrant } from "./granted.ts"
 import type { Inventory } from "./inventory.ts"
 import { type Counted, observe } from "./observe.ts"
@@ -67,7 +68,7 @@ export function survey(inventory: Inventory, now: Instant): Survey {
         resource && claimOf({ inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now }),
     }
     const electionID = serviceImage.status?.electionID ?? ""
-    const memory = { uid: "", declared: new Map(), unsure: new Map(), touches: 0, behind: "No" as const }
+    const memory = { uid: "", ...newMemory() }
     const { snapshot, claim } = observe(targets, serviceImage, memory, { now, electionID })!
     const isCounted = snapshot.target.state === "Synced"
     return {

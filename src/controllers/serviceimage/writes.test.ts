@@ -1,0 +1,61 @@
+import { expect, test } from "vitest"
+import { Writes } from "./writes.ts"
+
+/** Writes that end when they are told to. */
+function writes(atOnce: number) {
+  const list = new Writes(atOnce)
+  const under = new Map<string, { resolve(): void; reject(error: Error): void }>()
+  const begin = (...keys: string[]) => {
+    for (const key of keys) list.begin(key, () => new Promise((resolve, reject) => under.set(key, { resolve, reject })))
+  }
+  const end = async (key: string, error?: Error) => {
+    const { resolve, reject } = under.get(key)!
+    under.delete(key)
+    if (error) reject(error)
+    else resolve()
+    for (let turn = 0; turn < 5; turn++) await Promise.resolve()
+  }
+  return { list, begin, end, under: () => [...under.keys()] }
+}
+
+test("no more are under way than allowed, and the next begins when one ends", async () => {
+  const { begin, end, under, list } = writes(2)
+  begin("a", "b", "c")
+  expect(under()).toEqual(["a", "b"])
+  expect([...list.keys]).toEqual(["a", "b", "c"])
+  await end("a")
+  expect(under()).toEqual(["b", "c"])
+})
+
+test("a second batch begins while the first ends", async () => {
+  const { begin, end, list } = writes(2)
+  begin("a", "b", "c")
+  let isRoom = false
+  const room = list.untilAtMost(1).then(() => {
+    isRoom = true
+  })
+  await end("a")
+  expect(isRoom).toBe(false)
+  await end("b")
+  await room
+  begin("d")
+  await end("c")
+  await end("d")
+  await list.untilAtMost(0)
+})
+
+test("after a failure nothing more begins, what is under way ends, and then it is told once", async () => {
+  const { begin, end, list, under } = writes(2)
+  begin("a", "b", "c")
+  const told = list.untilAtMost(5).then(
+    () => "all well",
+    error => error.message,
+  )
+  expect(await told).toBe("all well")
+  await end("a", new Error("no"))
+  expect(under()).toEqual(["b"])
+  const failed = list.untilAtMost(5).catch(error => error.message)
+  await end("b")
+  expect(await failed).toBe("no")
+  await list.untilAtMost(0)
+})

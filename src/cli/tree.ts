@@ -202,6 +202,32 @@ export const commands: readonly Command[] = [
     load: () => import("./commands/dump.ts"),
   },
   {
+    name: "verify",
+    group: "See",
+    summary: "compare what equivalent repositories really have",
+    details: [
+      "For each image of the workloads that an AlternateImageSource looks after, every repository is asked from here:",
+      "is the tag there, with the same digest, for the same platforms, and do the workload's pull secrets open it?",
+      "Read with your own rights. Exit code 1 where a repository would not do.",
+    ],
+    arguments: [{ name: "ais/NAME", description: "which source", required: true, completes: "alternateimagesources" }],
+    options: [
+      {
+        flags: "--allow-registry <HOST:PORT>",
+        description:
+          "a token server on a private address, or http://HOST:PORT for a registry without TLS; may be repeated",
+        many: true,
+      },
+      output("json", "yaml"),
+    ],
+    connects: true,
+    examples: [
+      { line: "verify ais/demo -n shop", says: "before it is needed" },
+      { line: "verify ais/demo -n shop -o json", says: "for programs" },
+    ],
+    load: () => import("./commands/verify.ts"),
+  },
+  {
     name: "history",
     group: "See",
     summary: "list the last operations of a rollout and how they ended",

@@ -1,0 +1,108 @@
+import { askAs, keyringsOf } from "#controllers/alternateimagesource/ask.ts"
+import { type Finding, isWell, type Use, usesOf, verify } from "#controllers/alternateimagesource/equivalence.ts"
+import { surveyNamespace } from "#controllers/alternateimagesource/survey.ts"
+import { normaliseImageReference, parseImageReference } from "#core/image-reference.ts"
+import { closest } from "#lib/closest.ts"
+import { forEachLimited } from "#lib/for-each-limited.ts"
+import { createRegistryClient, parseAllowed } from "#registry/index.ts"
+import { connectionOf, Failure, type Run, UsageError } from "../command.ts"
+import { alternateImageSources, parseNamed } from "../kinds.ts"
+import { namespaceOf } from "../namespace.ts"
+import { verifyTable } from "../render/verify.ts"
+import { toYaml } from "../render/yaml.ts"
+
+/** One image, and what its repositories have of it. */
+export type Verified = {
+  image: string
+  /** What it should be; absent where nobody could tell. */
+  digest?: string
+  workloads: readonly string[]
+  repositories: Finding[]
+}
+
+const imagesAtOnce = 4
+const progressMs = 2000
+
+export const run: Run = async (input, world) => {
+  const { name } = parseNamed(input.arguments[0]!, alternateImageSources)
+  const format = input.options.output as "json" | "yaml" | undefined
+  const given = (input.options.allowRegistry as string[] | undefined) ?? []
+  for (const text of given) {
+    const parsed = parseAllowed(text)
+    if (!parsed.ok) throw new UsageError(`--allow-registry: ${parsed.error}`)
+  }
+  const namespace = await namespaceOf(input, world)
+  const client = await world.connect(connectionOf(input))
+  try {
+    const { clock, random, signal } = world
+    const survey = await surveyNamespace(client, namespace, { clock, signal })
+    for (const each of survey.unseen) world.say(`Not seen, and left out: ${each}`)
+    const source = survey.all.find(({ metadata }) => metadata.name === name)
+    if (!source) {
+      const meant = closest(
+        name,
+        survey.all.map(({ metadata }) => metadata.name),
+      )
+      throw new Failure(
+        `there is no AlternateImageSource ${name} in namespace ${namespace}${meant ? `; did you mean ais/${meant}?` : ""}`,
+      )
+    }
+    const uses = usesOf(survey, source)
+    if (uses.length === 0) world.say(`No workload of namespace ${namespace} has an image that ais/${name} is about.`)
+    const registry = createRegistryClient({ clock, random, allow: [...hostsOf(uses), ...given] })
+    const unread = new Set<string>()
+    const found = new Map<Use, Verified>()
+    let [saidAt, asked] = [clock.now(), 0]
+    await forEachLimited(uses, imagesAtOnce, async use => {
+      const keyrings = await keyringsOf(client, use.asker, secret => unread.add(secret))
+      const { digest, findings } = await verify(use, (image, { platforms }) => {
+        const parsed = parseImageReference(image)
+        if (!parsed.ok) throw new Failure(`${image}: ${parsed.error}`)
+        return askAs(registry, parsed.reference, keyrings, { platforms, signal })
+      })
+      found.set(use, {
+        image: use.image,
+        ...(digest && { digest }),
+        workloads: use.workloads,
+        repositories: findings,
+      })
+      asked++
+      if (clock.now() - saidAt < progressMs || asked === uses.length) return
+      saidAt = clock.now()
+      world.say(`${asked} of ${uses.length} images compared`)
+    })
+    for (const secret of unread) world.say(`Not yours to read, so asked without it: ${secret}`)
+    const images = uses.map(use => found.get(use)!)
+    const findings = images.flatMap(({ repositories }) => repositories)
+    const bad = findings.filter(finding => !isWell(finding)).length
+    const exitCode = bad > 0 ? 1 : 0
+    if (format) {
+      const whole = { namespace, name, images }
+      return { text: format === "json" ? `${JSON.stringify(whole, null, 2)}\n` : toYaml(whole), exitCode }
+    }
+    const next = bad > 0 ? `${bad} of ${findings.length} would not do in place of the others.` : ""
+    return { text: images.length > 0 ? verifyTable(images, world.view) : "", exitCode, ...(next && { next }) }
+  } finally {
+    client.close()
+  }
+}
+
+/**
+ * Whoever sits at a command line may ask what his own network lets him ask: private addresses of the registries that
+ * the spec names are allowed, which they are not to a controller. Credentials go to the host they are for in any case.
+ */
+function hostsOf(uses: readonly Use[]): string[] {
+  const hosts = uses
+    .flatMap(({ repositories }) => repositories)
+    .flatMap(repository => {
+      const parsed = parseImageReference(repository)
+      return parsed.ok ? [normaliseImageReference(parsed.reference).host] : []
+    })
+  return [...new Set(hosts)].flatMap(host => {
+    const withPort = /:\d+$/.test(host) ? host : `${host}:443`
+    const parsed = parseAllowed(withPort)
+    if (!parsed.ok) return []
+    // Plain HTTP, as container runtimes speak it to their own machine, has a port of its own.
+    return [parsed.isSecure || withPort === host ? withPort : `${host}:80`]
+  })
+}

@@ -136,7 +136,7 @@ const eventKind: Resource = { group: "events.k8s.io", version: "v1", plural: "ev
 const tagOf = (text = "") => text.split(":")[1] ?? text
 
 /** As `kubectl wait --for=condition=Complete` has it: said of the present generation. */
-export const isComplete = ({ metadata, status }: Json): boolean =>
+const isComplete = ({ metadata, status }: Json): boolean =>
   status?.conditions?.some(
     (each: Json) =>
       each.type === "Complete" && each.status === "True" && each.observedGeneration === metadata.generation,

@@ -136,21 +136,6 @@ export function mortal(options: { before?: Matcher; after?: Matcher; onDeath?: (
   }
 }
 
-/** Everything that was sent, in order; what a loop over faults takes its places from. */
-export function recorder(matches: Matcher = isDecision): { fault: Fault; readonly sent: readonly Request[] } {
-  const sent: Request[] = []
-  return {
-    sent,
-    fault: next => ({
-      ...next,
-      send(request) {
-        if (matches(request)) sent.push(request)
-        return next.send(request)
-      },
-    }),
-  }
-}
-
 async function drained({ body }: Response): Promise<void> {
   for await (const _ of body);
 }

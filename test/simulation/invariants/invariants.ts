@@ -1,6 +1,7 @@
 import type { Json } from "#cluster-sim/index.ts"
 import { selects } from "#lib/label-selector.ts"
 import { type Commit, type Run, wasJudged } from "#test/support/record.ts"
+import { failoverViolationsOf } from "./failover.ts"
 import {
   between,
   conditionOf,
@@ -33,7 +34,7 @@ import {
 export type Invariant = (reading: Reading) => string[]
 
 /** What always holds, whatever happens to processes, connections and views of the world. Each tells what breaks it. */
-export const invariants: Record<string, Invariant> = {
+const invariants: Record<string, Invariant> = {
   "S1 an image is written only if the spec its process last confirmed wants it there": wantedImages,
   "S2 after Complete nothing is written that was decided by an older generation": nothingOlderAfterComplete,
   "S3 Complete is true when it is said": completeIsTrue,
@@ -56,7 +57,7 @@ export function violationsOf(run: Run): string[] {
 
 /** Fails if anything is wrong with a run. */
 export function judge(run: Run): void {
-  const found = violationsOf(run)
+  const found = [...violationsOf(run), ...failoverViolationsOf(run)]
   wasJudged(run)
   if (found.length > 0) throw new Error(`seed ${run.seed}: ${found.slice(0, 5).join("\n")}`)
 }

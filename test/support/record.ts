@@ -25,8 +25,10 @@ export type Run = {
   /** What was there before the first commit. */
   readonly initial: readonly Json[]
   readonly commits: readonly Commit[]
-  /** What the processes under test sent. */
+  /** What the ServiceImage controllers sent. */
   readonly sent: readonly Sent[]
+  /** What the AlternateImageSource controllers sent, where they ran in processes of their own. */
+  readonly failovers?: readonly Sent[]
   /** How old a picture of the world they may have had to decide from. */
   readonly lagMs: number
 }

@@ -68,6 +68,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
   const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
   const history: Commit[] = []
   const sent: Sent[] = []
+  const failovers: Sent[] = []
   const cluster = createCluster({
     ...options,
     clock,
@@ -85,6 +86,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
     initial: (options.saved?.objects ?? []).map(({ object }) => object),
     commits: history,
     sent,
+    failovers,
     get lagMs() {
       return lagMs
     },
@@ -121,11 +123,12 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
       const death = mortal(options.dies)
       let exitCode: number | undefined
       const number = processes++
-      const { outside, inside } = recordSent(number, sent, () => ({
+      const runs = (kind: string) => controllers.some(({ name }) => name === kind)
+      const { outside, inside } = recordSent(number, runs("serviceimage") ? sent : failovers, () => ({
         at: clock.now(),
         revision: cluster.store.revision,
       }))
-      const isJudged = isRecorded && controllers.some(({ name }) => name === "serviceimage")
+      const isJudged = isRecorded && (runs("serviceimage") || runs("alternateimagesource"))
       const faults = [death.fault, ...(options.faults ?? [])]
       lagMs = Math.max(lagMs, options.seesLateByMs ?? 0)
       const ended = runManager({

@@ -31,6 +31,7 @@ type Move = {
 
 /** Everything that is wrong with how pulls were failed over in a run, each with the invariant it breaks. */
 export function failoverViolationsOf(run: Run): string[] {
+  if (!run.commits.some(({ object }) => object.kind === "AlternateImageSource")) return []
   const moves = movesOf(run)
   return [
     ...moves.flatMap(each => equivalents(each).map(what => `S11 ${tell(each)} ${what}`)),

@@ -174,14 +174,16 @@ export const commands: readonly Command[] = [
     details: [
       "Its tier, priority and step, what it waits for and since when, and what happens next, in a few sentences.",
       "KIND as with kubectl: dicom, dicoms, Dicom, a short name, dicoms.services.example.com, deploy, sts, ds. With",
-      "si/NAME, the rollout itself. Without -n the object is sought in every namespace.",
+      "si/NAME, the rollout itself. With pod/NAME, why its containers are pulled from where they are; with ais/NAME, the",
+      "AlternateImageSource itself. Without -n the object is sought in every namespace.",
     ],
-    arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "serviceimages" }],
+    arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "ours" }],
     options: [from, output("json", "yaml")],
     connects: true,
     examples: [
       { line: "why dicom/radiology -n shop", says: "why this one" },
       { line: "why si/dicom", says: "why the whole rollout" },
+      { line: "why pod/web-0 -n shop", says: "why it pulls from there" },
     ],
     load: () => import("./commands/why.ts"),
   },

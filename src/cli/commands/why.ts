@@ -3,27 +3,33 @@ import type { Inventory } from "#controllers/serviceimage/inventory.ts"
 import { survey } from "#controllers/serviceimage/survey.ts"
 import { type Why, whyObject, whyRollout } from "#controllers/serviceimage/why.ts"
 import { closest } from "#lib/closest.ts"
-import { formatInstant } from "#lib/instant.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
 import { targetsIn } from "../collect.ts"
-import { Failure, type Run } from "../command.ts"
+import { type Answer, Failure, type Run } from "../command.ts"
 import { look } from "../look.ts"
 import { checkNamespace } from "../names.ts"
-import { whyText } from "../render/why.ts"
+import { type Answered, whyText } from "../render/why.ts"
 import { toYaml } from "../render/yaml.ts"
 import { findObject, resolveKind, type StampedKind, splitReference } from "../stamped-kinds.ts"
+import { askAboutSources, isAboutSources } from "../why-sources.ts"
 
 export const run: Run = async (input, world) => {
   const { word, name } = splitReference(input.arguments[0]!)
   const format = input.options.output as "json" | "yaml" | undefined
   const given = input.options.namespace as string | undefined
   const namespace = given === undefined ? undefined : checkNamespace(given, "--namespace")
+  if (isAboutSources(word))
+    return told(await askAboutSources(input, world, { word, name, namespace }), world.clock.now())
   const { inventory, now } = await look(input, world, { targets: seen => targetsFor(word, name, seen) })
-  const answer = explain(inventory)
-  if (format === "json") return { text: `${JSON.stringify(dated(answer), null, 2)}\n`, exitCode: 0 }
-  if (format === "yaml") return { text: toYaml(dated(answer)), exitCode: 0 }
-  return { text: whyText(answer, { view: world.view, now }), exitCode: 0 }
+  return told(explain(inventory, now), now)
 
-  function explain(seen: Inventory): Why {
+  function told(answer: Answered, at: Instant): Answer {
+    if (format === "json") return { text: `${JSON.stringify(dated(answer), null, 2)}\n`, exitCode: 0 }
+    if (format === "yaml") return { text: toYaml(dated(answer)), exitCode: 0 }
+    return { text: whyText(answer, { view: world.view, now: at }), exitCode: 0 }
+  }
+
+  function explain(seen: Inventory, now: Instant): Why {
     const kind = resolveKind(word, seen)
     const surveyed = survey(seen, now)
     if (surveyed.podsMissing)
@@ -40,7 +46,7 @@ export const run: Run = async (input, world) => {
 }
 
 /** Times as Kubernetes writes them. */
-const dated = ({ since, lastDecision, ...answer }: Why) => ({
+const dated = ({ since, lastDecision, ...answer }: Answered) => ({
   ...answer,
   ...(since !== undefined && { since: formatInstant(since) }),
   ...(lastDecision && { lastDecision: { ...lastDecision, at: formatInstant(lastDecision.at) } }),

@@ -1,12 +1,20 @@
-import type { Why } from "#controllers/serviceimage/why.ts"
+import type { Decision } from "#core/decision.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { View } from "../command.ts"
 import { paint, printable } from "./paint.ts"
 
+/** What every answer of `aim why` has. */
+export type Answered = {
+  reason: string
+  sentences: string[]
+  since?: Instant | undefined
+  lastDecision?: Decision | undefined
+}
+
 /** `aim why`: the word, since when, and the sentences, broken where the window ends. */
 export function whyText(
-  { reason, sentences, since, lastDecision }: Why,
+  { reason, sentences, since, lastDecision }: Answered,
   { view, now }: { view: View; now: Instant },
 ): string {
   const { bold, dim } = paint(view)

@@ -1,0 +1,172 @@
+import { beforeAll, expect, test } from "vitest"
+import type { Json } from "#cluster-sim/index.ts"
+import { formatDecision } from "#core/decision.ts"
+import { formatInstant } from "#lib/instant.ts"
+import { virtualClock } from "#runtime/clock.ts"
+import { run } from "./commands/why.ts"
+import { storedWorld } from "./test-store.ts"
+
+const [quay, hub] = ["quay.io/team/app", "docker.io/team/app"]
+const now = Date.parse("2026-01-01T12:00:00Z")
+const time = (seconds: number) => formatInstant(now + seconds * 1000)
+
+const refused = `failed to pull and unpack image: dial tcp 10.0.0.1:443: connect: connection refused`
+const failing = (message = refused): Json => ({
+  name: "app",
+  image: "",
+  imageID: "",
+  ready: false,
+  restartCount: 0,
+  state: { waiting: { reason: "ImagePullBackOff", message } },
+})
+
+const pod = (name: string, image: string, over: { metadata?: Json; status?: Json } = {}): Json => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, namespace: "shop", ...over.metadata },
+  spec: { containers: [{ name: "app", image }] },
+  ...(over.status && { status: { phase: "Pending", containerStatuses: [over.status] } }),
+})
+
+const decision = formatDecision({
+  from: `${quay}:2`,
+  was: { app: `${quay}:2` },
+  to: `${hub}:2`,
+  reason: "Unreachable",
+  operation: "incident-1",
+  by: "alternateimagesource/demo",
+  at: now - 60_000,
+})
+
+const space = (name: string): Json => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })
+const source: Json = {
+  apiVersion: "autoimagemanager.io/v1alpha1",
+  kind: "AlternateImageSource",
+  metadata: { name: "demo", namespace: "shop" },
+  spec: {
+    imageSourceReplacements: [{ equivalentRepositories: [quay, hub, "gone.example.com/app"] }],
+    policy: { disabledRepositories: ["gone.example.com/app"] },
+  },
+}
+const objects: Json[] = [
+  space("shop"),
+  space("lab"),
+  source,
+  pod("well", `${quay}:1`),
+  pod("fresh", `${quay}:1`, { status: failing() }),
+  pod("repaired", `${hub}:2`, { metadata: { annotations: { "autoimagemanager.io/last-decision": decision } } }),
+  pod("rejected", `${quay}:3`, {
+    status: { ...failing(), state: { waiting: { reason: "SignatureValidationFailed", message: "no" } } },
+  }),
+  pod("stranger", "ghcr.io/other/app:1", { status: failing() }),
+  pod("skipped", `${quay}:1`, { metadata: { labels: { "autoimagemanager.io/skip": "true" } }, status: failing() }),
+  pod("stuck", `${quay}:4`, { status: failing() }),
+  { ...pod("twin", `${quay}:1`) },
+  { ...pod("twin", `${quay}:1`, { metadata: { namespace: "lab" } }) },
+  { ...pod("alone", `${quay}:1`, { metadata: { namespace: "lab" } }) },
+]
+
+let here: Awaited<ReturnType<typeof storedWorld>>
+const ask = async (reference: string, options: Json = {}) =>
+  (await run({ arguments: [reference], options }, here.world)).text
+
+beforeAll(async () => {
+  here = await storedWorld(virtualClock(now), ...objects)
+  const uidOf = async (name: string) =>
+    (
+      await here.client.get(
+        { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true },
+        { name, namespace: "shop" },
+      )
+    ).metadata.uid
+  const entry = (name: string, uid: string | undefined, incident: Json) => ({
+    container: "app",
+    currentRepository: quay,
+    name,
+    type: { group: "", kind: "pod" },
+    uid,
+    incident: { since: time(-300), failing: quay, bad: [], attempts: 0, ...incident },
+  })
+  const targetsAvailable = [
+    entry("stuck", await uidOf("stuck"), {
+      reason: "AllSourcesDown",
+      image: `${quay}:4`,
+      attempts: 2,
+      tryAgainAt: time(90),
+    }),
+    entry("repaired", await uidOf("repaired"), { reason: "Switched", image: `${quay}:2`, working: hub }),
+  ]
+  await here.client.patch(
+    {
+      group: "autoimagemanager.io",
+      version: "v1alpha1",
+      plural: "alternateimagesources",
+      kind: "AlternateImageSource",
+      namespaced: true,
+    },
+    { name: "demo", namespace: "shop" },
+    { type: "merge", body: { status: { targetsAvailable } } },
+    { subresource: "status" },
+  )
+})
+
+const cases: Record<string, string[]> = {
+  well: [
+    "Watching",
+    "Pod shop/well belongs to nobody: it is its own workload.",
+    `app pulls ${quay}:1, as its workload says. Where that fails, ais/demo has ${hub}.`,
+  ],
+  fresh: [
+    "Confirming",
+    `app cannot pull ${quay}:1 (Unreachable): ${refused}`,
+    "ais/demo: Confirming: The failure has to last confirmSeconds first. It looks again at 2026-01-01T12:00:20Z.",
+  ],
+  repaired: [
+    "Switched  since 2026-01-01T11:55:00Z (5m)",
+    `app pulls ${hub}:2 instead of ${quay}:2: alternateimagesource/demo decided so at 2026-01-01T11:59:00Z (Unreachable).`,
+    `Since 2026-01-01T11:55:00Z new pods pull from ${hub}, until the workload names another image.`,
+    `last decision: 2026-01-01T11:59:00Z by alternateimagesource/demo, operation incident-1 (Unreachable): ${quay}:2 → ${hub}:2`,
+  ],
+  rejected: ["SignatureRejected", "Never switched: that would get around it."],
+  stranger: [
+    "Unreachable",
+    "No AlternateImageSource of namespace shop has its repository, so nothing is done about it.",
+  ],
+  skipped: ["Watching", "It says autoimagemanager.io/skip, so it is left alone."],
+  stuck: [
+    "AllSourcesDown  since 2026-01-01T11:55:00Z (5m)",
+    "Nobody could serve it 2 times so far. It looks again at 2026-01-01T12:01:30Z.",
+  ],
+}
+for (const [name, sentences] of Object.entries(cases))
+  test(`why pod/${name}`, async () => {
+    const text = await ask(`pod/${name}`)
+    expect(text.startsWith(sentences[0]!), text).toBe(true)
+    for (const sentence of sentences) expect(text).toContain(sentence)
+  })
+
+test("for programs, container by container", async () => {
+  expect(JSON.parse(await ask("po/repaired", { output: "json" }))).toMatchObject({
+    reason: "Switched",
+    since: "2026-01-01T11:55:00Z",
+    lastDecision: { to: `${hub}:2`, at: "2026-01-01T11:59:00Z" },
+    containers: [{ name: "app", image: `${hub}:2`, reason: "Switched", alternateImageSource: "demo" }],
+  })
+})
+
+test("why ais/NAME tells of everything that does not go as its workload says", async () => {
+  const text = await ask("ais/demo")
+  expect(text).toContain("ais/demo looks after 7 containers of namespace shop.")
+  expect(text).toContain(`pod/stuck app: 1 pods cannot pull ${quay}:4 (Unreachable). AllSourcesDown`)
+  expect(text).toContain(`pod/repaired app is pulled from ${hub} instead of ${quay}.`)
+})
+
+test("a name in two namespaces, in none, or in a dump", async () => {
+  await expect(ask("pod/twin")).rejects.toThrow(/^Pod twin is in .*: say which with -n NAMESPACE$/)
+  expect(await ask("pod/twin", { namespace: "lab" })).toContain("No AlternateImageSource of namespace lab")
+  expect(await ask("pod/alone")).toContain("Pod lab/alone")
+  await expect(ask("pod/wel", { namespace: "shop" })).rejects.toThrow(
+    "no Pod wel in namespace shop; did you mean well?",
+  )
+  await expect(ask("pod/well", { from: "a.dump" })).rejects.toThrow("a dump has no AlternateImageSources")
+})

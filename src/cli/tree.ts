@@ -405,6 +405,27 @@ export const commands: readonly Command[] = [
     load: () => import("./commands/manifests.ts"),
   },
   {
+    name: "convert",
+    group: "Install",
+    summary: "turn manifests of the originals into ours",
+    details: [
+      "An AlternateImageSource of Kuiper or Saffire, with or without targets, or a ServiceImage of another group. YAML on",
+      "stdout, checked as the server would; on stderr, line by line, what was dropped or guessed. All of a file or none.",
+    ],
+    options: [
+      { flags: "-f, --file <FILE>", description: "the manifests; - is stdin", completes: "files" },
+      {
+        flags: "--target <GROUP/VERSION/KIND>",
+        description: "which kind a ServiceImage stamps (default: guessed from its label service)",
+      },
+    ],
+    examples: [
+      { line: "convert -f kuiper.yaml > sources.yaml", says: "look at it first" },
+      { line: "convert -f - | kubectl apply -f -", says: "from kubectl get -o yaml, say" },
+    ],
+    load: () => import("./commands/convert.ts"),
+  },
+  {
     name: "completion",
     group: "Install",
     summary: "print the completion script of a shell",

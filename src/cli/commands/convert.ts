@@ -1,0 +1,46 @@
+import { readFile } from "node:fs/promises"
+import { text as readStream } from "node:stream/consumers"
+import { parseManifests } from "#api/manifest.ts"
+import { Failure, type Run, UsageError } from "../command.ts"
+import { convert, type TargetWords } from "../convert.ts"
+import { printable } from "../render/paint.ts"
+import { toDocuments } from "../render/yaml.ts"
+
+export const run: Run = async (input, world) => {
+  const file = input.options.file as string | undefined
+  if (file === undefined) throw new UsageError("which file? Write -f FILE, or -f - for stdin")
+  const target = readTarget(input.options.target as string | undefined)
+  const { manifests, errors } = parseManifests(await read(file))
+  const where = file === "-" ? "stdin" : file
+  if (errors[0]) throw new Failure(`${where}:${errors[0].line}: ${errors[0].message}`)
+  if (manifests.length === 0) throw new Failure(`${where} has no manifest in it`)
+  const conversions = manifests.map(({ value, lineOf }) => ({ ...convert(value, target), lineOf }))
+  const said = (lineOf: (path: string) => number, path: string, message: string) =>
+    printable(`${where}:${lineOf(path)}: ${path ? `${path}: ` : ""}${message}`)
+
+  // All or nothing: half of a file that is piped into kubectl would be worse than none of it.
+  const problems = conversions.flatMap(each =>
+    each.ok ? [] : each.problems.map(({ path, message }) => said(each.lineOf, path, message)),
+  )
+  if (problems.length > 0) throw new Failure(problems.join("\n"))
+  const converted = conversions.filter(each => each.ok)
+  for (const { lineOf, remarks } of converted)
+    for (const { path, message } of remarks) world.say(said(lineOf, path, message))
+  return { text: toDocuments(converted.map(({ object }) => object)), exitCode: 0 }
+}
+
+function readTarget(text: string | undefined): TargetWords | undefined {
+  if (text === undefined) return undefined
+  const parts = text.split("/")
+  if (parts.length !== 3 || parts.some(part => part === ""))
+    throw new UsageError(`--target: ${text} is not GROUP/VERSION/KIND, such as services.example.com/v1alpha1/Dicom`)
+  const [group, version, kind] = parts as [string, string, string]
+  return { apiVersion: `${group}/${version}`, kind }
+}
+
+const read = (file: string) =>
+  file === "-"
+    ? readStream(process.stdin)
+    : readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+        throw new Failure(`${file}: ${error.code === "ENOENT" ? "there is no such file" : error.message}`)
+      })

@@ -24,7 +24,11 @@ export const name = "bench"
 
 /** Both kinds and the namespaces. */
 export async function prepare(client: Client): Promise<void> {
-  for (const file of ["charts/aim/crds/serviceimages.yaml", "examples/dicom/crd.yaml"]) {
+  for (const file of [
+    "charts/aim/crds/serviceimages.yaml",
+    "charts/aim/crds/alternateimagesources.yaml",
+    "examples/dicom/crd.yaml",
+  ]) {
     const definition: KubeObject = parse(readFileSync(join(repository, file), "utf8"))
     const created = await client.create(definitions, definition)
     await until("its kind to be served", async () =>

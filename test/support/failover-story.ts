@@ -96,6 +96,8 @@ export type FailoverOptions = PartsOptions & {
   accounts?: Readonly<Record<string, string>>
   /** Whom registries do not let in to ask at all, only nodes. */
   isBlind?: boolean
+  /** Registries that have another answer for who asks than for nodes. */
+  says?: (image: string) => Resolution | undefined
   /** Run nothing yet. */
   isIdle?: boolean
   description?: string
@@ -106,6 +108,7 @@ export async function failover({
   seed = 7,
   accounts = {},
   isBlind,
+  says,
   isIdle,
   description,
   ...parts
@@ -123,7 +126,7 @@ export async function failover({
       const shown = credentials?.get(host)
       if (host in accounts && `${shown?.username}:${shown?.password}` !== accounts[host])
         return { ok: false, class: "Denied", message: `${host} refuses` }
-      return answerOf(registries, image, world.clock.now())
+      return says?.(image) ?? answerOf(registries, image, world.clock.now())
     },
   }
   const controller = () => createAlternateImageSourceController(isBlind ? {} : { registry })

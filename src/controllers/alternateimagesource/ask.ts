@@ -54,5 +54,8 @@ export async function askAs(
     if (said.ok || said.class !== "Denied") break
     said = await registry.resolve(reference, { ...options, credentials: new Map([[host, credentials]]) })
   }
-  return said
+  if (!said.ok || reference.digest !== undefined || options.platforms) return said
+  // A proxy may remember a tag whose image it no longer has: nodes pull by digest, so that is asked for too.
+  const whole = await askAs(registry, { ...reference, digest: said.digest }, keyrings, options)
+  return whole.ok ? said : whole
 }

@@ -37,6 +37,7 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
           memory.refusal = undefined
           wiring.enqueue(key)
         }
+      probes.forget(namespace)
     })
 
     return {
@@ -63,10 +64,13 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
           const asker = askerOf(sources, group)
           for (const image of asks) probes.ask(asker, image, () => wiring.enqueue(key))
         }
+        const lookAgainAt = earliest(...decisions.map(decision => decision.lookAgainAt))
+        const answeredBy = awaitsAnswers(memory, decisions, acted, now)
+        if (answeredBy !== undefined && answeredBy > now) return earliest(answeredBy, lookAgainAt)
         const status = await report(wiring, source, scene, decisions, acted, memory)
         metrics.publish(key, status, decisions, acted)
         const retryAt = acted.refused ? memory.refusal?.retryAt : undefined
-        return earliest(retryAt, ...decisions.map(decision => decision.lookAgainAt))
+        return earliest(retryAt, lookAgainAt)
       },
     }
   },
@@ -74,6 +78,8 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
 
 type Memory = {
   written?: AlternateImageSource
+  /** Since when registries are being asked. */
+  asksSince?: Instant | undefined
   /** The server did not let us; asked again later and later, or when somebody grants something. */
   refusal?: { reason: "Forbidden" | "Refused"; retryAt: Instant; attempts: number } | undefined
 }
@@ -109,6 +115,21 @@ function remember(memory: Memory, { refused, accepted }: Acted, now: Instant): v
     const retryAt = now + Math.min(15_000 * 2 ** (attempts - 1), 300_000)
     memory.refusal = { reason: refused.reason, retryAt, attempts }
   } else if (accepted.size > 0) memory.refusal = undefined
+}
+
+/** What registries answer within this is told together with what comes of it, not before. */
+const answerMs = 1000
+
+function awaitsAnswers(
+  memory: Memory,
+  decisions: readonly Decision[],
+  { accepted, refused }: Acted,
+  now: Instant,
+): Instant | undefined {
+  const isAsking = decisions.some(({ asks }) => asks.length > 0)
+  memory.asksSince = isAsking ? (memory.asksSince ?? now) : undefined
+  if (memory.asksSince === undefined || accepted.size > 0 || refused) return undefined
+  return memory.asksSince + answerMs
 }
 
 /** Told after it was done, so that nothing is told that did not happen. The write fails if anything has changed since. */

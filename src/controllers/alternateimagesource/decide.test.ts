@@ -319,6 +319,13 @@ describe("probes", () => {
     "are asked for first": [{ probes: {} }, `Probing, asks ${b}:1 ${c}:1`],
     "one that is missing is waited for": [{ probes: { [b]: has("1") } }, `Probing, asks ${c}:1`],
     "older than a minute they are asked again": [{ probedAt: now - seconds(60) }, `Probing, asks ${b}:1 ${c}:1`],
+    "after a rest they are asked again, however young": [
+      {
+        probedAt: now - seconds(30),
+        before: { incident: { ...incident, working: undefined, attempts: 1, tryAgainAt: ago(1) } },
+      },
+      `Probing, asks ${b}:1 ${c}:1`,
+    ],
     "are not asked about what is disabled": [
       { probes: {}, policy: { disabledRepositories: [b] } },
       `Probing, asks ${c}:1`,

@@ -335,7 +335,9 @@ function seek(
   const cooledAt = last === undefined ? now : last + policy.cooldownSeconds * 1000
   if (cooledAt > now) return later("CoolingDown", cooledAt)
   const restsUntil = parseInstant(incident.tryAgainAt)
-  if (restsUntil !== undefined && restsUntil > now) return later(downReason(incident), restsUntil)
+  const nowhere = `${here}, and nowhere else it can be pulled`
+  if (restsUntil !== undefined && restsUntil > now)
+    return wait(group, incident, downReason(incident), nowhere, { lookAgainAt: restsUntil })
 
   const failingNow = new Set(stuck.map(pod => repositoryTextOf(pod.image)))
   // In a template nothing is tried twice: each try is a rollout. Pods may go round again after a rest.
@@ -346,7 +348,8 @@ function seek(
   )
   const asks = candidates
     .map(repository => imageAt(group.image, repository))
-    .filter(image => isStale(probe(image), now))
+    // Who has rested asks anew: what was said before is what he rested for.
+    .filter(image => isStale(probe(image), now) || probe(image)!.at < (restsUntil ?? 0))
   if (asks.length > 0) return wait(group, { ...incident, bad }, "Probing", here, { asks })
 
   const judged = candidates.map(repository => {
@@ -362,7 +365,7 @@ function seek(
     const attempts = Math.min(incident.attempts + 1, attemptsMost)
     const tryAgainAt = now + Math.min(downMsFirst * 2 ** (attempts - 1), downMsMost)
     const next: Incident = { ...incident, bad, attempts, tryAgainAt: formatInstant(tryAgainAt) }
-    return wait(group, next, reason, `${here}, and nowhere else it can be pulled`, { lookAgainAt: tryAgainAt })
+    return wait(group, next, reason, nowhere, { lookAgainAt: tryAgainAt })
   }
   return switchTo(group, { ...incident, bad }, { stuck, movable }, chosen.repository, failure, policy)
 }

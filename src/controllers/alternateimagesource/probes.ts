@@ -49,6 +49,12 @@ export class Probes {
       })
   }
 
+  /** What was said to who could not show a namespace's credentials, before it let him read them. */
+  forget(namespace: string | undefined): void {
+    for (const key of [...this.#answers.keys()])
+      if (namespace === undefined || key.startsWith(`${namespace} `)) this.#answers.delete(key)
+  }
+
   #remember(key: string, said: Resolution): void {
     const now = this.#deps.clock.now()
     this.#answers.delete(key) // so that what was asked last stands last
@@ -63,7 +69,14 @@ export class Probes {
     const { registry, client } = this.#deps
     const parsed = parseImageReference(image)
     if (!registry || !parsed.ok) return { ok: false, class: "ForbiddenAddress", message: "registries are not asked" }
-    return askAs(registry, parsed.reference, await keyringsOf(client, asker))
+    let isUnread = false
+    const keyrings = await keyringsOf(client, asker, () => {
+      isUnread = true
+    })
+    const said = await askAs(registry, parsed.reference, keyrings)
+    if (!isUnread || said.ok || said.class !== "Denied") return said
+    // What the pod's own credentials are worth is not for us to say: the pod may try.
+    return { ok: false, class: "ForbiddenAddress", message: "its credentials may not be read" }
   }
 }
 

@@ -6,7 +6,7 @@ import type {
   Reason,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { formatInstant } from "#lib/instant.ts"
-import type { Decision, Group } from "./decide.ts"
+import type { Decision, Group, Retarget } from "./decide.ts"
 import type { Entry } from "./sources.ts"
 import { storyOf, tell } from "./tell.ts"
 
@@ -233,6 +233,26 @@ describe("conditions", () => {
     }
     expect(since({ status: old })).toBe("2026-01-01T00:00:00Z")
     expect(since({ status: old, missing: ["x"] })).toBe(formatInstant(now))
+  })
+})
+
+describe("pods that have been given another source", () => {
+  const repair = { do: "repair", pod, container: "app", isInit: false, to: `${b}:1`, reason: "Unreachable" } as const
+  const following = decision("web", "Repairing", { repairs: [repair, repair] }, 2)
+  const calm = decision("web", "Switched", {}, 0)
+
+  test("are no trouble any more, and those who follow are not told of again", () => {
+    const status = told({ decisions: [calm] })
+    expect(status.conditions[0]).toMatchObject({ type: "Ready", status: "True", reason: "Switched" })
+    expect(told({ status, decisions: [following], accepted: [[following, 2]] })).toEqual(status)
+  })
+  test("are trouble as long as one of them was not, or waits for its workload to replace it", () => {
+    const changing = decision("web", "Repairing", { step, retarget: {} as Retarget }, 2)
+    for (const [each, accepted] of [
+      [following, 1],
+      [changing, 1],
+    ] as const)
+      expect(told({ decisions: [each], accepted: [[each, accepted]] })).toMatchObject({ incidents: 1 })
   })
 })
 

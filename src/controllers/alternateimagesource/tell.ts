@@ -45,7 +45,9 @@ export function tell(
     const decision = decided.get(id)
     return entryOf(entry, known.get(id), decision, (decision && accepted.get(decision)) ?? 0, now)
   })
-  const troubled = decisions.filter(decision => decision.group.failing.length > 0)
+  const troubled = decisions.filter(
+    decision => decision.group.failing.length > 0 && !isMended(decision, accepted.get(decision) ?? 0),
+  )
   const switched = entries.filter(entry => entry.incident?.working !== undefined).length
   const verdict = judge(troubled, { switched, missing, claimed, total: entries.length })
   const write = conditionWriter(before?.conditions, generation, now)
@@ -76,6 +78,10 @@ export function tell(
     summary: `${switched} switched, ${troubled.length} failing`,
   }
 }
+
+/** All of its pods have been given another source: nothing is left to do but to see whether it serves. */
+const isMended = ({ group, repairs, retarget }: Decision, accepted: number) =>
+  repairs.length === group.failing.length && accepted === repairs.length + (retarget ? 1 : 0)
 
 function entryOf(
   { workload, container }: Entry,

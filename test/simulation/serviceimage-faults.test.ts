@@ -1,53 +1,15 @@
 import { describe, expect, test } from "vitest"
-import {
-  answer,
-  arriveLate,
-  breakWatch,
-  cut,
-  type Fault,
-  isDecision,
-  isWatch,
-  loseAnswer,
-  type Matcher,
-  nth,
-  silence,
-  stale,
-} from "#cluster-sim/faults/faults.ts"
+import { breakWatch, cut, type Fault, isDecision, isWatch, nth, silence, stale } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { serviceImageController } from "#controllers/serviceimage/controller.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { Sent } from "#test/support/record.ts"
-import type { Process, ProcessOptions, World } from "#test/support/scenario.ts"
+import type { ProcessOptions, World } from "#test/support/scenario.ts"
+import { type Fate, faults, from, keepRunning, type Make, watches } from "./fates.ts"
 import { judge } from "./invariants/invariants.ts"
 import { fenceAnnotation, isStatusOf } from "./invariants/reading.ts"
 import { outcome, play, type Story, stories } from "./stories.ts"
-
-/** What happens to the first process, and to the one that follows it. */
-type Fate = ProcessOptions & { successor?: ProcessOptions }
-type Make = (strikes: Matcher, clock: Clock, next: Matcher) => Fate
-
-/** Each fault, at a write. */
-const faults: Record<string, Make> = {
-  "the process is killed before it": before => ({ dies: { before } }),
-  "the process is killed after it": after => ({ dies: { after } }),
-  "the connection breaks before it": at => ({ faults: [cut(at)] }),
-  "its answer is lost": at => ({ faults: [loseAnswer(at)] }),
-  "a conflict is the answer": at => ({ faults: [answer(at, 409, { reason: "Conflict" })] }),
-  "too many requests": at => ({ faults: [answer(at, 429, { reason: "TooManyRequests", retryAfterSeconds: 2 })] }),
-  "an internal error, and nothing was done": at => ({ faults: [answer(at, 500, { reason: "InternalError" })] }),
-  "an internal error, and it was done": at => ({ faults: [doneAndFailed(at)] }),
-  "forbidden for once": at => ({ faults: [answer(at, 403, { reason: "Forbidden" })] }),
-  "it arrives a minute late": (at, clock) => ({ faults: [arriveLate(at, clock, 60_000)] }),
-  "it arrives a minute late, and the process is killed": (at, clock, before) => ({
-    faults: [arriveLate(at, clock, 60_000)],
-    dies: { before },
-  }),
-  "the process is killed before it, and its successor soon after": before => ({
-    dies: { before },
-    successor: { dies: { after: nth(isDecision, 4) } },
-  }),
-}
 
 /** Only where somebody else stands by: whoever is cut off for good and has no rival does nothing more. */
 const leaderFaults: Record<string, Make> = {
@@ -55,33 +17,6 @@ const leaderFaults: Record<string, Make> = {
   "nothing gets through from it on": at => ({ faults: [cut(from(at))] }),
 }
 const faultsOf = ({ leaderElect }: Story) => Object.entries(leaderElect ? leaderFaults : faults)
-
-const doneAndFailed = (strikes: Matcher): Fault => {
-  const failed = answer(() => true, 500, { reason: "InternalError" })
-  return next => ({
-    ...next,
-    async send(request) {
-      if (!strikes(request)) return next.send(request)
-      await loseAnswer(() => true)(next)
-        .send(request)
-        .catch(() => {})
-      return failed(next).send(request)
-    },
-  })
-}
-
-function from(strikes: Matcher): Matcher {
-  let hasBegun = false
-  return request => {
-    hasBegun ||= strikes(request)
-    return hasBegun
-  }
-}
-
-const watches =
-  (resource: string): Matcher =>
-  request =>
-    isWatch(request) && request.path.includes(`/${resource}`)
 
 /** A view of the world that is wrong for a while. A silence is noticed after two and a half minutes. */
 const views: Record<string, (clock: Clock) => ProcessOptions> = {
@@ -103,15 +38,9 @@ const views: Record<string, (clock: Clock) => ProcessOptions> = {
   }),
 }
 
-/** Whoever finds the process dead starts another, as a Deployment does. */
-function start(world: World, { leaderElect = false }: Story, { successor, ...options }: Fate): void {
+function start(world: World, { leaderElect = false }: Story, fate: Fate): void {
   if (leaderElect) world.run([serviceImageController], { leaderElect })
-  const watchOver = (process: Process, next: ProcessOptions) => {
-    if (!process.isDead && process.exitCode === undefined)
-      return world.clock.after(1000, () => watchOver(process, next))
-    return watchOver(world.run([serviceImageController], { ...next, leaderElect }), {})
-  }
-  watchOver(world.run([serviceImageController], { ...options, leaderElect }), successor ?? {})
+  keepRunning(world, () => serviceImageController, fate, { leaderElect })
 }
 
 type Calm = { story: Story; writes: number; statuses: number; outcome: Json }

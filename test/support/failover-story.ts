@@ -15,6 +15,7 @@ import {
 import { alternateImageSources, pods } from "#controllers/alternateimagesource/resources.ts"
 import { formatImageReference } from "#core/image-reference.ts"
 import type { FailureClass, Resolution } from "#registry/index.ts"
+import type { Clock } from "#runtime/clock.ts"
 import type { Controller } from "#runtime/controller.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { scenario, type World } from "./scenario.ts"
@@ -97,7 +98,7 @@ export type FailoverOptions = PartsOptions & {
   /** Whom registries do not let in to ask at all, only nodes. */
   isBlind?: boolean
   /** Registries that have another answer for who asks than for nodes. */
-  says?: (image: string) => Resolution | undefined
+  says?: (image: string, clock: Clock) => Resolution | undefined | Promise<Resolution | undefined>
   /** Run nothing yet. */
   isIdle?: boolean
   description?: string
@@ -126,7 +127,7 @@ export async function failover({
       const shown = credentials?.get(host)
       if (host in accounts && `${shown?.username}:${shown?.password}` !== accounts[host])
         return { ok: false, class: "Denied", message: `${host} refuses` }
-      return says?.(image) ?? answerOf(registries, image, world.clock.now())
+      return (await says?.(image, world.clock)) ?? answerOf(registries, image, world.clock.now())
     },
   }
   const controller = () => createAlternateImageSourceController(isBlind ? {} : { registry })

@@ -11,7 +11,8 @@ import {
 } from "#cluster-sim/index.ts"
 import { controllersWith } from "#controllers/all.ts"
 import { formatImageReference } from "#core/image-reference.ts"
-import type { RegistryClient } from "#registry/index.ts"
+import { classify } from "#core/pull-failure.ts"
+import type { FailureClass, RegistryClient } from "#registry/index.ts"
 import { type Client, createClient, type Transport } from "#runtime/client/index.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { Controller } from "#runtime/controller.ts"
@@ -35,6 +36,8 @@ export type LocalCluster = {
   readonly cluster: Cluster
   /** An administrator's. */
   readonly client: Client
+  /** What its nodes pull from. */
+  readonly registries: ReturnType<typeof openRegistries>
   /** Server-side apply, as kubectl would. */
   apply(...manifests: readonly Json[]): Promise<void>
   /** Ends the controllers and everything that moves. */
@@ -79,6 +82,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   return {
     cluster,
     client,
+    registries: images,
     apply,
     async stop() {
       stopping.abort()
@@ -95,6 +99,15 @@ const asked = (images: ReturnType<typeof openRegistries>, clock: Clock): Pick<Re
     const answer = digestOf(images, formatImageReference(reference), clock.now())
     return "digest" in answer
       ? { ok: true, digest: answer.digest, mediaType: "application/vnd.oci.image.manifest.v1+json" }
-      : { ok: false, class: "Unreachable", message: answer.message }
+      : { ok: false, class: classOf(answer.message), message: answer.message }
   },
 })
+
+/** They speak as to a node. */
+function classOf(message: string): FailureClass {
+  const failure = classify("ErrImagePull", message)
+  if (failure === "NotFound" || failure === "NoPlatform") return "NotFound"
+  return failure === "Denied" || failure === "RateLimited" || failure === "TLS" || failure === "Timeout"
+    ? failure
+    : "Unreachable"
+}

@@ -31,13 +31,14 @@ export const commands: readonly Command[] = [
   {
     name: "demo",
     group: "Run",
-    summary: "watch a fleet being upgraded, on a cluster in this process",
+    summary: "watch a fleet being upgraded or a registry fail, on a cluster in this process",
     details: ["No Kubernetes is needed and nothing is left behind. Time runs twenty times as fast as ours."],
     arguments: [{ name: "STORY", description: "which one (default: upgrade)" }],
     options: [{ flags: "--list", description: "the stories there are" }],
     examples: [
       { line: "demo", says: "the upgrade of a fleet, with a mishap" },
       { line: "demo canary", says: "steps, an image that cannot be pulled, and the way back" },
+      { line: "demo registry-outage", says: "a registry goes down, and nobody notices" },
       { line: "demo --list", says: "what else there is to see" },
     ],
     load: () => import("./commands/demo.ts"),

@@ -23,6 +23,18 @@ const stories = {
     "40 of 40 tenants run v2.1",
     "To try next",
   ],
+  "registry-outage": [
+    "2 run registry.example.com/shop/web:v1",
+    "goes down. Nobody notices",
+    "4 cannot pull",
+    "connection refused",
+    "4 run mirror.example.com/shop/web:v1, 2 run registry.example.com/shop/web:v1",
+    "4 of the 4 that failed are the same pods",
+    "The Deployment still says registry.example.com/shop/web:v1",
+    "NotFoundAnywhere",
+    "6 of 6 pods run v2, all from registry.example.com again",
+    "To try next",
+  ],
 }
 
 for (const [story, sentences] of Object.entries(stories))

@@ -48,14 +48,11 @@ function narrator({ view, draw }: World) {
       if (view.isTerminal) redraw()
       else draw(`\n${sentence}\n`)
     },
-    show(block: string, lines: string) {
-      if (view.isTerminal) {
-        picture = block
-        redraw()
-      } else if (lines !== picture) {
-        picture = lines
-        draw(lines)
-      }
+    show(text: string) {
+      if (!view.isTerminal && text === picture) return
+      picture = text
+      if (view.isTerminal) redraw()
+      else draw(text)
     },
     end: ({ next }: Story) => `\nTo try next:\n${next.map(line => `  ${line}\n`).join("")}`,
   }
@@ -66,20 +63,30 @@ function stageFor(
   world: World & { told: ReturnType<typeof narrator>; clusterTime: () => number },
 ): Stage {
   const { clock, signal, view, told, clusterTime } = world
+  const show: Stage["show"] = async (picture, seconds) => {
+    const deadline = clock.monotonic() + (seconds * 1000) / speed
+    for (;;) {
+      const { text, isSo } = await picture()
+      told.show(text)
+      if (isSo) return
+      if (clock.monotonic() > deadline) throw new Failure(`the story went wrong: this took too long\n${text}`)
+      await sleep(clock, frameMs, signal)
+    }
+  }
   return {
     world: local,
     tell: told.tell,
+    show,
     pause: seconds => sleep(clock, view.isTerminal ? seconds * 1000 : 0, signal),
     async watch(name, isSo, seconds) {
-      const deadline = clock.monotonic() + (seconds * 1000) / speed
-      for (;;) {
-        const object = await local.client.get<Seen>(serviceImages, { name })
+      let object!: Seen
+      await show(async () => {
+        object = await local.client.get<Seen>(serviceImages, { name })
         const rollout = rolloutOf(object)
-        told.show(statusBlock(rollout, view, clusterTime()), statusLines(rollout))
-        if (isSo(object)) return object
-        if (clock.monotonic() > deadline) throw new Failure(`the story went wrong: ${name} took too long`)
-        await sleep(clock, frameMs, signal)
-      }
+        const text = view.isTerminal ? statusBlock(rollout, view, clusterTime()) : statusLines(rollout)
+        return { text, isSo: isSo(object) }
+      }, seconds)
+      return object
     },
   }
 }

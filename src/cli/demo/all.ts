@@ -1,6 +1,7 @@
 import { canary } from "./canary.ts"
+import { registryOutage } from "./registry-outage.ts"
 import type { Story } from "./story.ts"
 import { upgrade } from "./upgrade.ts"
 
 /** Every story of `aim demo`; the first is told when none is named. */
-export const stories: readonly Story[] = [upgrade, canary]
+export const stories: readonly Story[] = [upgrade, canary, registryOutage]

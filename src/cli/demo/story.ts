@@ -9,6 +9,8 @@ export type Stage = {
   tell(text: string): void
   /** Shows the rollout live until it is so, and at most `seconds` of the cluster's time. */
   watch(name: string, isSo: (serviceImage: Json) => boolean, seconds: number): Promise<Json>
+  /** The same with a picture of one's own: lines of text, until it is so. */
+  show(picture: () => Promise<{ text: string; isSo: boolean }>, seconds: number): Promise<void>
   /** Lets the reader read. */
   pause(seconds: number): Promise<void>
 }

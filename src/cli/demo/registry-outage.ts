@@ -1,0 +1,146 @@
+import { type Json, parseRegistries } from "#cluster-sim/index.ts"
+import { core, type Resource } from "#runtime/resource.ts"
+import { alternateImageSources } from "../kinds.ts"
+import type { Stage, Story } from "./story.ts"
+
+const [here, mirror] = ["registry.example.com", "mirror.example.com"]
+const repository = "shop/web"
+const digest = (digit: string) => `sha256:${digit.repeat(64)}`
+const images = `images: { ${repository}: { v1: { digest: "${digest("1")}" }, v2: { digest: "${digest("2")}" } } }`
+
+const deployments: Resource = {
+  group: "apps",
+  version: "v1",
+  plural: "deployments",
+  kind: "Deployment",
+  namespaced: true,
+}
+const pods = core("pods", "Pod")
+const name = { name: "web", namespace: "default" }
+
+/** A registry goes down while a shop grows; its pods are repaired where they stand. A typo is not sent on a tour. */
+export const registryOutage: Story = {
+  name: "registry-outage",
+  title: "a registry goes down while a shop grows, and nobody notices",
+  nodes: 6,
+  registries: parseRegistries(`registries: { ${here}: { ${images} }, ${mirror}: { ${images} } }`),
+  operators: [],
+  async tellWith(stage) {
+    const { world } = stage
+    await world.apply(web(), source)
+    stage.tell(`A shop: two pods of ${here}/${repository}:v1, as its Deployment says.
+An AlternateImageSource says that ${mirror} has the same images. So far it only watches.`)
+    await stage.show(() => look(stage, ({ running }) => running === 2), 120)
+
+    stage.tell(`${here} goes down. Nobody notices: what runs, runs.`)
+    world.registries.setFault(here, { kind: "refused" })
+    await stage.pause(1)
+
+    stage.tell("The shop grows to six pods. Four of them are on nodes that do not have the image yet.")
+    await change(stage, { spec: { replicas: 6 } })
+    await stage.show(() => look(stage, ({ failing }) => failing === 4), 120)
+    const stuck = await failingPods(stage)
+    stage.tell(`A pod says:
+  ${stuck[0]!.message}
+One failure is no outage: it has to last for twenty seconds. Then the mirror is asked whether it has the same bits.`)
+    await stage.show(() => look(stage, ({ running }) => running === 6), 300)
+    const same = (await podsOf(stage)).filter(({ metadata }) => stuck.some(({ uid }) => uid === metadata.uid)).length
+    const { spec } = (await world.client.get(deployments, name)) as Json
+    stage.tell(`All six serve. ${same} of the ${stuck.length} that failed are the same pods as before, now with the mirror's image: none was made anew.
+The Deployment still says ${spec.template.spec.containers[0].image}, so that Git has nothing to put back.`)
+    await stage.pause(3)
+
+    world.registries.setFault(here, undefined)
+    stage.tell(`${here} is back. Nothing moves for it: no pod that runs is restarted. The next version is where it returns to.
+That is v2; but somebody types v22.`)
+    await change(stage, imageChange("v22"))
+    await stage.show(() => look(stage, ({ reason }) => reason === "NotFoundAnywhere"), 300)
+    stage.tell(`No repository has v22: a typo, and not sent on a tour through registries. It is told once and asked for ever less often;
+the pods of v1 go on serving.`)
+    await stage.pause(3)
+
+    stage.tell("v2, then.")
+    await change(stage, imageChange("v2"))
+    await stage.show(() => look(stage, ({ isDone }) => isDone), 300)
+    const from = (await podsOf(stage)).filter(({ spec }) => spec.containers[0].image === `${here}/${repository}:v2`)
+    stage.tell(
+      `${from.length} of 6 pods run v2, all from ${here} again. The incident is over: the workload's own words are the truth.`,
+    )
+  },
+  next: [
+    "docs/guides/when-a-registry-fails.md  do it yourself",
+    "aim why pod/NAME                      why a pod pulls from where it does",
+    "aim demo --list                       other stories",
+  ],
+}
+
+const labels = { app: "web" }
+
+const web = (): Json => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: name,
+  spec: {
+    replicas: 2,
+    selector: { matchLabels: labels },
+    template: {
+      metadata: { labels },
+      spec: { containers: [{ name: "web", image: `${here}/${repository}:v1` }] },
+    },
+  },
+})
+
+const source: Json = {
+  apiVersion: "autoimagemanager.io/v1alpha1",
+  kind: alternateImageSources.kind,
+  metadata: name,
+  spec: {
+    imageSourceReplacements: [{ equivalentRepositories: [`${here}/${repository}`, `${mirror}/${repository}`] }],
+  },
+}
+
+/** As `kubectl` would. */
+const change = ({ world }: Stage, body: Json) => world.client.patch(deployments, name, { type: "strategic", body })
+
+const imageChange = (tag: string) => ({
+  spec: { template: { spec: { containers: [{ name: "web", image: `${here}/${repository}:${tag}` }] } } },
+})
+
+const podsOf = async ({ world }: Stage): Promise<Json[]> =>
+  ((await world.client.list(pods, { namespace: "default" })).items as Json[]).filter(
+    ({ metadata }) => !metadata.deletionTimestamp,
+  )
+
+const waitingOf = ({ status }: Json): Json | undefined => status?.containerStatuses?.[0]?.state?.waiting
+const isFailing = (pod: Json) => /ImagePull/.test(waitingOf(pod)?.reason ?? "")
+const isRunning = ({ status }: Json) => status?.containerStatuses?.[0]?.ready === true
+
+const failingPods = async (stage: Stage) =>
+  (await podsOf(stage))
+    .filter(isFailing)
+    .map(pod => ({ uid: pod.metadata.uid as string, message: waitingOf(pod)?.message as string }))
+
+type Facts = { running: number; failing: number; reason: string; isDone: boolean }
+
+/** Two lines: where the pods pull from, and what the AlternateImageSource says to it. */
+async function look(stage: Stage, isSo: (facts: Facts) => boolean): Promise<{ text: string; isSo: boolean }> {
+  const all = await podsOf(stage)
+  const { status } = (await stage.world.client.get(alternateImageSources, name)) as Json
+  const ready = status?.conditions?.find(({ type }: Json) => type === "Ready")
+  const running = all.filter(isRunning)
+  const failing = all.filter(isFailing)
+  const places = [...new Set(running.map(({ spec }) => spec.containers[0].image as string))].sort()
+  const counts = places.map(
+    image => `${running.filter(({ spec }) => spec.containers[0].image === image).length} run ${image}`,
+  )
+  const isNew = all.every(({ spec }) => spec.containers[0].image.endsWith(":v2"))
+  const facts: Facts = {
+    running: running.length,
+    failing: failing.length,
+    reason: ready?.reason ?? "",
+    isDone: isNew && running.length === 6 && all.length === 6 && status?.switched === 0,
+  }
+  const told = [...counts, ...(failing.length > 0 ? [`${failing.length} cannot pull`] : [])].join(", ")
+  const text = `  pods     ${told || "none yet"}\n  ais/web  ${ready ? `${ready.reason}: ${ready.message}` : "not looked at yet"}\n`
+  return { text, isSo: isSo(facts) }
+}

@@ -1,6 +1,7 @@
 import { stringify } from "yaml"
 import { conditions } from "#api/v1alpha1/serviceimage/index.ts"
 import { controllerName } from "#cli/manifests/names.ts"
+import type { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
 import type { ServiceImageMetric } from "#controllers/serviceimage/metrics.ts"
 
 export type Alert = {
@@ -16,6 +17,7 @@ export type Alert = {
 }
 
 const ours = (metric: ServiceImageMetric) => `aim_${metric}`
+const failover = (metric: keyof typeof alternateImageSourceMetrics) => `aim_${metric}`
 const halted = conditions.Halted.reasons.join("|")
 
 /** A day covers tiers that soak overnight; whoever plans for longer raises it. */
@@ -76,6 +78,34 @@ export const alerts: readonly Alert[] = [
     description: "They may still run another image, whatever the rollout says. Bring the nodes back or remove them.",
   },
   {
+    name: "AimImageCannotBePulled",
+    expr: `max by (namespace, alternateimagesource) (${failover("alternateimagesource_incidents")}) > 0`,
+    for: "10m",
+    severity: "critical",
+    summary:
+      "{{ $value }} containers of {{ $labels.namespace }} cannot be pulled, and ais/{{ $labels.alternateimagesource }} found nowhere else.",
+    description:
+      "All repositories may be down, none may have the image, or a check forbids another one. aim why ais/NAME says which.",
+  },
+  {
+    name: "AimRunsFromElsewhere",
+    expr: `max by (namespace, alternateimagesource) (${failover("alternateimagesource_switched")}) > 0`,
+    for: "6h",
+    severity: "warning",
+    summary:
+      "{{ $value }} containers of {{ $labels.namespace }} have not run from where their workload says for six hours.",
+    description:
+      "The registry may still be down, or be back: then the next version returns to it. aim verify ais/NAME asks all of them.",
+  },
+  {
+    name: "AimSwitchesOften",
+    expr: `sum by (namespace, alternateimagesource) (increase(${failover("alternateimagesource_switches_total")}[1h])) > 10`,
+    severity: "warning",
+    summary: "Images of {{ $labels.namespace }} change their repository again and again.",
+    description:
+      "Several registries fail by turns. aim get ais/NAME -o yaml has the last switches; disabledRepositories leaves one out.",
+  },
+  {
     name: "AimNoLeader",
     expr: `absent(leader_election_master_status{name="${controllerName}"} == 1)`,
     for: "2m",
@@ -93,7 +123,7 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: "AimReconcileErrors",
-    expr: 'sum by (controller) (rate(controller_runtime_reconcile_errors_total{controller="serviceimage"}[10m])) > 0',
+    expr: 'sum by (controller) (rate(controller_runtime_reconcile_errors_total{controller=~"serviceimage|alternateimagesource"}[10m])) > 0',
     for: "15m",
     severity: "warning",
     summary: "The controller {{ $labels.controller }} keeps failing.",

@@ -256,8 +256,23 @@ export const rows: readonly Row[] = [
 const height = 8
 const datasource = { type: "prometheus", uid: "$datasource" }
 
-/** The dashboard as Grafana imports it; which Prometheus it asks is chosen there. */
-export function dashboardFile(): string {
+export type Dashboard = {
+  uid: string
+  title: string
+  /** What it can be narrowed to: a label, by the metric that has it. */
+  variables: readonly { name: string; label: string; metric: string }[]
+  rows: readonly Row[]
+}
+
+export const serviceImageDashboard: Dashboard = {
+  uid: "aim-serviceimage",
+  title: "AutoImageManager: ServiceImages",
+  variables: [{ name: "serviceimage", label: "ServiceImage", metric: "aim_serviceimage_upgrading" }],
+  rows,
+}
+
+/** A dashboard as Grafana imports it; which Prometheus it asks is chosen there. */
+export function dashboardFile({ uid, title, variables, rows }: Dashboard): string {
   const panels: object[] = []
   let y = 0
   const add = (panel: object) => panels.push({ id: panels.length + 1, ...panel })
@@ -276,8 +291,8 @@ export function dashboardFile(): string {
     y += height
   }
   const dashboard = {
-    uid: "aim-serviceimage",
-    title: "AutoImageManager: ServiceImages",
+    uid,
+    title,
     description: "Generated from tools/generate/monitoring by npm run generate.",
     tags: ["autoimagemanager"],
     schemaVersion: 39,
@@ -289,7 +304,7 @@ export function dashboardFile(): string {
     timezone: "",
     annotations: { list: [] },
     links: [],
-    templating: { list: [datasourceVariable, serviceImageVariable] },
+    templating: { list: [datasourceVariable, ...variables.map(variableOf)] },
     panels,
   }
   return `${JSON.stringify(dashboard, null, 2)}\n`
@@ -304,12 +319,12 @@ const datasourceVariable = {
   hide: 0,
 }
 
-const serviceImageVariable = {
-  name: "serviceimage",
-  label: "ServiceImage",
+const variableOf = ({ name, label, metric }: Dashboard["variables"][number]) => ({
+  name,
+  label,
   type: "query",
   datasource,
-  query: { query: "label_values(aim_serviceimage_upgrading, serviceimage)", refId: "serviceimage" },
+  query: { query: `label_values(${metric}, ${name})`, refId: name },
   refresh: 2,
   sort: 1,
   multi: true,
@@ -317,7 +332,7 @@ const serviceImageVariable = {
   allValue: ".*",
   current: { text: "All", value: "$__all" },
   hide: 0,
-}
+})
 
 function drawn({ title, description, type, unit = "none", words, queries }: Panel): object {
   const mappings = words

@@ -1,22 +1,35 @@
 import { readFile } from "node:fs/promises"
+import { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
 import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { createMetrics } from "#runtime/metrics.ts"
 import { type GeneratedFile, inRepository, withSections } from "../file.ts"
 import { code, table } from "../markdown.ts"
 import { alerts, rulesFile } from "./alerts.ts"
-import { dashboardFile, rows } from "./dashboard.ts"
+import { alternateImageSourceDashboard } from "./alternateimagesource.ts"
+import { type Dashboard, dashboardFile, serviceImageDashboard } from "./dashboard.ts"
 
-/** Dashboard, alert rules, and the tables of docs/metrics.md, all from the declared metrics. */
+/** Each kind's metrics, and the dashboard that shows them. */
+export const monitored = {
+  serviceimage: { metrics: serviceImageMetrics, dashboard: serviceImageDashboard },
+  alternateimagesource: { metrics: alternateImageSourceMetrics, dashboard: alternateImageSourceDashboard },
+} satisfies Record<string, { metrics: Record<string, Declared>; dashboard: Dashboard }>
+
+type Declared = { type: string; labels: readonly string[]; unit: string; help: string }
+
+/** Dashboards, alert rules, and the tables of docs/metrics.md, all from the declared metrics. */
 export async function monitoringFiles(): Promise<GeneratedFile[]> {
   const page = inRepository("docs/metrics.md")
   const sections = {
-    serviceimage: serviceImageTable(),
+    ...Object.fromEntries(Object.entries(monitored).map(([kind, each]) => [kind, metricTable(each)])),
     process: table(["Metric", "Type", "Meaning"], await processRows()),
     alerts: alertTable(),
   }
   return [
-    { path: inRepository("charts/aim/dashboards/serviceimage.json"), content: dashboardFile() },
+    ...Object.entries(monitored).map(([kind, { dashboard }]) => ({
+      path: inRepository(`charts/aim/dashboards/${kind}.json`),
+      content: dashboardFile(dashboard),
+    })),
     { path: inRepository("charts/aim/rules/aim.yaml"), content: rulesFile() },
     { path: page, content: withSections(await readFile(page, "utf8"), sections) },
   ]
@@ -30,16 +43,17 @@ export const metricsIn = (expr: string): string[] => {
   return [...new Set(words.filter(word => word.includes("_")))]
 }
 
-function serviceImageTable(): string {
+function metricTable({ metrics, dashboard }: { metrics: Record<string, Declared>; dashboard: Dashboard }): string {
   const shownIn = (name: string) => {
-    const panels = rows.flatMap(row => row.panels).filter(panel => panel.queries.some(({ expr }) => names(expr, name)))
+    const all = dashboard.rows.flatMap(row => row.panels)
+    const panels = all.filter(panel => panel.queries.some(({ expr }) => names(expr, name)))
     const watchers = alerts.filter(({ expr }) => names(expr, name))
     return [...panels.map(({ title }) => title), ...watchers.map(alert => code(alert.name))].join(", ")
   }
   const names = (expr: string, name: string) => metricsIn(expr).includes(name)
   return table(
     ["Metric", "Type", "Labels", "Unit", "Meaning", "Panels and alerts"],
-    Object.entries(serviceImageMetrics).map(([name, { type, labels, unit, help }]) => [
+    Object.entries(metrics).map(([name, { type, labels, unit, help }]) => [
       code(`aim_${name}`),
       type,
       labels.map(code).join(", "),

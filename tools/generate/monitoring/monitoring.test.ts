@@ -1,15 +1,17 @@
 import { readFile } from "node:fs/promises"
 import { describe, expect, test } from "vitest"
 import { parse } from "yaml"
-import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
 import { inRepository } from "../file.ts"
 import { alerts } from "./alerts.ts"
-import { dashboardFile, rows } from "./dashboard.ts"
-import { metricsIn, processRows } from "./files.ts"
+import { type Dashboard, dashboardFile } from "./dashboard.ts"
+import { metricsIn, monitored, processRows } from "./files.ts"
 
-const panels = rows.flatMap(row => row.panels)
-const shown = panels.flatMap(({ queries }) => queries.map(({ expr }) => expr))
-const declared = Object.keys(serviceImageMetrics).map(name => `aim_${name}`)
+const kinds = Object.entries(monitored)
+const shownIn = ({ rows }: Dashboard) =>
+  rows.flatMap(({ panels }) => panels.flatMap(({ queries }) => queries.map(({ expr }) => expr)))
+const declaredBy = (metrics: object) => Object.keys(metrics).map(name => `aim_${name}`)
+const shown = kinds.flatMap(([, { dashboard }]) => shownIn(dashboard))
+const declared = kinds.flatMap(([, { metrics }]) => declaredBy(metrics))
 
 test("reads the metrics out of an expression, and nothing else", () => {
   const cases: Record<string, string[]> = {
@@ -32,20 +34,22 @@ test("dashboard and alerts ask only for metrics that exist", async () => {
   }
 })
 
-test("every metric of a ServiceImage has a panel", () => {
-  const asked = new Set(shown.flatMap(metricsIn))
-  expect(declared.filter(name => !asked.has(name))).toEqual([])
-})
+for (const [kind, { metrics, dashboard }] of kinds)
+  test(`every metric of ${kind} has a panel`, () => {
+    const asked = new Set(shownIn(dashboard).flatMap(metricsIn))
+    expect(declaredBy(metrics).filter(name => !asked.has(name))).toEqual([])
+  })
 
-describe("the dashboard", () => {
-  const dashboard = JSON.parse(dashboardFile())
+describe.each(kinds)("the dashboard of %s", (_, { dashboard: described }) => {
+  const text = dashboardFile(described)
+  const dashboard = JSON.parse(text)
 
   test("leaves the choice of Prometheus to Grafana", () => {
     expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(36)
     expect(dashboard.templating.list).toContainEqual(
       expect.objectContaining({ name: "datasource", type: "datasource" }),
     )
-    const uids = [...dashboardFile().matchAll(/"uid": "([^"]*)"/g)].map(([, uid]) => uid)
+    const uids = [...text.matchAll(/"uid": "([^"]*)"/g)].map(([, uid]) => uid)
     expect(new Set(uids)).toEqual(new Set([dashboard.uid, "$datasource"]))
   })
 

@@ -58,7 +58,8 @@ test("the same guide, followed on a real cluster with aim in it", { timeout: 20 
   onTestFinished(async () => {
     await kubectlRun("delete", "si/web", "--ignore-not-found")
     await kubectlRun("delete", "namespace", "shop", "lab", "aim-system", "--ignore-not-found")
-    const ours = "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding"
+    const ours =
+      "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding"
     await kubectlRun("delete", ours, "--selector=app.kubernetes.io/part-of=autoimagemanager")
   })
   // The registry of the floor has another name than the page's, and no TLS.

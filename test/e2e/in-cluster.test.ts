@@ -39,7 +39,7 @@ test("the same journey inside the cluster, with exactly the roles it prints", as
     await kubectlRun("delete", "namespace", "aim-system", "--wait=true")
     await kubectlRun(
       "delete",
-      "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding",
+      "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding",
       "--selector=app.kubernetes.io/part-of=autoimagemanager",
     )
   })

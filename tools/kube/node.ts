@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { type Component, insideKubeconfig, type Place, realNode } from "./components.ts"
 import { network } from "./orders.ts"
@@ -82,6 +82,20 @@ export function allowPlainHttp(folder: string, port: number): void {
     mkdirSync(own, { recursive: true })
     writeFileSync(join(own, "hosts.toml"), `server = "http://${host}:${port}"\n`)
   }
+}
+
+/**
+ * Lets containerd pull what is said to be at `host` from a registry without TLS at this port instead, until the
+ * function that is returned is called.
+ */
+export function standInFor(folder: string, host: string, port: number): () => void {
+  const own = join(hostsFolder(folder), host)
+  mkdirSync(own, { recursive: true })
+  const url = `http://127.0.0.1:${port}`
+  // The server alone would say it, but containerd before 1.7 does not read a file that names no host.
+  const content = `server = "${url}"\n[host."${url}"]\ncapabilities = ["pull", "resolve"]\n`
+  writeFileSync(join(own, "hosts.toml"), content)
+  return () => rmSync(own, { recursive: true })
 }
 
 export function kubelet(place: NodePlace): Component {

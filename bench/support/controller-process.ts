@@ -43,12 +43,12 @@ export async function bundleAim(): Promise<Bundled> {
 
 export async function startController(
   { file }: Bundled,
-  { kubeconfig, leaderElect = true }: { kubeconfig: string; leaderElect?: boolean },
+  { kubeconfig, leaderElect = true, more = [] }: { kubeconfig: string; leaderElect?: boolean; more?: string[] },
 ): Promise<ControllerProcess> {
   const port = await freePort()
   const args = ["controller", "--kubeconfig", kubeconfig, "--metrics-port", String(port)]
   const election = leaderElect ? ["--lease-namespace", "kube-system"] : ["--no-leader-elect"]
-  const child = spawn(process.execPath, [...flagsFromEnvironment(), file, ...args, ...election], {
+  const child = spawn(process.execPath, [...flagsFromEnvironment(), file, ...args, ...election, ...more], {
     stdio: ["ignore", "ignore", "pipe"],
   })
   let output = ""

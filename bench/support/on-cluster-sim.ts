@@ -170,13 +170,13 @@ function dicomKind(cluster: Cluster) {
   return kind
 }
 
-const breathe = (work: () => void) =>
+export const breathe = (work: () => void) =>
   new Promise<void>(resolve => {
     work()
     setImmediate(resolve)
   })
 
-const kubeconfigFor = (server: string) => `apiVersion: v1
+export const kubeconfigFor = (server: string) => `apiVersion: v1
 kind: Config
 clusters: [{name: bench, cluster: {server: "${server}"}}]
 users: [{name: bench, user: {}}]

@@ -102,7 +102,8 @@ async function play(
   keepRunning(world, told.controller, make(world.clock))
   await world.apply(source(story.spec), story.workload ?? deployment("demo", `${quay}:1`))
   await story.tell(told)
-  await world.settle("12m") // until nothing of an incident is remembered that time alone ends
+  // What was bad for a template is remembered for ten minutes.
+  await world.settle(story.spec?.policy?.apply === "Template" ? "12m" : "3m")
   return told
 }
 

@@ -370,6 +370,29 @@ describe("probes", () => {
       },
       "AllSourcesDown, in 60 s",
     ],
+    "nobody may look, and the bits are known": [
+      {
+        group: { digest: digest("1") },
+        probes: { [b]: says("ForbiddenAddress"), [c]: says("ForbiddenAddress") },
+      },
+      "AllSourcesDown, in 60 s",
+    ],
+    "nobody may look, the bits are known, and the policy does not mind": [
+      {
+        group: { digest: digest("1") },
+        probes: { [b]: says("ForbiddenAddress"), [c]: says("ForbiddenAddress") },
+        policy: { requireSameDigest: "Never" },
+      },
+      to(b),
+    ],
+    "nobody may look, and the node will see by the digest": [
+      {
+        group: { ...pinned("1"), digest: digest("1") },
+        probes: { [b]: says("ForbiddenAddress"), [c]: says("ForbiddenAddress") },
+        policy: { requireSameDigest: "Always" },
+      },
+      `Repairing, 1 pods to ${b}:1@${digest("1")}, switch ${a}:1@${digest("1")} → ${b}:1@${digest("1")} (Unreachable)`,
+    ],
     "the digest in the image counts before what was seen": [
       { group: { ...pinned("2"), digest: digest("1") }, probes: { [b]: has("1"), [c]: has("2") } },
       `Repairing, 1 pods to ${c}:1@${digest("2")}, switch ${a}:1@${digest("2")} → ${c}:1@${digest("2")} (Unreachable)`,

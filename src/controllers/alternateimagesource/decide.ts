@@ -426,18 +426,20 @@ function judge(
   { image, digest }: Group,
   { requireSameDigest }: Policy,
 ): Verdict {
+  const parsed = parseImageReference(image)
+  const pinned = parsed.ok ? parsed.reference.digest : undefined
+  // Nodes check what they pull by digest.
+  const mustCompare =
+    requireSameDigest !== "Never" && !pinned && (digest !== undefined || requireSameDigest === "Always")
   if (!said.ok) {
     if (said.class === "NotFound") return "Absent"
     if (said.class === "Denied") return "Closed"
     if (said.class !== "ForbiddenAddress") return "Down"
     // Only the cluster's own network can tell. A misspelt tag must not start a tour through registries.
-    return requireSameDigest === "Always" || mustBeSeen.has(failure) ? "Absent" : "Unknown"
+    return mustCompare || mustBeSeen.has(failure) ? "Absent" : "Unknown"
   }
-  const parsed = parseImageReference(image)
-  const known = (parsed.ok && parsed.reference.digest) || digest
-  if (requireSameDigest === "Never") return "Good"
-  if (known === undefined) return requireSameDigest === "Always" ? "Differs" : "Good"
-  return said.digest === known ? "Good" : "Differs"
+  if (pinned && requireSameDigest !== "Never") return said.digest === pinned ? "Good" : "Differs"
+  return !mustCompare || said.digest === digest ? "Good" : "Differs"
 }
 
 /** What a wrong tag looks like, or may. */

@@ -4,13 +4,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { repository } from "#tools/kube/folders.ts"
-import { mutants } from "./mutants.ts"
+import { failoverMutants } from "./failover.ts"
+import { type Mutant, mutants } from "./mutants.ts"
 
 // Tests the tests. That each mistake can still be made is looked at always; that it is found, in the long form only.
 
 const isLong = process.env.AIM_RUNS !== undefined
 
-for (const [name, { file, edits }] of Object.entries(mutants))
+const all: Record<string, Mutant> = { ...mutants, ...failoverMutants }
+
+for (const [name, { file, edits }] of Object.entries(all))
   test(`can be made: ${name}`, async () => {
     const source = await readFile(join(repository, file), "utf8")
     for (const { find } of edits) expect(source.split(find).length - 1, `"${find}" in ${file}`).toBe(1)
@@ -19,14 +22,17 @@ for (const [name, { file, edits }] of Object.entries(mutants))
 const needed = ["src", "test", "tools", "examples", "charts", "package.json", "tsconfig.json", "vitest.config.ts"]
 
 /** Runs the named tests of the simulation on a copy of this repository. Returns what they said if they failed. */
-async function failureOf(caughtBy: string, change: (folder: string) => Promise<void>): Promise<string | undefined> {
+async function failureOf(
+  { caughtBy, tests = "test/simulation/serviceimage" }: Pick<Mutant, "caughtBy" | "tests">,
+  change: (folder: string) => Promise<void>,
+): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), "aim-mutant-"))
   try {
     for (const part of needed) await cp(join(repository, part), join(folder, part), { recursive: true })
     await symlink(join(repository, "node_modules"), join(folder, "node_modules"))
     await change(folder)
     const vitest = join(repository, "node_modules/vitest/vitest.mjs")
-    const args = [vitest, "run", "--project", "unit", "test/simulation/serviceimage", "-t", caughtBy, "--bail", "1"]
+    const args = [vitest, "run", "--project", "unit", tests, "-t", caughtBy, "--bail", "1"]
     const { VITEST: _, VITEST_POOL_ID: __, VITEST_WORKER_ID: ___, ...outer } = process.env
     const env = { ...outer, AIM_RUNS: "30" } // every fault at every write
     return await new Promise(resolve => {
@@ -42,12 +48,12 @@ async function failureOf(caughtBy: string, change: (folder: string) => Promise<v
 if (isLong)
   describe("is found by the simulation", () => {
     test("nothing, where there is no mistake", async () => {
-      expect(await failureOf("withdrawn", async () => {})).toBeUndefined()
+      expect(await failureOf({ caughtBy: "withdrawn" }, async () => {})).toBeUndefined()
     })
 
-    for (const [name, { file, edits, caughtBy }] of Object.entries(mutants))
+    for (const [name, { file, edits, caughtBy, tests }] of Object.entries(all))
       test(name, async () => {
-        const said = await failureOf(caughtBy, async folder => {
+        const said = await failureOf({ caughtBy, tests }, async folder => {
           let source = await readFile(join(folder, file), "utf8")
           for (const { find, replace } of edits) {
             expect(source).toContain(find)
@@ -56,7 +62,7 @@ if (isLong)
           await writeFile(join(folder, file), source)
         })
         // A copy that cannot even be loaded proves nothing.
-        expect(said).toMatch(/S\d|not within|to deeply equal|less than or equal/)
+        expect(said).toMatch(/S\d|not within|to deeply equal|to match|to be|less than|not done/)
         process.stdout.write(`${name}: ${said?.match(/Error.{0,6}: (.*)/)?.[1]}\n`)
       })
   })

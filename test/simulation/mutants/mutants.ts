@@ -3,8 +3,10 @@ export type Mutant = {
   file: string
   /** Each stands exactly once in the file. */
   edits: readonly { find: string; replace: string }[]
-  /** Which tests of this folder must notice, by a part of their names. */
+  /** Which tests must notice, by a part of their names. */
   caughtBy: string
+  /** Where they are; those of the ServiceImage's simulation if nothing is said. */
+  tests?: string | undefined
 }
 
 const controllers = "src/controllers/serviceimage"

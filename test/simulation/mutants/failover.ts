@@ -1,0 +1,138 @@
+import type { Mutant } from "./mutants.ts"
+
+const controller = "src/controllers/alternateimagesource"
+const faults = "test/simulation/failover-faults"
+const stories = "test/scenarios/alternateimagesource"
+const tables = `${controller}/decide.test.ts`
+
+const edit = (file: string, find: string, replace: string, tests: string, caughtBy: string): Mutant => ({
+  file: `${controller}/${file}`,
+  edits: [{ find, replace }],
+  tests,
+  caughtBy,
+})
+
+/** Mistakes that somebody might make where pulls are failed over. */
+export const failoverMutants: Record<string, Mutant> = {
+  "a repair without what it was decided from": edit(
+    "apply.ts",
+    "metadata: { uid, resourceVersion, annotations: { [decisionAnnotation]: decision } },",
+    "metadata: { annotations: { [decisionAnnotation]: decision } },",
+    stories,
+    "is passed by, in place",
+  ),
+  "a workload known by its name": {
+    file: `${controller}/decide.ts`,
+    edits: [
+      { find: "before?.uid === workload.uid ? before.incident", replace: "before ? before.incident" },
+      { find: "before?.uid === workload.uid ? before.switches", replace: "before ? before.switches" },
+    ],
+    tests: tables,
+    caughtBy: "made anew|under the same name",
+  },
+  "a wait without a timer": edit(
+    "decide.ts",
+    "wait(group, incident, reason, here, { lookAgainAt })",
+    "wait(group, incident, reason, here, { lookAgainAt: lookAgainAt && undefined })",
+    stories,
+    "19\\. the cool-down",
+  ),
+  "a forgotten cool-down": edit(
+    "decide.ts",
+    'if (cooledAt > now) return later("CoolingDown", cooledAt)',
+    "",
+    stories,
+    "17\\. of three|19\\. the cool-down",
+  ),
+  "a switch that is told before it was accepted": edit(
+    "tell.ts",
+    'if (decision?.step && (accepted > 0 || decision.step.reason === "SwitchedBack")) {',
+    "if (decision?.step) {",
+    stories,
+    "30\\. nothing is told",
+  ),
+  "a repository that works before anybody was sent there": edit(
+    "tell.ts",
+    "if (!incident || !decision.step || accepted > 0) return incident",
+    "return incident",
+    stories,
+    "30\\. nothing is told",
+  ),
+  "a failed signature check that is got around": edit(
+    "decide.ts",
+    'failure === "SignatureRejected" || failure === "DiskFull"',
+    'failure === "DiskFull"',
+    tables,
+    "SignatureRejected|signature",
+  ),
+  "a pod that is taken along by the others": edit(
+    "decide.ts",
+    "repairsOf(group, movable, to)",
+    "repairsOf(group, group.failing, to)",
+    tables,
+    "taken along",
+  ),
+  "pods of every namespace": edit(
+    "sources.ts",
+    "for (const key of this.#failing.get(space) ?? []) {",
+    "for (const key of [...this.#failing.values()].flatMap(keys => [...keys])) {",
+    stories,
+    "outside its namespace",
+  ),
+  "a container that has run": edit(
+    "facts.ts",
+    "if (!container || !waiting || hasStarted) return []",
+    "if (!container || !waiting) return []",
+    stories,
+    "that has run is left alone",
+  ),
+  "news of the repository before, believed": edit(
+    "facts.ts",
+    "if (decision && isOldNews(message, container.image, decision.from)) return []",
+    "",
+    stories,
+    "takes long to pull",
+  ),
+  "a template that forgets what was bad": edit(
+    "decide.ts",
+    "const overAt = moved === undefined ? now : moved + stableMs",
+    "const overAt = now",
+    stories,
+    "does not go back",
+  ),
+  "a template that goes round": edit(
+    "decide.ts",
+    'restsUntil !== undefined && policy.apply === "Pod" ? [] : incident.bad',
+    "restsUntil !== undefined ? [] : incident.bad",
+    stories,
+    "does not go back",
+  ),
+  "other bits under the same tag": edit(
+    "decide.ts",
+    "return !mustCompare || said.digest === digest ?",
+    "return digest !== said.mediaType ?",
+    stories,
+    "5\\. a mirror's tag",
+  ),
+  "a repair that is forgotten with its process": edit(
+    "decide.ts",
+    "return isTold ? undefined : latest",
+    "return isTold ? undefined : undefined",
+    faults,
+    "first repository is out ends as it would have: the process is killed after it",
+  ),
+  "a way back that is found again and again": edit(
+    "decide.ts",
+    'if (last?.reason === "SwitchedBack" && (parseInstant(last.time) ?? 0) >= repaired.at) return undefined',
+    "",
+    stories,
+    "20\\. the way back",
+  ),
+  "all down, asked again at once": edit(
+    "decide.ts",
+    "downMsFirst * 2 ** (attempts - 1)",
+    "downMsFirst",
+    stories,
+    "18\\. when all are down",
+  ),
+}

@@ -54,12 +54,14 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
         const now = clock.now()
 
         const scene = sources.scene(source)
-        const decisions = scene.groups.map(group =>
-          decideFor(source, group, memory, asked(sources, probes, group), now),
-        )
+        const decideOn = (group: Group) => decideFor(source, group, memory, asked(sources, probes, group), now)
+        const wanted = scene.groups.map(decideOn)
         const by = `alternateimagesource/${source.metadata.name}`
-        const acted = await act(client, sources, decisions, { by, at: now })
+        const acted = await act(client, sources, wanted, { by, at: now })
         remember(memory, acted, clock.now())
+        // What the server refused is told as refused, not as being done.
+        const isOpen = (decision: Decision) => acted.refused !== undefined && !acted.accepted.has(decision)
+        const decisions = wanted.map(decision => (isOpen(decision) ? decideOn(decision.group) : decision))
         for (const { group, asks } of decisions) {
           const asker = askerOf(sources, group)
           for (const image of asks) probes.ask(asker, image, () => wiring.enqueue(key))

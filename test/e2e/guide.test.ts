@@ -7,11 +7,18 @@ import { floor, until } from "#test/support/floor.ts"
 import { isRefusal, missingFrom, openTerminal, readGuide } from "#test/support/guide.ts"
 import { cacheFolder, repository } from "#tools/kube/folders.ts"
 
-const page = "docs/guides/upgrade-a-fleet.md"
+const fleet = "docs/guides/upgrade-a-fleet.md"
+const outage = "docs/guides/when-a-registry-fails.md"
 const minutes = 60_000
 
-/** Types the page into a terminal, from its first command to its last, and holds what is printed against it. */
-async function follow(on: "up" | "real", kubeconfig: string, here: (text: string) => string, home: string) {
+/** Types a page into a terminal, from its first command to its last, and holds what is printed against it. */
+async function follow(
+  page: string,
+  on: "up" | "real",
+  kubeconfig: string,
+  here: (text: string) => string,
+  home: string,
+) {
   const env = { HOME: home, KUBECONFIG: kubeconfig, AIM_CACHE: cacheFolder(), PATH: pathWithKubectl() }
   const terminal = openTerminal(env, repository)
   onTestFinished(terminal.close)
@@ -48,7 +55,12 @@ function emptyHome(): string {
 
 test("the guide, followed on aim up", { timeout: 10 * minutes }, async () => {
   const home = emptyHome()
-  await follow("up", join(home, "aim-up.kubeconfig"), text => text, home)
+  await follow(fleet, "up", join(home, "aim-up.kubeconfig"), text => text, home)
+})
+
+test("the guide about a registry that fails, followed on aim up", { timeout: 5 * minutes }, async () => {
+  const home = emptyHome()
+  await follow(outage, "up", join(home, "aim-up.kubeconfig"), text => text, home)
 })
 
 test("the same guide, followed on a real cluster with aim in it", { timeout: 20 * minutes }, async () => {
@@ -65,5 +77,5 @@ test("the same guide, followed on a real cluster with aim in it", { timeout: 20 
   // The registry of the floor has another name than the page's, and no TLS.
   const here = (text: string) =>
     text.replaceAll("registry.example.com", registry).replace(/ --push \S+/, "$& --plain-http")
-  await follow("real", kubeconfig, here, emptyHome())
+  await follow(fleet, "real", kubeconfig, here, emptyHome())
 })

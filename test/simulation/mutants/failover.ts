@@ -119,7 +119,7 @@ export const failoverMutants: Record<string, Mutant> = {
     "return isTold ? undefined : latest",
     "return isTold ? undefined : undefined",
     faults,
-    "first repository is out ends as it would have: the process is killed after it",
+    "first repository is out.*ends as it would have: the process is killed after it",
   ),
   "a way back that is found again and again": edit(
     "decide.ts",

@@ -8,6 +8,7 @@ import { createRegistryClient, parseAllowed } from "#registry/index.ts"
 import { connectionOf, Failure, type Run, UsageError } from "../command.ts"
 import { alternateImageSources, parseNamed } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
+import { printable } from "../render/paint.ts"
 import { verifyTable } from "../render/verify.ts"
 import { toYaml } from "../render/yaml.ts"
 
@@ -71,7 +72,7 @@ export const run: Run = async (input, world) => {
       saidAt = clock.now()
       world.say(`${asked} of ${uses.length} images compared`)
     })
-    for (const secret of unread) world.say(`Not yours to read, so asked without it: ${secret}`)
+    for (const secret of unread) world.say(printable(`Not yours to read, so asked without it: ${secret}`))
     const images = uses.map(use => found.get(use)!)
     const findings = images.flatMap(({ repositories }) => repositories)
     const bad = findings.filter(finding => !isWell(finding)).length

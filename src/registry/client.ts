@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { lookup as systemLookup } from "node:dns/promises"
 import { type ImageReference, normaliseImageReference } from "#core/image-reference.ts"
+import { createTurns } from "#lib/turns.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { jitter, type Random } from "#runtime/random.ts"
 import { parseChallenge, pullScope } from "./challenge.ts"
@@ -12,7 +13,6 @@ import { acceptManifest, fromHead, fromManifest, maxManifestBytes } from "./mani
 import { type Failure, failure, type Resolution } from "./resolution.ts"
 import { parseRetryAfter } from "./retry-after.ts"
 import { maxTokenAnswerBytes, readToken } from "./token.ts"
-import { createTurns } from "./turns.ts"
 
 /** Asks image registries what a reference means. References come from tenants, and so do the registries they name. */
 export type RegistryClient = {

@@ -1,6 +1,7 @@
 import { decisionAnnotation, formatDecision, type Decision as Record_ } from "#core/decision.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
 import type { Instant } from "#lib/instant.ts"
+import { createTurns } from "#lib/turns.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { nameOf } from "#runtime/resource.ts"
@@ -10,6 +11,9 @@ import type { Sources } from "./sources.ts"
 
 /** Many fail at once when a registry does; the server is not to be the next. */
 const writesAtOnce = 16
+
+/** Shared by all AlternateImageSources of a process: a registry fails for many namespaces at once. */
+export const createWriteTurns = () => createTurns(writesAtOnce)
 
 export type Acted = {
   accepted: Map<Decision, number>
@@ -25,7 +29,7 @@ export async function act(
   client: Client,
   sources: Pick<Sources, "pod">,
   decisions: readonly Decision[],
-  { by, at }: { by: string; at: Instant },
+  { by, at, inTurn }: { by: string; at: Instant; inTurn: ReturnType<typeof createWriteTurns> },
 ): Promise<Acted> {
   const acted: Acted = { accepted: new Map(), refused: undefined }
   const jobs = decisions.flatMap(decision => [
@@ -36,8 +40,11 @@ export async function act(
     if (acted.refused?.reason === "Forbidden") return
     const operation = `incident-${decision.incident?.since ?? ""}`
     try {
-      if (action.do === "repair") await repair(client, sources, decision, action, { by, at, operation })
-      else await retarget(client, action, { by, at, operation })
+      await inTurn("", undefined, () =>
+        action.do === "repair"
+          ? repair(client, sources, decision, action, { by, at, operation })
+          : retarget(client, action, { by, at, operation }),
+      )
       acted.accepted.set(decision, (acted.accepted.get(decision) ?? 0) + 1)
     } catch (error) {
       if (isFailure(error, "Conflict", "NotFound", "UnknownOutcome")) return // the next event tells

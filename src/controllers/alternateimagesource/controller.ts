@@ -5,7 +5,7 @@ import { isSame } from "#lib/same.ts"
 import type { RegistryClient } from "#registry/index.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
 import { watchGrants } from "../grants.ts"
-import { type Acted, act } from "./apply.ts"
+import { type Acted, act, createWriteTurns } from "./apply.ts"
 import type { Asker } from "./ask.ts"
 import { type Decision, decide, type Group } from "./decide.ts"
 import { createAlternateImageSourceMetrics } from "./metrics.ts"
@@ -30,6 +30,7 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
     const sources = new Sources(wiring)
     const metrics = createAlternateImageSourceMetrics(wiring.metrics)
     const probes = new Probes({ client, clock, registry, onAnswer: metrics.probed })
+    const inTurn = createWriteTurns()
     const memories = new Map<string, Memory>()
     watchGrants(wiring, namespace => {
       for (const [key, memory] of memories)
@@ -56,16 +57,20 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
         const scene = sources.scene(source)
         const decideOn = (group: Group) => decideFor(source, group, memory, asked(sources, probes, group), now)
         const wanted = scene.groups.map(decideOn)
+        // Before acting, which may take long: what is answered meanwhile would be asked again. Where more answers are
+        // to come, one look is for several of them.
+        const onAnswer = () =>
+          wiring.enqueueAfter(key, probes.areOpen ? sources.waitMs(cached.metadata.namespace ?? "") : 0)
+        for (const { group, asks } of wanted) {
+          const asker = askerOf(sources, group)
+          for (const image of asks) probes.ask(asker, image, onAnswer)
+        }
         const by = `alternateimagesource/${source.metadata.name}`
-        const acted = await act(client, sources, wanted, { by, at: now })
+        const acted = await act(client, sources, wanted, { by, at: now, inTurn })
         remember(memory, acted, clock.now())
         // What the server refused is told as refused, not as being done.
         const isOpen = (decision: Decision) => acted.refused !== undefined && !acted.accepted.has(decision)
         const decisions = wanted.map(decision => (isOpen(decision) ? decideOn(decision.group) : decision))
-        for (const { group, asks } of decisions) {
-          const asker = askerOf(sources, group)
-          for (const image of asks) probes.ask(asker, image, () => wiring.enqueue(key))
-        }
         const lookAgainAt = earliest(...decisions.map(decision => decision.lookAgainAt))
         const answeredBy = awaitsAnswers(memory, decisions, acted, now)
         if (answeredBy !== undefined && answeredBy > now) return earliest(answeredBy, lookAgainAt)

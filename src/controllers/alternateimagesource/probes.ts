@@ -1,4 +1,5 @@
 import { parseImageReference } from "#core/image-reference.ts"
+import { createTurns } from "#lib/turns.ts"
 import type { RegistryClient, Resolution } from "#registry/index.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Clock } from "#runtime/clock.ts"
@@ -15,12 +16,15 @@ type Deps = {
 
 const rememberMs = 600_000
 const probesMost = 10_000
+/** Credentials that are read at once; how many questions a registry has at once is the client's to say. */
+const readsAtOnce = 16
 
 /** What registries said, asked in the background: nobody waits for a slow one but who needs it. */
 export class Probes {
   readonly #deps: Deps
   readonly #answers = new Map<string, Probe>()
   readonly #asking = new Set<string>()
+  readonly #inTurn = createTurns(readsAtOnce)
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -28,6 +32,11 @@ export class Probes {
 
   get(asker: Asker, image: string): Probe | undefined {
     return this.#answers.get(keyOf(asker, image))
+  }
+
+  /** Whether any question is open. */
+  get areOpen(): boolean {
+    return this.#asking.size > 0
   }
 
   /** Asks, unless that is under way, and calls back when there is an answer. */
@@ -70,9 +79,11 @@ export class Probes {
     const parsed = parseImageReference(image)
     if (!registry || !parsed.ok) return { ok: false, class: "ForbiddenAddress", message: "registries are not asked" }
     let isUnread = false
-    const keyrings = await keyringsOf(client, asker, () => {
-      isUnread = true
-    })
+    const keyrings = await this.#inTurn("", undefined, () =>
+      keyringsOf(client, asker, () => {
+        isUnread = true
+      }),
+    )
     const said = await askAs(registry, parsed.reference, keyrings)
     if (!isUnread || said.ok || said.class !== "Denied") return said
     // What the pod's own credentials are worth is not for us to say: the pod may try.

@@ -291,10 +291,13 @@ export class Sources {
     this.#wake(space)
   }
 
+  /** Many pods fail at once when a registry does: looking once for all of them keeps the cost in step with them. */
+  waitMs(space: string): number {
+    return Math.min(20 + this.failingIn(space) / 4, 1000)
+  }
+
   #wake(space: string): void {
-    // Many pods fail at once when a registry does: looking once for all of them keeps the cost in step with them.
-    const afterMs = Math.min(20 + this.failingIn(space) / 4, 1000)
-    for (const key of this.#sources.keysBy("namespace", space)) this.#wiring.enqueueAfter(key, afterMs)
+    for (const key of this.#sources.keysBy("namespace", space)) this.#wiring.enqueueAfter(key, this.waitMs(space))
   }
 
   /** Of images that nobody has run for long, the oldest are forgotten. */

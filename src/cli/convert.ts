@@ -20,7 +20,7 @@ export type Conversion = ({ ok: true } & Converted) | { ok: false; problems: Rem
 /** Whom a ServiceImage stamps, which the original document left open. */
 export type TargetWords = { apiVersion: string; kind: string }
 
-export const convertible = [
+const convertible = [
   "AlternateImageSource of kuiper.fairwinds.com and saffire.fairwinds.com",
   "ServiceImage of any group",
 ].join(", ")

@@ -217,7 +217,10 @@ describe("aim why", () => {
       says: /birch is in park, shop: say which with -n|birch is in shop, park: say which with -n/,
     },
     "a kind that is not there": { word: "dicm/x", says: /there is no kind dicm .*did you mean dicom/ },
-    "a kind that is not stamped": { word: "service/x", says: /there is no kind service that a ServiceImage could stamp/ },
+    "a kind that is not stamped": {
+      word: "service/x",
+      says: /there is no kind service that a ServiceImage could stamp/,
+    },
     "no kind": { word: "amber", says: /write KIND\/NAME/ },
     "a namespace before the name": { word: "deploy/shop/amber", says: /the namespace is named with -n/ },
     "a rollout that is not there": { word: "si/wob", says: /no ServiceImage wob; did you mean si\/web/ },

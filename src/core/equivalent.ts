@@ -1,4 +1,5 @@
 import type { Replacement } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { remember } from "#lib/remember.ts"
 import {
   formatImageReference,
   type ImageReference,
@@ -6,6 +7,9 @@ import {
   parseImageReference,
   repositoryOf,
 } from "./image-reference.ts"
+
+/** A fleet has few different images, and each look at an outage asks the same of every failing pod. */
+const read = remember(2000, parseImageReference)
 
 /** A set of repositories that hold the same images. */
 type Equivalents = Pick<Replacement, "equivalentRepositories">
@@ -48,7 +52,7 @@ export function sameSource(a: string, b: string): boolean {
 /** Would either image do for the other: the same tag or digest, from repositories of the same set? */
 export function isEquivalent(a: string, b: string, replacement: Equivalents): boolean {
   const names = namesOf(replacement)
-  const [left, right] = [parseImageReference(a), parseImageReference(b)]
+  const [left, right] = [read(a), read(b)]
   if (!left.ok || !right.ok) return false
   if (!names.has(repositoryOf(left.reference)) || !names.has(repositoryOf(right.reference))) return false
   return versionOf(left.reference) === versionOf(right.reference)
@@ -72,10 +76,10 @@ function versionOf(reference: ImageReference): string {
   return digest ? `@${digest}` : `:${tag}`
 }
 
-function nameOf(text: string): string | undefined {
+const nameOf = remember(2000, (text): string | undefined => {
   const parsed = parseImageReference(text)
   return parsed.ok ? repositoryOf(parsed.reference) : undefined
-}
+})
 
 /** Specs are read far more often than they change: every container of a namespace is looked up in every set. */
 const known = new WeakMap<readonly string[], ReadonlyMap<string, string>>()

@@ -5,6 +5,7 @@ import { isDigest, parseImageReference, repositoryOf } from "#core/image-referen
 import { mirrorMark, skipMark } from "#core/left-alone.ts"
 import { fieldOf as field, isObject, textOf } from "#core/object-facts.ts"
 import { classify } from "#core/pull-failure.ts"
+import { Interner } from "#lib/interner.ts"
 import type { Projected } from "#runtime/cache/cache.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 
@@ -172,13 +173,17 @@ function ownerOf(metadata: Json): Owner | undefined {
   const reference = listOf(metadata, "ownerReferences").find(each => field(each, "controller") === true)
   if (!reference) return undefined
   const apiVersion = textOf(field(reference, "apiVersion"))
-  return {
+  const owner = {
     group: apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "",
     kind: textOf(field(reference, "kind")).toLowerCase(),
     name: textOf(field(reference, "name")),
     uid: textOf(field(reference, "uid")),
   }
+  const id = JSON.stringify(owner)
+  return id.length <= 1024 ? owners.share(id, owner) : owner
 }
+/** The pods of a workload have the same. */
+const owners = new Interner<Owner>(10_000)
 
 /** Marks that the common tools leave on what they manage. */
 function isGitOps(metadata: Json): boolean {

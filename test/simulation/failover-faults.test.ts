@@ -118,10 +118,10 @@ async function outcome(story: FailoverStory): Promise<Json> {
     made: world.history.filter(each => isPod(each) && each.type === "ADDED").length,
     template: [...new Set(world.history.filter(({ object }) => object.spec?.template).map(templateOf))],
     conditions: conditions.map(({ type, status, reason }: Json) => `${type} ${status} ${reason}`),
-    targets: targetsAvailable.map(({ uid: _, switches = [], incident, ...target }: Json) => ({
+    containers: targetsAvailable.map(({ uid: _, switches = [], incident, ...target }: Json) => ({
       ...target,
       switches: switches.map(({ oldImage, newImage, reason }: Json) => `${oldImage} → ${newImage} (${reason})`),
-      ...(incident && { incident: { ...incident, since: "" } }),
+      ...(incident && { incident: { ...incident, since: "", attempts: 0 } }),
     })),
     ...status,
   }

@@ -48,15 +48,15 @@ export const failoverMutants: Record<string, Mutant> = {
     "tell.ts",
     'if (decision?.step && (accepted > 0 || decision.step.reason === "SwitchedBack")) {',
     "if (decision?.step) {",
-    stories,
-    "30\\. nothing is told",
+    faults,
+    "StatefulSet.*a conflict is the answer",
   ),
   "a repository that works before anybody was sent there": edit(
     "tell.ts",
     "if (!incident || !decision.step || accepted > 0) return incident",
     "return incident",
-    stories,
-    "30\\. nothing is told",
+    faults,
+    "StatefulSet.*a conflict is the answer",
   ),
   "a failed signature check that is got around": edit(
     "decide.ts",
@@ -72,13 +72,18 @@ export const failoverMutants: Record<string, Mutant> = {
     tables,
     "taken along",
   ),
-  "pods of every namespace": edit(
-    "sources.ts",
-    "for (const key of this.#failing.get(space) ?? []) {",
-    "for (const key of [...this.#failing.values()].flatMap(keys => [...keys])) {",
-    stories,
-    "outside its namespace",
-  ),
+  "pods of every namespace": {
+    file: `${controller}/sources.ts`,
+    edits: [
+      {
+        find: "for (const key of this.#failing.get(space) ?? []) {",
+        replace: "for (const key of [...this.#failing.values()].flatMap(keys => [...keys])) {",
+      },
+      { find: "this.#sourcesOf(root.workload.namespace)", replace: 'this.#sourcesOf("default")' },
+    ],
+    tests: stories,
+    caughtBy: "outside its namespace",
+  },
   "a container that has run": edit(
     "facts.ts",
     "if (!container || !waiting || hasStarted) return []",
@@ -104,8 +109,8 @@ export const failoverMutants: Record<string, Mutant> = {
     "decide.ts",
     'restsUntil !== undefined && policy.apply === "Pod" ? [] : incident.bad',
     "restsUntil !== undefined ? [] : incident.bad",
-    stories,
-    "does not go back",
+    tables,
+    "each try is a rollout",
   ),
   "other bits under the same tag": edit(
     "decide.ts",

@@ -162,6 +162,12 @@ const cases: Record<string, [Story, string[]]> = {
     ["S15"],
   ],
   "a write whatever has happened since": [new Story().move("one", b, { isUnconditional: true }), ["S10"]],
+  "a repository that nobody was sent to": [
+    new Story().edit("source", object => {
+      object.status = { targetsAvailable: [{ incident: { working: "b.example/app" } }] }
+    }),
+    ["told"],
+  ],
   "a switch that nobody made": [new Story().tells(b), ["told"]],
 }
 

@@ -228,16 +228,20 @@ function preconditions({ failovers = [] }: Run): string[] {
   })
 }
 
-/** A switch is told only after it was committed. */
+/** A switch, and where an image can be pulled instead, is told only after somebody was sent there. */
 function accepted({ commits }: Run, moves: readonly Move[]): string[] {
   return commits.flatMap(({ object, revision }) => {
     if (object.kind !== "AlternateImageSource") return []
-    const told: Json[] = (object.status?.targetsAvailable ?? []).flatMap((each: Json) => each.switches ?? [])
-    return told
-      .filter(({ newImage, reason }) => {
-        const isDone = moves.some(({ commit, to }) => commit.revision < revision && to === newImage)
-        return reason !== "SwitchedBack" && !isDone
-      })
-      .map(({ oldImage, newImage }) => `told at ${revision} and not done: ${oldImage} → ${newImage}`)
+    const done = moves.filter(({ commit }) => commit.revision < revision).map(({ to }) => to)
+    return ((object.status?.targetsAvailable ?? []) as Json[]).flatMap(({ switches = [], incident }) => {
+      const told: string[] = switches
+        .filter(({ reason }: Json) => reason !== "SwitchedBack")
+        .map(({ newImage }: Json) => newImage)
+      const untrue = told.filter(image => !done.includes(image))
+      const isUntried = incident?.working && !done.some(image => splitImage(image)[0] === incident.working)
+      return [...untrue, ...(isUntried ? [incident.working] : [])].map(
+        what => `told at ${revision} and not done: ${what}`,
+      )
+    })
   })
 }

@@ -23,11 +23,11 @@ test("a question is asked once while it is open, and few credentials are read at
   const probes = new Probes({ client, clock: systemClock, registry })
   const asker = { namespace: "shop", secrets: [], account: "default" }
   const images = Array.from({ length: 100 }, (_, at) => `b.example/app:${at}`)
-  const answered = images.map(image => {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    probes.ask(asker, image, resolve)
-    probes.ask(asker, image, resolve)
-    return promise
+  // Two sources may want to know the same, and both are told.
+  const answered = images.flatMap(image => {
+    const told = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    for (const { resolve } of told) probes.ask(asker, image, resolve)
+    return told.map(({ promise }) => promise)
   })
   expect(probes.areOpen).toBe(true)
   await Promise.all(answered)

@@ -23,7 +23,8 @@ const readsAtOnce = 16
 export class Probes {
   readonly #deps: Deps
   readonly #answers = new Map<string, Probe>()
-  readonly #asking = new Set<string>()
+  /** Open questions, and whom to tell. */
+  readonly #asking = new Map<string, Set<() => void>>()
   readonly #inTurn = createTurns(readsAtOnce)
 
   constructor(deps: Deps) {
@@ -39,11 +40,16 @@ export class Probes {
     return this.#asking.size > 0
   }
 
-  /** Asks, unless that is under way, and calls back when there is an answer. */
+  /** Asks, unless that is under way, and calls back everybody who asked when there is an answer. */
   ask(asker: Asker, image: string, onDone: () => void): void {
     const key = keyOf(asker, image)
-    if (this.#asking.has(key)) return
-    this.#asking.add(key)
+    const open = this.#asking.get(key)
+    if (open) {
+      open.add(onDone)
+      return
+    }
+    const waiting = new Set([onDone])
+    this.#asking.set(key, waiting)
     this.#resolve(asker, image)
       .then(said => {
         this.#remember(key, said)
@@ -54,7 +60,7 @@ export class Probes {
       )
       .finally(() => {
         this.#asking.delete(key)
-        onDone()
+        for (const tell of waiting) tell()
       })
   }
 

@@ -32,7 +32,8 @@ export function tell(
   const decided = new Map(
     decisions.map(decision => [`${decision.group.workload.uid}/${decision.group.container}`, decision]),
   )
-  const strangers = decisions.filter(({ group }) => !roster.some(entry => isSame(entry, group)))
+  const listed = new Set(roster.map(({ workload, container }) => `${workload.uid}/${container.name}`))
+  const strangers = decisions.filter(({ group }) => !listed.has(`${group.workload.uid}/${group.container}`))
   const all: Entry[] = [
     ...roster,
     ...strangers.map(({ group: { workload, container: name, image, isInit } }) => ({
@@ -191,8 +192,6 @@ function shortened(entries: readonly TargetAvailable[]): TargetAvailable[] {
 }
 
 const idOf = ({ uid, container }: TargetAvailable) => `${uid}/${container}`
-const isSame = (entry: Entry, { workload, container }: Decision["group"]) =>
-  entry.workload.uid === workload.uid && entry.container.name === container
 
 const conditionWriter =
   (before: readonly Condition[] | undefined, observedGeneration: number, now: Instant) =>

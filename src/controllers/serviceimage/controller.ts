@@ -9,6 +9,7 @@ import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import type { RegistryClient } from "#registry/index.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
+import { isFailure } from "#runtime/client/errors.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { applyTouches, beginStamps, type Outcomes, writesAtOnce } from "./apply.ts"
@@ -58,7 +59,11 @@ export const createServiceImageController = ({ registry }: Surroundings = {}): C
       },
       // A write that hangs holds nobody up but the end: the Lease is handed on when nothing is under way any more.
       async drain() {
-        await Promise.allSettled([...memories.values()].map(({ writes }) => writes.untilAtMost(0)))
+        for (const [key, { writes }] of memories)
+          await writes.untilAtMost(0).catch(error => {
+            const why = isFailure(error, "WritesRefused") ? "no longer allowed to write" : "a write did not come about"
+            wiring.log.info(`${why}, ending`, { key, error })
+          })
       },
     }
   },

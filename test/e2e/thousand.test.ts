@@ -60,10 +60,10 @@ test("a thousand tenants cost a thousand patches and a bounded number of status 
   const refused = stamps().length - written.length
   expect(refused).toBeLessThan(count / 10)
   const seconds = (Date.parse(second.status.completedAt) - Date.parse(second.status.startedAt)) / 1000
-  // A tier's objects are declared two hundred at a time, each once, or once more after a conflict.
+  // A tier's objects are declared a hundred at a time, each once, or once more after a conflict: the next while the last are written.
   const declared = declarations(reports().map(each => JSON.parse(each.body).status.inflight))
   expect(declared.reduce((sum, keys) => sum + keys.length, 0)).toBeLessThanOrEqual(count + refused)
-  expect(declared.length).toBeLessThanOrEqual(tiers.length * Math.ceil(count / tiers.length / 200) + refused)
+  expect(declared.length).toBeLessThanOrEqual(tiers.length * Math.ceil(count / tiers.length / 100) + refused)
   // What else is told: the end of each tier, which is the end of all for the last, and counts every two seconds.
   const told = reports().length - declared.length
   expect(told).toBeLessThanOrEqual(tiers.length + 2 + seconds / 2)

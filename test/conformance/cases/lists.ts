@@ -155,11 +155,8 @@ export const lists = topic("lists", "registry", {
     })
   },
   "page tokens that are not": async on => {
+    // Not one of an old version: a real server forgets those after some minutes, so that its answer depends on its age.
     await on.list("secrets", { limit: 1, continue: "nonsense" })
-    await on.list("secrets", {
-      limit: 1,
-      continue: Buffer.from('{"v":"meta.k8s.io/v1","rv":1,"start":"a"}').toString("base64url"),
-    })
     await on.list("secrets", { limit: -1 })
     await on.list("secrets", { limit: "many" })
   },

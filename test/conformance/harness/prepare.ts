@@ -4,7 +4,11 @@ import { parse } from "yaml"
 import { repository } from "#tools/kube/folders.ts"
 import { type Ground, whole } from "./floor.ts"
 
-const definitions = ["charts/aim/crds/serviceimages.yaml", "examples/dicom/crd.yaml"]
+const definitions = [
+  "charts/aim/crds/alternateimagesources.yaml",
+  "charts/aim/crds/serviceimages.yaml",
+  "examples/dicom/crd.yaml",
+]
 
 /** Teaches a floor our own kinds, from the files that users apply. */
 export async function prepare(ground: Ground): Promise<void> {

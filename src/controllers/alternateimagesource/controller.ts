@@ -1,9 +1,9 @@
 import type { AlternateImageSource, AlternateImageSourceStatus } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
-import { compareVersions } from "#lib/resource-version.ts"
 import { isSame } from "#lib/same.ts"
 import type { RegistryClient } from "#registry/index.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
+import { newest } from "#runtime/newest.ts"
 import { watchGrants } from "../grants.ts"
 import { type Acted, act, createWriteTurns } from "./apply.ts"
 import type { Asker } from "./ask.ts"
@@ -153,11 +153,4 @@ async function report(
     memory.written = await client.replace(alternateImageSources, { ...source, status }, { subresource: "status" })
   for (const episode of storyOf(source.status, decisions, accepted)) events.record(source, episode)
   return status
-}
-
-/** Our own write reaches the cache a moment later; deciding from the copy before it would repeat it. */
-function newest(cached: AlternateImageSource, written: AlternateImageSource | undefined): AlternateImageSource {
-  if (!written || written.metadata.uid !== cached.metadata.uid) return cached
-  const [a = "", b = ""] = [cached.metadata.resourceVersion, written.metadata.resourceVersion]
-  return compareVersions(a, b) >= 0 ? cached : written
 }

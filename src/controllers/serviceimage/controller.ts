@@ -6,11 +6,11 @@ import {
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { type Pace, spend } from "#core/pace.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
-import { compareVersions } from "#lib/resource-version.ts"
 import type { RegistryClient } from "#registry/index.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
+import { newest } from "#runtime/newest.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { applyTouches, beginStamps, type Outcomes, writesAtOnce } from "./apply.ts"
 import { createServiceImageMetrics, type ServiceImageMetrics, tierNumbers } from "./metrics.ts"
@@ -252,13 +252,6 @@ async function act(
 
 function count(metrics: ServiceImageMetrics, serviceImage: ServiceImage, { status, tiers }: Plan): void {
   metrics.publish({ serviceImage, status, tiers: tiers.map(tier => tierNumbers(tier.view, tier)) })
-}
-
-/** Our own write reaches the cache a moment later; deciding from the copy before it would repeat or undo it. */
-function newest(cached: ServiceImage, written: ServiceImage | undefined): ServiceImage {
-  if (!written || written.metadata.uid !== cached.metadata.uid) return cached
-  const [a = "", b = ""] = [cached.metadata.resourceVersion, written.metadata.resourceVersion]
-  return compareVersions(a, b) >= 0 ? cached : written
 }
 
 function readServiceImage(object: KubeObject): { resourceVersion: string; object: ServiceImage } {

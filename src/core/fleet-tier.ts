@@ -1,5 +1,5 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
-import { IndexedHeap } from "#lib/indexed-heap.ts"
+import { type HeapOptions, IndexedHeap } from "#lib/indexed-heap.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Member } from "./member.ts"
 import { type LostPod, lostWithOther, type Trace } from "./trace.ts"
@@ -75,28 +75,81 @@ export type Candidate = {
 
 type State = "Unmanaged" | "Blank" | "Stale" | "Waiting" | "Done"
 
+/** How an object stands in the operation. It is filled in anew whenever it is judged. */
 export type Standing = {
-  tier: Tier
   state: State
   isCounted: boolean
   /** Came after the operation started. */
-  isNew?: boolean
-  place: number
+  isNew: boolean
   cohort: number
   /** The image it is to have. */
   wanted: string
   /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
-  deadline?: Instant | undefined
-  isFailed?: boolean
+  deadline: Instant | undefined
+  isFailed: boolean
   /** A class of failure it is counted under, from the first sign on, or from its deadline. */
-  trouble?: FailureReason | undefined
+  trouble: FailureReason | undefined
   /** Not to be tried now. */
-  isHeld?: boolean
-  isContested?: boolean
-  lost?: number
+  isHeld: boolean
+  isContested: boolean
+  lost: number
 }
 
-export type Entry = { member: Member; trace: Trace | undefined; standing: Standing | undefined }
+/**
+ * One object of a fleet. A changed spec judges all of them anew, so that each keeps its standing and its places in the
+ * heaps itself: making those for ten thousand was most of the time to the first stamp.
+ */
+export class Entry {
+  readonly key: string
+  /** In the queue of its ServiceImage. */
+  readonly place: number
+  member: Member
+  trace: Trace | undefined
+  /** The tier it is counted in. */
+  tier: Tier | undefined
+  readonly standing: Standing = { ...unjudged }
+  queueAt = -1
+  turnAt = -1
+  deadlineAt = -1
+
+  constructor(key: string, place: number, member: Member) {
+    this.key = key
+    this.place = place
+    this.member = member
+  }
+}
+
+const unjudged: Standing = {
+  state: "Done",
+  isCounted: false,
+  isNew: false,
+  cohort: 0,
+  wanted: "",
+  deadline: undefined,
+  isFailed: false,
+  trouble: undefined,
+  isHeld: false,
+  isContested: false,
+  lost: 0,
+}
+
+const nameOf = (entry: Entry) => entry.key
+const heapBy = (name: "queueAt" | "turnAt" | "deadlineAt"): HeapOptions<Entry> => ({
+  nameOf,
+  positions: {
+    get: entry => entry[name],
+    set(entry, position) {
+      entry[name] = position
+    },
+    delete() {},
+  },
+})
+export const byDeadline = heapBy("deadlineAt")
+const byQueue = heapBy("queueAt")
+/** Stale, blank and waiting exclude each other, and share the position. */
+const byTurn = heapBy("turnAt")
+/** Few are ever in these. */
+const few: HeapOptions<Entry> = { nameOf }
 
 const nobody = (): { -readonly [K in keyof Counts]: Counts[K] } => ({
   total: 0,
@@ -121,19 +174,17 @@ export class Tier implements TierView {
   readonly counted = nobody()
   readonly #cohorts: ReturnType<typeof nobody>[]
   /** The counted ones in the order of the queue, kept only where there are steps. */
-  readonly #queue = new IndexedHeap()
-  readonly #stale = new IndexedHeap()
-  readonly #blank = new IndexedHeap()
-  readonly #waiting = new IndexedHeap()
-  readonly #halting = new IndexedHeap()
-  readonly #ignored = new IndexedHeap()
-  readonly #lost = new IndexedHeap()
-  readonly #troubles = new Map<FailureReason, IndexedHeap>()
-  readonly #entries: ReadonlyMap<string, Entry>
+  readonly #queue = new IndexedHeap(byQueue)
+  readonly #stale = new IndexedHeap(byTurn)
+  readonly #blank = new IndexedHeap(byTurn)
+  readonly #waiting = new IndexedHeap(byTurn)
+  readonly #halting = new IndexedHeap(few)
+  readonly #ignored = new IndexedHeap(few)
+  readonly #lost = new IndexedHeap(few)
+  readonly #troubles = new Map<FailureReason, IndexedHeap<Entry>>()
 
-  constructor(rule: TierRule, entries: ReadonlyMap<string, Entry>) {
+  constructor(rule: TierRule) {
     this.rule = rule
-    this.#entries = entries
     this.#cohorts = rule.cohortEnds.map(nobody)
   }
 
@@ -147,25 +198,24 @@ export class Tier implements TierView {
 
   get troubles() {
     return [...this.#troubles]
-      .filter(([, keys]) => keys.size > 0)
-      .map(([reason, keys]) => ({ reason, count: keys.size, examples: (limit: number) => keys.firstKeys(limit) }))
+      .filter(([, heap]) => heap.size > 0)
+      .map(([reason, heap]) => ({ reason, count: heap.size, examples: (limit: number) => keysOf(heap, limit) }))
       .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
   }
 
-  haltingExamples = (limit: number) => this.#halting.firstKeys(limit)
-  waitingExamples = (limit: number) => this.#waiting.firstKeys(limit)
-  blank = (limit: number) => this.#blank.firstKeys(limit).map(key => this.#candidate(key))
+  haltingExamples = (limit: number) => keysOf(this.#halting, limit)
+  waitingExamples = (limit: number) => keysOf(this.#waiting, limit)
+  blank = (limit: number) => this.#blank.firstItems(limit).map(candidate)
 
   contestants(limit: number): string[] {
-    const keys = this.#troubles.get("Contested")?.firstKeys(limit) ?? []
-    return [...new Set(keys.map(key => this.#entries.get(key)!.member.contestedBy ?? "somebody"))]
+    const entries = this.#troubles.get("Contested")?.firstItems(limit) ?? []
+    return [...new Set(entries.map(({ member }) => member.contestedBy ?? "somebody"))]
   }
 
   lostExamples(limit: number): LostPod[] {
     return this.#lost
-      .firstKeys(limit)
-      .map(key => this.#entries.get(key)!)
-      .flatMap(({ trace, standing }) => lostWithOther(trace, standing!.wanted).examples)
+      .firstItems(limit)
+      .flatMap(({ trace, standing }) => lostWithOther(trace, standing.wanted).examples)
       .slice(0, limit)
   }
 
@@ -175,7 +225,7 @@ export class Tier implements TierView {
     for (const counts of this.#cohorts.slice(0, step + 1))
       for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name]
     const first = sum.total === 0 ? this.#queue.first() : undefined
-    if (first) count(sum, this.#entries.get(first.key)!.standing!, 1)
+    if (first) count(sum, first.item.standing, 1)
     return sum
   }
 
@@ -185,48 +235,45 @@ export class Tier implements TierView {
   }
 
   stale(limit: number, step: number): Candidate[] {
-    if (step >= this.#cohorts.length - 1) return this.#stale.firstKeys(limit).map(key => this.#candidate(key))
+    if (step >= this.#cohorts.length - 1) return this.#stale.firstItems(limit).map(candidate)
     if (this.#cohorts.slice(0, step + 1).every(counts => counts.total === 0)) {
       const first = this.#queue.first()
-      return first && this.#stale.has(first.key) ? [this.#candidate(first.key)] : []
+      return first && this.#stale.has(first.item) ? [candidate(first.item)] : []
     }
-    const candidates = this.#stale.firstKeys(limit).map(key => this.#candidate(key))
-    return candidates.filter(candidate => candidate.cohort <= step)
+    const candidates = this.#stale.firstItems(limit).map(candidate)
+    return candidates.filter(({ cohort }) => cohort <= step)
   }
 
-  #candidate(key: string): Candidate {
-    const { member, trace, standing } = this.#entries.get(key)!
-    return { key, member, to: standing!.wanted, pods: podsOf(member, trace), cohort: standing!.cohort }
-  }
-
-  add(key: string, standing: Standing, { haltsOnFailure }: Member): void {
+  add(entry: Entry): void {
+    const { standing, place, member } = entry
     this.#count(standing, 1)
-    const { state, isCounted, isFailed, isHeld, trouble, deadline, place, lost } = standing
+    const { state, isCounted, isFailed, isHeld, trouble, deadline, lost } = standing
     if (state === "Unmanaged") return
-    if (isCounted && this.#cohorts.length > 1) this.#queue.set(key, place)
-    if (state === "Stale" && !isHeld) this.#stale.set(key, place)
-    if (state === "Blank" && !isHeld) this.#blank.set(key, place)
-    if (state === "Waiting" && !isFailed) this.#waiting.set(key, deadline!)
-    if (trouble) this.#trouble(trouble).set(key, 0)
-    if (isFailed && isCounted) (haltsOnFailure ? this.#halting : this.#ignored).set(key, 0)
-    if (lost) this.#lost.set(key, 0)
+    if (isCounted && this.#cohorts.length > 1) this.#queue.set(entry, place)
+    if (state === "Stale" && !isHeld) this.#stale.set(entry, place)
+    if (state === "Blank" && !isHeld) this.#blank.set(entry, place)
+    if (state === "Waiting" && !isFailed) this.#waiting.set(entry, deadline!)
+    if (trouble) this.#trouble(trouble).set(entry, 0)
+    if (isFailed && isCounted) (member.haltsOnFailure ? this.#halting : this.#ignored).set(entry, 0)
+    if (lost > 0) this.#lost.set(entry, 0)
   }
 
-  remove(key: string, standing: Standing): void {
-    this.#count(standing, -1)
-    const sets = [this.#queue, this.#stale, this.#blank, this.#waiting, this.#halting, this.#ignored, this.#lost]
-    for (const set of sets) set.delete(key)
-    if (standing.trouble) this.#troubles.get(standing.trouble)?.delete(key)
+  remove(entry: Entry): void {
+    const { trouble } = entry.standing
+    this.#count(entry.standing, -1)
+    const heaps = [this.#queue, this.#stale, this.#blank, this.#waiting, this.#halting, this.#ignored, this.#lost]
+    for (const heap of heaps) heap.delete(entry)
+    if (trouble) this.#troubles.get(trouble)?.delete(entry)
   }
 
-  #trouble(reason: FailureReason): IndexedHeap {
-    const keys = this.#troubles.get(reason) ?? new IndexedHeap()
-    this.#troubles.set(reason, keys)
-    return keys
+  #trouble(reason: FailureReason): IndexedHeap<Entry> {
+    const heap = this.#troubles.get(reason) ?? new IndexedHeap(few)
+    this.#troubles.set(reason, heap)
+    return heap
   }
 
   #count(standing: Standing, by: 1 | -1): void {
-    const { state, isCounted, isNew, isFailed, lost = 0 } = standing
+    const { state, isCounted, isNew, isFailed, lost } = standing
     if (state === "Unmanaged") {
       this.unmanaged += by
       return
@@ -242,6 +289,16 @@ export class Tier implements TierView {
     count(this.#cohorts[standing.cohort]!, standing, by)
   }
 }
+
+const keysOf = (heap: IndexedHeap<Entry>, limit: number) => heap.firstItems(limit).map(nameOf)
+
+const candidate = ({ key, member, trace, standing }: Entry): Candidate => ({
+  key,
+  member,
+  to: standing.wanted,
+  pods: podsOf(member, trace),
+  cohort: standing.cohort,
+})
 
 function count(counts: ReturnType<typeof nobody>, { state, isFailed, trouble }: Standing, by: 1 | -1): void {
   counts.total += by

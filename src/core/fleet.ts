@@ -3,7 +3,7 @@ import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import { cohortOf, placeOf } from "./cohort.ts"
-import { type Entry, podsOf, type Standing, Tier, type TierRule, type TierView } from "./fleet-tier.ts"
+import { byDeadline, Entry, podsOf, type Standing, Tier, type TierRule, type TierView } from "./fleet-tier.ts"
 import { sameImage } from "./image-reference.ts"
 import { hasImage, type Member } from "./member.ts"
 import { diagnose, lostWithOther, type Trace } from "./trace.ts"
@@ -43,13 +43,13 @@ export class Fleet {
   readonly #holds = new Map<string, Hold>()
   readonly #contests = new Map<string, Contest>()
   #retries = new IndexedHeap()
-  #deadlines = new IndexedHeap()
+  #deadlines = new IndexedHeap(byDeadline)
   #now: Instant
 
   constructor(rules: FleetRules, now: Instant) {
     this.#rules = rules
     this.#now = now
-    for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule, this.#entries))
+    for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule))
   }
 
   /** Other rules: everybody is judged anew, and what was refused or contested under the old ones is forgotten. */
@@ -57,13 +57,13 @@ export class Fleet {
     this.#rules = rules
     this.#now = Math.max(this.#now, now)
     this.#tiers.clear()
-    for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule, this.#entries))
+    for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule))
     this.#unmatched.clear()
     this.#holds.clear()
     this.#contests.clear()
     this.#retries = new IndexedHeap()
-    this.#deadlines = new IndexedHeap()
-    for (const [key, entry] of this.#entries) this.#join(key, entry)
+    this.#deadlines = new IndexedHeap(byDeadline)
+    for (const entry of this.#entries.values()) this.#join(entry)
   }
 
   get size(): number {
@@ -80,9 +80,9 @@ export class Fleet {
   }
 
   /** Where one object stands, for whoever asks why. */
-  standing(key: string): Readonly<Omit<Standing, "tier"> & { tier: string }> | undefined {
-    const standing = this.#entries.get(key)?.standing
-    return standing && { ...standing, tier: standing.tier.rule.name }
+  standing(key: string): Readonly<Standing & { tier: string; place: number }> | undefined {
+    const entry = this.#entries.get(key)
+    return entry?.tier && { ...entry.standing, place: entry.place, tier: entry.tier.rule.name }
   }
 
   /** How many pods stamping it disturbs. */
@@ -93,7 +93,12 @@ export class Fleet {
 
   refusalOf(key: string): Readonly<Hold> | undefined {
     const member = this.#entries.get(key)?.member
-    return member && (this.#holds.get(key) ?? this.#holds.get(scopeName({ namespace: member.namespace })))
+    return member && this.#holdOn(key, member)
+  }
+
+  #holdOn(key: string, { namespace }: Member): Hold | undefined {
+    if (this.#holds.size === 0) return undefined
+    return this.#holds.get(key) ?? this.#holds.get(scopeName({ namespace }))
   }
 
   namespaces(): IterableIterator<string> {
@@ -122,32 +127,34 @@ export class Fleet {
   }
 
   set(key: string, member: Member, trace?: Trace): void {
-    const entry = this.#entries.get(key)
-    if (entry && isEcho(member, entry.member)) return
-    const isSame = entry?.member.uid === member.uid
-    const wasContested = isSame && entry?.standing?.isContested
-    if (entry) this.#leave(key, entry)
+    const known = this.#entries.get(key)
+    if (known && isEcho(member, known.member)) return
+    const isSame = known?.member.uid === member.uid
+    const wasContested = isSame && known.tier !== undefined && known.standing.isContested
+    if (known) this.#leave(known)
     else addTo(this.#byNamespace, member.namespace, key)
-    if (entry && !isSame) this.#forget(key)
+    if (known && !isSame) this.#forget(key)
     if (!wasContested) this.#noteContest(key, member)
-    const next: Entry = { member, trace: trace ?? (isSame ? entry?.trace : undefined), standing: undefined }
-    this.#entries.set(key, next)
-    this.#join(key, next)
+    const entry = isSame ? known : new Entry(key, placeOf(this.#rules.by, member.uid), member)
+    entry.member = member
+    if (trace) entry.trace = trace
+    if (!isSame) this.#entries.set(key, entry)
+    this.#join(entry)
   }
 
   /** What is known of an object's pods has changed. */
   trace(key: string, trace: Trace | undefined): void {
     const entry = this.#entries.get(key)
     if (!entry) return
-    this.#leave(key, entry)
+    this.#leave(entry)
     entry.trace = trace
-    this.#join(key, entry)
+    this.#join(entry)
   }
 
   delete(key: string): void {
     const entry = this.#entries.get(key)
     if (!entry) return
-    this.#leave(key, entry)
+    this.#leave(entry)
     this.#entries.delete(key)
     removeFrom(this.#byNamespace, entry.member.namespace, key)
     this.#forget(key)
@@ -160,11 +167,14 @@ export class Fleet {
 
   advance(now: Instant): void {
     this.#now = Math.max(this.#now, now)
-    for (const heap of [this.#retries, this.#deadlines])
-      for (let due = heap.first(); due && due.rank <= this.#now; due = heap.first()) {
-        heap.delete(due.key)
-        this.#rejoin(due.key)
-      }
+    for (let due = this.#retries.first(); due && due.rank <= this.#now; due = this.#retries.first()) {
+      this.#retries.delete(due.item)
+      this.#rejoin(due.item)
+    }
+    for (let due = this.#deadlines.first(); due && due.rank <= this.#now; due = this.#deadlines.first()) {
+      this.#deadlines.delete(due.item)
+      this.#judgeAgain(due.item)
+    }
   }
 
   /**
@@ -210,70 +220,71 @@ export class Fleet {
       : [scope]
     for (const key of keys) {
       const entry = this.#entries.get(key)
-      if (!entry) continue
-      this.#leave(key, entry)
-      this.#join(key, entry)
+      if (entry) this.#judgeAgain(entry)
     }
+  }
+
+  #judgeAgain(entry: Entry): void {
+    this.#leave(entry)
+    this.#join(entry)
   }
 
   #tierOf(member: Member): Tier | undefined {
     return this.#tiers.get(member.labels[upgradeTierLabel] ?? "") ?? this.#tiers.get("")
   }
 
-  #join(key: string, entry: Entry): void {
-    const { member } = entry
+  #join(entry: Entry): void {
+    const { key, member, standing } = entry
+    entry.tier = undefined
     if (member.isDeleting) return
     const tier = this.#tierOf(member)
     if (!tier) {
       this.#unmatched.add(key)
       return
     }
-    entry.standing = this.#judge(key, entry, tier)
-    const { deadline, isFailed } = entry.standing
-    if (deadline !== undefined && !isFailed) this.#deadlines.set(key, deadline)
+    this.#judge(entry, tier.rule)
+    if (standing.deadline !== undefined && !standing.isFailed) this.#deadlines.set(entry, standing.deadline)
     const contest = this.#contests.get(key)
     // A refusal has a time of its own, and gives way to this one when it is over.
     if (contest && contest.retryAt > this.#now && !this.#holds.has(key)) this.#retries.set(key, contest.retryAt)
-    tier.add(key, entry.standing, member)
+    entry.tier = tier
+    tier.add(entry)
   }
 
-  #leave(key: string, entry: Entry): void {
-    this.#unmatched.delete(key)
-    this.#deadlines.delete(key)
-    entry.standing?.tier.remove(key, entry.standing)
-    entry.standing = undefined
+  #leave(entry: Entry): void {
+    this.#unmatched.delete(entry.key)
+    this.#deadlines.delete(entry)
+    entry.tier?.remove(entry)
+    entry.tier = undefined
   }
 
-  #judge(key: string, { member, trace }: Entry, tier: Tier): Standing {
-    const { rule } = tier
-    const { isRollback, startedAt, by } = this.#rules
-    const place = placeOf(by, member.uid)
+  #judge({ key, place, member, trace, standing }: Entry, rule: TierRule): void {
+    const { isRollback, startedAt } = this.#rules
     const wanted = this.#wantedOf(member, rule)
     const isNew = !isRollback && member.createdAt > startedAt
-    // Made in one go and filled in: a whole fleet is judged at the start of an operation.
-    const standing: Standing = {
-      tier,
-      state: "Done",
-      isCounted: false,
-      isNew,
-      place,
-      cohort: cohortOf(place, rule.cohortEnds),
-      wanted: wanted ?? member.image,
-    }
-    if (member.isUnmanaged) standing.state = "Unmanaged"
-    if (member.isUnmanaged || wanted === undefined) return standing
+    standing.state = member.isUnmanaged ? "Unmanaged" : "Done"
+    standing.isCounted = false
+    standing.isNew = isNew
+    standing.cohort = cohortOf(place, rule.cohortEnds)
+    standing.wanted = wanted ?? member.image
+    standing.deadline = undefined
+    standing.isFailed = false
+    standing.trouble = undefined
+    standing.isHeld = false
+    standing.isContested = false
+    standing.lost = 0
+    if (member.isUnmanaged || wanted === undefined) return
     // Of who never had an image there is nothing to take back.
     standing.isCounted = isRollback ? member.image !== "" : !isNew || member.isDeployed
-    if (trace) standing.lost = lostWithOther(trace, wanted).count
-    if (hasImage(member, wanted) || isFailedOver(member, wanted)) this.#judgeStamped(standing, member, trace)
-    else this.#judgeOther(key, standing, member)
-    return standing
+    if (trace && trace.lost.length > 0) standing.lost = lostWithOther(trace, wanted).count
+    if (hasImage(member, wanted) || isFailedOver(member, wanted)) this.#judgeStamped(standing, member, rule, trace)
+    else this.#judgeOther(key, standing, member, rule)
   }
 
   /** It has its image. */
-  #judgeStamped(standing: Standing, member: Member, trace: Trace | undefined): void {
+  #judgeStamped(standing: Standing, member: Member, rule: TierRule, trace: Trace | undefined): void {
     if (member.isUpToDate) return
-    const deadline = this.#waitingSince(member, standing.wanted) + standing.tier.rule.deadlineMs
+    const deadline = this.#waitingSince(member, standing.wanted) + rule.deadlineMs
     const isFailed = deadline <= this.#now
     const found = diagnose(trace, standing.wanted)
     standing.state = "Waiting"
@@ -284,12 +295,12 @@ export class Fleet {
   }
 
   /** It has another one, or none. */
-  #judgeOther(key: string, standing: Standing, member: Member): void {
+  #judgeOther(key: string, standing: Standing, member: Member, rule: TierRule): void {
     standing.state = member.image === "" ? "Blank" : "Stale"
     standing.isContested = this.#isContested(member, standing.wanted)
     const why = this.#obstacle(key, member, standing.isContested)
     if (!why) return
-    const deadline = why.since + standing.tier.rule.deadlineMs
+    const deadline = why.since + rule.deadlineMs
     standing.deadline = deadline
     standing.isFailed = deadline <= this.#now
     standing.isHeld = why.retryAt > this.#now
@@ -314,7 +325,7 @@ export class Fleet {
   #obstacle(key: string, member: Member, isContested: boolean): Obstacle | undefined {
     if (member.problem)
       return { reason: "InvalidTarget", since: this.#rules.startedAt, retryAt: Number.POSITIVE_INFINITY }
-    const hold = this.#holds.get(key) ?? this.#holds.get(scopeName({ namespace: member.namespace }))
+    const hold = this.#holdOn(key, member)
     if (hold) return hold
     const contest = isContested ? this.#contests.get(key) : undefined
     if (!contest || contest.count < 2) return undefined

@@ -1,81 +1,110 @@
-/**
- * A priority queue whose entries can be moved and removed by key: set, delete and pop cost O(log n). Equal ranks are
- * ordered by key, so that what comes first never depends on the order of arrival.
- */
-export class IndexedHeap {
-  readonly #entries: { key: string; rank: number }[] = []
-  readonly #positions = new Map<string, number>()
+/** Where each item of a heap stands in it. An answer about one that is not in the heap may be any number. */
+export type Positions<T> = {
+  get(item: T): number | undefined
+  set(item: T, position: number): unknown
+  delete(item: T): unknown
+}
+
+export type HeapOptions<T> = {
+  /** Equal ranks are ordered by name, so that what comes first never depends on the order of arrival. */
+  nameOf(item: T): string
+  /** Items with room for a number save the heap a map, which is most of what filling it costs. */
+  positions?: Positions<T>
+}
+
+/** A priority queue whose items can be moved and removed: set, delete and pop cost O(log n). */
+export class IndexedHeap<T = string> {
+  readonly #items: T[] = []
+  readonly #ranks: number[] = []
+  readonly #nameOf: (item: T) => string
+  readonly #positions: Positions<T>
+
+  constructor({ nameOf, positions = new Map() }: HeapOptions<T> = { nameOf: String }) {
+    this.#nameOf = nameOf
+    this.#positions = positions
+  }
 
   get size(): number {
-    return this.#entries.length
+    return this.#items.length
   }
 
-  has(key: string): boolean {
-    return this.#positions.has(key)
+  has(item: T): boolean {
+    return this.#positionOf(item) >= 0
   }
 
-  /** The entry with the lowest rank. */
-  first(): Readonly<{ key: string; rank: number }> | undefined {
-    return this.#entries[0]
+  /** The item with the lowest rank. */
+  first(): { item: T; rank: number } | undefined {
+    return this.size > 0 ? { item: this.#items[0]!, rank: this.#ranks[0]! } : undefined
   }
 
-  set(key: string, rank: number): void {
-    const position = this.#positions.get(key)
-    if (position === undefined) {
-      this.#place({ key, rank }, this.#entries.length)
-      this.#rise(this.#entries.length - 1)
-      return
-    }
-    this.#entries[position]!.rank = rank
+  set(item: T, rank: number): void {
+    const known = this.#positionOf(item)
+    const position = known < 0 ? this.size : known
+    this.#place(item, rank, position)
     this.#sink(this.#rise(position))
   }
 
-  delete(key: string): boolean {
-    const position = this.#positions.get(key)
-    if (position === undefined) return false
-    this.#positions.delete(key)
-    const last = this.#entries.pop()!
-    if (position < this.#entries.length) {
-      this.#place(last, position)
+  delete(item: T): boolean {
+    const position = this.#positionOf(item)
+    if (position < 0) return false
+    this.#positions.delete(item)
+    const last = this.#items.pop()!
+    const rank = this.#ranks.pop()!
+    if (position < this.size) {
+      this.#place(last, rank, position)
       this.#sink(this.#rise(position))
     }
     return true
   }
 
   /**
-   * The first `count` keys in order, leaving them in. Its cost follows `count`, not the size: it walks the heap from
+   * The first `count` items in order, leaving them in. Its cost follows `count`, not the size: it walks the heap from
    * the top along a frontier of at most `count` places, instead of popping everything and pushing it back.
    */
-  firstKeys(count: number): string[] {
-    const keys: string[] = []
-    const frontier = this.#entries.length > 0 ? [0] : []
-    while (keys.length < count && frontier.length > 0) {
-      let best = 0
-      for (let i = 1; i < frontier.length; i++) if (this.#isBefore(frontier[i]!, frontier[best]!)) best = i
-      const position = frontier[best]!
-      frontier[best] = frontier[frontier.length - 1]!
-      frontier.pop()
-      keys.push(this.#entries[position]!.key)
-      for (const child of [2 * position + 1, 2 * position + 2]) if (child < this.#entries.length) frontier.push(child)
+  firstItems(count: number): T[] {
+    const found: T[] = []
+    const frontier = this.size > 0 ? [0] : [] // the next one stands last
+    while (found.length < count && frontier.length > 0) {
+      const position = frontier.pop()!
+      found.push(this.#items[position]!)
+      for (const child of [2 * position + 1, 2 * position + 2])
+        if (child < this.size) frontier.splice(this.#placeIn(frontier, child), 0, child)
     }
-    return keys
+    return found
+  }
+
+  #placeIn(frontier: readonly number[], position: number): number {
+    let [low, high] = [0, frontier.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#isBefore(position, frontier[middle]!)) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** Whatever the positions say, only an item that stands there is in this heap: several heaps may share them. */
+  #positionOf(item: T): number {
+    const position = this.#positions.get(item) ?? -1
+    return position >= 0 && position < this.size && this.#items[position] === item ? position : -1
   }
 
   #isBefore(a: number, b: number): boolean {
-    const left = this.#entries[a]!
-    const right = this.#entries[b]!
-    return left.rank !== right.rank ? left.rank < right.rank : left.key < right.key
+    const [left, right] = [this.#ranks[a]!, this.#ranks[b]!]
+    if (left !== right) return left < right
+    return this.#nameOf(this.#items[a]!) < this.#nameOf(this.#items[b]!)
   }
 
-  #place(entry: { key: string; rank: number }, position: number) {
-    this.#entries[position] = entry
-    this.#positions.set(entry.key, position)
+  #place(item: T, rank: number, position: number): void {
+    this.#items[position] = item
+    this.#ranks[position] = rank
+    this.#positions.set(item, position)
   }
 
-  #swap(a: number, b: number) {
-    const entry = this.#entries[a]!
-    this.#place(this.#entries[b]!, a)
-    this.#place(entry, b)
+  #swap(a: number, b: number): void {
+    const [item, rank] = [this.#items[a]!, this.#ranks[a]!]
+    this.#place(this.#items[b]!, this.#ranks[b]!, a)
+    this.#place(item, rank, b)
   }
 
   #rise(position: number): number {
@@ -92,9 +121,9 @@ export class IndexedHeap {
   #sink(position: number): void {
     let at = position
     for (;;) {
-      let first = at
-      for (const child of [2 * at + 1, 2 * at + 2])
-        if (child < this.#entries.length && this.#isBefore(child, first)) first = child
+      const left = 2 * at + 1
+      let first = left < this.size && this.#isBefore(left, at) ? left : at
+      if (left + 1 < this.size && this.#isBefore(left + 1, first)) first = left + 1
       if (first === at) return
       this.#swap(at, first)
       at = first

@@ -86,7 +86,7 @@ export function virtualClock(start: Instant = 0): VirtualClock {
       const end = now + ms
       await settle()
       for (let next = due.first(); next && next.rank <= end; next = due.first()) {
-        const { key, rank } = next
+        const { item: key, rank } = next
         const callback = callbacks.get(key)!
         due.delete(key)
         callbacks.delete(key)

@@ -75,6 +75,32 @@ describe("connections", () => {
     expect(await textOf(transport.send(request()))).toBe('{"ok":true}')
   })
 
+  test.each([
+    ["http", undefined],
+    ["https", tls],
+  ] as const)("a long answer over %s lets everybody else have a turn between its pieces", async (_, tls) => {
+    const megabytes = 2
+    const server = await serve((_, response) => response.end(Buffer.alloc(megabytes << 20)), tls && { tls })
+    const { body } = await transportTo(server.config).send(request({ longLived: true }))
+    let [turns, isOver] = [0, false]
+    const count = () => {
+      turns++
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    const seenAt: number[] = []
+    let bytes = 0
+    for await (const piece of body) {
+      bytes += piece.length
+      seenAt.push(turns)
+      // As slow as a reader of objects: what has come in the meantime waits in the socket.
+      for (const until = performance.now() + 2; performance.now() < until; );
+    }
+    isOver = true
+    expect(bytes).toBe(megabytes << 20)
+    expect(new Set(seenAt).size).toBe(seenAt.length)
+  })
+
   test("close ends idle connections and leaves a request under way alone", async () => {
     const held: Parameters<Reply>[1][] = []
     const server = await serve(({ url }, response) =>

@@ -1,6 +1,7 @@
 import * as http from "node:http"
 import * as https from "node:https"
 import type { Duplex } from "node:stream"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import type { Credential, ServerConfig } from "./server-config.ts"
 import { NotSent, type Request, type Response, type Transport } from "./transport.ts"
 
@@ -88,7 +89,8 @@ export function httpsTransport(config: ServerConfig): Transport {
         outgoing.off("close", closed)
         incoming.on("close", () => signal.removeEventListener("abort", abort))
         if (signal.aborted) abort()
-        resolve({ status: incoming.statusCode ?? 0, headers: flat(incoming.headers), body: incoming })
+        const body = request.longLived ? inTurns(incoming) : incoming
+        resolve({ status: incoming.statusCode ?? 0, headers: flat(incoming.headers), body })
       })
 
       // Nothing is written before `end`: Node keeps the head back until then. So the order is
@@ -152,6 +154,17 @@ function keepAliveAgent(isSecure: boolean, sockets: number, ready: WeakMap<Duple
     return socket
   }
   return agent
+}
+
+/**
+ * Lets everybody else have a turn between two pieces. Node reads a socket up to 32 times before it looks at anything
+ * else: two megabytes, which of a list of pods are a tenth of a second's work, and the Lease is renewed in between.
+ */
+async function* inTurns(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    yield piece
+    await nextTurn()
+  }
 }
 
 /** Without credentials nothing was sent; a login in a browser that takes too long does not outlive the request. */

@@ -7,6 +7,7 @@ import { byDeadline, Entry, podsOf, type Standing, Tier, type TierRule, type Tie
 import { sameImage } from "./image-reference.ts"
 import { hasImage, type Member } from "./member.ts"
 import { diagnose, lostWithOther, type Trace } from "./trace.ts"
+import { tryAgainMs } from "./try-again.ts"
 
 export type { Candidate, Counts, TierRule, TierView } from "./fleet-tier.ts"
 
@@ -185,7 +186,7 @@ export class Fleet {
     const name = scopeName(scope)
     const before = this.#holds.get(name)
     const attempts = (before?.attempts ?? 0) + 1
-    const retryAt = this.#now + backoffMs(attempts)
+    const retryAt = this.#now + tryAgainMs(attempts)
     this.#holds.set(name, { ...why, since: before?.since ?? this.#now, retryAt, attempts })
     this.#retries.set(name, retryAt)
     this.#rejoin(name)
@@ -345,9 +346,9 @@ export class Fleet {
     if (!tier || member.isUnmanaged || hasImage(member, tier.rule.image)) return
     if (!this.#isContested(member, tier.rule.image)) return
     const before = this.#contests.get(key)
-    const isOver = before && this.#now - before.at > contestMemoryMs + backoffMs(before.count)
+    const isOver = before && this.#now - before.at > contestMemoryMs + tryAgainMs(before.count)
     const count = before && !isOver ? before.count + 1 : 1
-    const retryAt = count < 2 ? this.#now : this.#now + backoffMs(count - 1)
+    const retryAt = count < 2 ? this.#now : this.#now + tryAgainMs(count - 1)
     this.#contests.set(key, { count, since: before && !isOver ? before.since : this.#now, at: this.#now, retryAt })
   }
 
@@ -371,7 +372,6 @@ const isFailedOver = (member: Member, wanted: string) =>
 /** The reason in the decision of an object that was taken back. */
 export const rolledBack = "RolledBack"
 
-const backoffMs = (attempts: number) => Math.min(15_000 * 2 ** (attempts - 1), 300_000)
 const contestsUntilTold = 3
 const contestMemoryMs = 600_000
 const clockSkewMs = 60_000

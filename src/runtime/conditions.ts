@@ -21,15 +21,25 @@ const messageMax = 32_768
 export type Stated<C extends Condition = Condition> = Omit<C, "lastTransitionTime">
 
 /** The condition with its time: that of the last flip, which is the earlier one's unless the status differs from it. */
-export function since<C extends Condition>(
-  conditions: readonly Condition[] | undefined,
-  stated: Stated<C>,
-  now: Instant,
-): C {
+function since<C extends Condition>(conditions: readonly Condition[] | undefined, stated: Stated<C>, now: Instant): C {
   const before = conditionOf(conditions, stated.type as string)
   const lastTransitionTime = before?.status === stated.status ? before.lastTransitionTime : formatInstant(now)
   return { ...stated, message: clip(stated.message as string, messageMax), lastTransitionTime } as C
 }
+
+/** States conditions of one generation, one at a time. */
+export const conditionWriter =
+  <C extends Condition>(observedGeneration: number, now: Instant) =>
+  <Type extends C["type"]>(
+    before: readonly Condition[] | undefined,
+    type: Type,
+    isTrue: boolean,
+    reason: C["reason"],
+    message: string,
+  ): C & { type: Type } => {
+    const status = isTrue ? "True" : "False"
+    return since(before, { type, status, reason, message, observedGeneration } as Stated<C & { type: Type }>, now)
+  }
 
 /**
  * The conditions with this one set: a new list, sorted by type, so that the same facts are always the same bytes and a

@@ -1,4 +1,4 @@
-import { createCache } from "./cache/index.ts"
+import { sharedCaches } from "./cache/index.ts"
 import { createClient, type Transport } from "./client/index.ts"
 import type { Clock } from "./clock.ts"
 import { type Controller, type RunningController, startController } from "./controller.ts"
@@ -99,11 +99,11 @@ export async function runManager(options: ManagerOptions): Promise<number> {
     })
     const events = createEventRecorder({ client, clock, random, log, identity })
     const context = { client, clock, random, log, events, identity, metrics, signal: working.signal }
+    // Controllers look at the same pods; each is read and parsed once for all of them.
+    const openCache = sharedCaches({ client, clock, random, log })
     for (const controller of options.controllers) {
-      const cacheLog = log.with({ controller: controller.name })
       const started = startController(controller, context, {
-        openCache: (resource, cacheOptions) =>
-          createCache({ client, clock, random, log: cacheLog }, resource, cacheOptions),
+        openCache,
         observer: metrics.controller(controller.name),
         ...(options.graceMs !== undefined && { graceMs: options.graceMs }),
       })

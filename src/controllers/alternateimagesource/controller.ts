@@ -1,4 +1,5 @@
 import type { AlternateImageSource, AlternateImageSourceStatus } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { tryAgainMs } from "#core/try-again.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
 import type { RegistryClient } from "#registry/index.ts"
@@ -119,7 +120,7 @@ function askerOf(sources: Sources, { failing, workload }: Group): Asker {
 function remember(memory: Memory, { refused, accepted }: Acted, now: Instant): void {
   if (refused) {
     const attempts = (memory.refusal?.attempts ?? 0) + 1
-    const retryAt = now + Math.min(15_000 * 2 ** (attempts - 1), 300_000)
+    const retryAt = now + tryAgainMs(attempts)
     memory.refusal = { reason: refused.reason, retryAt, attempts }
   } else if (accepted.size > 0) memory.refusal = undefined
 }

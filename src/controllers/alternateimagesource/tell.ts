@@ -12,7 +12,7 @@ import { repositoryTextOf } from "#core/equivalent.ts"
 import { targetsTold } from "#core/targets-told.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, nameSome } from "#lib/text.ts"
-import { since } from "#runtime/conditions.ts"
+import { conditionWriter } from "#runtime/conditions.ts"
 import { type Decision, untold } from "./decide.ts"
 import type { Entry, Scene } from "./sources.ts"
 
@@ -51,7 +51,9 @@ export function tell(
   )
   const switched = entries.filter(entry => entry.incident?.working !== undefined).length
   const verdict = judge(troubled, { switched, missing, claimed, total: entries.length })
-  const write = conditionWriter(before?.conditions, generation, now)
+  const condition = conditionWriter<Condition>(generation, now)
+  const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
+    condition(before?.conditions, type, isTrue, reason, message)
   const down = troubled.filter(({ reason }) => reason === "AllSourcesDown" || reason === "NotFoundAnywhere")
   const message = clip(verdict.message, 256)
   return {
@@ -192,11 +194,6 @@ function shortened(entries: readonly TargetAvailable[]): TargetAvailable[] {
 }
 
 const idOf = ({ uid, container }: TargetAvailable) => `${uid}/${container}`
-
-const conditionWriter =
-  (before: readonly Condition[] | undefined, observedGeneration: number, now: Instant) =>
-  (type: ConditionType, isTrue: boolean, reason: Reason, message: string): Condition =>
-    since(before, { type, status: isTrue ? "True" : "False", reason, message, observedGeneration }, now)
 
 export type Episode = { type: "Normal" | "Warning"; reason: Reason; message: string }
 

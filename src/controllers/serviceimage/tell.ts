@@ -12,7 +12,7 @@ import type { TierView } from "#core/fleet.ts"
 import { recordOperation } from "#core/operation.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
-import { since } from "#runtime/conditions.ts"
+import { conditionWriter } from "#runtime/conditions.ts"
 import { describeTier, isTrue, type JudgedTier } from "./judge.ts"
 import type { Snapshot } from "./plan.ts"
 
@@ -46,7 +46,7 @@ export function tell(
   const { serviceImage, operation, now, unmatched, fence } = seen
   const { generation = 0 } = serviceImage.metadata
   const before = serviceImage.status
-  const condition = conditionWriter(generation, now)
+  const condition = conditionWriter<Condition>(generation, now)
   const { isComplete = false, isInProgress = false, isStalled = false, also, reason } = verdict
   const message = clip(verdict.message, 256)
   const stalled = isStalled ? ([reason, message] as const) : (["NotStalled", ""] as const)
@@ -105,7 +105,7 @@ function tierStatusOf(
   { active, newImage }: Judged,
   verdict: Verdict,
   examples: number,
-  condition: ReturnType<typeof conditionWriter>,
+  condition: ReturnType<typeof conditionWriter<Condition>>,
 ): TierStatus {
   const { view, before, isComplete, halt } = tier
   const isActive = active.includes(tier)
@@ -161,18 +161,6 @@ function shareOfExamples(tiers: readonly JudgedTier[]): number {
   const inTrouble = tiers.filter(tier => tier.view.troubles.length > 0).length
   return inTrouble === 0 ? maxExamplesPerTier : Math.min(maxExamplesPerTier, Math.floor(maxExamples / inTrouble))
 }
-
-/** States conditions of one generation; each keeps its time as long as its status stays. */
-const conditionWriter =
-  (observedGeneration: number, now: Instant) =>
-  <Type extends ConditionType>(
-    before: Parameters<typeof since>[0],
-    type: Type,
-    isTrue: boolean,
-    reason: Reason,
-    message: string,
-  ): Condition & { type: Type } =>
-    since(before, { type, status: isTrue ? "True" : "False", reason, message, observedGeneration }, now)
 
 const isBack = (word: string) => word === "RollingBack" || word === "RolledBack"
 

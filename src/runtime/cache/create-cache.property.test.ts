@@ -6,7 +6,7 @@ import { virtualClock } from "../clock.ts"
 import { seededRandom } from "../random.ts"
 import { core, type KubeObject } from "../resource.ts"
 import type { Cache, Change } from "./cache.ts"
-import { createCache } from "./create-cache.ts"
+import { sharedCaches } from "./create-cache.ts"
 
 const pods = core("pods", "Pod")
 const runs = Number(process.env.AIM_RUNS ?? 150)
@@ -18,6 +18,8 @@ const rowOf = (object: KubeObject): Row => {
   if (!colors) throw new Error("no colors")
   return { resourceVersion: metadata.resourceVersion ?? "", uid: metadata.uid ?? "", colors }
 }
+
+const namesOf = ({ metadata: { name, resourceVersion = "" } }: KubeObject) => ({ name, resourceVersion })
 
 const name = fc.record({ name: fc.constantFrom("a", "b", "c", "d"), namespace: fc.constantFrom("x", "y") })
 const colors = fc.uniqueArray(fc.constantFrom("red", "green", "blue"), { maxLength: 2 })
@@ -80,6 +82,8 @@ const step = fc.oneof(
       { do: "down" as const },
       { do: "heal" as const },
       { do: "subscribe" as const },
+      { do: "come" as const },
+      { do: "go" as const },
     ),
   },
 )
@@ -111,10 +115,11 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
     if (message.includes("listener")) listenerErrors.push(facts?.error)
   }
   const log = { debug: say, info: say, warn: say, error, with: () => log }
-  const cache = createCache<Row>({ client, clock, random, log, tuning: { stream, pageSize: 2 } }, pods, {
-    project: rowOf,
-    indexes: { color: row => row.colors },
-  })
+  const open = sharedCaches({ client, clock, random, log, tuning: { stream, pageSize: 2 } })
+  const cache = open<Row>(pods, { project: rowOf, indexes: { color: row => row.colors } })
+  // One that comes and goes, and keeps something else of the same objects.
+  const other = open(pods, { project: namesOf })
+  let stopOther: AbortController | undefined
   const anchors = ["0", "m", "z"].map(name => server.put({ name, namespace: "x" }, { colors: ["red"] }))
   const replays = [replay(cache)]
   let syncedOnce = false
@@ -124,7 +129,7 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
     syncedOnce ||= cache.hasSynced
   })
   const stop = new AbortController()
-  const ended = cache.run(stop.signal)
+  const ended = [cache.run(stop.signal)]
 
   const act = {
     put: ({ name, colors }) => void server.put(name, { colors }),
@@ -147,6 +152,16 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
     down: () => server.breakDown({ do: "refuse" }),
     heal: () => server.breakDown(),
     subscribe: () => void replays.push(replay(cache)),
+    come() {
+      if (stopOther) return
+      stopOther = new AbortController()
+      ended.push(other.run(stopOther.signal))
+    },
+    async go() {
+      stopOther?.abort()
+      stopOther = undefined
+      await Promise.resolve() // it ends with that
+    },
   } satisfies { [Kind in Step["do"]]: (step: Extract<Step, { do: Kind }>) => void | Promise<void> }
   for (const one of steps) await (act[one.do] as (step: Step) => void | Promise<void>)(one)
 
@@ -154,17 +169,20 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
   server.heal()
   await clock.advance(20 * 60_000)
   await reached
+  const watches = server.openWatches
+  const names = stopOther && new Map(other.entries())
   stop.abort()
-  await ended
+  stopOther?.abort()
+  await Promise.all(ended)
   await clock.advance(0)
-  return { server, cache, replays, listenerErrors }
+  return { server, cache, names, watches, replays, listenerErrors }
 }
 
 for (const stream of [true, false])
   test(`whatever happened, once it is over the cache shows what is (${stream ? "streamed" : "paged"})`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.nat(), async (steps, seed) => {
-        const { server, cache, replays, listenerErrors } = await play(steps, { seed, stream })
+        const { server, cache, names, watches, replays, listenerErrors } = await play(steps, { seed, stream })
         expect(listenerErrors).toEqual([])
         expect(cache.failure).toBeUndefined()
         expect(cache.hasSynced).toBe(true)
@@ -185,6 +203,8 @@ for (const stream of [true, false])
             new Set([...expected].filter(([, { colors }]) => colors.includes(color)).map(([key]) => key)),
           )
         for (const { rows } of replays) expect(rows).toEqual(expected)
+        if (names) expect(names).toEqual(new Map([...server.objects].map(([key, object]) => [key, namesOf(object)])))
+        expect(watches, "one for both").toBe(1)
         expect(server.openWatches).toBe(0)
       }),
       { numRuns: runs },

@@ -9,7 +9,7 @@ import type { Logger } from "../log.ts"
 import { seededRandom } from "../random.ts"
 import { core, type KubeObject } from "../resource.ts"
 import type { Change } from "./cache.ts"
-import { type CacheDeps, createCache } from "./create-cache.ts"
+import { type CacheDeps, createCache, sharedCaches } from "./create-cache.ts"
 
 const pods = core("pods", "Pod")
 const pod = (name: string) => ({ name, namespace: "web" })
@@ -610,6 +610,103 @@ test("a cache runs once at a time, and again after it was stopped", async () => 
   expectInStep()
   again.abort()
   await ended
+})
+
+/** Caches of the same pods that keep different things of them. */
+function sharedWorld() {
+  const clock = virtualClock()
+  const random = seededRandom(7)
+  const server = hostileServer({ resource: pods, clock })
+  const open = sharedCaches({ client: createClient({ transport: server.transport, clock, random }), clock, random })
+  let parsed = 0
+  const images = open<Row>(pods, options)
+  const names = open(pods, {
+    project({ metadata: { name, resourceVersion = "" } }) {
+      parsed++
+      return { resourceVersion, name }
+    },
+  })
+  const follow = (cache: Pick<typeof names, "run">) => {
+    const stop = new AbortController()
+    const ended = cache.run(stop.signal)
+    return async () => {
+      stop.abort()
+      await ended
+    }
+  }
+  return { clock, server, open, images, names, follow, projections: () => parsed }
+}
+
+test("caches of the same objects share one connection, each with what it keeps of them", async () => {
+  const { clock, server, images, names, follow } = sharedWorld()
+  server.put(pod("a"), running("web:1"))
+  follow(images)
+  await clock.advance(10)
+  follow(names)
+  await clock.advance(10)
+  server.put(pod("b"), running("web:2"))
+  server.remove(pod("a"))
+  await clock.advance(10)
+  expectInStep(images, server)
+  expect([...names.entries()].map(([key, { name }]) => [key, name])).toEqual([["web/b", "b"]])
+  expect(server.openWatches).toBe(1)
+})
+
+test("who comes late gets a list, and to the others it says nothing new", async () => {
+  const { clock, server, images, names, follow } = sharedWorld()
+  for (let index = 0; index < 20; index++) server.put(pod(`p${index}`), running("web:1"))
+  follow(images)
+  await clock.advance(10)
+  const told: string[] = []
+  images.subscribe(({ key, initial }) => void (initial || told.push(key)))
+  const initial: boolean[] = []
+  names.subscribe(change => initial.push(change.initial))
+  follow(names)
+  server.put(pod("new"), running("web:2"))
+  await clock.advance(10)
+  expect(names.hasSynced).toBe(true)
+  expect(initial).toEqual(Array.from({ length: 21 }, () => true))
+  expect(told).toEqual(["web/new"])
+  expect(server.requests).toHaveLength(2)
+  expect(server.openWatches).toBe(1)
+})
+
+test("who goes takes nothing with him; when the last one goes, nothing is open; the next one begins with a list", async () => {
+  const { clock, server, open, images, names, follow, projections } = sharedWorld()
+  server.put(pod("a"), running("web:1"))
+  const leaveImages = follow(images)
+  const leaveNames = follow(names)
+  await clock.advance(10)
+  const requests = server.requests.length
+  await leaveNames()
+  const before = projections()
+  server.put(pod("b"), running("web:1"))
+  await clock.advance(10)
+  expectInStep(images, server)
+  expect({ requests: server.requests.length, projections: projections() }).toEqual({ requests, projections: before })
+  await leaveImages()
+  await clock.advance(10)
+  expect(server.openWatches).toBe(0)
+  server.remove(pod("a"))
+  const next = open<Row>(pods, options)
+  const leaveNext = follow(next)
+  await clock.advance(10)
+  expect(server.requests.slice(requests)).toEqual([expect.stringContaining("sendInitialEvents=true")])
+  expectInStep(next, server)
+  await leaveNext()
+  follow(names)
+  await clock.advance(10)
+  expect([...names.entries()].map(([key]) => key)).toEqual(["web/b"])
+  expect(server.openWatches).toBe(1)
+})
+
+test("caches of different objects of a resource share nothing", async () => {
+  const { clock, server, open, images, follow } = sharedWorld()
+  follow(images)
+  follow(open(pods, { ...options, labelSelector: "app=web" }))
+  follow(open(pods, { ...options, namespace: "web" }))
+  await clock.advance(10)
+  expect(server.openWatches).toBe(3)
 })
 
 test("asks for what it was told to select", async () => {

@@ -1,293 +1,54 @@
-import { compareVersions, isVersion } from "#lib/resource-version.ts"
-import type { Client, WatchEvent } from "../client/client.ts"
-import { type FailureKind, isFailure, KubeError } from "../client/errors.ts"
-import { type Clock, sleep } from "../clock.ts"
-import type { Logger } from "../log.ts"
-import { jitter, type Random } from "../random.ts"
-import { type KubeObject, keyOf, type Resource, resourceName } from "../resource.ts"
+import { keyOf, type Resource, resourceName } from "../resource.ts"
 import type { Cache, CacheOptions, Projected } from "./cache.ts"
+import { createFeed, type Feed, type FeedDeps, type FeedObserver, type Selection } from "./feed.ts"
 import { createStore } from "./store.ts"
 
-/** What a cache tells whoever counts. Staleness is asked for, not told: `stalenessMs()`. */
-export type CacheObserver = {
-  onEvent?(type: WatchEvent<unknown>["type"]): void
-  /** A list begins, as a stream or page by page. More than one in the life of a cache means that a watch was lost. */
-  onList?(how: "stream" | "pages"): void
-  /** A watch ended and is to be replaced; `Ended` if the server ended it in good order. */
-  onReconnect?(why: FailureKind | "Ended"): void
-  onUnreadable?(key: string): void
-}
+export type CacheObserver = FeedObserver & { onUnreadable?(key: string): void }
+export type CacheDeps = Omit<FeedDeps, "observer"> & { observer?: CacheObserver | undefined }
 
-export type CacheDeps = {
-  client: Client
-  clock: Clock
-  random: Random
-  log?: Logger
-  observer?: CacheObserver
-  tuning?: Partial<Tuning>
-}
-
-type Tuning = {
-  /** Ask for the first state as a stream (WatchList) where the server can do that. */
-  stream: boolean
-  pageSize: number
-  /** A watch without a byte for this long is dead: a healthy server sends a bookmark about every minute. */
-  silenceMs: number
-  backoffMsMin: number
-  backoffMsMax: number
-  /** A watch that lived for this long was healthy, and the next failure is a new one. */
-  healthyMs: number
-}
-
-const usual: Tuning = {
-  stream: true,
-  pageSize: 500,
-  silenceMs: 150_000,
-  backoffMsMin: 800,
-  backoffMsMax: 30_000,
-  healthyMs: 10_000,
-}
-
-/** However long a server asks us to stay away, it may have meant seconds, or be lying. */
-const retryAfterMsMax = 120_000
-/** So many lists in a row that are older than what was seen are no accident: the server was restored from a backup. */
-const rewindsMax = 3
-/** So many watches in a row on which nothing came: resuming does not help, and neither would a third attempt. */
-const silencesMax = 2
-
-/**
- * A cache of one resource. It begins with the present state, then follows it:
- *
- *   stream (WatchList)   put … put, bookmark "initial events end" → sweep, and the same stream goes on as the watch
- *   pages                list(limit) … list(continue) → sweep → watch from the version of the list
- *
- * The stream is preferred: neither side ever holds more than one object of it, it is consistent by itself, and there is
- * no token that can expire in the middle. Pages are for servers that refuse it (it is not on in every version) and for
- * the attempt after a stream that failed. Either way objects are projected as they come in and nothing is taken away
- * before the end is known, so a list that fails half-way has only made the cache more recent.
- */
+/** A cache of one resource that reads the server for itself. */
 export function createCache<T extends Projected>(
   deps: CacheDeps,
   resource: Resource,
   options: CacheOptions<T>,
 ): Cache<T> {
-  const { client, clock, random, observer } = deps
-  const tuning = { ...usual, ...deps.tuning }
-  const log = deps.log?.with({ resource: resourceName(resource) })
-  const selection = {
-    ...(options.namespace !== undefined && { namespace: options.namespace }),
-    ...(options.labelSelector !== undefined && { labelSelector: options.labelSelector }),
-    ...(options.fieldSelector !== undefined && { fieldSelector: options.fieldSelector }),
-    ...(options.metadataOnly && { metadataOnly: true }),
+  return cacheOn(
+    createFeed({ ...deps, log: logFor(deps, resource) }, resource, selectionOf(options)),
+    deps,
+    resource,
+    options,
+  )
+}
+
+/** Opens caches that share what they read: those of the same objects, each with what it keeps of them. */
+export function sharedCaches(deps: CacheDeps) {
+  const feeds = new Map<string, Feed>()
+  return <T extends Projected>(resource: Resource, options: CacheOptions<T>): Cache<T> => {
+    const selection = selectionOf(options)
+    const id = `${resourceName(resource)}/${resource.version} ${JSON.stringify(selection)}`
+    const feed = feeds.get(id) ?? createFeed({ ...deps, log: logFor(deps, resource) }, resource, selection)
+    feeds.set(id, feed)
+    return cacheOn(feed, deps, resource, options)
   }
+}
+
+function cacheOn<T extends Projected>(
+  feed: Feed,
+  deps: CacheDeps,
+  resource: Resource,
+  options: CacheOptions<T>,
+): Cache<T> {
+  const log = logFor(deps, resource)
   const store = createStore<T>({
     project: options.project,
     ...(options.indexes && { indexes: options.indexes }),
     onListenerError: (key, error) => log?.error("a listener of the cache failed", { key, error: String(error) }),
     onUnreadable(key, error) {
       log?.error("an object cannot be read and is skipped", { key, error: String(error) })
-      observer?.onUnreadable?.(key)
+      deps.observer?.onUnreadable?.(key)
     },
   })
-  const onceSynced = Promise.withResolvers<void>()
-
-  let running = false
-  let failure: KubeError | undefined
-  let heardAt = clock.monotonic()
-  /** Where to go on is unknown, or no longer known to the server. */
-  let mustList = true
-  let streamIsServed = tuning.stream
-  let streamIsNext = true
-  let rewinds = 0
-  let silences = 0
-  /** When the watch under way began to be one; undefined before the end of the list. */
-  let watchingSince: number | undefined
-
-  const heard = () => {
-    heardAt = clock.monotonic()
-    if (!mustList) failure = undefined
-  }
-
-  function endList(version: string) {
-    store.endList(version)
-    mustList = false
-    rewinds = 0
-    heard()
-    onceSynced.resolve()
-  }
-
-  /** A quorum read that is older than what was already seen comes from a server that is behind, or was set back. */
-  function refuseOlder(version: string) {
-    if (!isVersion(version))
-      throw new KubeError("Unreachable", `the list has resourceVersion ${JSON.stringify(version)}`)
-    if (compareVersions(version, store.progress) >= 0) return
-    rewinds++
-    throw new KubeError("Unreachable", `the server is at ${version}, ${store.progress} was already seen`)
-  }
-
-  async function listPages(signal: AbortSignal) {
-    streamIsNext = true
-    observer?.onList?.("pages")
-    const historyIsNew = rewinds >= rewindsMax
-    let version: string | undefined
-    let next: string | undefined
-    do {
-      const page = await client.list<KubeObject>(
-        resource,
-        { ...selection, limit: tuning.pageSize, ...(next && { continue: next }) },
-        signal,
-      )
-      if (signal.aborted) return
-      if (version === undefined) {
-        version = page.metadata.resourceVersion
-        if (!historyIsNew) refuseOlder(version)
-        store.beginList({ historyIsNew })
-      }
-      // Pages of two states are no list: an object that moved behind the cursor in between would be swept.
-      if (page.metadata.resourceVersion !== version) throw new KubeError("Gone", "the state changed between two pages")
-      for (const item of page.items) store.put(item)
-      heard()
-      next = page.metadata.continue
-    } while (next)
-    endList(version)
-  }
-
-  /** Follows the changes until the watch ends; begins with the present state if that is not known yet. */
-  async function watch(signal: AbortSignal) {
-    const streaming = mustList
-    if (streaming) {
-      streamIsNext = false
-      observer?.onList?.("stream")
-      store.beginList({ historyIsNew: false })
-    } else {
-      watchingSince = clock.monotonic()
-      store.beginWatch()
-    }
-    const events = client.watch<KubeObject>(
-      resource,
-      {
-        ...selection,
-        ...(streaming ? { sendInitialEvents: true } : { resourceVersion: store.progress }),
-        timeoutSeconds: 290 + Math.floor(random.next() * 291),
-        silenceMs: tuning.silenceMs,
-      },
-      signal,
-    )
-    for await (const event of events) {
-      if (signal.aborted) return
-      silences = 0
-      observer?.onEvent?.(event.type)
-      take(event)
-      heard()
-    }
-    if (mustList) throw new KubeError("Unreachable", "the stream ended before the end of the list")
-  }
-
-  function take(event: WatchEvent<KubeObject>) {
-    switch (event.type) {
-      case "ADDED":
-      case "MODIFIED":
-        return store.put(event.object)
-      case "DELETED":
-        return store.remove(event.object)
-      case "BOOKMARK":
-        return takeBookmark(event.object)
-      case "ERROR":
-        throw errorOf(event.object)
-      default:
-        log?.warn("an event of an unknown type is skipped", { type: String((event as { type: unknown }).type) })
-    }
-  }
-
-  function takeBookmark({ metadata }: KubeObject) {
-    const version = metadata?.resourceVersion ?? ""
-    if (mustList) {
-      // A server that sends ordinary bookmarks here did not understand what it was asked for.
-      if (metadata?.annotations?.["k8s.io/initial-events-end"] !== "true")
-        throw new KubeError("Unreachable", "a bookmark came before the end of the list")
-      refuseOlder(version)
-      streamIsNext = true
-      watchingSince = clock.monotonic()
-      return endList(version)
-    }
-    if (!isVersion(version)) return
-    if (compareVersions(version, store.progress) < 0)
-      throw new KubeError("Gone", `the server is at ${version}, ${store.progress} was already seen`)
-    store.bookmark(version)
-  }
-
-  /** From here to the end of one watch. */
-  async function connect(signal: AbortSignal): Promise<void> {
-    watchingSince = undefined
-    const streaming = mustList && streamIsServed && streamIsNext && rewinds < rewindsMax
-    if (mustList && !streaming) await listPages(signal)
-    if (signal.aborted) return
-    try {
-      await watch(signal)
-    } catch (error) {
-      if (!(streaming && mustList && isFailure(error, "Invalid"))) throw error
-      streamIsServed = false
-      log?.info("the server does not stream lists; listing in pages")
-      return connect(signal)
-    }
-  }
-
-  /** Whether going on from where we are is pointless after this failure. */
-  function isLost(error: KubeError, livedMs: number) {
-    // 404: the definition was removed; should it come back, it is another world. Invalid: the position means nothing.
-    if (error.kind === "Gone" || error.kind === "NotFound" || error.kind === "Invalid") return true
-    if (error.causes.some(({ reason }) => reason === "ResourceVersionTooLarge")) return true
-    // A server whose history was rewritten has nothing to say to somebody who is ahead of it.
-    if (error.kind === "Unreachable" && livedMs >= tuning.silenceMs) silences++
-    if (silences < silencesMax) return false
-    silences = 0
-    return true
-  }
-
-  async function run(signal: AbortSignal) {
-    if (running) throw new Error(`the cache of ${resourceName(resource)} is running already`)
-    running = true
-    let attempt = 0
-    let wasPrompt = false
-    try {
-      while (!signal.aborted) {
-        let error: KubeError | undefined
-        await connect(signal).catch(thrown => {
-          error = asKubeError(thrown)
-        })
-        if (signal.aborted) return
-
-        const livedMs = watchingSince === undefined ? 0 : clock.monotonic() - watchingSince
-        const wasHealthy = livedMs >= tuning.healthyMs
-        if (wasHealthy) {
-          attempt = 0
-          wasPrompt = false
-        }
-        // A server that ends every watch at once is in trouble as well, and must not be asked in a tight loop.
-        if (!error && !wasHealthy)
-          error = new KubeError("Unreachable", `the watch ended after ${Math.round(livedMs)} ms`)
-        observer?.onReconnect?.(error?.kind ?? "Ended")
-        if (error) {
-          failure = error
-          mustList ||= isLost(error, livedMs)
-          log?.warn("the watch broke", { kind: error.kind, error: error.message, relist: mustList, attempt })
-        } else heard()
-
-        // The end of a watch's time and a 410 (the usual answer after a restart of the server) are no reason to wait,
-        // unless they come one after the other.
-        wasPrompt = !wasPrompt && (!error || error.kind === "Gone")
-        if (!wasPrompt) await sleep(clock, delayMs(attempt++, error), signal).catch(() => {})
-      }
-    } finally {
-      running = false
-    }
-  }
-
-  function delayMs(attempt: number, error: KubeError | undefined) {
-    const backoffMs = Math.min(tuning.backoffMsMax, tuning.backoffMsMin * 2 ** Math.min(attempt, 30))
-    return Math.max(jitter(random, backoffMs, 0.5), Math.min(error?.retryAfterMs ?? 0, retryAfterMsMax))
-  }
-
+  let isRunning = false
   return {
     get: key => store.entries.get(key)?.value,
     *entries() {
@@ -301,43 +62,30 @@ export function createCache<T extends Projected>(
     get hasSynced() {
       return store.hasSynced
     },
-    synced: signal => abortable(onceSynced.promise, signal),
+    synced: store.synced,
     reached: (name, version, signal) => store.reached(keyOf(name), version, signal),
     get failure() {
-      return failure
+      return feed.failure
     },
     unreadable: store.unreadable,
-    stalenessMs: () => clock.monotonic() - heardAt,
-    run,
+    stalenessMs: feed.stalenessMs,
+    async run(signal) {
+      if (isRunning) throw new Error(`the cache of ${resourceName(resource)} is running already`)
+      isRunning = true
+      try {
+        await feed.follow(store, signal)
+      } finally {
+        isRunning = false
+      }
+    },
   }
 }
 
-function errorOf({ code, reason, message }: { code?: number; reason?: string; message?: string }): KubeError {
-  const kind: FailureKind =
-    code === 410 || reason === "Expired" || reason === "Gone"
-      ? "Gone"
-      : code === 404
-        ? "NotFound"
-        : code === 401 || code === 403
-          ? "Forbidden"
-          : code === 429
-            ? "Throttled"
-            : "Unreachable"
-  return new KubeError(kind, message ?? "the watch reported an error", { status: code, reason })
-}
+const logFor = ({ log }: CacheDeps, resource: Resource) => log?.with({ resource: resourceName(resource) })
 
-const asKubeError = (thrown: unknown) =>
-  thrown instanceof KubeError ? thrown : new KubeError("Unreachable", String(thrown), { cause: thrown })
-
-function abortable(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (!signal) return promise
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason)
-    const onAbort = () => reject(signal.reason)
-    signal.addEventListener("abort", onAbort, { once: true })
-    promise.then(() => {
-      signal.removeEventListener("abort", onAbort)
-      resolve()
-    })
-  })
-}
+const selectionOf = ({ namespace, labelSelector, fieldSelector, metadataOnly }: Selection): Selection => ({
+  ...(namespace !== undefined && { namespace }),
+  ...(labelSelector !== undefined && { labelSelector }),
+  ...(fieldSelector !== undefined && { fieldSelector }),
+  ...(metadataOnly && { metadataOnly: true }),
+})

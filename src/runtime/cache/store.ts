@@ -32,6 +32,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
   const indexes: Indexes<T> = new Map()
   for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) indexes.set(name, { valuesOf, keys: new Map() })
   const waiters = createWaiters()
+  const onceSynced = Promise.withResolvers<void>()
   let subscribers: readonly Subscriber<T>[] = []
 
   let epoch = 0
@@ -181,6 +182,8 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     get hasSynced() {
       return hasSynced
     },
+    /** Resolves when the first list is in; rejects if the signal is aborted before. */
+    synced: (signal?: AbortSignal) => abortable(onceSynced.promise, signal),
     /** How much is remembered of those who wait and of what was deleted: must not grow with time. */
     get remembered() {
       return { waiters: waiters.size, deletions: deletions.size }
@@ -201,6 +204,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
       if (historyIsNew) progress = noVersion
       listing = historyIsNew = false
       hasSynced = true
+      onceSynced.resolve()
       floor = lastBookmark = version
       deletions.clear()
       advance(version)
@@ -247,3 +251,16 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
 }
 
 const noKeys: ReadonlySet<string> = new Set()
+
+function abortable(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return promise
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason)
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener("abort", onAbort, { once: true })
+    promise.then(() => {
+      signal.removeEventListener("abort", onAbort)
+      resolve()
+    })
+  })
+}

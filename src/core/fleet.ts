@@ -245,7 +245,8 @@ export class Fleet {
     }
     this.#judge(entry, tier.rule)
     if (standing.deadline !== undefined && !standing.isFailed) this.#deadlines.set(entry, standing.deadline)
-    const contest = this.#contests.get(key)
+    // Nearly always nobody contests anything, and then the keys of a whole fleet need not be looked up.
+    const contest = this.#contests.size > 0 ? this.#contests.get(key) : undefined
     // A refusal has a time of its own, and gives way to this one when it is over.
     if (contest && contest.retryAt > this.#now && !this.#holds.has(key)) this.#retries.set(key, contest.retryAt)
     entry.tier = tier

@@ -157,9 +157,7 @@ test("for programs, container by container", async () => {
 test("why ais/NAME tells of everything that does not go as its workload says", async () => {
   const text = await ask("ais/demo")
   expect(text).toContain("ais/demo looks after 7 containers of namespace shop.")
-  expect(text).toMatch(
-    new RegExp(`pod/stuck app: 1 pods cannot pull ${quay}:4 \\(Unreachable\\).*\\. AllSourcesDown: `),
-  )
+  expect(text).toMatch(new RegExp(`pod/stuck app: 1 pod cannot pull ${quay}:4 \\(Unreachable\\).*\\. AllSourcesDown: `))
   expect(text).toContain(`pod/repaired app is pulled from ${hub} instead of ${quay}.`)
 })
 

@@ -2,6 +2,9 @@
 export const clip = (text: string, length: number) =>
   text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`
 
+/** `1 pod`, `2 pods`. */
+export const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`
+
 /** `a, b and 3 more`: a few names and how many are left. */
 export function nameSome(names: readonly string[], total: number): string {
   const more = total - names.length

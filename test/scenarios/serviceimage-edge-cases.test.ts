@@ -172,8 +172,8 @@ test("9. of two ServiceImages the one that stamped an object keeps it, else the 
     ["", "v2"],
   ])
   expect(await story.condition("Complete")).toMatchObject({ status: "False" })
-  expect((await story.condition("Conflict"))!.message).toMatch(/1 .*younger/)
-  expect((await story.condition("Conflict", "younger"))!.message).toMatch(/2 .*dicom/)
+  expect((await story.condition("Conflict"))!.message).toMatch(/younger has 1 object /)
+  expect((await story.condition("Conflict", "younger"))!.message).toMatch(/dicom has 2 objects /)
 })
 
 test("9. two ServiceImages with different containers of one Deployment are in conflict too: it has one last decision", async () => {

@@ -1,4 +1,5 @@
 import { formatDuration } from "#lib/duration.ts"
+import { counted } from "#lib/text.ts"
 import type { Instant } from "#runtime/clock.ts"
 import type { View } from "../command.ts"
 import { leftWords, type Outlook, rateWords } from "../rate.ts"
@@ -95,7 +96,7 @@ function stepWords({ percent, soaksUntil }: StepProgress): string {
 const clockTime = (at: Instant) => `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
 
 const lostPodLines = ({ lostPods }: Rollout) =>
-  lostPods > 0 ? [`${lostPods} pods on nodes that no longer answer may still run another image`] : []
+  lostPods > 0 ? [`${counted(lostPods, "pod")} on nodes that no longer answer may still run another image`] : []
 
 const markers: Record<State, string> = {
   RolledBack: "↩",

@@ -8,6 +8,7 @@ import type {
 import { imageAt, repositoryTextOf, sameSource } from "#core/equivalent.ts"
 import { parseImageReference } from "#core/image-reference.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
+import { counted } from "#lib/text.ts"
 import type { Resolution } from "#registry/index.ts"
 
 /** A workload as far as it matters where its images come from. */
@@ -292,7 +293,7 @@ const wait = (
 })
 
 const cannotPull = (pods: readonly FailingPod[]) =>
-  `${pods.length} pods cannot pull ${pods[0]!.image} (${dominant(pods)})`
+  `${counted(pods.length, "pod")} cannot pull ${pods[0]!.image} (${dominant(pods)})`
 
 /** It is known where the image can be pulled: whoever still fails elsewhere goes there, without a word more. */
 function follow(
@@ -311,7 +312,7 @@ function follow(
     group,
     incident: { ...incident, reason: "Switched" },
     reason: "Repairing",
-    message: `${movable.length} pods go to ${home}`,
+    message: `moving ${counted(movable.length, "pod")} to ${home}`,
     repairs: repairsOf(group, movable, imageAt(incident.image, home)),
     asks: [],
   }

@@ -11,7 +11,7 @@ import type {
 import { repositoryTextOf } from "#core/equivalent.ts"
 import { targetsTold } from "#core/targets-told.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
-import { clip, nameSome } from "#lib/text.ts"
+import { clip, counted, nameSome } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
 import { type Decision, untold } from "./decide.ts"
 import type { Entry, Scene } from "./sources.ts"
@@ -64,7 +64,7 @@ export function tell(
         "Switched",
         switched > 0,
         switched > 0 ? "Switched" : "Watching",
-        switched > 0 ? `${switched} containers` : "",
+        switched > 0 ? counted(switched, "container") : "",
       ),
       write("AllSourcesDown", down.length > 0, down[0]?.reason ?? "Watching", clip(down[0]?.message ?? "", 256)),
       write(
@@ -164,12 +164,12 @@ function judge(
   if (claimed > 0)
     return {
       reason: "ClaimedByAnother",
-      message: `${claimed} containers belong to an older AlternateImageSource`,
+      message: `an older AlternateImageSource has ${counted(claimed, "container")} of these`,
       isStalled: true,
     }
   if (switched > 0)
     return { reason: "Switched", message: `${switched} of ${total} containers run from elsewhere`, isStalled: false }
-  return { reason: "Watching", message: `${total} containers`, isStalled: false }
+  return { reason: "Watching", message: counted(total, "container"), isStalled: false }
 }
 
 /** 2: a person must act; 1: it goes on by itself. */

@@ -3,7 +3,7 @@ import type { Decision as Record_ } from "#core/decision.ts"
 import { imageAt, isEquivalent, repositoryTextOf, sameSource } from "#core/equivalent.ts"
 import { mirrorMark, skipMark } from "#core/left-alone.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
-import { nameSome } from "#lib/text.ts"
+import { counted, nameSome } from "#lib/text.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import type { Decision } from "./decide.ts"
 import { type Container, type PodFacts, readPod } from "./facts.ts"
@@ -62,7 +62,7 @@ export function whySource(survey: Survey, source: AlternateImageSource): Omit<Wh
     reason: at?.reason ?? (missing.length > 0 ? "TargetNotFound" : "Watching"),
     since: parseInstant(at?.incident?.since),
     sentences: [
-      `${name} looks after ${roster.length} containers of namespace ${survey.namespace}.`,
+      `${name} looks after ${counted(roster.length, "container")} of namespace ${survey.namespace}.`,
       ...(missing.length > 0 ? [`Not there: ${nameSome(missing.slice(0, 5), missing.length)}.`] : []),
       ...(claimed > 0 ? [`${claimed} more belong to an older AlternateImageSource of the namespace.`] : []),
       ...failing.slice(0, shownMost).map(each => `${workloadOf(each)} ${each.message}. ${aboutDecision(each)}`),

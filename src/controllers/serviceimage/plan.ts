@@ -2,7 +2,7 @@ import type { Operation, Reason, ServiceImage, ServiceImageStatus } from "#api/v
 import type { TierView } from "#core/fleet.ts"
 import { lastGoodImage } from "#core/operation.ts"
 import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
-import { nameSome } from "#lib/text.ts"
+import { counted, nameSome } from "#lib/text.ts"
 import { describeTier, type JudgedTier, judgeTiers } from "./judge.ts"
 import { type Chosen, choose, type Fence, intend, type Stamp } from "./stamps.ts"
 import { tell, type Verdict } from "./tell.ts"
@@ -212,7 +212,7 @@ function conflicted({ conflicts }: Snapshot): Verdict | undefined {
   return (
     conflicts && {
       reason: "ClaimedByAnother",
-      message: `${conflicts.count} objects belong to the ServiceImage ${conflicts.with}; narrow spec.target.selector`,
+      message: `the ServiceImage ${conflicts.with} has ${counted(conflicts.count, "object")} of these; narrow spec.target.selector`,
       isInProgress: true,
       isStalled: true,
       also: "Conflict",
@@ -258,7 +258,7 @@ function lostSentence(tiers: readonly JudgedTier[]): string {
     some.map(({ key, node }) => `${key} on ${node}`),
     lost,
   )
-  return `; ${lost} pods on lost nodes may still run another image (${who})`
+  return `; ${counted(lost, "pod")} on lost nodes may still run another image (${who})`
 }
 
 function rolling(active: readonly JudgedTier[]): Verdict {

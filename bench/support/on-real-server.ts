@@ -191,11 +191,8 @@ const synced = (controller: ControllerProcess, objects: number, pods: number) =>
     "the controller to know all objects and their pods",
     async () => {
       const scrape = await controller.scrape()
-      const known = (controller: string, resource: string) => scrape.sum("aim_cache_objects", { controller, resource })
-      return (
-        known("serviceimage", "dicoms.services.example.com") === objects &&
-        ["serviceimage", "alternateimagesource"].every(name => known(name, "pods") === pods)
-      )
+      const known = (resource: string) => scrape.sum("aim_cache_objects", { resource })
+      return known("dicoms.services.example.com") === objects && known("pods") === pods
     },
     { withinMs: 120_000 },
   )

@@ -66,6 +66,7 @@ export async function heapOfHealthyPods(count: number, collect: () => void, prog
       return Object.assign(cache, { close() {} })
     }
     const sources = new Sources({ watch, clock: systemClock, enqueue() {}, enqueueAfter() {} })
+    sources.open()
     await Promise.all(syncing)
     const bytes = heapUsed(collect) - before
     const pods = sizes.get("pods")!()

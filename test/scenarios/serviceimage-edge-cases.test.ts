@@ -644,6 +644,9 @@ test("30. a conflict is looked at again; one object that is refused does not kee
   })
   await blind.until("Complete", "ListFailed")
   expect(await blind.condition("Complete")).toMatchObject({ status: "False" })
+  const { length } = blind.statuses()
+  await blind.world.advance("10m") // it is tried again and again, and said once
+  expect(blind.statuses()).toHaveLength(length)
   mayList = true
   await blind.complete()
 })

@@ -13,7 +13,7 @@ import { createAlternateImageSourceMetrics } from "./metrics.ts"
 import { Probes } from "./probes.ts"
 import { alternateImageSources, permissions } from "./resources.ts"
 import { type Scene, Sources } from "./sources.ts"
-import { storyOf, tell } from "./tell.ts"
+import { storyOf, tell, tellUnlisted } from "./tell.ts"
 
 export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
 
@@ -54,6 +54,11 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
         memories.set(key, memory)
         const source = newest(cached, memory.written)
         const now = clock.now()
+        if (!sources.isReady) {
+          const { forbidden } = sources
+          if (forbidden.length > 0) await write(wiring, source, tellUnlisted(source, forbidden, now), memory)
+          return now + listingMs // their end wakes us too
+        }
 
         const scene = sources.scene(source)
         const decideOn = (group: Group) => decideFor(source, group, memory, asked(sources, probes, group), now)
@@ -83,6 +88,9 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
     }
   },
 })
+
+/** How soon to look again at lists that are not in. */
+const listingMs = 5000
 
 type Memory = {
   written?: AlternateImageSource
@@ -142,16 +150,25 @@ function awaitsAnswers(
 
 /** Told after it was done, so that nothing is told that did not happen. The write fails if anything has changed since. */
 async function report(
-  { client, events, clock }: Wiring,
+  wiring: Wiring,
   source: AlternateImageSource,
   scene: Scene,
   decisions: readonly Decision[],
   { accepted }: Acted,
   memory: Memory,
 ): Promise<AlternateImageSourceStatus> {
-  const status = tell(source, scene, decisions, accepted, clock.now())
-  if (!isSame(source.status, status))
-    memory.written = await client.replace(alternateImageSources, { ...source, status }, { subresource: "status" })
-  for (const episode of storyOf(source.status, decisions, accepted)) events.record(source, episode)
+  const status = tell(source, scene, decisions, accepted, wiring.clock.now())
+  await write(wiring, source, status, memory)
+  for (const episode of storyOf(source.status, decisions, accepted)) wiring.events.record(source, episode)
   return status
+}
+
+async function write(
+  { client }: Wiring,
+  source: AlternateImageSource,
+  status: AlternateImageSourceStatus,
+  memory: Memory,
+): Promise<void> {
+  if (isSame(source.status, status)) return
+  memory.written = await client.replace(alternateImageSources, { ...source, status }, { subresource: "status" })
 }

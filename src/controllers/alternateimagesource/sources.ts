@@ -2,7 +2,7 @@ import type { AlternateImageSource, PullFailure, Replacement } from "#api/v1alph
 import type { Decision } from "#core/decision.ts"
 import { isEquivalent } from "#core/equivalent.ts"
 import type { Instant } from "#lib/instant.ts"
-import type { Cache } from "#runtime/cache/cache.ts"
+import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { coverOf, missingTargets, type Named } from "./coverage.ts"
@@ -36,6 +36,7 @@ export type Surroundings = Pick<Wiring, "watch" | "clock" | "enqueue" | "enqueue
 
 export type Entry = { readonly workload: Workload; readonly container: Container }
 
+type Listing = Pick<Cache<Projected>, "hasSynced" | "synced" | "failure">
 type MutableGroup = Group & { failing: FailingPod[]; repaired?: Group["repaired"] }
 type Read = { readonly resourceVersion: string; readonly object: AlternateImageSource }
 type Root = Named & {
@@ -47,13 +48,15 @@ type Root = Named & {
 
 /**
  * Every AlternateImageSource, the workloads it looks after and the pods that cannot pull. Cost follows what fails: a
- * healthy pod is forgotten as soon as it is read, but for the digest of what it runs.
+ * healthy pod is forgotten as soon as it is read, but for the digest of what it runs. Workloads and pods are watched
+ * as long as there is a source: an installation without one should not pay for it.
  */
 export class Sources {
   readonly #wiring: Surroundings
   readonly #sources: Cache<Read>
   readonly #workloads = new Map<WorkloadKind, Cache<WorkloadFacts>>()
-  readonly #pods: Cache<PodFacts>
+  #pods: Cache<PodFacts> | undefined
+  #close: (() => void)[] = []
   readonly #failing = new Map<string, Set<string>>()
   readonly #repaired = new Map<string, Set<string>>()
   /** Since when a container is seen failing, by pod and image. */
@@ -70,17 +73,54 @@ export class Sources {
     this.#sources.subscribe(({ key, before, after, initial }) => {
       const isNews = JSON.stringify(before?.object.spec) !== JSON.stringify(after?.object.spec)
       if (isNews) this.#stir((after ?? before)!.object.metadata.namespace ?? "")
+      if (this.#sources.size > 0) this.open()
+      else this.#shut()
       wiring.enqueue(key, { background: initial })
     })
+  }
+
+  /** Begins to watch workloads and pods. It does so by itself when there is a source. */
+  open(): void {
+    if (this.#pods) return
     for (const kind of workloadKinds) {
       const indexes = { namespace: (facts: WorkloadFacts) => [facts.namespace] }
-      const cache = wiring.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
+      const cache = this.#wiring.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
       this.#workloads.set(kind, cache)
+      this.#close.push(cache.close)
       cache.subscribe(({ before, after }) => this.#stirIfMoved(before, after))
     }
     const indexes = { namespace: (pod: PodFacts) => [pod.namespace] }
-    this.#pods = wiring.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector: "status.phase!=Succeeded" })
-    this.#pods.subscribe(({ key, before, after }) => this.#podChanged(key, before, after))
+    const fieldSelector = "status.phase!=Succeeded"
+    const cache = this.#wiring.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector })
+    this.#pods = cache
+    this.#close.push(cache.close)
+    cache.subscribe(({ key, before, after }) => this.#podChanged(key, before, after))
+    Promise.all(this.#watched().map(({ synced }) => synced())).then(() => {
+      for (const [key] of this.#sources.entries()) this.#wiring.enqueue(key)
+    })
+  }
+
+  #shut(): void {
+    for (const close of this.#close.splice(0)) close()
+    this.#pods = undefined
+    const known = [this.#workloads, this.#failing, this.#repaired, this.#since, this.#digests, this.#rosters]
+    for (const map of known) map.clear()
+  }
+
+  #watched(): Listing[] {
+    return [...this.#workloads.values(), ...(this.#pods ? [this.#pods] : [])]
+  }
+
+  /** Every list is in. Before, an absent workload or pod means nothing. */
+  get isReady(): boolean {
+    return this.#pods !== undefined && this.#watched().every(cache => cache.hasSynced)
+  }
+
+  /** What we may not list. Other trouble passes by itself. */
+  get forbidden(): string[] {
+    const isForbidden = (cache: Listing | undefined) => cache?.failure?.kind === "Forbidden" && !cache.hasSynced
+    const kinds = workloadKinds.filter(kind => isForbidden(this.#workloads.get(kind)))
+    return [...kinds.map(({ resource }) => resource.plural), ...(isForbidden(this.#pods) ? [pods.plural] : [])]
   }
 
   get(key: string): AlternateImageSource | undefined {
@@ -88,12 +128,12 @@ export class Sources {
   }
 
   pod(key: string): PodFacts | undefined {
-    return this.#pods.get(key)
+    return this.#pods?.get(key)
   }
 
   /** Undefined where nothing is known of the pod, or of the workload it belongs to. */
   standing(key: string): Standing | undefined {
-    const pod = this.#pods.get(key)
+    const pod = this.pod(key)
     const root = pod && this.#rootOf(pod)
     if (!root) return undefined
     const { workload, containers } = root
@@ -114,7 +154,7 @@ export class Sources {
     const space = source.metadata.namespace ?? ""
     const groups = new Map<string, MutableGroup>()
     for (const key of this.#failing.get(space) ?? []) {
-      const pod = this.#pods.get(key)
+      const pod = this.pod(key)
       const root = pod && this.#rootOf(pod)
       if (!root) continue
       for (const failing of pod.failing) {
@@ -127,7 +167,7 @@ export class Sources {
         group.failing.push({ key, uid, resourceVersion, image: failing.image, failure: failing.failure, since })
       }
     }
-    for (const key of this.#repaired.get(space) ?? []) this.#addRepaired(groups, source, this.#pods.get(key)!)
+    for (const key of this.#repaired.get(space) ?? []) this.#addRepaired(groups, source, this.pod(key)!)
     const { roster, claimed, missing } = this.#roster(source)
     for (const { type, name, uid, container: named, incident } of source.status?.targetsAvailable ?? []) {
       if (!incident || groups.has(`${uid}/${named}`)) continue
@@ -183,8 +223,7 @@ export class Sources {
   /** How many pods a workload has: asked only where a template is about to be changed. */
   #podsOf({ uid, namespace: space }: Workload): number {
     let count = 0
-    for (const key of this.#pods.keysBy("namespace", space))
-      if (this.#rootOf(this.#pods.get(key)!)?.workload.uid === uid) count++
+    for (const pod of this.#podsIn(space)) if (this.#rootOf(pod)?.workload.uid === uid) count++
     return count
   }
 
@@ -239,15 +278,16 @@ export class Sources {
         yield rootFrom(kind, facts)
       }
     }
-    for (const key of this.#pods.keysBy("namespace", space)) {
-      const pod = this.#pods.get(key)!
-      if (!pod.owner) yield podAsRoot(pod)
-    }
+    for (const pod of this.#podsIn(space)) if (!pod.owner) yield podAsRoot(pod)
+  }
+
+  *#podsIn(space: string): Iterable<PodFacts> {
+    for (const key of this.#pods?.keysBy("namespace", space) ?? []) yield this.pod(key)!
   }
 
   #find(space: string, { kind, name, uid }: { kind: string; name: string; uid: string }): Root | undefined {
     if (kind === "pod") {
-      const pod = this.#pods.get(`${space}/${name}`)
+      const pod = this.pod(`${space}/${name}`)
       return pod?.uid === uid ? podAsRoot(pod) : undefined
     }
     const found = this.#above({ kind, name, uid, group: "" }, space)

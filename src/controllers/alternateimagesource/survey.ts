@@ -47,6 +47,7 @@ export async function surveyNamespace(
     enqueue: () => {},
     enqueueAfter: () => {},
   })
+  sources.open() // a pod is told of also where no source looks after it
   return {
     namespace,
     now: clock.now(),

@@ -82,6 +82,30 @@ export function tell(
   }
 }
 
+/** Somebody took the right to list from us: nothing new can be said of containers, and what was said of them stands. */
+export function tellUnlisted(
+  { metadata: { generation = 0 }, status: before }: AlternateImageSource,
+  forbidden: readonly string[],
+  now: Instant,
+): AlternateImageSourceStatus {
+  const write = conditionWriter<Condition>(generation, now)
+  const message = `cannot list ${forbidden.join(", ")}: forbidden; apply the output of: aim manifests rbac`
+  const standing = (type: ConditionType) =>
+    before?.conditions.find(each => each.type === type) ?? write(undefined, type, false, "Observing", "")
+  const nothing = { targetsAvailable: [], targets: 0, switched: 0, incidents: 0, summary: "" }
+  return {
+    ...nothing,
+    ...before,
+    observedGeneration: generation,
+    conditions: [
+      write(before?.conditions, "Ready", false, "ListFailed", message),
+      standing("Switched"),
+      standing("AllSourcesDown"),
+      write(before?.conditions, "Stalled", true, "ListFailed", message),
+    ],
+  }
+}
+
 /** All of its pods have been given another source: nothing is left to do but to see whether it serves. */
 const isMended = ({ group, repairs, retarget }: Decision, accepted: number) =>
   repairs.length === group.failing.length && accepted === repairs.length + (retarget ? 1 : 0)

@@ -62,9 +62,10 @@ export function observe<T extends Counted>(
   const { cache, fleet, conflicts, resource } = claim
   if (!cache.hasSynced) {
     if (!cache.failure) return undefined
-    const remedy = `aim manifests rbac --for ${resource.plural}.${resource.group}`
-    const hint = cache.failure.kind === "Forbidden" ? `; apply the output of: ${remedy}` : ""
-    const message = `cannot list ${resource.plural}: ${cache.failure.message}${hint}`
+    const { kind, message: why } = cache.failure
+    const remedy = `apply the output of: aim manifests rbac --for ${resource.plural}.${resource.group}`
+    // Not in the server's words: it says in turns that we may not list and that we may not watch.
+    const message = `cannot list ${resource.plural}: ${kind === "Forbidden" ? `forbidden; ${remedy}` : why}`
     const target = { state: "Unreadable", message } as const
     return { snapshot: { ...base, target, fleetChangesAt: now + listingMs }, claim }
   }

@@ -246,7 +246,7 @@ export function createClient(options: ClientOptions): Client {
     }
     const call: Call = {
       verb: "watch",
-      doing: `watching ${subject(resource, { namespace })}`,
+      doing: `${sendInitialEvents ? "listing" : "watching"} ${subject(resource, { namespace })}`,
       resource: resourceName(resource),
       method: "GET",
       path: collectionPath(resource, namespace, query),

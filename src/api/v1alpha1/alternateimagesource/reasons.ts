@@ -38,6 +38,7 @@ export const reasons = {
   Refused: "The API server or an admission policy refused the change.",
   ClaimedByAnother: "An older AlternateImageSource of the namespace already looks after this container.",
   TargetNotFound: "A target that the spec names does not exist in the namespace.",
+  ListFailed: "aim may not list workloads or pods, so nothing is concluded about them.",
 
   // What became of it.
   SwitchedBack: "The first repository serves the image again, and pods that had not started go back to it.",
@@ -81,6 +82,7 @@ const stuck: Reason[] = [
   "Refused",
   "ClaimedByAnother",
   "TargetNotFound",
+  "ListFailed",
   "Denied",
   "SignatureRejected",
   "DiskFull",

@@ -700,6 +700,32 @@ test("who goes takes nothing with him; when the last one goes, nothing is open; 
   expect(server.openWatches).toBe(1)
 })
 
+test("who comes in the middle of what the others are told hears nothing before his own list", async () => {
+  const { clock, server, images, names, follow } = sharedWorld()
+  server.put(pod("a"), running("web:1"))
+  server.put(pod("b"), running("web:1"))
+  const leave = follow(images)
+  await clock.advance(10)
+  await leave()
+  server.remove(pod("a"))
+  server.compact()
+  server.put(pod("c"), running("web:1")) // where to go on is lost: the end of a new list sweeps a
+  let wasSynced: boolean | undefined
+  images.subscribe(({ key, after }) => {
+    if (key !== "web/a" || after) return
+    follow(names)
+    queueMicrotask(() => {
+      wasSynced = names.hasSynced
+    })
+  })
+  follow(images)
+  await clock.advance(5000)
+  expect(wasSynced).toBe(false)
+  expect([...names.entries()].map(([key]) => key).sort()).toEqual(["web/b", "web/c"])
+  expectInStep(images, server)
+  expect(server.openWatches).toBe(1)
+})
+
 test("caches of different objects of a resource share nothing", async () => {
   const { clock, server, open, images, follow } = sharedWorld()
   follow(images)

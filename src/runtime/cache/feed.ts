@@ -90,7 +90,8 @@ const silencesMax = 2
 export function createFeed(deps: FeedDeps, resource: Resource, selection: Selection): Feed {
   const { client, clock, random, log, observer } = deps
   const tuning = { ...usual, ...deps.tuning }
-  const followers = new Set<Follower>()
+  /** Another list for each who comes or goes: who comes in the middle of something is not told the rest of it. */
+  let followers: readonly Follower[] = []
 
   let running: { ended: Promise<void>; end: () => void } | undefined
   /** Ends the connection of the moment, and nothing else. */
@@ -311,7 +312,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
   return {
     async follow(follower, signal) {
       if (signal.aborted) return
-      followers.add(follower)
+      followers = [...followers, follower]
       // Who was here before and finds nobody else goes on from where he was.
       if (running || !follower.hasSynced) mustList = streamIsNext = true
       if (running) beginAgain()
@@ -320,8 +321,8 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
       try {
         await Promise.race([ended, aborted(signal)])
       } finally {
-        followers.delete(follower)
-        if (followers.size === 0) {
+        followers = followers.filter(other => other !== follower)
+        if (followers.length === 0) {
           running = undefined
           end()
           await ended

@@ -38,9 +38,25 @@ async function done(on: Script, name = "web"): Promise<Json> {
   return on.until("it is rolled out", async () => {
     const object = await on.untilObject("deployments", name, isDone)
     const { items } = await on.quietly.list("pods")
-    return (await isAboutTheNewest(object)) && items.length === (object.spec.replicas ?? 0) && object
+    const sets = (await on.quietly.list("replicasets")).items
+    return (
+      (await isAboutTheNewest(object)) &&
+      items.length === (object.spec.replicas ?? 0) &&
+      items.every(isReady) &&
+      sets.every(isSettled) &&
+      object
+    )
   })
 }
+
+const isReady = ({ status }: Json) =>
+  status.conditions?.some(({ type, status }: Json) => type === "Ready" && status === "True")
+
+/** A deployment goes on saying that it is done until it has heard that one of its pods is gone. */
+const isSettled = ({ spec, status }: Json) =>
+  (status.replicas ?? 0) === spec.replicas &&
+  (status.availableReplicas ?? 0) === spec.replicas &&
+  !status.terminatingReplicas
 
 async function tell(on: Script, name = "web") {
   on.note("deployment", workload(await done(on, name)))

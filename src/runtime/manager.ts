@@ -1,3 +1,4 @@
+import { aborted } from "#lib/aborted.ts"
 import { sharedCaches } from "./cache/index.ts"
 import { createClient, type Transport } from "./client/index.ts"
 import type { Clock } from "./clock.ts"
@@ -198,9 +199,3 @@ function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void>
 }
 
 const never = () => new Promise<never>(() => {})
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>(resolve => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener("abort", () => resolve(), { once: true })
-  })

@@ -1,3 +1,4 @@
+import { aborted } from "#lib/aborted.ts"
 import { compareVersions, isVersion, noVersion } from "#lib/resource-version.ts"
 import type { Client, WatchEvent } from "../client/client.ts"
 import { type FailureKind, isFailure, KubeError } from "../client/errors.ts"
@@ -352,6 +353,3 @@ function errorOf({ code, reason, message }: { code?: number; reason?: string; me
 
 const asKubeError = (thrown: unknown) =>
   thrown instanceof KubeError ? thrown : new KubeError("Unreachable", String(thrown), { cause: thrown })
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>(resolve => signal.addEventListener("abort", () => resolve(), { once: true }))

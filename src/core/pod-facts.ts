@@ -26,6 +26,9 @@ export type PodTrouble = {
   readonly isTentative: boolean
 }
 
+/** Which pods are watched, by every controller alike: only then do they share the watch. */
+export const podFieldSelector = "status.phase!=Succeeded"
+
 type Json = Record<string, unknown>
 
 /** Reads a Pod. What its owner wrote is hostile: every field is checked, and what is kept is bounded. */

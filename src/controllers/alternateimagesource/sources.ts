@@ -1,6 +1,7 @@
 import type { AlternateImageSource, PullFailure, Replacement } from "#api/v1alpha1/alternateimagesource/index.ts"
 import type { Decision } from "#core/decision.ts"
 import { isEquivalent } from "#core/equivalent.ts"
+import { podFieldSelector } from "#core/pod-facts.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
@@ -90,8 +91,7 @@ export class Sources {
       cache.subscribe(({ before, after }) => this.#stirIfMoved(before, after))
     }
     const indexes = { namespace: (pod: PodFacts) => [pod.namespace] }
-    const fieldSelector = "status.phase!=Succeeded"
-    const cache = this.#wiring.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector })
+    const cache = this.#wiring.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector: podFieldSelector })
     this.#pods = cache
     this.#close.push(cache.close)
     cache.subscribe(({ key, before, after }) => this.#podChanged(key, before, after))

@@ -4,6 +4,7 @@ import {
   imagesOf,
   type PodFacts,
   type PodTrouble,
+  podFieldSelector,
   readPod,
   refusalOf,
 } from "#core/pod-facts.ts"
@@ -35,7 +36,7 @@ export const betweens: readonly Resource[] = [
 ]
 
 /** Which of their objects are looked at, where that is not all. */
-export const podFields = { pods: "status.phase!=Succeeded", events: "reason=FailedCreate" } as const
+export const podFields = { pods: podFieldSelector, events: "reason=FailedCreate" } as const
 
 export const podPermissions: readonly Permission[] = [pods, nodes, events, replicaSets, ...betweens].map(resource => ({
   resource,

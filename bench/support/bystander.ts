@@ -45,12 +45,15 @@ if (process.env.AIM_BENCH_BYSTANDER) {
 
 export type Delay = { ownMs: number; idleMs: number }
 
-/** What a controller adds to the delay that an idle process has beside it; of several, the longest. */
+/**
+ * What a controller has beyond the delay of an idle process beside it; of several, the longest. The difference of two
+ * percentiles is no percentile: it says how much of the delay is not the machine's, and no more.
+ */
 export function delayFigure(delays: readonly Delay[], where: string): Figure {
   const added = ({ ownMs, idleMs }: Delay) => Math.max(0, ownMs - idleMs)
   const [worst] = [...delays].sort((a, b) => added(b) - added(a))
   return {
-    name: "event-loop delay p99",
+    name: "event-loop delay p99, less an idle process's",
     measured: added(worst!),
     most: 50,
     unit: "ms",

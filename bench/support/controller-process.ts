@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { bundle } from "#tools/build.ts"
 import { until } from "#tools/kube/api.ts"
+import { onClearedCore } from "./cores.ts"
 
 /** `aim controller` as it is published, in a process of its own: what it costs is measured from outside. */
 export type ControllerProcess = {
@@ -43,14 +44,19 @@ export async function bundleAim(): Promise<Bundled> {
 
 export async function startController(
   { file }: Bundled,
-  { kubeconfig, leaderElect = true, more = [] }: { kubeconfig: string; leaderElect?: boolean; more?: string[] },
+  {
+    kubeconfig,
+    leaderElect = true,
+    hasOwnCore = false,
+    more = [],
+  }: { kubeconfig: string; leaderElect?: boolean; hasOwnCore?: boolean; more?: string[] },
 ): Promise<ControllerProcess> {
   const port = await freePort()
   const args = ["controller", "--kubeconfig", kubeconfig, "--metrics-port", String(port)]
   const election = leaderElect ? ["--lease-namespace", "kube-system"] : ["--no-leader-elect"]
-  const child = spawn(process.execPath, [...flagsFromEnvironment(), file, ...args, ...election, ...more], {
-    stdio: ["ignore", "ignore", "pipe"],
-  })
+  const command = [process.execPath, ...flagsFromEnvironment(), file, ...args, ...election, ...more]
+  const [program, ...words] = hasOwnCore ? onClearedCore(command) : command
+  const child = spawn(program!, words, { stdio: ["ignore", "ignore", "pipe"] })
   let output = ""
   child.stderr.setEncoding("utf8").on("data", text => {
     output = (output + text).slice(-20_000)

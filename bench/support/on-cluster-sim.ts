@@ -7,7 +7,6 @@ import { createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import { until } from "#tools/kube/api.ts"
-import { type Delay, delayFigure, startBystander } from "./bystander.ts"
 import { type Bundled, type Memory, startController } from "./controller-process.ts"
 import type { Figure } from "./figures.ts"
 import type { Progress } from "./progress.ts"
@@ -20,7 +19,7 @@ export type Cost = {
   objects: number
   /** Of one object in one rollout, collector and all. */
   cpuMicroseconds: number
-  delay: Delay
+  delayMs: number
   memory: Memory
   /** Of one rollout. */
   writes: number
@@ -51,7 +50,6 @@ export async function onClusterSim(aim: Bundled, options: SimOptions, progress: 
     await createServiceImage(client, { defaultImage: imageOf("v0") })
     progress.begin("starting the controller")
     const controller = await startController(aim, { kubeconfig, leaderElect: false }) // which would wait out a Lease
-    const bystander = startBystander()
     try {
       await until(
         "the controller to know all objects",
@@ -67,16 +65,14 @@ export async function onClusterSim(aim: Bundled, options: SimOptions, progress: 
       }
       for (let turn = 0; turn < warmUps; turn++) await rollOut(`warm-${turn}`)
       const before = await controller.scrape()
-      await bystander.delayP99Ms()
       for (let turn = 0; turn < rollouts; turn++) await rollOut(`v${turn + 1}`)
       const after = await controller.scrape()
-      const idleMs = await bystander.delayP99Ms()
       if (quietMs > 0) progress.begin(`${quietMs / 1000} s of quiet`)
       await sleep(quietMs)
       return {
         objects,
         cpuMicroseconds: ((after.cpuSeconds - before.cpuSeconds) * 1e6) / (objects * rollouts),
-        delay: { ownMs: after.eventLoopP99Ms, idleMs },
+        delayMs: after.eventLoopP99Ms,
         memory: controller.memory(),
         writes: (after.writes - before.writes) / rollouts,
         lists: after.lists - before.lists,
@@ -85,7 +81,6 @@ export async function onClusterSim(aim: Bundled, options: SimOptions, progress: 
     } finally {
       operator.stop()
       await controller.stop()
-      await bystander.stop()
     }
   } finally {
     await serving.close()
@@ -105,7 +100,13 @@ export function scaling(few: Cost, many: Cost): Figure[] {
       most: 1.5,
       note: `${each(few)}, ${each(many)}`,
     },
-    delayFigure([many.delay], `${many.objects} objects`),
+    {
+      name: "event-loop delay p99",
+      measured: many.delayMs,
+      most: 50,
+      unit: "ms",
+      note: `${many.objects} objects`,
+    },
     {
       name: "memory at its peak",
       measured: many.memory.peak / MiB,

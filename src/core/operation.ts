@@ -6,6 +6,7 @@ import {
   retryAnnotation,
   rollbackAnnotation,
   type ServiceImage,
+  type ServiceImageStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { isPinOf, sameImage } from "./image-reference.ts"
@@ -63,6 +64,17 @@ function nextTry(id: string): string {
 export function isInProgress({ metadata, status }: Pick<ServiceImage, "metadata" | "status">): boolean {
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return true
   return status?.operation?.phase === "InProgress" || status?.operation?.phase === "RollingBack"
+}
+
+/** When it ended, if it has. The end of a rollback is dated by its condition: nothing was completed then. */
+export function endOfOperation({
+  operation,
+  completedAt,
+  conditions = [],
+}: Partial<Pick<ServiceImageStatus, "operation" | "completedAt" | "conditions">>): string | undefined {
+  if (operation?.phase === "Complete") return completedAt
+  if (operation?.phase !== "RolledBack") return undefined
+  return conditions.find(({ type, status }) => type === "InProgress" && status === "False")?.lastTransitionTime
 }
 
 /** The image that last proved itself in a tier, before the present operation. */

@@ -39,6 +39,13 @@ g2          -                                2d ago      -       3/12         0 
 g1          dicom:v1                         3d ago      1h      12/12        0        Complete
 `)
 })
+test("tells how long the present one took to its end, also when that was a rollback", async () => {
+  const conditions = [
+    { type: "InProgress", status: "False", reason: "RolledBack", lastTransitionTime: "2026-01-01T00:07:00Z" },
+  ]
+  const g3 = operation("g3", "RolledBack", { startedAt: "2026-01-01T00:01:00Z" })
+  expect((await ask({}, { status: { operation: g3, conditions } })).text).toMatch(/^g3 .* 6m +3\/12 .* RolledBack$/m)
+})
 test("-o wide has whole images and times", async () => {
   const { text } = await ask({ output: "wide" })
   expect(text).toContain("registry.example.com/dicom:v2, earlyAccess=registry.example.com/dicom:v3")

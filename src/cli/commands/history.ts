@@ -1,3 +1,4 @@
+import { endOfOperation } from "#core/operation.ts"
 import { connectionOf, type Run } from "../command.ts"
 import { parseNamed, serviceImages } from "../kinds.ts"
 import { isUnobserved, unobservedSentence } from "../operate.ts"
@@ -29,8 +30,8 @@ export const run: Run = async (input, world) => {
 
 /** The present or last one first, then the earlier ones as they are recorded, the newest first. */
 export function operationsOf({ status }: Seen): Happened[] {
-  const { operation, history = [], completedAt } = status ?? {}
+  const { operation, history = [] } = status ?? {}
   if (!operation) return [...history]
-  const endedAt = operation.phase === "Complete" ? completedAt : undefined
+  const endedAt = endOfOperation(status!)
   return [{ ...operation, ...(endedAt && { endedAt }) }, ...history]
 }

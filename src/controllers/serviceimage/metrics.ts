@@ -1,4 +1,5 @@
 import type { FailureReason, Phase, ServiceImage, ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
+import { endOfOperation } from "#core/operation.ts"
 import { parseInstant } from "#lib/instant.ts"
 import type { Labels, MetricFactory } from "#runtime/metrics.ts"
 
@@ -200,7 +201,7 @@ export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[
   if (stalled) say("serviceimage_stalled", stalled.status === "True" ? 1 : 0, { reason: stalled.reason })
   if (status.operation) say("serviceimage_upgrading", underWay.has(status.operation.phase) ? 1 : 0)
   say("serviceimage_upgrade_started_timestamp_seconds", unixSeconds(status.startedAt))
-  say("serviceimage_upgrade_ended_timestamp_seconds", unixSeconds(endedAt(status)))
+  say("serviceimage_upgrade_ended_timestamp_seconds", unixSeconds(endOfOperation(status) ?? status.completedAt))
   if (tiers.length === 0) return samples
 
   const all = total(tiers)
@@ -339,12 +340,6 @@ function follow(told: Told, { operation }: ServiceImageStatus): Phase[] {
   ends.add(phase)
   // What had ended before this process first looked was another one's to count.
   return before ? [...found, phase] : found
-}
-
-/** The end of a rollback is dated by the condition alone: nothing was completed then. */
-function endedAt({ operation, conditions, completedAt }: ServiceImageStatus): string | undefined {
-  if (operation?.phase !== "RolledBack") return completedAt
-  return conditions.find(({ type, status }) => type === "InProgress" && status === "False")?.lastTransitionTime
 }
 
 function unixSeconds(time: string | undefined): number | undefined {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest"
 import { retryAnnotation, rollbackAnnotation, type ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Decision } from "#core/decision.ts"
 import type { Member } from "#core/member.ts"
+import { formatInstant } from "#lib/instant.ts"
 import type { Plan } from "./plan.ts"
 import { condition, decide, dicom, second, stamped, start, v1, v2, v3, type World } from "./test-snapshot.ts"
 
@@ -114,6 +115,17 @@ describe("a rollback", () => {
     const members = { "n/a": changed({ decision }) }
     const next = decide({ status: first, annotations: { [rollbackAnnotation]: "g1" }, members })
     expect({ stamps: stamped(next), reason: reason(next) }).toEqual({ stamps: {}, reason: "RolledBack" })
+  })
+
+  test("goes into the history with the time at which all were back, not with that of the next operation", () => {
+    const over = decide({ ...asked, members: { "n/a": back() }, now: start + 90 * second }).status
+    const later = decide({ ...asked, status: over, members: { "n/a": back() }, now: start + 100 * second }).status
+    const next = { status: later, generation: 3, spec: { defaultImage: v3 }, members: { "n/a": back() } }
+    expect(decide({ ...next, now: start + 3600 * second }).status.history[0]).toMatchObject({
+      id: "g2",
+      phase: "RolledBack",
+      endedAt: formatInstant(start + 90 * second),
+    })
   })
 
   test("counts who is unmanaged as before", () => {

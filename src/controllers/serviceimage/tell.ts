@@ -2,6 +2,7 @@ import type {
   Condition,
   ConditionType,
   Failure,
+  HistoryEntry,
   Operation,
   Reason,
   ServiceImageStatus,
@@ -9,7 +10,7 @@ import type {
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { maxExamples, maxExamplesPerTier } from "#api/v1alpha1/serviceimage/index.ts"
 import type { TierView } from "#core/fleet.ts"
-import { recordOperation } from "#core/operation.ts"
+import { endOfOperation, recordOperation } from "#core/operation.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
@@ -86,7 +87,7 @@ export function tell(
     },
     history:
       isNew && before?.operation
-        ? recordOperation(before.history, ended(before.operation, before.completedAt, now))
+        ? recordOperation(before.history, ended(before.operation, endOfOperation(before) ?? formatInstant(now)))
         : kept.history,
     startedAt: operation.startedAt,
     priorityStartedAt: hasMoved || isNew ? formatInstant(now) : before.priorityStartedAt,
@@ -94,11 +95,11 @@ export function tell(
   }
 }
 
-function ended(operation: Operation, completedAt: string | undefined, now: Instant) {
-  const endedAt = formatInstant(now)
-  if (operation.phase === "Complete") return { ...operation, endedAt: completedAt ?? endedAt }
-  return { ...operation, endedAt, ...(operation.phase !== "RolledBack" && { phase: "Superseded" as const }) }
-}
+const ended = (operation: Operation, endedAt: string): HistoryEntry => ({
+  ...operation,
+  endedAt,
+  ...(!["Complete", "RolledBack"].includes(operation.phase) && { phase: "Superseded" as const }),
+})
 
 function tierStatusOf(
   tier: JudgedTier,

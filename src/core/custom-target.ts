@@ -1,3 +1,4 @@
+import { parseInstant } from "#lib/instant.ts"
 import type { Decision } from "./decision.ts"
 import {
   conditionOf,
@@ -30,6 +31,10 @@ export function customTarget(paths: readonly string[]): KindOfTarget {
     isUnmanaged: object => fieldOf(fieldOf(object, "spec"), "manuallySpecifiedImage") === true,
     haltsOnFailure: object => fieldOf(fieldOf(object, "spec"), "failureHaltsUpdate") === true,
     isUpToDate: object => isTrueNow(object, "UpToDate"),
+    unwellSince(object) {
+      const found = conditionOf(object, "UpToDate")
+      return found?.status === "False" ? parseInstant(found.lastTransitionTime) : undefined
+    },
     isDeployed: object => conditionOf(object, "Deployed")?.status === "True",
     remembersDeployed: true,
 

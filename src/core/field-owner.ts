@@ -1,4 +1,4 @@
-import { parseInstant } from "#lib/instant.ts"
+import { type Instant, parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { fieldOf, isObject, textOf } from "./object-facts.ts"
 
@@ -18,6 +18,14 @@ export function otherOwnerOf(metadata: object, fields: readonly (readonly string
     if (fields.some(field => owns(fieldOf(entry, "fieldsV1"), field))) newest = { manager, at }
   }
   return newest && clip(newest.manager.replaceAll(/[^\x20-\x7e]/g, "?"), 64)
+}
+
+/** When anything but a subresource was last changed, by `metadata.managedFields`. */
+export function lastChangeOf(metadata: object): Instant | undefined {
+  const entries = fieldOf(metadata, "managedFields")
+  if (!Array.isArray(entries)) return undefined
+  const times = entries.map(entry => (fieldOf(entry, "subresource") ? 0 : (parseInstant(fieldOf(entry, "time")) ?? 0)))
+  return Math.max(0, ...times) || undefined
 }
 
 /** Nothing below a field means all of it: an atomic object is owned as a whole. */

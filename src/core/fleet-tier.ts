@@ -84,6 +84,10 @@ export type Standing = {
   cohort: number
   /** The image it is to have. */
   wanted: string
+  /** It has that, and is up to date; who has nothing to get is done without. */
+  isWell: boolean
+  /** Since when it no longer is, after it was. */
+  lapsedAt: Instant | undefined
   /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
   deadline: Instant | undefined
   isFailed: boolean
@@ -125,6 +129,8 @@ const unjudged: Standing = {
   isNew: false,
   cohort: 0,
   wanted: "",
+  isWell: false,
+  lapsedAt: undefined,
   deadline: undefined,
   isFailed: false,
   trouble: undefined,

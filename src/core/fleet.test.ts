@@ -68,6 +68,51 @@ test("an object that waits fails at its deadline, not before, counted from our s
   ])
 })
 
+describe("who was up to date and is not any more", () => {
+  const at = 150 * second
+  const decision = { from: "", to: "shop/web:2", reason: "Stamped", operation: "g1", by: "", at } as const
+  const well = member({ decision })
+  const unwell = member({ decision, isUpToDate: false, resourceVersion: "2" })
+  const failedIn = (fleet: Fleet, now: number) => {
+    fleet.advance(now)
+    return defaultTier(fleet).counted.failed
+  }
+
+  test("has all of the time again, from the look that finds it so", () => {
+    const fleet = fleetOf({ "a/1": well }, at)
+    fleet.advance(at + 3600 * second) // a long soak, without an event
+    fleet.set("a/1", unwell)
+    fleet.trace("a/1", undefined) // further events before the look change nothing
+    expect(failedIn(fleet, at + 4000 * second)).toBe(0)
+    expect(failedIn(fleet, at + 4059 * second)).toBe(0)
+    expect(failedIn(fleet, at + 4060 * second)).toBe(1)
+  })
+
+  test("has no time but from the stamp if it never was", () => {
+    const fleet = fleetOf({ "a/1": unwell }, at)
+    fleet.set("a/1", { ...unwell, resourceVersion: "3", unwellSince: at + 50 * second })
+    expect(failedIn(fleet, at + 60 * second)).toBe(1)
+  })
+
+  test("is believed about its past by a process that was not there", () => {
+    const found = (unwellSince: number) => fleetOf({ "a/1": { ...unwell, unwellSince } }, at + 3600 * second)
+    expect(failedIn(found(at + 3550 * second), at + 3600 * second)).toBe(0)
+    expect(failedIn(found(at + 3540 * second), at + 3600 * second)).toBe(1)
+    expect(failedIn(found(at + 9999 * second), at + 3600 * second)).toBe(1) // of the future, and not believed
+  })
+
+  test("is forgotten with the image: a new one counts from its own stamp", () => {
+    const fleet = fleetOf({ "a/1": well }, at)
+    fleet.set("a/1", unwell)
+    fleet.advance(at + 3600 * second)
+    const tiers = [{ ...rules.tiers[0]!, image: "shop/web:3" }]
+    fleet.renew({ ...rules, tiers, operation: "g2", startedAt: at + 3610 * second }, at + 3610 * second)
+    const next = { ...decision, to: "shop/web:3", operation: "g2", at: at + 3620 * second }
+    fleet.set("a/1", { ...unwell, image: "shop/web:3", decision: next, resourceVersion: "3" })
+    expect(fleet.standing("a/1")).toMatchObject({ lapsedAt: undefined, deadline: at + 3680 * second })
+  })
+})
+
 test("a stamp from the future, which only the object's owner can have written, does not postpone its deadline", () => {
   const stamped = { from: "", to: "shop/web:2", reason: "Stamped", operation: "g1", by: "", at: 10 ** 12 }
   const fleet = fleetOf({ "a/1": member({ isUpToDate: false, decision: stamped }) })
@@ -267,6 +312,8 @@ type Known = {
   traces: Map<string, Trace | undefined>
   holds: Map<string, { since: number; retryAt: number; attempts: number }>
   restores: Map<string, number[]>
+  /** When who was up to date was first looked at and was not any more; undefined until somebody looks. */
+  lapses: Map<string, number | undefined>
 }
 
 const backoff = (attempts: number) => Math.min(15 * 2 ** (attempts - 1), 300) * second
@@ -289,6 +336,13 @@ function isContested(known: Known, each: Member | undefined): boolean {
   if (!each || each.isUnmanaged || known.rules.isRollback || !isOurs(each)) return false
   const { image } = tierFor(known, each)
   return sameImage(each.decision!.to, image) && !sameImage(each.image, image)
+}
+
+/** It was up to date with what it is to have, which is the same still. */
+function isLapse(known: Known, before: Member | undefined, next: Member): boolean {
+  const wanted = wantedImage(known, next)
+  if (!before || before.isDeleting || before.uid !== next.uid || next.isUpToDate || wanted === undefined) return false
+  return before.isUpToDate && judge(known, "", before).state === "Done" && wantedImage(known, before) === wanted
 }
 
 function contestOf(restores: readonly number[]) {
@@ -324,7 +378,7 @@ function judge(known: Known, key: string, each: Member) {
     if (each.isUpToDate) return { ...common, state: "Done" }
     const at =
       each.decision && sameImage(each.decision.to, wanted) && each.decision.at < 10 ** 12 ? each.decision.at : 0
-    const isFailed = Math.max(at, rules.startedAt) + rule.deadlineMs <= now
+    const isFailed = Math.max(at, rules.startedAt, known.lapses.get(key) ?? 0) + rule.deadlineMs <= now
     const found = trace?.troubles.find(({ images }) => !images || images.some(image => sameImage(image, wanted)))
     const trouble = found && (isFailed || !found.isTentative) ? found.reason : isFailed ? "Timeout" : undefined
     return { ...common, state: "Waiting", isFailed, trouble }
@@ -421,17 +475,20 @@ test("what is kept with each event equals a recount, forwards and back", () => {
     fc.property(fc.boolean(), fc.array(step, { maxLength: 60, size: "max" }), (isBack, steps) => {
       const with_ = isBack ? back : rules
       const fleet = new Fleet(with_, rules.startedAt)
-      const known: Known = { rules: with_, now: rules.startedAt, members: new Map(), traces: new Map(), holds: new Map(), restores: new Map() } // biome-ignore format: a row
-      const { members, traces, holds, restores } = known
+      const known: Known = { rules: with_, now: rules.startedAt, members: new Map(), traces: new Map(), holds: new Map(), restores: new Map(), lapses: new Map() } // biome-ignore format: a row
+      const { members, traces, holds, restores, lapses } = known
       let version = 1
       const forget = (key: string) => {
-        for (const map of [traces, holds, restores]) map.delete(key)
+        for (const map of [traces, holds, restores, lapses]) map.delete(key)
       }
       const set = (key: string, next: Member) => {
         const before = members.get(key)
         if (before && before.uid !== next.uid) forget(key)
         const was = before?.uid === next.uid && !before.isDeleting && isContested(known, before)
         if (!was && isContested(known, next)) restores.set(key, [...(restores.get(key) ?? []), known.now])
+        if (isLapse(known, before, next)) lapses.set(key, undefined)
+        else if (next.isUpToDate || !before || wantedImage(known, before) !== wantedImage(known, next))
+          lapses.delete(key)
         members.set(key, next)
         fleet.set(key, next)
       }
@@ -439,14 +496,18 @@ test("what is kept with each event equals a recount, forwards and back", () => {
         if (step.do === "set") {
           const { tier, life, ...fields } = step.fields
           const [namespace = "", resourceVersion] = [step.key.slice(0, 1), String(version++)]
-          set(step.key, member({ ...fields, tier, namespace, resourceVersion, uid: `${step.key} ${life}` }))
+          const uid = `${step.key} ${life}`
+          const before = members.get(step.key)
+          // A deletion is never taken back.
+          const isDeleting = fields.isDeleting || (before?.uid === uid && before.isDeleting)
+          set(step.key, member({ ...fields, isDeleting, tier, namespace, resourceVersion, uid }))
         } else if (step.do === "restore") {
           // We stamp it, and somebody else puts another image back.
           const before = members.get(step.key)
-          if (!before) continue
+          if (!before || before.isDeleting) continue
           const { image } = tierFor(known, before)
           const decision = ours({ to: image })
-          const both = { ...before, decision, isUnmanaged: false, isDeleting: false }
+          const both = { ...before, decision, isUnmanaged: false }
           set(step.key, { ...both, image, resourceVersion: String(version++) })
           set(step.key, { ...both, image: "shop/web:1", resourceVersion: String(version++) })
         } else if (step.do === "trace") {
@@ -458,6 +519,7 @@ test("what is kept with each event equals a recount, forwards and back", () => {
           fleet.delete(step.key)
         } else if (step.do === "advance") {
           known.now += step.seconds * second
+          for (const [key, at] of lapses) lapses.set(key, at ?? known.now)
           fleet.advance(known.now)
         } else if (step.do === "hold") {
           if (!members.has(step.key)) continue

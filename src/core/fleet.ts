@@ -45,6 +45,8 @@ export class Fleet {
   readonly #contests = new Map<string, Contest>()
   #retries = new IndexedHeap()
   #deadlines = new IndexedHeap(byDeadline)
+  /** No longer up to date since the last look. The next one dates it: an event has no time of its own. */
+  readonly #lapsed = new Set<Entry>()
   #now: Instant
 
   constructor(rules: FleetRules, now: Instant) {
@@ -64,6 +66,7 @@ export class Fleet {
     this.#contests.clear()
     this.#retries = new IndexedHeap()
     this.#deadlines = new IndexedHeap(byDeadline)
+    this.#lapsed.clear()
     for (const entry of this.#entries.values()) this.#join(entry)
   }
 
@@ -168,6 +171,11 @@ export class Fleet {
 
   advance(now: Instant): void {
     this.#now = Math.max(this.#now, now)
+    for (const entry of this.#lapsed) {
+      entry.standing.lapsedAt = this.#now
+      this.#judgeAgain(entry)
+    }
+    this.#lapsed.clear()
     for (let due = this.#retries.first(); due && due.rank <= this.#now; due = this.#retries.first()) {
       this.#retries.delete(due.item)
       this.#rejoin(due.item)
@@ -244,6 +252,7 @@ export class Fleet {
       return
     }
     this.#judge(entry, tier.rule)
+    if (standing.lapsedAt === undated) this.#lapsed.add(entry)
     if (standing.deadline !== undefined && !standing.isFailed) this.#deadlines.set(entry, standing.deadline)
     // Nearly always nobody contests anything, and then the keys of a whole fleet need not be looked up.
     const contest = this.#contests.size > 0 ? this.#contests.get(key) : undefined
@@ -256,6 +265,7 @@ export class Fleet {
   #leave(entry: Entry): void {
     this.#unmatched.delete(entry.key)
     this.#deadlines.delete(entry)
+    this.#lapsed.delete(entry)
     entry.tier?.remove(entry)
     entry.tier = undefined
   }
@@ -264,11 +274,13 @@ export class Fleet {
     const { isRollback, startedAt } = this.#rules
     const wanted = this.#wantedOf(member, rule)
     const isNew = !isRollback && member.createdAt > startedAt
+    standing.lapsedAt = lapseOf(standing, member, wanted)
     standing.state = member.isUnmanaged ? "Unmanaged" : "Done"
     standing.isCounted = false
     standing.isNew = isNew
     standing.cohort = cohortOf(place, rule.cohortEnds)
     standing.wanted = wanted ?? member.image
+    standing.isWell = false
     standing.deadline = undefined
     standing.isFailed = false
     standing.trouble = undefined
@@ -285,8 +297,9 @@ export class Fleet {
 
   /** It has its image. */
   #judgeStamped(standing: Standing, member: Member, rule: TierRule, trace: Trace | undefined): void {
-    if (member.isUpToDate) return
-    const deadline = this.#waitingSince(member, standing.wanted) + rule.deadlineMs
+    standing.isWell = member.isUpToDate
+    if (standing.isWell) return
+    const deadline = this.#waitingSince(member, standing) + rule.deadlineMs
     const isFailed = deadline <= this.#now
     const found = diagnose(trace, standing.wanted)
     standing.state = "Waiting"
@@ -355,13 +368,28 @@ export class Fleet {
 
   /**
    * The moment of our own stamp; else the start of the operation. A stamp of an earlier operation got a new chance
-   * with this one, and a time in the future is not ours (the annotation belongs to the object's owner).
+   * with this one. Who was up to date since then and is not any more has all of the time again: in a rollout of hours
+   * somebody always scales, or loses a node.
    */
-  #waitingSince({ decision }: Member, wanted: string): Instant {
+  #waitingSince({ decision }: Member, { wanted, lapsedAt = 0 }: Standing): Instant {
     const stamped = decision && sameImage(decision.to, wanted) ? decision.at : 0
-    const believable = stamped <= this.#now + clockSkewMs ? stamped : 0
-    return Math.max(believable, this.#rules.startedAt)
+    return Math.max(this.#believable(stamped), this.#believable(lapsedAt), this.#rules.startedAt)
   }
+
+  /** A time in the future is not ours: annotations and conditions belong to the object's owner. */
+  #believable(at: Instant): Instant {
+    return at <= this.#now + clockSkewMs ? at : 0
+  }
+}
+
+const undated = Number.POSITIVE_INFINITY
+
+/** How it stood is all that is known of its past; of who is seen for the first time, what it says itself. */
+function lapseOf(before: Standing, member: Member, wanted: string | undefined): Instant | undefined {
+  if (member.isUpToDate || wanted === undefined) return undefined
+  if (before.wanted === "") return member.unwellSince
+  if (before.wanted !== wanted) return undefined
+  return before.isWell ? undated : before.lapsedAt
 }
 
 /** An AlternateImageSource changed the workload itself to an equivalent repository: what was wanted is there. */

@@ -22,6 +22,8 @@ export type Member = {
   readonly haltsOnFailure: boolean
   /** Every pod runs the spec, said about this very generation. */
   readonly isUpToDate: boolean
+  /** Since when it is not, where it says so, or when its spec last changed and nobody has looked at that yet. */
+  readonly unwellSince?: Instant | undefined
   /** Was available at least once. */
   readonly isDeployed: boolean
   readonly decision: Decision | undefined

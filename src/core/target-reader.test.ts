@@ -1,5 +1,5 @@
 import fc from "fast-check"
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { fenceAnnotation } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Obj } from "#cluster-sim/object.ts"
 import { kubernetesSchema } from "#cluster-sim/schema/index.ts"
@@ -298,6 +298,32 @@ test("the contract remembers by itself that an object was deployed", () => {
   const member = custom(["spec.image"]).read({ metadata, spec: { image: "shop/web:1" }, status } as never)
   expect(member.isDeployed).toBe(true)
   expect(custom(["spec.image"]).recordOf(member)).toEqual({ from: "shop/web:1" })
+})
+
+describe("since when an object is not up to date", () => {
+  const [early, late] = ["2026-01-01T00:01:00Z", "2026-01-01T00:02:00Z"]
+  const managedFields = [
+    { manager: "aim", time: early },
+    { manager: "kubectl-scale", time: late },
+    { manager: "operator", subresource: "status", time: "2026-01-01T00:03:00Z" },
+    { manager: "nobody", time: "noon" },
+    null,
+  ]
+  const unwell = (status: object, more = {}, reader = custom(["spec.image"])) =>
+    reader.read({ metadata: { ...metadata, generation: 2, ...more }, spec: {}, status } as never).unwellSince
+  const said = (status: string) => [{ type: "UpToDate", status, lastTransitionTime: early }]
+  const cases: Record<string, [number | undefined, string | undefined]> = {
+    "is when its condition became False": [unwell({ observedGeneration: 2, conditions: said("False") }), early],
+    "is unknown if it does not say so": [unwell({ observedGeneration: 2, conditions: said("Unknown") }), undefined],
+    "is nothing if it is": [unwell({ observedGeneration: 2, conditions: said("True") }), undefined],
+    "is the last change of a spec that nobody has looked at": [
+      unwell({ observedGeneration: 1, conditions: said("True") }, { managedFields }),
+      late,
+    ],
+    "is unknown of one without records": [unwell({ observedGeneration: 1 }, { managedFields: "x" }), undefined],
+  }
+  for (const [name, [found, expected]] of Object.entries(cases))
+    test(name, () => expect(found).toBe(expected && Date.parse(expected)))
 })
 
 test("the flags of a workload, and of kinds without fields for them, are annotations that say true", () => {

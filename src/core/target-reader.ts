@@ -1,12 +1,13 @@
 import assert from "node:assert/strict"
 import { fenceAnnotation, type Target } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Instant } from "#lib/instant.ts"
 import { customTarget, imagesByPath } from "./custom-target.ts"
 import type { Decision } from "./decision.ts"
-import { otherOwnerOf } from "./field-owner.ts"
+import { lastChangeOf, otherOwnerOf } from "./field-owner.ts"
 import { healthCheck } from "./health.ts"
 import { sameImage } from "./image-reference.ts"
 import type { Member } from "./member.ts"
-import { readCommon, type TargetObject } from "./object-facts.ts"
+import { isObserved, readCommon, type TargetObject } from "./object-facts.ts"
 import { isWorkload, workloadTarget } from "./workload-target.ts"
 
 export { pathsProblem } from "./custom-target.ts"
@@ -35,6 +36,8 @@ export type KindOfTarget = {
   isUnmanaged(object: TargetObject): boolean
   haltsOnFailure(object: TargetObject): boolean
   isUpToDate(object: TargetObject): boolean
+  /** Of an object that is not, and whose status is about its present generation: since when, where it tells. */
+  unwellSince(object: TargetObject): Instant | undefined
   isDeployed(object: TargetObject): boolean
   /** `isDeployed` tells about the past. Where it does not, our decision remembers it. */
   readonly remembersDeployed: boolean
@@ -71,6 +74,7 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
         isUnmanaged: common.saysUnmanaged || kind.isUnmanaged(object),
         haltsOnFailure: common.saysHalt || kind.haltsOnFailure(object),
         isUpToDate,
+        unwellSince: isUpToDate || health ? undefined : unwellSince(object, kind),
         isDeployed: (health ? isUpToDate : kind.isDeployed(object)) || decision?.wasDeployed === true,
         decision,
         replicas,
@@ -99,6 +103,9 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
 function kindOfTarget({ kind, image }: Pick<Target, "kind" | "image">, paths: readonly string[]) {
   return image.container !== undefined && isWorkload(kind) ? workloadTarget(kind, image.container) : customTarget(paths)
 }
+
+const unwellSince = (object: TargetObject, kind: KindOfTarget) =>
+  isObserved(object) ? kind.unwellSince(object) : lastChangeOf(object.metadata)
 
 /** Looked up only when an image is not what we last decided: the lists are the larger part of most objects. */
 function whoElse(

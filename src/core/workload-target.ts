@@ -25,6 +25,8 @@ export function workloadTarget(kind: Workload, container: string): KindOfTarget 
     isUnmanaged: () => false,
     haltsOnFailure: () => false,
     isUpToDate,
+    // What they are judged by are counts, which have no time.
+    unwellSince: () => undefined,
     // The condition Available is no help: with maxUnavailable 100% it is True before the first pod. Without any pod to
     // wait for, what is up to date is as deployed as it gets.
     isDeployed: object => podsReady(partsOf(object)) > 0 || isUpToDate(object),

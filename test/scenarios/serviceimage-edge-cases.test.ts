@@ -895,3 +895,35 @@ const deployment = (name: string, tier: string): Json => ({
     template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "app", image: image("v0") }] } },
   },
 })
+
+test("37. who was up to date and is scaled hours later has all of its time again, before and after a restart", async () => {
+  const tiers = [{ upgradeTier: "", failureBudget: 0, steps: [{ percent: 50, soakSeconds: 7200 }] }]
+  const story = await tell([dicom("d1"), dicom("d2"), dicom("d3")], { spec: { tiers: [] } })
+  await story.change({ defaultImage: v2, tiers, onFailure: "Rollback" })
+  await story.until("Complete", "Soaking")
+  const [stamped] = Object.entries(await story.images()).find(([, tag]) => tag === "v2")!
+  await story.world.advance("1h")
+  await story.tenant(stamped, { spec: { replicas: 2 } })
+  await story.world.advance("1h")
+  // It ails for five of its ten minutes, and a new process takes over in between.
+  await story.tenant(stamped, { metadata: sick, spec: { replicas: 3 } })
+  await story.world.advance("2m")
+  story.process.die()
+  story.world.run([serviceImageController])
+  await story.world.advance("3m")
+  expect((await story.condition("Complete"))!.reason).toBe("WaitingForHealth")
+  await story.tenant(stamped, heal)
+  await story.complete()
+  expect(await story.images()).toEqual({ d1: "v2", d2: "v2", d3: "v2" })
+  expect([...new Set(story.statuses().map(({ operation }) => operation?.phase))]).toEqual(["InProgress", "Complete"])
+
+  // Whoever stays ill longer than that has failed after all.
+  await story.change({ defaultImage: v3 })
+  await story.until("Complete", "Soaking")
+  const [first] = Object.entries(await story.images()).find(([, tag]) => tag === "v3")!
+  await story.world.advance("1h")
+  await story.tenant(first, { metadata: sick, spec: { replicas: 4 } })
+  const began = story.world.clock.now()
+  await story.world.until("the rollback", async () => (await story.status()).operation.phase === "RollingBack")
+  expect(Math.abs(story.world.clock.now() - began - 600_000)).toBeLessThan(5000)
+})

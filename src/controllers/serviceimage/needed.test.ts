@@ -28,7 +28,13 @@ const metadata = (managed: Json) => ({
   managedFields: [
     { manager: "aim", time: "2026-01-01T00:00:00Z", fieldsV1: managed },
     { manager: "argocd", time: "2026-01-01T00:01:00Z", fieldsV1: { ...managed, "f:tell-nobody": {} } },
-    { manager: "somebody-else", time: "2026-01-01T00:02:00Z", fieldsV1: { "f:status": { "f:tell-nobody": {} } } },
+    { manager: "somebody-else", time: "2026-01-01T00:02:00Z", fieldsV1: { "f:metadata": { "f:tell-nobody": {} } } },
+    {
+      manager: "operator",
+      subresource: "status",
+      time: "2026-01-01T00:03:00Z",
+      fieldsV1: { "f:status": { "f:tell-nobody": {} } },
+    },
   ],
 })
 
@@ -54,6 +60,17 @@ const containerFields = { "f:template": { "f:spec": { "f:containers": { 'k:{"nam
 
 // What is cut is read exactly as the whole, and holds nothing that is nobody's business.
 const cases: Record<string, { target: Target; object: Json }> = {
+  "an object that is not up to date any more": {
+    target: custom({ paths: ["spec.image"] }),
+    object: dicom(
+      { image: "shop/web:1" },
+      {
+        observedGeneration: 3,
+        conditions: [{ type: "UpToDate", status: "False", lastTransitionTime: "2026-01-01T00:04:00Z" }],
+      },
+      { "f:spec": { "f:image": {} } },
+    ),
+  },
   "an object that keeps the contract": {
     target: custom({ paths: ["spec.image"] }),
     object: dicom(

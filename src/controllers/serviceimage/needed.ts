@@ -104,7 +104,7 @@ const contract: Shape = {
   spec: { manuallySpecifiedImage: "value", failureHaltsUpdate: "value" },
   status: {
     observedGeneration: "value",
-    conditions: [{ type: "value", status: "value", observedGeneration: "value" }],
+    conditions: [{ type: "value", status: "value", observedGeneration: "value", lastTransitionTime: "value" }],
   },
 }
 
@@ -181,13 +181,14 @@ function ownedFields({ kind, image: { container, paths = ["spec.image"] } }: Rea
   return ["f:containers", "f:initContainers"].map(list => ["f:spec", "f:template", "f:spec", list, key, "f:image"])
 }
 
-/** Of `managedFields`, who wrote the image: it names the one that contests it. */
+/** Of `managedFields`, who wrote the image, which names the one that contests it; of others only when. */
 function ownersOf(entries: unknown, owned: readonly string[][]): object[] {
   if (!Array.isArray(entries)) return []
   return entries.flatMap(entry => {
-    const { manager, time, fieldsV1 } = (entry ?? {}) as Record<string, unknown>
+    const { manager, time, subresource, fieldsV1 } = (entry ?? {}) as Record<string, unknown>
+    if (subresource) return []
     const kept = owned.map(path => alongOwned(fieldsV1, path)).filter(each => each !== undefined)
-    return kept.length > 0 ? [{ manager, time, fieldsV1: kept.reduce(merged) }] : []
+    return kept.length > 0 ? [{ manager, time, fieldsV1: kept.reduce(merged) }] : [{ time }]
   })
 }
 

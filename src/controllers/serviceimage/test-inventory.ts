@@ -50,6 +50,7 @@ export type DicomWords = {
   tier?: string
   image?: string
   isUpToDate?: boolean
+  unwellSince?: Instant
   isDeployed?: boolean
   createdAt?: Instant
   deletedAt?: Instant
@@ -62,7 +63,8 @@ export type DicomWords = {
 
 export function dicom(name: string, words: DicomWords = {}): KubeObject {
   const { tier, image = v1, isUpToDate = true, isDeployed = true, createdAt = start - 1000, deletedAt, decided } = words
-  const condition = (type: string, isTrue: boolean) => ({ type, status: isTrue ? "True" : "False" })
+  const since = words.unwellSince && { lastTransitionTime: formatInstant(words.unwellSince) }
+  const condition = (type: string, isTrue: boolean) => ({ type, status: isTrue ? "True" : "False", ...since })
   const decision: Decision = {
     from: v1,
     to: v2,

@@ -126,7 +126,11 @@ function settling(known: Known): Said | undefined {
     : found
       ? ` ${found.reason}: ${found.message}.`
       : ""
-  const first = `${title} has ${standing.wanted} from ${si(rollout)} since ${formatInstant(since)} (${place(tier, standing, member)}), and is not up to date.${cause}`
+  const had =
+    standing.lapsedAt === since
+      ? `, was up to date until ${formatInstant(since)} (${place(tier, standing, member)}), and is not now`
+      : ` since ${formatInstant(since)} (${place(tier, standing, member)}), and is not up to date`
+  const first = `${title} has ${standing.wanted} from ${si(rollout)}${had}.${cause}`
   if (tier.isComplete)
     return {
       reason: "Regressed",

@@ -80,6 +80,13 @@ const cases: Record<string, Case> = {
     reason: "ImagePullFailed",
     says: ["The rollout has halted: tier early: none of 1 objects can pull", "then it counts as failed."],
   },
+  "was up to date, and is not any more": {
+    dicoms: { ...calm, a: { ...well, isUpToDate: false, unwellSince: start + 20 * minute } },
+    now: start + 21 * minute,
+    reason: "WaitingForHealth",
+    since: start + 20 * minute,
+    says: [`${v2} from si/web, was up to date until ${formatInstant(start + 20 * minute)}`, "(9m left)"],
+  },
   "failed, and that is ignored": {
     dicoms: { ...calm, a: { ...well, isUpToDate: false } },
     others: [brokenPod("a", v2, "manifest unknown")],

@@ -2,21 +2,22 @@ import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 
-/** The core that `clearCore` leaves to whoever is started on it. */
-export const clearedCore = String(availableParallelism() - 1)
+const cleared = availableParallelism() - 1
 
 /**
  * Moves this process and all that it has started to the other cores. Beside a server that would take every core, how
  * late a timer comes says when the kernel gave us a turn, not how long we keep others from theirs.
  */
 export function clearCore(): void {
-  if (clearedCore === "0") throw new Error("a core to itself needs a machine with two")
-  const others = `0-${Number(clearedCore) - 1}`
+  if (cleared === 0) throw new Error("a core to itself needs a machine with two")
   for (const pid of familyOf(process.pid))
-    execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", others, String(pid)], { stdio: "ignore" })
+    execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", `0-${cleared - 1}`, String(pid)], {
+      stdio: "ignore",
+    })
 }
 
-export const onClearedCore = (command: readonly string[]) => ["taskset", "--cpu-list", clearedCore, ...command]
+/** The command that has the cleared core to itself. */
+export const onClearedCore = (command: readonly string[]) => ["taskset", "--cpu-list", String(cleared), ...command]
 
 /** A process and its descendants, whichever thread has started them. */
 function familyOf(pid: number): number[] {

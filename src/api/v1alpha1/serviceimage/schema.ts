@@ -208,7 +208,9 @@ const tier = z.object({
     .min(1)
     .max(604_800)
     .meta({ hint: "write seconds, from 1 to 604800 (7 days)" })
-    .describe("How long one object may take before it counts as failed.")
+    .describe(
+      "How long one object may take before it counts as failed, from its stamp or from when it was last up to date.",
+    )
     .default(600),
   failureBudget: countOrPercent({ minimum: 0, maximum: 1_000_000 })
     .describe("More ignored failures than this halt the rollout; a percentage rounds up. Unset: no limit.")

@@ -99,6 +99,8 @@ describe("who was up to date and is not any more", () => {
     expect(failedIn(found(at + 3550 * second), at + 3600 * second)).toBe(0)
     expect(failedIn(found(at + 3540 * second), at + 3600 * second)).toBe(1)
     expect(failedIn(found(at + 9999 * second), at + 3600 * second)).toBe(1) // of the future, and not believed
+    const stampedNow = fleetOf({ "a/1": { ...unwell, unwellSince: at + second } }, at + 2 * second)
+    expect(stampedNow.standing("a/1")).toMatchObject({ lapsedAt: undefined, deadline: at + 60 * second })
   })
 
   test("is forgotten with the image: a new one counts from its own stamp", () => {

@@ -274,7 +274,7 @@ export class Fleet {
     const { isRollback, startedAt } = this.#rules
     const wanted = this.#wantedOf(member, rule)
     const isNew = !isRollback && member.createdAt > startedAt
-    standing.lapsedAt = lapseOf(standing, member, wanted)
+    standing.lapsedAt = wanted === undefined ? undefined : this.#lapseOf(standing, member, wanted, rule)
     standing.state = member.isUnmanaged ? "Unmanaged" : "Done"
     standing.isCounted = false
     standing.isNew = isNew
@@ -367,13 +367,31 @@ export class Fleet {
   }
 
   /**
-   * The moment of our own stamp; else the start of the operation. A stamp of an earlier operation got a new chance
-   * with this one. Who was up to date since then and is not any more has all of the time again: in a rollout of hours
-   * somebody always scales, or loses a node.
+   * Who was up to date since its stamp and is not any more has all of the time again: in a rollout of hours somebody
+   * always scales, or loses a node.
    */
-  #waitingSince({ decision }: Member, { wanted, lapsedAt = 0 }: Standing): Instant {
+  #waitingSince(member: Member, { wanted, lapsedAt = 0 }: Standing): Instant {
+    return Math.max(this.#stampedAt(member, wanted), this.#believable(lapsedAt))
+  }
+
+  /** Our own stamp; else the start of the operation. A stamp of an earlier one got a new chance with this one. */
+  #stampedAt({ decision }: Member, wanted: string): Instant {
     const stamped = decision && sameImage(decision.to, wanted) ? decision.at : 0
-    return Math.max(this.#believable(stamped), this.#believable(lapsedAt), this.#rules.startedAt)
+    return Math.max(this.#believable(stamped), this.#rules.startedAt)
+  }
+
+  /**
+   * How it stood is all that is known of its past. Of who is seen for the first time, what it says itself, unless that
+   * may be what the stamp did.
+   */
+  #lapseOf(before: Standing, member: Member, wanted: string, { deadlineMs }: TierRule): Instant | undefined {
+    if (member.isUpToDate) return undefined
+    if (before.wanted === "") {
+      const { unwellSince = 0 } = member
+      return unwellSince > this.#stampedAt(member, wanted) + deadlineMs ? unwellSince : undefined
+    }
+    if (before.wanted !== wanted) return undefined
+    return before.isWell ? undated : before.lapsedAt
   }
 
   /** A time in the future is not ours: annotations and conditions belong to the object's owner. */
@@ -383,14 +401,6 @@ export class Fleet {
 }
 
 const undated = Number.POSITIVE_INFINITY
-
-/** How it stood is all that is known of its past; of who is seen for the first time, what it says itself. */
-function lapseOf(before: Standing, member: Member, wanted: string | undefined): Instant | undefined {
-  if (member.isUpToDate || wanted === undefined) return undefined
-  if (before.wanted === "") return member.unwellSince
-  if (before.wanted !== wanted) return undefined
-  return before.isWell ? undated : before.lapsedAt
-}
 
 /** An AlternateImageSource changed the workload itself to an equivalent repository: what was wanted is there. */
 const isFailedOver = (member: Member, wanted: string) =>

@@ -20,12 +20,12 @@ export function otherOwnerOf(metadata: object, fields: readonly (readonly string
   return newest && clip(newest.manager.replaceAll(/[^\x20-\x7e]/g, "?"), 64)
 }
 
-/** When anything but a subresource was last changed, by `metadata.managedFields`. */
-export function lastChangeOf(metadata: object): Instant | undefined {
+/** When the object itself, or a subresource of it, was last changed, by `metadata.managedFields`. */
+export function lastChangeOf(metadata: object, subresource = ""): Instant | undefined {
   const entries = fieldOf(metadata, "managedFields")
   if (!Array.isArray(entries)) return undefined
-  const times = entries.map(entry => (fieldOf(entry, "subresource") ? 0 : (parseInstant(fieldOf(entry, "time")) ?? 0)))
-  return Math.max(0, ...times) || undefined
+  const ofIt = entries.filter(entry => textOf(fieldOf(entry, "subresource")) === subresource)
+  return Math.max(0, ...ofIt.map(entry => parseInstant(fieldOf(entry, "time")) ?? 0)) || undefined
 }
 
 /** Nothing below a field means all of it: an atomic object is owned as a whole. */

@@ -103,6 +103,17 @@ describe("who was up to date and is not any more", () => {
     expect(stampedNow.standing("a/1")).toMatchObject({ lapsedAt: undefined, deadline: at + 60 * second })
   })
 
+  test("had been, if it says nothing and was not counted as failed when it was due", () => {
+    const found = (cleanAt: number) => {
+      const fleet = new Fleet(rules, at + 100 * second, cleanAt)
+      fleet.set("a/1", unwell)
+      return fleet.standing("a/1")!
+    }
+    expect(found(at + 90 * second)).toMatchObject({ isFailed: false, deadline: at + 150 * second })
+    expect(found(at + 60 * second)).toMatchObject({ isFailed: true, deadline: at + 60 * second })
+    expect(found(0)).toMatchObject({ isFailed: true, deadline: at + 60 * second })
+  })
+
   test("is forgotten with the image: a new one counts from its own stamp", () => {
     const fleet = fleetOf({ "a/1": well }, at)
     fleet.set("a/1", unwell)

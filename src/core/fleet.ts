@@ -48,10 +48,13 @@ export class Fleet {
   /** No longer up to date since the last look. The next one dates it: an event has no time of its own. */
   readonly #lapsed = new Set<Entry>()
   #now: Instant
+  readonly #cleanAt: Instant
 
-  constructor(rules: FleetRules, now: Instant) {
+  /** `cleanAt`: when nobody of this operation counted as failed, as far as is known from others. */
+  constructor(rules: FleetRules, now: Instant, cleanAt: Instant = 0) {
     this.#rules = rules
     this.#now = now
+    this.#cleanAt = cleanAt
     for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule))
   }
 
@@ -380,18 +383,20 @@ export class Fleet {
     return Math.max(this.#believable(stamped), this.#rules.startedAt)
   }
 
-  /**
-   * How it stood is all that is known of its past. Of who is seen for the first time, what it says itself, unless that
-   * may be what the stamp did.
-   */
-  #lapseOf(before: Standing, member: Member, wanted: string, { deadlineMs }: TierRule): Instant | undefined {
+  #lapseOf(before: Standing, member: Member, wanted: string, rule: TierRule): Instant | undefined {
     if (member.isUpToDate) return undefined
-    if (before.wanted === "") {
-      const { unwellSince = 0 } = member
-      return unwellSince > this.#stampedAt(member, wanted) + deadlineMs ? unwellSince : undefined
-    }
+    if (before.wanted === "") return this.#toldLapse(member, this.#stampedAt(member, wanted) + rule.deadlineMs)
     if (before.wanted !== wanted) return undefined
     return before.isWell ? undated : before.lapsedAt
+  }
+
+  /**
+   * Of who is seen for the first time: what it says itself, unless that may be what the stamp did. Who says nothing and
+   * did not count as failed when it was due had been up to date.
+   */
+  #toldLapse({ unwellSince = 0 }: Member, due: Instant): Instant | undefined {
+    const at = unwellSince > due ? unwellSince : this.#cleanAt
+    return at > due ? at : undefined
   }
 
   /** A time in the future is not ours: annotations and conditions belong to the object's owner. */

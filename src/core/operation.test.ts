@@ -9,7 +9,7 @@ import {
   ServiceImage,
   type ServiceImageStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { currentOperation, isInProgress, lastGoodImage, recordOperation } from "./operation.ts"
+import { cleanAt, currentOperation, isInProgress, lastGoodImage, recordOperation } from "./operation.ts"
 
 const [v1, v2] = ["shop/web:1", "shop/web:2"]
 const operation = (fields: Partial<Operation> = {}): Operation => ({
@@ -108,4 +108,19 @@ test("the history keeps the newest, and the oldest go without their images when 
   expect(history).toHaveLength(maxHistory)
   expect(history[0]!.id).toBe(`g${maxHistory + 2}`)
   expect(history.map(entry => Object.keys(entry.images).length).slice(0, 4)).toEqual([1, 1, 1, 0])
+})
+
+test("what the process before us knew of failures is as old as its status", () => {
+  const managedFields = [
+    { manager: "kubectl", time: "2026-01-01T00:05:00Z" },
+    { manager: "aim", subresource: "status", time: "2026-01-01T00:02:00Z" },
+  ]
+  const known = (recorded: Operation) => {
+    const found = serviceImage({ recorded })
+    return cleanAt({ ...found, metadata: { ...found.metadata, managedFields } as never }, "g1")
+  }
+  expect(known(operation())).toBe(Date.parse("2026-01-01T00:02:00Z"))
+  expect(known(operation({ failed: 1 }))).toBeUndefined()
+  expect(known(operation({ id: "g0" }))).toBeUndefined()
+  expect(cleanAt(serviceImage({ recorded: operation() }), "g1")).toBeUndefined()
 })

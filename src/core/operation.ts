@@ -9,6 +9,7 @@ import {
   type ServiceImageStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
+import { lastChangeOf } from "./field-owner.ts"
 import { isPinOf, sameImage } from "./image-reference.ts"
 import { effectiveTiers } from "./tiers.ts"
 
@@ -75,6 +76,12 @@ export function endOfOperation({
   if (operation?.phase === "Complete") return completedAt
   if (operation?.phase !== "RolledBack") return undefined
   return conditions.find(({ type, status }) => type === "InProgress" && status === "False")?.lastTransitionTime
+}
+
+/** When the status was last written, if it counts nobody of the operation as failed: what was known before us. */
+export function cleanAt({ metadata, status }: ServiceImage, operation: string): Instant | undefined {
+  const isClean = status?.operation?.id === operation && status.operation.failed === 0
+  return isClean ? lastChangeOf(metadata, "status") : undefined
 }
 
 /** The image that last proved itself in a tier, before the present operation. */

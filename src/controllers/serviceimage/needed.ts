@@ -56,7 +56,11 @@ const containerState: Shape = {
 }
 const containerStatuses: Shape = [{ name: "value", ready: "value", state: containerState, lastState: containerState }]
 
-export const neededOfServiceImage: Shape = { metadata: labelled, spec: "all", status: "all" }
+export const neededOfServiceImage: Shape = {
+  metadata: both(labelled, { managedFields: [{ subresource: "value", time: "value" }] }),
+  spec: "all",
+  status: "all",
+}
 
 export const neededOfDefinition: Shape = {
   metadata,

@@ -1,6 +1,7 @@
 import type { FailureReason, ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { Fleet, type FleetRules } from "#core/fleet.ts"
 import type { Member } from "#core/member.ts"
+import { cleanAt } from "#core/operation.ts"
 import { byPrecedence, type Claimant, type LabelsOfNamespace, leftOutBy, ownerOf } from "#core/ownership.ts"
 import type { PodFacts } from "#core/pod-facts.ts"
 import { type Owner, PodIndex, type Refusal, type Root } from "#core/pod-index.ts"
@@ -127,7 +128,7 @@ type Sight = {
 function claimOf(sight: Sight): Counted {
   const { inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now } = sight
   const { metadata, spec } = serviceImage
-  const fleet = new Fleet(rules, now)
+  const fleet = new Fleet(rules, now, cleanAt(serviceImage, rules.operation))
   const conflicts = new Map<string, string>()
   const missing = inventory.whyMissing(kindOf(resource))
   const failure = missing === undefined ? undefined : new KubeError("Unreachable", missing)

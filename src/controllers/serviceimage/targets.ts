@@ -1,6 +1,7 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { Fleet, type FleetRules } from "#core/fleet.ts"
 import type { Member } from "#core/member.ts"
+import { cleanAt } from "#core/operation.ts"
 import { byPrecedence, leftOutBy, ownerOf } from "#core/ownership.ts"
 import { type TargetReader, targetReader } from "#core/target-reader.ts"
 import type { Instant } from "#lib/instant.ts"
@@ -82,7 +83,8 @@ export class Targets {
   }
 
   /** The claim of a ServiceImage with its fleet under the present rules, or undefined if its kind is not served. */
-  claim({ metadata, spec }: ServiceImage, rules: FleetRules, now: Instant): Claim | undefined {
+  claim(serviceImage: ServiceImage, rules: FleetRules, now: Instant): Claim | undefined {
+    const { metadata, spec } = serviceImage
     const { name, creationTimestamp: createdAt = "" } = metadata
     const resource = this.#resolve(name, spec.target)
     const present = this.#find(name)
@@ -91,7 +93,8 @@ export class Targets {
     if (!resource) return undefined
     const claimant = this.#find(name)
     if (claimant) return this.#renew(claimant, spec.target, rules, now)
-    return this.#join(resource, { name, createdAt, target: spec.target }, rules, now)
+    const fleet = new Fleet(rules, now, cleanAt(serviceImage, rules.operation))
+    return this.#join(resource, { name, createdAt, target: spec.target, fleet }, rules)
   }
 
   /** The ServiceImage is gone: its objects keep their image, and whoever also selected them takes over. */
@@ -133,19 +136,13 @@ export class Targets {
     return claimant
   }
 
-  #join(
-    resource: Resource,
-    who: Pick<Claimant, "name" | "createdAt" | "target">,
-    rules: FleetRules,
-    now: Instant,
-  ): Claim {
+  #join(resource: Resource, who: Pick<Claimant, "name" | "createdAt" | "target" | "fleet">, rules: FleetRules): Claim {
     const watched = this.#watched.get(watchId(resource, who.target)) ?? this.#open(resource, who.target)
     const claimant: Claimant = {
       ...who,
       resource,
       reader: watched.reader,
       cache: watched.cache,
-      fleet: new Fleet(rules, now),
       rules: JSON.stringify(rules),
       conflicts: new Map(),
     }

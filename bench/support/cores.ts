@@ -4,12 +4,16 @@ import { availableParallelism } from "node:os"
 
 const cleared = availableParallelism() - 1
 
+/** To be asked before anything is measured that would be lost. */
+export function expectCoreToClear(): void {
+  if (cleared === 0) throw new Error("the event-loop delay is measured on a core of its own: this needs two")
+}
+
 /**
  * Moves this process and all that it has started to the other cores. Beside a server that would take every core, how
  * late a timer comes says when the kernel gave us a turn, not how long we keep others from theirs.
  */
 export function clearCore(): void {
-  if (cleared === 0) throw new Error("a core to itself needs a machine with two")
   for (const pid of familyOf(process.pid))
     execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", `0-${cleared - 1}`, String(pid)], {
       stdio: "ignore",

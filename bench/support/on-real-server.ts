@@ -10,7 +10,7 @@ import { repository } from "#tools/kube/folders.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
 import type { Orders } from "./bare-loop.ts"
 import { type Bundled, type ControllerProcess, startController } from "./controller-process.ts"
-import { clearCore } from "./cores.ts"
+import { clearCore, expectCoreToClear } from "./cores.ts"
 import { type Figure, percentile, show } from "./figures.ts"
 import type { Progress } from "./progress.ts"
 import {
@@ -35,6 +35,7 @@ const MiB = 2 ** 20
  * it begins, and what the controller holds in memory.
  */
 export async function onRealServer(aim: Bundled, options: RealOptions, progress: Progress): Promise<Figure[]> {
+  expectCoreToClear()
   progress.begin("starting a cluster")
   const cluster = await startCluster({ kwokNodes: 0, kubelet: false })
   const { transport } = await connect({ kubeconfig: cluster.kubeconfig })

@@ -320,6 +320,11 @@ describe("since when an object is not up to date", () => {
       unwell({ observedGeneration: 1, conditions: said("True") }, { managedFields }),
       late,
     ],
+    "is also that of a workload": [unwell({ observedGeneration: 1 }, { managedFields }, workload("Deployment")), late],
+    "which says nothing of its counts": [
+      unwell({ observedGeneration: 2 }, { managedFields }, workload("Deployment")),
+      undefined,
+    ],
     "is unknown of one without records": [unwell({ observedGeneration: 1 }, { managedFields: "x" }), undefined],
   }
   for (const [name, [found, expected]] of Object.entries(cases))

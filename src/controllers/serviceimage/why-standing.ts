@@ -126,11 +126,9 @@ function settling(known: Known): Said | undefined {
     : found
       ? ` ${found.reason}: ${found.message}.`
       : ""
-  const had =
-    standing.lapsedAt === since
-      ? `, was up to date until ${formatInstant(since)} (${place(tier, standing, member)}), and is not now`
-      : ` since ${formatInstant(since)} (${place(tier, standing, member)}), and is not up to date`
-  const first = `${title} has ${standing.wanted} from ${si(rollout)}${had}.${cause}`
+  const [had, isNot] =
+    standing.lapsedAt === since ? [", was up to date until", "is not now"] : [" since", "is not up to date"]
+  const first = `${title} has ${standing.wanted} from ${si(rollout)}${had} ${formatInstant(since)} (${place(tier, standing, member)}), and ${isNot}.${cause}`
   if (tier.isComplete)
     return {
       reason: "Regressed",

@@ -12,7 +12,7 @@ const rules: FleetRules = {
   operation: "g1",
   isRollback: false,
   startedAt: 0,
-  tiers: [{ name: "", image: "shop/web:2", deadlineMs: 1000, cohortEnds: percents.map(endOf) }],
+  tiers: [{ name: "", image: "shop/web:2", deadlineMs: 1000, settleMs: 0, cohortEnds: percents.map(endOf) }],
 }
 const member = (uid: string): Member => ({
   resourceVersion: "1",

@@ -35,6 +35,7 @@ export function customTarget(paths: readonly string[]): KindOfTarget {
       const found = conditionOf(object, "UpToDate")
       return found?.status === "False" ? parseInstant(found.lastTransitionTime) : undefined
     },
+    wellSince: object => parseInstant(conditionOf(object, "UpToDate")?.lastTransitionTime),
     isDeployed: object => conditionOf(object, "Deployed")?.status === "True",
     remembersDeployed: true,
 

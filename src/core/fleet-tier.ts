@@ -9,6 +9,8 @@ export type TierRule = {
   readonly name: string
   readonly image: string
   readonly deadlineMs: number
+  /** How long an object that this operation stamped must have been up to date before it counts as done. */
+  readonly settleMs: number
   /** Rising; the last one takes everybody in. One per step. */
   readonly cohortEnds: readonly number[]
   /** While rolling back: the image of objects that had none before. */
@@ -17,11 +19,15 @@ export type TierRule = {
 
 /** Objects that count for completion, each in one place: `failed` ones are neither stale nor waiting any more. */
 export type Counts = Readonly<
-  Record<"total" | "stale" | "waiting" | "done" | "failed", number> & {
-    /** Have the image: done, waiting, or failed with it. */
+  Record<"total" | "stale" | "waiting" | "settling" | "done" | "failed", number> & {
+    /** Have the image: done, settling, waiting, or failed with it. */
     stamped: number
     /** Of these: their pods cannot pull it. */
     unpullable: number
+    /** Of these: a container with the image keeps crashing since the stamp. */
+    crashing: number
+    /** Have no place for the image, or no health that can be told: the target is wrong for them. */
+    invalid: number
   }
 >
 
@@ -35,11 +41,25 @@ export type TierView = {
   readonly toUpdate: number
   readonly unmanaged: number
   readonly counted: Counts
-  /** On the target and not up to date, deadline not passed, counted or not. */
-  readonly settling: number
+  /** Stamped and not done, and not failed either, counted or not: what maxConcurrent limits. */
+  readonly underWay: number
+  /** Stamped and not up to date, with their time not up. */
+  readonly waiting: number
+  /** Counted objects that were up to date and no longer are, for longer than a moment. */
+  readonly regressed: number
+  /** Of these: their time is up too. */
+  readonly regressedAndFailed: number
+  /** Of these: this operation stamped them, so that its image may be the cause. */
+  readonly regressedWithStamp: number
+  /** Counted objects that this operation stamped, that were up to date, and may become so again. */
+  readonly lapsed: number
+  /** Managed objects that do not count yet: created since the start and never available. */
+  readonly newcomers: number
   /** Counted objects that did not make it in time, by what their owner wants that to mean. */
   readonly halting: number
   readonly ignored: number
+  /** Of `halting` and `ignored`: those that failed before their deadline. */
+  readonly early: number
   readonly troubles: readonly {
     readonly reason: FailureReason
     readonly count: number
@@ -49,6 +69,9 @@ export type TierView = {
   readonly lostPods: number
   lostExamples(limit: number): LostPod[]
   haltingExamples(limit: number): string[]
+  regressedExamples(limit: number): string[]
+  /** Why the target is wrong for an object, in words, of the first that has a problem. */
+  invalidExample(): string | undefined
   /** Waiting objects whose time is not up, the earliest deadline first. */
   waitingExamples(limit: number): string[]
   /** Who restores other images, by field manager. */
@@ -73,7 +96,7 @@ export type Candidate = {
   readonly cohort: number
 }
 
-type State = "Unmanaged" | "Blank" | "Stale" | "Waiting" | "Done"
+type State = "Unmanaged" | "Blank" | "Stale" | "Waiting" | "Settling" | "Done"
 
 /** How an object stands in the operation. It is filled in anew whenever it is judged. */
 export type Standing = {
@@ -84,13 +107,31 @@ export type Standing = {
   cohort: number
   /** The image it is to have. */
   wanted: string
-  /** It has that, and is up to date; who has nothing to get is done without. */
+  /** It has that and is up to date, with no container in a crash loop. */
   isWell: boolean
-  /** Since when it no longer is, after it was. */
+  /** Since when it is; undefined while it is not, or where that was so before anything was seen. */
+  wellAt: Instant | undefined
+  /** Nothing dates that but our own first look. */
+  isWellGuessed: boolean
+  /** It has been well for long enough that losing it would be a regression. */
+  isSteady: boolean
+  /** Since when it no longer is, after it was steady. */
   lapsedAt: Instant | undefined
+  /** This operation stamped it. */
+  isOurs: boolean
+  /** It was steady and is not well, for longer than a moment. */
+  isRegressed: boolean
+  /** When time alone makes a well object steady. */
+  settlesAt: Instant | undefined
+  /** When time alone changes any of this. */
+  changesAt: Instant | undefined
   /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
   deadline: Instant | undefined
   isFailed: boolean
+  /** It failed before its deadline: waiting longer would not have helped. */
+  isEarly: boolean
+  /** The target is wrong for it: no place for the image, or no health that can be told. */
+  isInvalid: boolean
   /** A class of failure it is counted under, from the first sign on, or from its deadline. */
   trouble: FailureReason | undefined
   /** Not to be tried now. */
@@ -130,9 +171,18 @@ const unjudged: Standing = {
   cohort: 0,
   wanted: "",
   isWell: false,
+  wellAt: undefined,
+  isWellGuessed: false,
+  isSteady: false,
   lapsedAt: undefined,
+  isOurs: false,
+  isRegressed: false,
+  settlesAt: undefined,
+  changesAt: undefined,
   deadline: undefined,
   isFailed: false,
+  isEarly: false,
+  isInvalid: false,
   trouble: undefined,
   isHeld: false,
   isContested: false,
@@ -161,10 +211,13 @@ const nobody = (): { -readonly [K in keyof Counts]: Counts[K] } => ({
   total: 0,
   stale: 0,
   waiting: 0,
+  settling: 0,
   done: 0,
   failed: 0,
   stamped: 0,
   unpullable: 0,
+  crashing: 0,
+  invalid: 0,
 })
 
 /** One tier's counts and ordered sets. Every number is kept by `add` and `remove` alone. */
@@ -175,7 +228,12 @@ export class Tier implements TierView {
   upToDate = 0
   toUpdate = 0
   unmanaged = 0
-  settling = 0
+  underWay = 0
+  newcomers = 0
+  early = 0
+  regressedAndFailed = 0
+  regressedWithStamp = 0
+  lapsed = 0
   lostPods = 0
   readonly counted = nobody()
   readonly #cohorts: ReturnType<typeof nobody>[]
@@ -187,6 +245,8 @@ export class Tier implements TierView {
   readonly #halting = new IndexedHeap(few)
   readonly #ignored = new IndexedHeap(few)
   readonly #lost = new IndexedHeap(few)
+  readonly #regressed = new IndexedHeap(few)
+  readonly #invalid = new IndexedHeap(few)
   readonly #troubles = new Map<FailureReason, IndexedHeap<Entry>>()
 
   constructor(rule: TierRule) {
@@ -202,6 +262,14 @@ export class Tier implements TierView {
     return this.#ignored.size
   }
 
+  get waiting() {
+    return this.#waiting.size
+  }
+
+  get regressed() {
+    return this.#regressed.size
+  }
+
   get troubles() {
     return [...this.#troubles]
       .filter(([, heap]) => heap.size > 0)
@@ -210,8 +278,14 @@ export class Tier implements TierView {
   }
 
   haltingExamples = (limit: number) => keysOf(this.#halting, limit)
+  regressedExamples = (limit: number) => keysOf(this.#regressed, limit)
   waitingExamples = (limit: number) => keysOf(this.#waiting, limit)
   blank = (limit: number) => this.#blank.firstItems(limit).map(candidate)
+
+  invalidExample(): string | undefined {
+    const first = this.#invalid.first()?.item.member
+    return first && (first.problem ?? first.healthProblem)
+  }
 
   contestants(limit: number): string[] {
     const entries = this.#troubles.get("Contested")?.firstItems(limit) ?? []
@@ -255,6 +329,8 @@ export class Tier implements TierView {
     this.#count(standing, 1)
     const { state, isCounted, isFailed, isHeld, trouble, deadline, lost } = standing
     if (state === "Unmanaged") return
+    if (standing.isRegressed && isCounted) this.#regressed.set(entry, 0)
+    if (standing.isInvalid && isCounted) this.#invalid.set(entry, 0)
     if (isCounted && this.#cohorts.length > 1) this.#queue.set(entry, place)
     if (state === "Stale" && !isHeld) this.#stale.set(entry, place)
     if (state === "Blank" && !isHeld) this.#blank.set(entry, place)
@@ -267,7 +343,8 @@ export class Tier implements TierView {
   remove(entry: Entry): void {
     const { trouble } = entry.standing
     this.#count(entry.standing, -1)
-    const heaps = [this.#queue, this.#stale, this.#blank, this.#waiting, this.#halting, this.#ignored, this.#lost]
+    const queues = [this.#queue, this.#stale, this.#blank, this.#waiting]
+    const heaps = [...queues, this.#halting, this.#ignored, this.#lost, this.#regressed, this.#invalid]
     for (const heap of heaps) heap.delete(entry)
     if (trouble) this.#troubles.get(trouble)?.delete(entry)
   }
@@ -286,11 +363,19 @@ export class Tier implements TierView {
     }
     this.total += by
     this.lostPods += lost * by
-    if (state === "Waiting" || state === "Done") this.updated += by
-    if (state === "Done") this.upToDate += by
-    else if (!isNew) this.toUpdate += by
-    if (state === "Waiting" && !isFailed) this.settling += by
-    if (!isCounted) return
+    const isUpToDate = state === "Done" || state === "Settling"
+    if (isUpToDate || state === "Waiting") this.updated += by
+    if (isUpToDate) this.upToDate += by
+    if (state !== "Done" && !isNew) this.toUpdate += by
+    if (state === "Settling" || (state === "Waiting" && !isFailed)) this.underWay += by
+    if (!isCounted) {
+      if (isNew) this.newcomers += by
+      return
+    }
+    if (isFailed && standing.isEarly) this.early += by
+    if (standing.isRegressed && isFailed) this.regressedAndFailed += by
+    if (standing.isRegressed && standing.isOurs) this.regressedWithStamp += by
+    if (standing.lapsedAt !== undefined && standing.isOurs && !isFailed) this.lapsed += by
     count(this.counted, standing, by)
     count(this.#cohorts[standing.cohort]!, standing, by)
   }
@@ -306,12 +391,25 @@ const candidate = ({ key, member, trace, standing }: Entry): Candidate => ({
   cohort: standing.cohort,
 })
 
-function count(counts: ReturnType<typeof nobody>, { state, isFailed, trouble }: Standing, by: 1 | -1): void {
+function count(counts: ReturnType<typeof nobody>, standing: Standing, by: 1 | -1): void {
+  const { state, isFailed, trouble } = standing
   counts.total += by
-  counts[isFailed ? "failed" : state === "Done" ? "done" : state === "Waiting" ? "waiting" : "stale"] += by
-  if (state === "Waiting" || state === "Done") counts.stamped += by
+  counts[isFailed ? "failed" : placeOf[state]] += by
+  if (placeOf[state] !== "stale") counts.stamped += by
   if (state === "Waiting" && trouble === "ImagePullFailed") counts.unpullable += by
+  if (state === "Waiting" && trouble === "CrashLoop" && standing.isOurs) counts.crashing += by
+  if (standing.isInvalid) counts.invalid += by
 }
+
+/** Unmanaged objects are never counted. */
+const placeOf = {
+  Unmanaged: "done",
+  Blank: "stale",
+  Stale: "stale",
+  Waiting: "waiting",
+  Settling: "settling",
+  Done: "done",
+} as const satisfies Record<State, keyof Counts>
 
 /**
  * What stamping an object costs the cluster. One that was deployed and whose pods we cannot find has at least one; one

@@ -5,6 +5,7 @@ import type { Decision } from "./decision.ts"
 import { Fleet, type FleetRules, type TierRule, type TierView } from "./fleet.ts"
 import { sameImage } from "./image-reference.ts"
 import type { Member } from "./member.ts"
+import type { Crash } from "./steady.ts"
 import type { Trace } from "./trace.ts"
 
 const second = 1000
@@ -14,8 +15,8 @@ const rules: FleetRules = {
   isRollback: false,
   startedAt: 100 * second,
   tiers: [
-    { name: "", image: "shop/web:2", deadlineMs: 60 * second, cohortEnds: [1, 25, 100].map(endOf) },
-    { name: "early", image: "shop/web:3", deadlineMs: 30 * second, cohortEnds: [endOf(100)] },
+    { name: "", image: "shop/web:2", deadlineMs: 60 * second, settleMs: 0, cohortEnds: [1, 25, 100].map(endOf) },
+    { name: "early", image: "shop/web:3", deadlineMs: 30 * second, settleMs: 0, cohortEnds: [endOf(100)] },
   ],
 }
 /** Of the default tier: everybody. */
@@ -105,7 +106,7 @@ describe("who was up to date and is not any more", () => {
 
   test("had been, if it says nothing and was not counted as failed when it was due", () => {
     const found = (cleanAt: number) => {
-      const fleet = new Fleet(rules, at + 100 * second, cleanAt)
+      const fleet = new Fleet(rules, at + 100 * second, { cleanAt })
       fleet.set("a/1", unwell)
       return fleet.standing("a/1")!
     }
@@ -271,7 +272,9 @@ describe("a contest", () => {
 
 // ---- the index equals a plain recount, whatever happens in whatever order ----
 
-const back: FleetRules = { ...rules, isRollback: true, tiers: rules.tiers.map(tier => ({ ...tier, fallback: "shop/web:0" })) } // biome-ignore format: a row
+/** The default tier waits 20 s until an object counts as done, the other one does not. */
+const settling: FleetRules = { ...rules, tiers: rules.tiers.map(tier => ({ ...tier, settleMs: tier.name === "" ? 20 * second : 0 })) } // biome-ignore format: a row
+const back: FleetRules = { ...rules, isRollback: true, tiers: rules.tiers.map(tier => ({ ...tier, fallback: "shop/web:0", settleMs: 0 })) } // biome-ignore format: a row
 const images = ["", "shop/web:0", "shop/web:1", v2, "docker.io/shop/web:3"]
 const key = fc.constantFrom("a/1", "a/2", "a/3", "b/1", "b/2")
 const anyDecision = fc.record({
@@ -294,6 +297,7 @@ const anyMember = fc.record({
   createdAt: fc.constantFrom(0, rules.startedAt + 1),
   decision: fc.option(anyDecision, { nil: undefined }),
 })
+const crash = (fields: Partial<Crash>): Crash => ({ image: v2, isLoop: true, isOver: false, at: 0, message: "", said: "", ...fields }) // biome-ignore format: a row
 const anyTrace = fc.option(
   fc.record({
     pods: fc.nat({ max: 2 }),
@@ -303,6 +307,8 @@ const anyTrace = fc.option(
       [{ reason: "Unhealthy" as const, message: "", isTentative: true, images: [v2, "shop/web:3"], pods: 1 }],
       [{ reason: "QuotaExceeded" as const, message: "", isTentative: false, images: undefined, pods: 0 }],
     ),
+    crashes: fc.constantFrom<Crash[][]>([], [], [crash({})], [crash({ isOver: true, at: rules.startedAt + 30 * second })], [crash({ isLoop: false })]), // biome-ignore format: a row
+    steadyAt: fc.constant(0),
     lost: fc.constantFrom([], [{ images: ["shop/web:1"], count: 2, examples: [{ key: "a/pod", node: "gone" }] }]),
   }),
   { nil: undefined },
@@ -325,9 +331,12 @@ type Known = {
   traces: Map<string, Trace | undefined>
   holds: Map<string, { since: number; retryAt: number; attempts: number }>
   restores: Map<string, number[]>
-  /** When who was up to date was first looked at and was not any more; undefined until somebody looks. */
-  lapses: Map<string, number | undefined>
+  /** Everything that was ever seen of the health of an object. */
+  sights: Map<string, Sight[]>
 }
+
+/** `at` is the next look after it was seen: an event has no time of its own. */
+type Sight = { seenAt: number; at: number | undefined; wanted: string; isThere: boolean; isWell: boolean; isOurs: boolean } // biome-ignore format: a row
 
 const backoff = (attempts: number) => Math.min(15 * 2 ** (attempts - 1), 300) * second
 const tierFor = ({ rules: { tiers } }: Known, { labels }: Member) =>
@@ -351,11 +360,47 @@ function isContested(known: Known, each: Member | undefined): boolean {
   return sameImage(each.decision!.to, image) && !sameImage(each.image, image)
 }
 
-/** It was up to date with what it is to have, which is the same still. */
-function isLapse(known: Known, before: Member | undefined, next: Member): boolean {
-  const wanted = wantedImage(known, next)
-  if (!before || before.isDeleting || before.uid !== next.uid || next.isUpToDate || wanted === undefined) return false
-  return before.isUpToDate && judge(known, "", before).state === "Done" && wantedImage(known, before) === wanted
+const stampedAt = ({ decision }: Member, wanted: string) =>
+  Math.max(decision && sameImage(decision.to, wanted) && decision.at < 10 ** 12 ? decision.at : 0, rules.startedAt)
+
+/** What the containers with the image did since the stamp, of an object that this operation stamped. */
+function crashIn(known: Known, key: string, each: Member, wanted: string): Crash | undefined {
+  const found = known.traces.get(key)?.crashes[0]
+  if (!found || !isOurs(each) || !sameImage(found.image, wanted)) return undefined
+  return found.at === 0 || found.at > stampedAt(each, wanted) - 60 * second ? found : undefined
+}
+
+function look(known: Known, key: string): void {
+  const each = known.members.get(key)
+  if (!each || each.isDeleting) return
+  const wanted = wantedImage(known, each)
+  const isThere = wanted !== undefined && sameImage(each.image, wanted)
+  const crash = isThere ? crashIn(known, key, each, wanted) : undefined
+  const isWell = isThere && each.isUpToDate && !(crash?.isLoop && !crash.isOver)
+  const seen = { seenAt: known.now, at: undefined, wanted: wanted ?? each.image }
+  const sight = { ...seen, isThere, isWell, isOurs: isThere && isOurs(each) }
+  known.sights.set(key, [...(known.sights.get(key) ?? []), sight])
+}
+
+/** Since when it is well, whether that has lasted, and since when it no longer is after it had. */
+function healthOf({ sights, now }: Known, key: string, { settleMs }: TierRule) {
+  let before: Sight | undefined
+  let well: { at: number | undefined; isProven: boolean } | undefined
+  let lapse: { at: number | undefined } | undefined
+  const isSteadyAt = (time: number) =>
+    well !== undefined && (well.isProven || settleMs === 0 || (well.at !== undefined && well.at + settleMs <= time))
+  for (const sight of sights.get(key) ?? []) {
+    const isSame = before?.wanted === sight.wanted
+    const wasSteady = isSame && isSteadyAt(sight.seenAt)
+    if (!isSame || !sight.isThere) lapse = undefined
+    else if (wasSteady) lapse = sight.isWell ? undefined : { at: sight.at }
+    if (!sight.isWell) well = undefined
+    else if (!before) well = { at: sight.at, isProven: !sight.isOurs }
+    else if (!isSame || !before.isWell) well = { at: sight.at, isProven: false }
+    before = sight
+  }
+  const isSteady = isSteadyAt(now)
+  return { isWell: well !== undefined, isSteady, lapse: isSteady ? undefined : lapse }
 }
 
 function contestOf(restores: readonly number[]) {
@@ -366,6 +411,9 @@ function contestOf(restores: readonly number[]) {
   }
   return found
 }
+
+const crashInTrace = (trace: Trace | undefined, wanted: string) =>
+  trace?.crashes.some(({ isLoop, image }) => isLoop && sameImage(image, wanted)) === true
 
 function judge(known: Known, key: string, each: Member) {
   const { now, rules, traces, holds } = known
@@ -388,13 +436,22 @@ function judge(known: Known, key: string, each: Member) {
   const lost = trace?.lost.length && !sameImage("shop/web:1", wanted) ? 2 : 0
   const common = { ...base, isCounted, lost }
   if (sameImage(each.image, wanted)) {
-    if (each.isUpToDate) return { ...common, state: "Done" }
-    const at =
-      each.decision && sameImage(each.decision.to, wanted) && each.decision.at < 10 ** 12 ? each.decision.at : 0
-    const isFailed = Math.max(at, rules.startedAt, known.lapses.get(key) ?? 0) + rule.deadlineMs <= now
+    const { isWell, isSteady, lapse } = healthOf(known, key, rule)
+    const crash = crashIn(known, key, each, wanted)
+    const loops = crash?.isLoop === true && (!crash.isOver || crash.at + rule.settleMs > now)
+    const isLapsed = lapse !== undefined
+    if (isWell && (isSteady || !isOurs(each) || base.isNew)) return { ...common, state: "Done", isLapsed }
+    if (isWell && !loops) return { ...common, state: "Settling", trouble: crash && "Unhealthy", isLapsed }
+    const isLate = Math.max(stampedAt(each, wanted), lapse?.at ?? 0) + rule.deadlineMs <= now
+    const isFailed = isLate || loops
+    const isLoop = crashInTrace(trace, wanted)
     const found = trace?.troubles.find(({ images }) => !images || images.some(image => sameImage(image, wanted)))
-    const trouble = found && (isFailed || !found.isTentative) ? found.reason : isFailed ? "Timeout" : undefined
-    return { ...common, state: "Waiting", isFailed, trouble }
+    const isPull = found?.reason === "ImagePullFailed"
+    const told = found && (isFailed || !found.isTentative) ? found.reason : isLate ? "Timeout" : undefined
+    const trouble = isLoop && !isPull ? "CrashLoop" : told
+    const isDue = lapse?.at !== undefined && lapse.at + rule.settleMs <= now
+    const isRegressed = lapse !== undefined && (isFailed || isDue)
+    return { ...common, state: "Waiting", isFailed, isEarly: isFailed && !isLate, trouble, isRegressed, isLapsed }
   }
   const state = each.image === "" ? "Blank" : "Stale"
   const hold = holds.get(key) ?? holds.get(each.namespace)
@@ -407,20 +464,25 @@ function judge(known: Known, key: string, each: Member) {
   const [isFailed, isHeld] = [contest.since + rule.deadlineMs <= now, contest.at + backoff(contest.count - 1) > now]
   return { ...common, state, isFailed, isHeld, trouble: contest.count >= 3 || isFailed ? "Contested" : undefined }
 }
-type Judged = ReturnType<typeof judge> & { isCounted?: boolean; isFailed?: boolean; isHeld?: boolean; trouble?: string | undefined; lost?: number } // biome-ignore format: a row
+type Judged = ReturnType<typeof judge> & { isCounted?: boolean; isFailed?: boolean; isHeld?: boolean; isEarly?: boolean; isRegressed?: boolean; isLapsed?: boolean; trouble?: string | undefined; lost?: number } // biome-ignore format: a row
 
 function counts(list: readonly Judged[]) {
   const failed = list.filter(each => each.isFailed)
   const open = list.filter(each => !each.isFailed)
-  const stamped = list.filter(({ state }) => state === "Done" || state === "Waiting")
+  const stamped = list.filter(({ state }) => state !== "Stale" && state !== "Blank")
   return {
     total: list.length,
     stale: open.filter(({ state }) => state === "Stale" || state === "Blank").length,
     waiting: open.filter(({ state }) => state === "Waiting").length,
+    settling: open.filter(({ state }) => state === "Settling").length,
     done: open.filter(({ state }) => state === "Done").length,
     failed: failed.length,
     stamped: stamped.length,
     unpullable: stamped.filter(({ state, trouble }) => state === "Waiting" && trouble === "ImagePullFailed").length,
+    crashing: stamped.filter(
+      ({ each, state, trouble }) => state === "Waiting" && isOurs(each) && trouble === "CrashLoop",
+    ).length,
+    invalid: 0,
   }
 }
 
@@ -441,10 +503,17 @@ function recount(known: Known, rule: TierRule) {
   return {
     total: managed.length,
     unmanaged: mine.length - managed.length,
-    updated: managed.filter(({ state }) => state === "Done" || state === "Waiting").length,
-    upToDate: managed.filter(({ state }) => state === "Done").length,
+    updated: managed.filter(({ state }) => state !== "Stale" && state !== "Blank").length,
+    upToDate: managed.filter(({ state }) => state === "Done" || state === "Settling").length,
     toUpdate: managed.filter(({ state, isNew }) => state !== "Done" && !isNew).length,
-    settling: managed.filter(({ state, isFailed }) => state === "Waiting" && !isFailed).length,
+    underWay: managed.filter(({ state, isFailed }) => state === "Settling" || (state === "Waiting" && !isFailed))
+      .length,
+    newcomers: managed.filter(({ isNew, isCounted }) => isNew && !isCounted).length,
+    early: failed.filter(each => each.isEarly).length,
+    regressed: counted.filter(each => each.isRegressed).length,
+    regressedAndFailed: failed.filter(each => each.isRegressed).length,
+    lapsed: counted.filter(({ isLapsed, isFailed, each }) => isLapsed && !isFailed && isOurs(each)).length,
+    regressedWithStamp: counted.filter(({ isRegressed, each }) => isRegressed && isOurs(each)).length,
     lostPods: managed.reduce((sum, { lost = 0 }) => sum + lost, 0),
     halting: failed.filter(({ each }) => each.haltsOnFailure).length,
     ignored: failed.filter(({ each }) => !each.haltsOnFailure).length,
@@ -471,11 +540,13 @@ function recount(known: Known, rule: TierRule) {
 }
 
 function told(tier: TierView): ReturnType<typeof recount> {
-  const { total, unmanaged, updated, upToDate, toUpdate, settling, lostPods, halting, ignored, counted, rule } = tier
+  const { total, unmanaged, updated, upToDate, toUpdate, underWay, lostPods, halting, ignored, counted, rule } = tier
+  const { newcomers, early, regressed, regressedAndFailed, regressedWithStamp, lapsed } = tier
   const steps = rule.cohortEnds.map((_, step) => step)
   const keys = (list: readonly { key: string }[]) => list.map(each => each.key)
   return {
-    ...{ total, unmanaged, updated, upToDate, toUpdate, settling, lostPods, halting, ignored, counted },
+    ...{ total, unmanaged, updated, upToDate, toUpdate, underWay, lostPods, halting, ignored, counted },
+    ...{ newcomers, early, regressed, regressedAndFailed, regressedWithStamp, lapsed },
     cohorts: steps.map(step => tier.cohort(step)),
     stale: steps.map(step => keys(tier.stale(99, step))),
     blank: keys(tier.blank(99)),
@@ -486,23 +557,21 @@ function told(tier: TierView): ReturnType<typeof recount> {
 test("what is kept with each event equals a recount, forwards and back", () => {
   fc.assert(
     fc.property(fc.boolean(), fc.array(step, { maxLength: 60, size: "max" }), (isBack, steps) => {
-      const with_ = isBack ? back : rules
+      const with_ = isBack ? back : settling
       const fleet = new Fleet(with_, rules.startedAt)
-      const known: Known = { rules: with_, now: rules.startedAt, members: new Map(), traces: new Map(), holds: new Map(), restores: new Map(), lapses: new Map() } // biome-ignore format: a row
-      const { members, traces, holds, restores, lapses } = known
+      const known: Known = { rules: with_, now: rules.startedAt, members: new Map(), traces: new Map(), holds: new Map(), restores: new Map(), sights: new Map() } // biome-ignore format: a row
+      const { members, traces, holds, restores, sights } = known
       let version = 1
       const forget = (key: string) => {
-        for (const map of [traces, holds, restores, lapses]) map.delete(key)
+        for (const map of [traces, holds, restores, sights]) map.delete(key)
       }
       const set = (key: string, next: Member) => {
         const before = members.get(key)
         if (before && before.uid !== next.uid) forget(key)
         const was = before?.uid === next.uid && !before.isDeleting && isContested(known, before)
         if (!was && isContested(known, next)) restores.set(key, [...(restores.get(key) ?? []), known.now])
-        if (isLapse(known, before, next)) lapses.set(key, undefined)
-        else if (next.isUpToDate || !before || wantedImage(known, before) !== wantedImage(known, next))
-          lapses.delete(key)
         members.set(key, next)
+        look(known, key)
         fleet.set(key, next)
       }
       for (const step of steps) {
@@ -526,13 +595,18 @@ test("what is kept with each event equals a recount, forwards and back", () => {
         } else if (step.do === "trace") {
           fleet.trace(step.key, step.trace)
           if (members.has(step.key)) traces.set(step.key, step.trace)
+          look(known, step.key)
         } else if (step.do === "delete") {
           members.delete(step.key)
           forget(step.key)
           fleet.delete(step.key)
         } else if (step.do === "advance") {
           known.now += step.seconds * second
-          for (const [key, at] of lapses) lapses.set(key, at ?? known.now)
+          for (const [key, list] of sights)
+            sights.set(
+              key,
+              list.map(sight => ({ ...sight, at: sight.at ?? known.now })),
+            )
           fleet.advance(known.now)
         } else if (step.do === "hold") {
           if (!members.has(step.key)) continue

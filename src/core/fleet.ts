@@ -6,7 +6,8 @@ import { cohortOf, placeOf } from "./cohort.ts"
 import { byDeadline, Entry, podsOf, type Standing, Tier, type TierRule, type TierView } from "./fleet-tier.ts"
 import { sameImage } from "./image-reference.ts"
 import { hasImage, type Member } from "./member.ts"
-import { diagnose, lostWithOther, type Trace } from "./trace.ts"
+import { type Crash, isLooping, settlesAt } from "./steady.ts"
+import { crashOf, diagnose, lostWithOther, type Trace } from "./trace.ts"
 import { tryAgainMs } from "./try-again.ts"
 
 export type { Candidate, Counts, TierRule, TierView } from "./fleet-tier.ts"
@@ -21,6 +22,14 @@ export type FleetRules = {
   readonly startedAt: Instant
   /** The other way round: what this operation changed goes back to what it had, and nobody else counts. */
   readonly isRollback: boolean
+}
+
+/** What is known of the time before a fleet is first looked at. */
+export type FleetHistory = {
+  /** When no object of this operation counted as failed, as far as others said so. */
+  readonly cleanAt?: Instant | undefined
+  /** There is only this one look: what nothing dates counts from its stamp, for no later look could date it. */
+  readonly isStill?: boolean
 }
 
 /** Why a stamp was refused, for one object or for all of a namespace, and when to try again. */
@@ -45,16 +54,17 @@ export class Fleet {
   readonly #contests = new Map<string, Contest>()
   #retries = new IndexedHeap()
   #deadlines = new IndexedHeap(byDeadline)
-  /** No longer up to date since the last look. The next one dates it: an event has no time of its own. */
-  readonly #lapsed = new Set<Entry>()
+  /** Became well, or ceased to be, since the last look. The next one dates it: an event has no time of its own. */
+  readonly #undated = new Set<Entry>()
   #now: Instant
   readonly #cleanAt: Instant
+  readonly #isStill: boolean
 
-  /** `cleanAt`: when nobody of this operation counted as failed, as far as is known from others. */
-  constructor(rules: FleetRules, now: Instant, cleanAt: Instant = 0) {
+  constructor(rules: FleetRules, now: Instant, { cleanAt = 0, isStill = false }: FleetHistory = {}) {
     this.#rules = rules
     this.#now = now
     this.#cleanAt = cleanAt
+    this.#isStill = isStill
     for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule))
   }
 
@@ -69,7 +79,7 @@ export class Fleet {
     this.#contests.clear()
     this.#retries = new IndexedHeap()
     this.#deadlines = new IndexedHeap(byDeadline)
-    this.#lapsed.clear()
+    this.#undated.clear()
     for (const entry of this.#entries.values()) this.#join(entry)
   }
 
@@ -174,11 +184,12 @@ export class Fleet {
 
   advance(now: Instant): void {
     this.#now = Math.max(this.#now, now)
-    for (const entry of this.#lapsed) {
-      entry.standing.lapsedAt = this.#now
+    for (const entry of [...this.#undated]) {
+      const { standing } = entry
+      if (standing.lapsedAt === undated) standing.lapsedAt = this.#now
+      if (standing.wellAt === undated) standing.wellAt = this.#now
       this.#judgeAgain(entry)
     }
-    this.#lapsed.clear()
     for (let due = this.#retries.first(); due && due.rank <= this.#now; due = this.#retries.first()) {
       this.#retries.delete(due.item)
       this.#rejoin(due.item)
@@ -255,8 +266,9 @@ export class Fleet {
       return
     }
     this.#judge(entry, tier.rule)
-    if (standing.lapsedAt === undated) this.#lapsed.add(entry)
-    if (standing.deadline !== undefined && !standing.isFailed) this.#deadlines.set(entry, standing.deadline)
+    if (standing.lapsedAt === undated || standing.wellAt === undated) this.#undated.add(entry)
+    if (standing.changesAt !== undefined && standing.changesAt !== undated)
+      this.#deadlines.set(entry, standing.changesAt)
     // Nearly always nobody contests anything, and then the keys of a whole fleet need not be looked up.
     const contest = this.#contests.size > 0 ? this.#contests.get(key) : undefined
     // A refusal has a time of its own, and gives way to this one when it is over.
@@ -268,48 +280,129 @@ export class Fleet {
   #leave(entry: Entry): void {
     this.#unmatched.delete(entry.key)
     this.#deadlines.delete(entry)
-    this.#lapsed.delete(entry)
+    this.#undated.delete(entry)
     entry.tier?.remove(entry)
     entry.tier = undefined
   }
 
-  #judge({ key, place, member, trace, standing }: Entry, rule: TierRule): void {
+  #judge(entry: Entry, rule: TierRule): void {
+    const { key, place, member, trace, standing } = entry
     const { isRollback, startedAt } = this.#rules
     const wanted = this.#wantedOf(member, rule)
     const isNew = !isRollback && member.createdAt > startedAt
-    standing.lapsedAt = wanted === undefined ? undefined : this.#lapseOf(standing, member, wanted, rule)
+    this.#judgeHealth(standing, entry, rule, wanted)
     standing.state = member.isUnmanaged ? "Unmanaged" : "Done"
     standing.isCounted = false
     standing.isNew = isNew
     standing.cohort = cohortOf(place, rule.cohortEnds)
     standing.wanted = wanted ?? member.image
-    standing.isWell = false
     standing.deadline = undefined
     standing.isFailed = false
+    standing.isEarly = false
+    standing.isInvalid = false
+    standing.isRegressed = false
     standing.trouble = undefined
     standing.isHeld = false
     standing.isContested = false
     standing.lost = 0
     if (member.isUnmanaged || wanted === undefined) return
-    // Of who never had an image there is nothing to take back.
+    // Where an object never had an image there is nothing to take back.
     standing.isCounted = isRollback ? member.image !== "" : !isNew || member.isDeployed
+    standing.isInvalid = member.problem !== undefined || member.healthProblem !== undefined
     if (trace && trace.lost.length > 0) standing.lost = lostWithOther(trace, wanted).count
-    if (hasImage(member, wanted) || isFailedOver(member, wanted)) this.#judgeStamped(standing, member, rule, trace)
+    if (isOn(member, wanted)) this.#judgeStamped(standing, member, rule, trace)
     else this.#judgeOther(key, standing, member, rule)
+  }
+
+  /** Whether it runs what it is to have, since when, and whether that has lasted. */
+  #judgeHealth(standing: Standing, { member, trace }: Entry, rule: TierRule, wanted: string | undefined): void {
+    const isThere = wanted !== undefined && isOn(member, wanted)
+    const isFirst = standing.wanted === ""
+    const isSame = standing.wanted === wanted
+    const isOurs = isThere && this.#isOurs(member, wanted)
+    standing.isOurs = isOurs
+    const crash = isOurs ? this.#crashOf(member, trace, wanted) : undefined
+    const isWell = isThere && member.isUpToDate && !(crash?.isLoop && !crash.isOver)
+    const wasSteady = isSame && standing.isSteady
+    // What had its image before anything was seen of it, and not from this operation, has nothing to prove.
+    const isProven = wasSteady || (isFirst && !isOurs) || rule.settleMs === 0
+
+    standing.lapsedAt = isThere ? this.#lapseOf(standing, member, rule, { wanted, isWell }) : undefined
+    const arePodsKnown = trace !== undefined && trace.pods > 0 && trace.steadyAt > 0
+    if (isFirst) standing.isWellGuessed = isOurs && !arePodsKnown && member.wellSince === undefined
+    if (!isWell) standing.wellAt = undefined
+    else if (isFirst) standing.wellAt = isOurs ? this.#toldWell(member, wanted, arePodsKnown) : undefined
+    else if (!isSame || !standing.isWell) standing.wellAt = undated
+    // The pods were listed after the object, and know more.
+    else if (standing.isWellGuessed && arePodsKnown) standing.wellAt = 0
+    if (!isWell || arePodsKnown) standing.isWellGuessed = false
+    standing.isWell = isWell
+    const due = settlesAt({
+      upToDateAt: standing.wellAt ?? 0,
+      podsSteadyAt: this.#believable(trace?.steadyAt ?? 0),
+      minReadyMs: member.minReadyMs ?? 0,
+      settleMs: rule.settleMs,
+    })
+    standing.isSteady = isWell && (isProven || due <= this.#now)
+    standing.settlesAt = isWell && !standing.isSteady ? due : undefined
+    standing.changesAt = standing.settlesAt
+    if (standing.isSteady) standing.lapsedAt = undefined
+  }
+
+  /** Stamped by this operation, or switched to an equivalent repository since it began. */
+  #isOurs(member: Member, wanted: string): boolean {
+    const { operation, by, startedAt } = this.#rules
+    const { decision } = member
+    if (decision?.operation === operation && decision.by === by) return true
+    return decision !== undefined && decision.at >= startedAt && isFailedOver(member, wanted)
+  }
+
+  /** What its containers with the image have done since it was stamped. */
+  #crashOf(member: Member, trace: Trace | undefined, wanted: string): Crash | undefined {
+    const crash = crashOf(trace, wanted)
+    return crash && (crash.at === 0 || crash.at > this.#stampedAt(member, wanted) - clockSkewMs) ? crash : undefined
+  }
+
+  /** Of an object first seen now: its own transition time, else its pods'; without either the time begins now. */
+  #toldWell(member: Member, wanted: string, arePodsKnown: boolean): Instant {
+    const since = this.#believable(member.wellSince ?? 0)
+    if (since > 0) return Math.max(since, this.#believable(member.decision?.at ?? 0))
+    if (arePodsKnown) return 0
+    return this.#isStill ? this.#stampedAt(member, wanted) : undated
   }
 
   /** It has its image. */
   #judgeStamped(standing: Standing, member: Member, rule: TierRule, trace: Trace | undefined): void {
-    standing.isWell = member.isUpToDate
-    if (standing.isWell) return
+    const { wanted, isWell, isSteady, isOurs, lapsedAt } = standing
+    const crash = isOurs ? this.#crashOf(member, trace, wanted) : undefined
+    const loops = crash !== undefined && isLooping(crash, rule.settleMs, this.#now)
+    if (isWell && (isSteady || !isOurs || standing.isNew)) return
+    if (isWell && !loops) {
+      standing.state = "Settling"
+      // A single bad exit can happen to any container: it is shown, and the time begins anew.
+      standing.trouble = crash && "Unhealthy"
+      return
+    }
     const deadline = this.#waitingSince(member, standing) + rule.deadlineMs
-    const isFailed = deadline <= this.#now
-    const found = diagnose(trace, standing.wanted)
+    const isLate = deadline <= this.#now
+    const found = diagnose(trace, wanted)
     standing.state = "Waiting"
     standing.deadline = deadline
-    standing.isFailed = isFailed
+    standing.isFailed = isLate || loops
+    standing.isEarly = !isLate && loops
     // A pod that is merely not ready may be starting: that is no trouble before its time is up, but explains it then.
-    standing.trouble = found && (isFailed || !found.isTentative) ? found.reason : isFailed ? "Timeout" : undefined
+    const isKnown = found && (standing.isFailed || !found.isTentative)
+    standing.trouble = isKnown ? found.reason : isLate ? "Timeout" : undefined
+    // Scaling and lost nodes make any object unready for a moment: that alone is no regression.
+    const regressesAt = lapsedAt === undefined ? undefined : lapsedAt + rule.settleMs
+    standing.isRegressed = regressesAt !== undefined && (standing.isFailed || regressesAt <= this.#now)
+    const isOverAt = loops && crash.isOver ? crash.at + rule.settleMs : undefined
+    standing.changesAt = earliest(
+      standing.settlesAt,
+      isOverAt,
+      isLate ? undefined : deadline,
+      standing.isRegressed ? undefined : regressesAt,
+    )
   }
 
   /** It has another one, or none. */
@@ -321,6 +414,7 @@ export class Fleet {
     const deadline = why.since + rule.deadlineMs
     standing.deadline = deadline
     standing.isFailed = deadline <= this.#now
+    standing.changesAt = standing.isFailed ? undefined : deadline
     standing.isHeld = why.retryAt > this.#now
     standing.trouble = why.reason ?? (standing.isFailed ? "Contested" : undefined)
   }
@@ -370,8 +464,8 @@ export class Fleet {
   }
 
   /**
-   * Who was up to date since its stamp and is not any more has all of the time again: in a rollout of hours somebody
-   * always scales, or loses a node.
+   * An object that was up to date for settleSeconds and regressed gets a fresh deadline: in a rollout of hours there is
+   * always one that is scaled, or loses a node.
    */
   #waitingSince(member: Member, { wanted, lapsedAt = 0 }: Standing): Instant {
     return Math.max(this.#stampedAt(member, wanted), this.#believable(lapsedAt))
@@ -383,15 +477,20 @@ export class Fleet {
     return Math.max(this.#believable(stamped), this.#rules.startedAt)
   }
 
-  #lapseOf(before: Standing, member: Member, wanted: string, rule: TierRule): Instant | undefined {
-    if (member.isUpToDate) return undefined
+  /** Since when an object that was steady is not; an object that never was has only its stamp to count from. */
+  #lapseOf(
+    before: Standing,
+    member: Member,
+    rule: TierRule,
+    { wanted, isWell }: { wanted: string; isWell: boolean },
+  ): Instant | undefined {
     if (before.wanted === "") return this.#toldLapse(member, this.#stampedAt(member, wanted) + rule.deadlineMs)
     if (before.wanted !== wanted) return undefined
-    return before.isWell ? undated : before.lapsedAt
+    return before.isSteady && !isWell ? undated : before.lapsedAt
   }
 
   /**
-   * Of who is seen for the first time: what it says itself, unless that may be what the stamp did. Who says nothing and
+   * Of an object first seen now: what it says itself, unless that may be what the stamp did. One that says nothing and
    * did not count as failed when it was due had been up to date.
    */
   #toldLapse({ unwellSince = 0 }: Member, due: Instant): Instant | undefined {
@@ -406,6 +505,9 @@ export class Fleet {
 }
 
 const undated = Number.POSITIVE_INFINITY
+
+/** Does it have what it is to have? */
+const isOn = (member: Member, wanted: string) => hasImage(member, wanted) || isFailedOver(member, wanted)
 
 /** An AlternateImageSource changed the workload itself to an equivalent repository: what was wanted is there. */
 const isFailedOver = (member: Member, wanted: string) =>

@@ -24,6 +24,10 @@ export type Member = {
   readonly isUpToDate: boolean
   /** Since when it is not, where it says so, or when its spec last changed and nobody has looked at that yet. */
   readonly unwellSince?: Instant | undefined
+  /** Since when it is up to date, where it says so. */
+  readonly wellSince?: Instant | undefined
+  /** How long its own controller waits before it calls a pod available. */
+  readonly minReadyMs?: number | undefined
   /** Was available at least once. */
   readonly isDeployed: boolean
   readonly decision: Decision | undefined

@@ -196,6 +196,8 @@ describe("what is kept of a pod", () => {
       createdAtSeconds: 60,
       isFinished: false,
       isTerminating: false,
+      crash: undefined,
+      steadySeconds: 0,
     })
   })
 

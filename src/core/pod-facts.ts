@@ -2,6 +2,7 @@ import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { decisionAnnotation, parseFailover } from "./decision.ts"
+import { type ContainerState, type Crash, steadySince, worstCrash } from "./steady.ts"
 
 /** A pod, reduced to what tells whose it is and what is wrong with it. There may be many: it is kept small. */
 export type PodFacts = {
@@ -12,6 +13,10 @@ export type PodFacts = {
   /** Of all its containers, each once, sorted. */
   readonly images: readonly string[]
   readonly trouble: PodTrouble | undefined
+  /** A container of it exited badly. Kept while the container runs again: whether that lasts is not the pod's to say. */
+  readonly crash: Crash | undefined
+  /** Since when it is ready without a bad exit; 0 while it is not ready. */
+  readonly steadySeconds: number
   readonly createdAtSeconds: number
   /** Nothing of it will run again. */
   readonly isFinished: boolean
@@ -36,13 +41,20 @@ export function readPod(object: { metadata: object }): PodFacts {
   const metadata = object.metadata as Json
   const { spec, status } = object as { spec?: Json; status?: Json }
   const annotations = metadata.annotations as Json | undefined
+  const was = annotations && parseFailover(annotations[decisionAnnotation])?.was
   const phase = status?.phase
+  const containers = containersIn(spec, status, was)
+  const crash = worstCrash(containers)
+  const ready = condition(status, "Ready")
+  const readyAt = ready?.status === "True" ? (parseInstant(ready.lastTransitionTime) ?? 0) : undefined
   return {
     resourceVersion: text(metadata.resourceVersion),
     owner: controllerOf(metadata),
     node: text(spec?.nodeName),
-    images: imagesOf(spec, annotations && parseFailover(annotations[decisionAnnotation])?.was),
+    images: imagesOf(spec, was),
     trouble: troubleOf(status),
+    crash: crash && { ...crash, message: clip(crash.message, maxMessage), said: clip(crash.said, maxMessage) },
+    steadySeconds: readyAt === undefined ? 0 : Math.floor(steadySince(readyAt, containers) / 1000),
     createdAtSeconds: Math.floor((parseInstant(metadata.creationTimestamp) ?? 0) / 1000),
     isFinished: phase === "Succeeded" || phase === "Failed",
     isTerminating: metadata.deletionTimestamp !== undefined,
@@ -64,6 +76,39 @@ export function imagesOf(spec: Json | undefined, was: Readonly<Record<string, st
   const imageOf = ({ name, image }: Json) => clip(was[text(name)] ?? text(image), maxImage)
   const images = containers.map(imageOf).filter(image => image !== "")
   return [...new Set(images)].sort().slice(0, maxImages)
+}
+
+/** The containers that were started, as the status tells of them, with the images of the spec. */
+function containersIn(spec: Json | undefined, status: Json | undefined, was: Readonly<Record<string, string>> = {}) {
+  const written = [...entries(spec?.containers), ...entries(spec?.initContainers)]
+  const imageOf = (name: string) =>
+    clip(
+      (Object.hasOwn(was, name) ? was[name] : undefined) ?? text(written.find(each => each.name === name)?.image),
+      maxImage,
+    )
+  const statuses = [...entries(status?.initContainerStatuses), ...entries(status?.containerStatuses)]
+  return statuses.map(({ name, ready, restartCount, state, lastState }): ContainerState => {
+    const [ended, before] = [part(state, "terminated"), part(lastState, "terminated")]
+    const isEnded = Number.isInteger(ended.exitCode)
+    const exit = isEnded ? ended : before
+    return {
+      name: printable(text(name)),
+      image: imageOf(text(name)),
+      isReady: ready === true,
+      restarts: Number.isInteger(restartCount) ? (restartCount as number) : 0,
+      waiting: text(part(state, "waiting").reason),
+      exit: Number.isInteger(exit.exitCode)
+        ? {
+            code: exit.exitCode as number,
+            reason: printable(text(exit.reason)),
+            message: printable(text(exit.message)),
+            at: parseInstant(exit.finishedAt) ?? 0,
+          }
+        : undefined,
+      isEnded,
+      startedAt: parseInstant(part(state, "running").startedAt),
+    }
+  })
 }
 
 /**

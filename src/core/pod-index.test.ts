@@ -52,6 +52,8 @@ const pod: PodFacts = {
   node: "",
   images,
   trouble: undefined,
+  crash: undefined,
+  steadySeconds: 0,
   createdAtSeconds: 100,
   isFinished: false,
   isTerminating: false,

@@ -162,6 +162,8 @@ const saysTheSame = (a: PodFacts, b: PodFacts) =>
   a.node === b.node &&
   a.images === b.images &&
   a.trouble === b.trouble &&
+  a.crash === b.crash &&
+  a.steadySeconds === b.steadySeconds &&
   a.isFinished === b.isFinished &&
   a.isTerminating === b.isTerminating
 

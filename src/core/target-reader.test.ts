@@ -282,7 +282,7 @@ test("a container is found by name in both lists; where there is none, nothing i
   })
   const absent = workload("Deployment", "web")
   const member = absent.read(object as never)
-  expect(member).toMatchObject({ image: "", problem: "has no container web" })
+  expect(member).toMatchObject({ image: "", problem: "has no container web, only app, other-1, init" })
   expect(() => absent.patchFor(member, "shop/web:2", {})).toThrow("never written")
   for (const spec of [
     undefined,

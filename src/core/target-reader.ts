@@ -32,12 +32,16 @@ export type TargetReader = {
 export type KindOfTarget = {
   readonly patchType: TargetPatch["type"]
   /** The image at each place, or why none of them may be touched. */
-  read(object: TargetObject): Pick<Member, "problem" | "replicas" | "isInitContainer"> & { images: readonly string[] }
+  read(
+    object: TargetObject,
+  ): Pick<Member, "problem" | "replicas" | "minReadyMs" | "isInitContainer"> & { images: readonly string[] }
   isUnmanaged(object: TargetObject): boolean
   haltsOnFailure(object: TargetObject): boolean
   isUpToDate(object: TargetObject): boolean
   /** Of an object that is not, and whose status is about its present generation: since when, where it tells. */
   unwellSince(object: TargetObject): Instant | undefined
+  /** Of an object that is up to date: since when, where it tells. */
+  wellSince(object: TargetObject): Instant | undefined
   isDeployed(object: TargetObject): boolean
   /** `isDeployed` tells about the past. Where it does not, our decision remembers it. */
   readonly remembersDeployed: boolean
@@ -57,7 +61,7 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
   return {
     read(object) {
       const common = readCommon(object)
-      const { images, problem, replicas, isInitContainer } = kind.read(object)
+      const { images, problem, replicas, minReadyMs, isInitContainer } = kind.read(object)
       const health = checkHealth?.(object)
       const isUpToDate = health?.isUpToDate ?? kind.isUpToDate(object)
       const { decision } = common
@@ -75,6 +79,8 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
         haltsOnFailure: common.saysHalt || kind.haltsOnFailure(object),
         isUpToDate,
         unwellSince: isUpToDate || health ? undefined : unwellSince(object, kind),
+        wellSince: isUpToDate && !health ? kind.wellSince(object) : undefined,
+        minReadyMs,
         isDeployed: (health ? isUpToDate : kind.isDeployed(object)) || decision?.wasDeployed === true,
         decision,
         replicas,

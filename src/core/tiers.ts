@@ -3,7 +3,7 @@ import type { ServiceImageSpec, Tier } from "#api/v1alpha1/serviceimage/index.ts
 /** A tier with its image and its steps resolved. */
 export type EffectiveTier = Pick<
   Tier,
-  "maxConcurrent" | "progressDeadlineSeconds" | "failureBudget" | "requireApproval"
+  "maxConcurrent" | "progressDeadlineSeconds" | "settleSeconds" | "failureBudget" | "requireApproval"
 > & {
   name: string
   image: string
@@ -34,7 +34,7 @@ export function effectiveTiers({
   if (defaultImage && !list.some(tier => tier.name === "")) {
     const last = list.length > 0 ? Math.min(...list.map(tier => tier.priority)) - 1 : 0
     const priority = Math.max(last, lowestPriority)
-    const rest = { progressDeadlineSeconds: 600, requireApproval: false, steps: allAtOnce }
+    const rest = { progressDeadlineSeconds: 600, settleSeconds: 10, requireApproval: false, steps: allAtOnce }
     list.push({ name: "", image: defaultImage, priority, ...rest })
   }
   return list.sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1))

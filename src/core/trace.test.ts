@@ -9,6 +9,8 @@ const pod = (fields: Partial<PodFacts> = {}): PodFacts => ({
   node: "n1",
   images: ["shop/web:2"],
   trouble: undefined,
+  crash: undefined,
+  steadySeconds: 0,
   createdAtSeconds: 0,
   isFinished: false,
   isTerminating: false,

@@ -1,4 +1,5 @@
-import { fieldOf, imageText, isObserved, type TargetObject, wholeNumber } from "./object-facts.ts"
+import { clip, nameSome } from "#lib/text.ts"
+import { fieldOf, imageText, isObserved, type TargetObject, textOf, wholeNumber } from "./object-facts.ts"
 import type { KindOfTarget } from "./target-reader.ts"
 
 /** Deployment, StatefulSet and DaemonSet, by the name of a container: what the contract says is derived from them. */
@@ -12,13 +13,19 @@ export function workloadTarget(kind: Workload, container: string): KindOfTarget 
       const parts = partsOf(object)
       const pod = fieldOf(fieldOf(parts.spec, "template"), "spec")
       const replicas = podsWanted(parts)
+      const minReadyMs = count(parts.spec, "minReadySeconds") * 1000
       for (const list of [containers, initContainers]) {
         const all = fieldOf(pod, list)
         const found = Array.isArray(all) ? all.find(each => fieldOf(each, "name") === container) : undefined
         if (found)
-          return { images: [imageText(fieldOf(found, "image"))], replicas, isInitContainer: list === initContainers }
+          return {
+            images: [imageText(fieldOf(found, "image"))],
+            replicas,
+            minReadyMs,
+            isInitContainer: list === initContainers,
+          }
       }
-      return { images: [], problem: `has no container ${container}`, replicas }
+      return { images: [], problem: `has no container ${container}${instead(pod)}`, replicas, minReadyMs }
     },
 
     // Both are annotations here, which count on every kind.
@@ -27,6 +34,7 @@ export function workloadTarget(kind: Workload, container: string): KindOfTarget 
     isUpToDate,
     // What they are judged by are counts, which have no time.
     unwellSince: () => undefined,
+    wellSince: () => undefined,
     // The condition Available is no help: with maxUnavailable 100% it is True before the first pod. Without any pod to
     // wait for, what is up to date is as deployed as it gets.
     isDeployed: object => podsReady(partsOf(object)) > 0 || isUpToDate(object),
@@ -94,6 +102,16 @@ const workloads: Record<
     },
   },
 }
+
+/** The containers there are: most often the name is misspelt. */
+function instead(pod: unknown): string {
+  const names = [containers, initContainers].flatMap(list => {
+    const all = fieldOf(pod, list)
+    return Array.isArray(all) ? all.map(each => textOf(fieldOf(each, "name"))) : []
+  })
+  return names.length === 0 ? "" : `, only ${clip(nameSome(names.slice(0, namesMost), names.length), 128)}`
+}
+const namesMost = 4
 
 const containers = "containers"
 const initContainers = "initContainers"

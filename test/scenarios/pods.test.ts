@@ -166,7 +166,7 @@ test("a program that crashes is unhealthy, and stays so between two crashes", as
   const story = await shop()
   await untilWell(story)
   await story.world.apply(deployment("acme", story.uid, { tag: "crashes" }))
-  await untilSaid(story, "crashes", "Unhealthy")
+  await untilSaid(story, "crashes", "CrashLoop")
   for (let seconds = 0; seconds < 120; seconds += 5) {
     await story.world.advance("5s")
     expect(diagnose(story.trace(), image("crashes"))?.message).toMatch(/container app exited with 3/)
@@ -280,7 +280,7 @@ test("watches that break again and again, and at last lose their place, miss not
   const story = await shop({ faults: [cut(isRefused), breakWatch(isWatch, 2)] })
   await untilWell(story)
   await story.world.apply(deployment("acme", story.uid, { tag: "crashes" }))
-  await untilSaid(story, "crashes", "Unhealthy")
+  await untilSaid(story, "crashes", "CrashLoop")
 
   isDown = true
   await story.world.apply(deployment("acme", story.uid, { tag: "2" }))

@@ -471,7 +471,7 @@ test("23. priorities are plain numbers, higher first, and the current one is the
 test("24. a tier without objects is complete at once, without soak and without approval", async () => {
   const tiers = [
     { upgradeTier: "early", priority: 1, requireApproval: true, steps: [{ percent: 10, soakSeconds: 3600 }] },
-    { upgradeTier: "" },
+    { upgradeTier: "", settleSeconds: 0 },
   ]
   const story = await tell([dicom("d")], { spec: { tiers }, isUnderWay: true })
   await story.world.advance("10s")
@@ -776,7 +776,7 @@ test("36. what is paused says so, of the generation it has seen, and stamps nobo
 })
 
 test("37. soaks and deadlines survive a restart, and wake whoever waits for them", async () => {
-  const tiers = [{ upgradeTier: "", steps: [{ percent: 50, soakSeconds: 600 }] }]
+  const tiers = [{ upgradeTier: "", settleSeconds: 0, steps: [{ percent: 50, soakSeconds: 600 }] }]
   const tenants = Array.from({ length: 8 }, (_, index) => dicom(`d${index}`))
   const story = await tell(tenants, { spec: { tiers: [] } })
   await story.change({ defaultImage: v2, tiers })

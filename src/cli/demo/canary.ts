@@ -39,7 +39,7 @@ export const canary: Story = {
 
     stage.tell(`The fleet is to run v2: a tenth of the tenants, then half, then all, and each step must have been well for a minute
 before the next begins. But nobody has pushed v2.`)
-    await change(stage, { spec: { defaultImage: v2, tiers: [{ upgradeTier: "", steps }] } })
+    await change(stage, { spec: { defaultImage: v2, tiers: [{ upgradeTier: "", steps, settleSeconds: 0 }] } })
     const halted = await stage.watch("dicom", isHalted, 300)
     const first = withImage(await tenants(stage), v2)
     const [failure] = halted.status.tierStatus[0].failures

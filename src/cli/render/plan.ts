@@ -59,8 +59,10 @@ function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {
 function takesWords({ stages, msAtLeast }: Outlook, name: string, program: string): string {
   const sum = (of: (stage: Stage) => number) => stages.reduce((total, stage) => total + of(stage), 0)
   const [paceMs, soakMs] = [sum(stage => stage.paceMs), sum(stage => stage.soakMs)]
+  const settleMs = sum(stage => stage.settleMs)
   const parts = [
     paceMs > 0 ? `${formatDuration(paceMs)} by pace` : "",
+    settleMs > 0 ? `${formatDuration(settleMs)} of settling` : "",
     soakMs > 0 ? `${formatDuration(soakMs)} of soaking` : "",
   ].filter(Boolean)
   const approvals = stages.flatMap(stage => stage.approvals)

@@ -9,6 +9,7 @@ import { parseApproval } from "#core/approval.ts"
 import type { Counts, TierView } from "#core/fleet.ts"
 import { sameImage } from "#core/image-reference.ts"
 import { budgetOf, countOf, type EffectiveTier, effectiveTiers } from "#core/tiers.ts"
+import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { nameSome } from "#lib/text.ts"
 
@@ -19,6 +20,10 @@ export type JudgedTier = EffectiveTier & {
   isComplete: boolean
   /** Was complete with this image, and an object with another image appeared. */
   isReopened: boolean
+  /** Complete, and objects that this operation stamped have lost their health since. */
+  isRegressed: boolean
+  /** An earlier step has lost its health: this one takes in no more until that is mended. */
+  isHeldBack: boolean
   halt: Halt | undefined
   /** Which of its steps is being worked, since when that one is up to date, and until when it soaks. */
   step: number
@@ -29,7 +34,10 @@ export type JudgedTier = EffectiveTier & {
 
 export type Halt = { reason: Reason; message: string; isEarly?: boolean }
 
-type Judged = Pick<JudgedTier, "isComplete" | "isReopened" | "halt" | "step" | "upToDateAt" | "soaksUntil">
+type Judged = Pick<
+  JudgedTier,
+  "isComplete" | "isReopened" | "isRegressed" | "isHeldBack" | "halt" | "step" | "upToDateAt" | "soaksUntil"
+>
 
 export type Seen = { serviceImage: ServiceImage; operation: Operation; tiers: readonly TierView[]; now: Instant }
 
@@ -51,8 +59,8 @@ export function judgeTiers({ serviceImage, operation, tiers, now }: Seen): Judge
 }
 
 /**
- * Once a tier is complete, only an object with a wrong image reopens it. One that merely lost its health does not: the
- * rollout brought it there, and going back to it would hold everybody else for something that is not the rollout's.
+ * Once a tier is complete, only an object with a wrong image reopens it. One that lost its health does not, but while
+ * the operation goes on it holds back what comes after: the image may be the cause.
  */
 function judge(
   tier: EffectiveTier,
@@ -62,10 +70,22 @@ function judge(
   now: Instant,
 ): Judged {
   const last = tier.steps.length - 1
-  const nothing = { halt: undefined, upToDateAt: undefined, soaksUntil: undefined, isReopened: false }
+  const nothing = {
+    halt: undefined,
+    upToDateAt: undefined,
+    soaksUntil: undefined,
+    isReopened: false,
+    isRegressed: false,
+    isHeldBack: false,
+  }
   const wasComplete = isTrue(before?.conditions, "Complete") && sameImage(before!.newDeploymentImage, tier.image)
   const hasStale = view.counted.stale > 0
-  if (wasComplete) return { ...nothing, isComplete: !hasStale, isReopened: hasStale, step: last }
+  if (wasComplete) {
+    const isUnderWay = isKnown && !hasStale
+    const halt = isUnderWay && view.regressedWithStamp > 0 ? haltOf(tier, view, last) : undefined
+    const isRegressed = halt !== undefined || (isUnderWay && view.lapsed > 0)
+    return { ...nothing, isComplete: !hasStale, isReopened: hasStale, isRegressed, halt, step: last }
+  }
   // It stays so until the last of them is stamped, which may take a few looks: approvals and steps are behind it.
   if (isKnown && hasStale && isSaid(before, "TierReopened"))
     return { ...nothing, isComplete: false, isReopened: true, halt: haltOf(tier, view, last), step: last }
@@ -82,8 +102,10 @@ function judge(
     : 0
   for (; ; step++) {
     const halt = haltOf(tier, view, step)
-    const { total, stale, waiting } = view.cohort(step)
-    if (halt || stale > 0 || waiting > 0) return { ...nothing, isComplete: false, halt, step }
+    const { total, stale, waiting, settling } = view.cohort(step)
+    const isHeldBack = step > 0 && view.cohort(step - 1).waiting > 0
+    if (halt || stale > 0 || waiting > 0 || settling > 0)
+      return { ...nothing, isComplete: false, halt, step, isHeldBack }
     const { percent, soakMs } = tier.steps[step]!
     const since = known?.percent === percent ? parseInstant(known.upToDateAt) : undefined
     const upToDateAt = since ?? now
@@ -99,25 +121,33 @@ const enough = 5
 
 /** What stops a tier. The step is judged by the objects it added: those of earlier steps have proved themselves. */
 function haltOf({ name, image, failureBudget }: EffectiveTier, view: TierView, step: number): Halt | undefined {
-  const { counted, halting, ignored } = view
+  const { counted, halting, ignored, early } = view
+  const title = tierTitle(name)
   const added = view.increment(step)
   const why = view.troubles.map(trouble => `${trouble.count} ${trouble.reason}`).join(", ")
+  if (counted.total > 0 && counted.invalid === counted.total)
+    return { reason: "WrongTarget", message: `${title}: spec.target fits no object: ${view.invalidExample()}` }
   if (cannotPull(added)) {
-    const message = `${tierTitle(name)}: none of ${added.unpullable} objects can pull ${image}`
+    const message = `${title}: none of ${added.unpullable} objects can pull ${image}`
+    return { reason: "AllFailed", message, isEarly: true }
+  }
+  if (allCrash(added)) {
+    const message = `${title}: all ${added.crashing} objects that started ${image} crash`
     return { reason: "AllFailed", message, isEarly: true }
   }
   if (allFailed(added)) {
-    const message = `${tierTitle(name)}: all ${added.failed} objects failed with ${image} (${why})`
+    const message = `${title}: all ${added.failed} objects failed with ${image} (${why})`
     return { reason: "AllFailed", message }
   }
   if (halting > 0) {
-    const who = nameSome(view.haltingExamples(2), halting)
-    const message = `${tierTitle(name)}: ${who} did not become up to date in time and failureHaltsUpdate is set (${why})`
-    return { reason: "FailureHaltsUpdate", message }
+    const names = nameSome(view.haltingExamples(2), halting)
+    const message = `${title}: ${names} failed and failureHaltsUpdate is set (${why})`
+    return { reason: "FailureHaltsUpdate", message, isEarly: early >= halting }
   }
-  if (failureBudget !== undefined && ignored > budgetOf(failureBudget, counted.total)) {
-    const message = `${tierTitle(name)}: ${ignored} of ${counted.total} objects failed, more than failureBudget ${failureBudget} allows (${why})`
-    return { reason: "FailureBudgetSpent", message }
+  const budget = failureBudget === undefined ? Number.POSITIVE_INFINITY : budgetOf(failureBudget, counted.total)
+  if (ignored > budget) {
+    const message = `${title}: ${ignored} of ${counted.total} objects failed, more than failureBudget ${failureBudget} allows (${why})`
+    return { reason: "FailureBudgetSpent", message, isEarly: ignored - early <= budget }
   }
   return undefined
 }
@@ -125,15 +155,24 @@ function haltOf({ name, image, failureBudget }: EffectiveTier, view: TierView, s
 const cannotPull = ({ total, stamped, unpullable }: Counts) =>
   unpullable > 0 && unpullable === stamped && unpullable >= Math.min(total, enough)
 
-const allFailed = ({ total, stamped, done, waiting, failed }: Counts) =>
-  total > 0 && (failed === total || (stamped >= enough && done === 0 && waiting === 0))
+/** Objects that were stamped a moment ago have no pods yet, so that many crashes count also before the last one is in. */
+const allCrash = ({ total, done, settling, crashing }: Counts) =>
+  crashing > 0 && crashing >= Math.min(total, enough) && done === 0 && settling === 0
+
+const allFailed = ({ total, stamped, done, waiting, settling, failed }: Counts) =>
+  total > 0 && (failed === total || (stamped >= enough && done === 0 && waiting === 0 && settling === 0))
 
 /** What a tier that is being worked waits for. */
 export function describeTier(tier: JudgedTier): { reason: Reason; message: string } {
   const { name, view, isReopened, maxConcurrent, steps, step, soaksUntil, isAwaitingApproval } = tier
-  const { counted, total, upToDate, settling } = view
+  const { counted, underWay } = view
   const share = steps.length > 1 ? ` at step ${steps[step]!.percent}%` : ""
-  const progress = `${tierTitle(name)}: ${upToDate} of ${total} up to date${share}`
+  const progress = `${progressOf(tier)}${share}`
+  if (tier.isRegressed || tier.isHeldBack) {
+    const names = nameSome(view.regressedExamples(2), view.regressed)
+    const message = `${progress}; ${names || "an earlier step"} lost health, and later steps and tiers wait for that`
+    return { reason: "WaitingForHealth", message }
+  }
   if (isAwaitingApproval)
     return { reason: "AwaitingApproval", message: `${tierTitle(name)}: ${counted.total} objects wait for aim approve` }
   const refused = view.troubles.find(trouble => trouble.reason === "Forbidden")
@@ -141,23 +180,32 @@ export function describeTier(tier: JudgedTier): { reason: Reason; message: strin
     return { reason: "Forbidden", message: `${progress}; ${refused.count} may not be changed: run aim grant NAMESPACE` }
   const contested = view.troubles.find(trouble => trouble.reason === "Contested")
   if (contested) {
-    const who = view.contestants(2).join(" and ")
-    return { reason: "Contested", message: `${progress}; ${who} puts another image back on ${contested.count}` }
+    const managers = view.contestants(2).join(" and ")
+    return { reason: "Contested", message: `${progress}; ${managers} puts another image back on ${contested.count}` }
   }
   if (isReopened) return { reason: "TierReopened", message: `${progress}; ${counted.stale} have another image again` }
   if (soaksUntil !== undefined)
     return { reason: "Soaking", message: `${progress}; soaking until ${formatInstant(soaksUntil)}` }
-  if (view.cohort(step).stale === 0) {
-    const who = nameSome(view.waitingExamples(2), settling)
-    return { reason: "WaitingForHealth", message: `${progress}; waiting for ${who}` }
+  const { stale, waiting } = view.cohort(step)
+  if (stale === 0 && waiting > 0) {
+    const names = nameSome(view.waitingExamples(2), view.waiting)
+    return { reason: "WaitingForHealth", message: `${progress}; waiting for ${names}` }
   }
-  if (maxConcurrent !== undefined && settling >= countOf(maxConcurrent, total))
+  // No number that changes by itself: a status that differs is a write.
+  if (stale === 0) return { reason: "Settling", message: `${progress}; done when that has lasted ${settleWords(tier)}` }
+  if (maxConcurrent !== undefined && underWay >= countOf(maxConcurrent, view.total))
     return {
       reason: "WaitingForConcurrency",
-      message: `${progress}; ${settling} on their way, as many as maxConcurrent allows`,
+      message: `${progress}; ${underWay} on their way, as many as maxConcurrent allows`,
     }
   return { reason: "RollingOut", message: progress }
 }
+
+const settleWords = ({ settleSeconds }: JudgedTier) => formatDuration(settleSeconds * 1000)
+
+/** How many of the objects that count are up to date. */
+export const progressOf = ({ name, view }: Pick<JudgedTier, "name" | "view">) =>
+  `${tierTitle(name)}: ${view.counted.done + view.counted.settling} of ${view.counted.total} up to date`
 
 const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)
 

@@ -37,6 +37,11 @@ export const serviceImageMetrics = {
     ...instances,
     help: "Objects left alone because they say manuallySpecifiedImage.",
   },
+  serviceimage_instances_regressed: {
+    ...overall,
+    ...instances,
+    help: "Objects that were up to date and are no longer healthy, with the right image.",
+  },
   serviceimage_ignored_failures: {
     ...overall,
     ...instances,
@@ -128,7 +133,7 @@ export const serviceImageMetrics = {
   serviceimage_tier_instances_regressed: {
     ...perTier,
     ...instances,
-    help: "Objects of a finished tier that are no longer healthy, with the right image.",
+    help: "Objects of the tier that were up to date and are no longer healthy, with the right image.",
   },
   serviceimage_tier_ignored_failures: {
     ...perTier,
@@ -209,6 +214,7 @@ export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[
   say("serviceimage_instances_up_to_date", all.upToDate)
   say("serviceimage_instances_to_update", all.toUpdate)
   say("serviceimage_instances_unmanaged", all.unmanaged)
+  say("serviceimage_instances_regressed", all.regressed)
   say("serviceimage_ignored_failures", all.ignored)
   say("serviceimage_lost_pods", status.lostPods)
 
@@ -237,14 +243,16 @@ export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[
 }
 
 /** A tier as the fleet counts it, as far as it is told here. */
-type CountedTier = Pick<TierNumbers, "total" | "updated" | "upToDate" | "toUpdate" | "unmanaged" | "ignored"> & {
+type CountedTier = Pick<
+  TierNumbers,
+  "total" | "updated" | "upToDate" | "toUpdate" | "unmanaged" | "ignored" | "regressed"
+> & {
   rule: Pick<TierNumbers, "name">
-  counted: Record<"waiting" | "failed", number>
   troubles: TierNumbers["failures"]
 }
 
 export function tierNumbers(view: CountedTier, of: { priority: number; isComplete: boolean }): TierNumbers {
-  const { total, updated, upToDate, toUpdate, unmanaged, ignored, counted, troubles } = view
+  const { total, updated, upToDate, toUpdate, unmanaged, ignored, regressed, troubles } = view
   return {
     name: view.rule.name,
     priority: of.priority,
@@ -254,7 +262,7 @@ export function tierNumbers(view: CountedTier, of: { priority: number; isComplet
     toUpdate: of.isComplete ? 0 : toUpdate,
     unmanaged,
     ignored,
-    regressed: of.isComplete ? counted.waiting + counted.failed : 0,
+    regressed,
     failures: troubles,
   }
 }
@@ -347,10 +355,10 @@ function unixSeconds(time: string | undefined): number | undefined {
   return at === undefined ? undefined : at / 1000
 }
 
-type Totals = Record<"total" | "upToDate" | "toUpdate" | "unmanaged" | "ignored", number>
+type Totals = Record<"total" | "upToDate" | "toUpdate" | "unmanaged" | "ignored" | "regressed", number>
 
 function total(tiers: readonly TierNumbers[]): Totals {
-  const sum = { total: 0, upToDate: 0, toUpdate: 0, unmanaged: 0, ignored: 0 }
+  const sum = { total: 0, upToDate: 0, toUpdate: 0, unmanaged: 0, ignored: 0, regressed: 0 }
   for (const tier of tiers) for (const name of Object.keys(sum) as (keyof Totals)[]) sum[name] += tier[name]
   return sum
 }

@@ -45,16 +45,20 @@ const labelled = both(metadata, {
   annotations: Object.fromEntries(ourAnnotations.map(name => [name, "value"])),
 })
 
-const conditions: Shape = [{ type: "value", status: "value", reason: "value", message: "value" }]
-const images: Shape = [{ image: "value" }]
+const conditions: Shape = [
+  { type: "value", status: "value", reason: "value", message: "value", lastTransitionTime: "value" },
+]
+const images: Shape = [{ name: "value", image: "value" }]
 
 const containerState: Shape = {
   waiting: { reason: "value", message: "value" },
   running: { startedAt: "value" },
   // Not its message: that is the end of the container's log.
-  terminated: { exitCode: "value", reason: "value" },
+  terminated: { exitCode: "value", reason: "value", finishedAt: "value" },
 }
-const containerStatuses: Shape = [{ name: "value", ready: "value", state: containerState, lastState: containerState }]
+const containerStatuses: Shape = [
+  { name: "value", ready: "value", restartCount: "value", state: containerState, lastState: containerState },
+]
 
 export const neededOfServiceImage: Shape = {
   metadata: both(labelled, { managedFields: [{ subresource: "value", time: "value" }] }),
@@ -117,6 +121,7 @@ const workload: Shape = {
   metadata: labelled,
   spec: {
     replicas: "value",
+    minReadySeconds: "value",
     updateStrategy: { type: "value", rollingUpdate: { partition: "value" } },
     template: { spec: { containers: namedImages, initContainers: namedImages } },
   },

@@ -102,10 +102,12 @@ export function rulesOf({ metadata, spec, status }: ServiceImage, operation: Ope
     operation: operation.id,
     startedAt: parseInstant(operation.startedAt) ?? now,
     isRollback,
-    tiers: effectiveTiers(spec).map(({ name, image, progressDeadlineSeconds, steps }) => ({
+    tiers: effectiveTiers(spec).map(({ name, image, progressDeadlineSeconds, settleSeconds, steps }) => ({
       name,
       image: operation.images[name] ?? image,
       deadlineMs: progressDeadlineSeconds * 1000,
+      // What goes back has proved itself before.
+      settleMs: isRollback ? 0 : settleSeconds * 1000,
       cohortEnds: steps.map(({ percent }) => endOf(percent)),
       ...(isRollback && { fallback: lastGoodImage(history, name) }),
     })),

@@ -1,4 +1,5 @@
 import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
+import { countOf } from "#core/tiers.ts"
 import type { Instant } from "#lib/instant.ts"
 import { remember } from "#lib/remember.ts"
 import { describeTier, type JudgedTier } from "./judge.ts"
@@ -7,7 +8,7 @@ import type { Survey, Surveyed } from "./survey.ts"
 /** What is still to come, in the order in which it comes. */
 export type Outlook = {
   stages: Stage[]
-  /** What pace and soaks take together; how long objects take to become healthy, and people to approve, comes on top. */
+  /** What pace, settling and soaks take together; how long objects take to become healthy, and people to approve, comes on top. */
   msAtLeast: number
 }
 
@@ -17,6 +18,8 @@ export type Stage = {
   /** Their pods at the pace of the rollout; nothing without one. */
   paceMs: number
   soakMs: number
+  /** What settling adds to that: the last one stamped, each step, and the turns that maxConcurrent makes. */
+  settleMs: number
   /** Tiers that a person has to let start. */
   approvals: string[]
   isActive: boolean
@@ -44,20 +47,24 @@ export function outlookOf(rollout: Surveyed): Outlook {
       image: tier.image,
       objects: rest.get(tier.name)?.objects ?? 0,
       pods: rest.get(tier.name)?.pods ?? 0,
-      underWay: tier.view.settling,
+      underWay: tier.view.underWay,
     }))
     const pods = counted.reduce((sum, tier) => sum + tier.pods, 0)
+    const paceMs = podsPerSecond === 0 ? 0 : Math.ceil((pods / podsPerSecond) * 1000)
+    const settleMs = group.map(tier => settleLeft(tier, rest.get(tier.name)?.objects ?? 0, paceMs))
     return {
       priority,
       tiers: counted,
-      paceMs: podsPerSecond === 0 ? 0 : Math.ceil((pods / podsPerSecond) * 1000),
+      paceMs,
       soakMs: isBack ? 0 : Math.max(0, ...group.map(tier => soakLeft(tier, snapshot.now))),
+      settleMs: isBack ? 0 : Math.max(0, ...settleMs),
       approvals: isBack ? [] : group.filter(tier => tier.isAwaitingApproval).map(tier => tier.name),
       isActive,
       waits: isActive && !isBack ? group.map(tier => ({ tier: tier.name, ...(tier.halt ?? describeTier(tier)) })) : [],
     }
   })
-  return { stages, msAtLeast: stages.reduce((sum, { paceMs, soakMs }) => sum + paceMs + soakMs, 0) }
+  const msAtLeast = stages.reduce((sum, { paceMs, soakMs, settleMs }) => sum + paceMs + settleMs + soakMs, 0)
+  return { stages, msAtLeast }
 }
 
 const hasToDo = (tier: JudgedTier, active: readonly JudgedTier[]) =>
@@ -74,7 +81,16 @@ function soakLeft({ steps, step, soaksUntil, view }: JudgedTier, now: Instant): 
   return left
 }
 
-/** Who is still to be stamped, by tier. */
+/** Objects settle side by side and while others are stamped; steps, and turns within maxConcurrent, come one by one. */
+function settleLeft(tier: JudgedTier, objects: number, paceMs: number): number {
+  const { settleSeconds, maxConcurrent, steps, step, view } = tier
+  const settleMs = settleSeconds * 1000
+  if (objects === 0) return view.counted.settling + view.counted.waiting > 0 ? settleMs : 0
+  const turns = maxConcurrent === undefined ? 1 : Math.ceil(objects / countOf(maxConcurrent, view.total))
+  return Math.max(settleMs, Math.max(turns, steps.length - step) * settleMs - paceMs)
+}
+
+/** Objects still to be stamped, by tier. */
 function restOf({ fleet }: Surveyed): Map<string, { objects: number; pods: number }> {
   const rest = new Map<string, { objects: number; pods: number }>()
   for (const key of fleet?.keys() ?? []) {

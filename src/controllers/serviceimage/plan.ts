@@ -53,8 +53,7 @@ export function plan(seen: Snapshot): Plan {
 
 function planForward(seen: Snapshot): Plan {
   const tiers = judgeTiers(seen)
-  const unfinished = tiers.filter(tier => !tier.isComplete)
-  const active = unfinished.filter(tier => tier.priority === unfinished[0]?.priority)
+  const active = activeOf(seen, tiers)
   const verdict =
     paused(seen, active) ??
     takenBack(seen, active) ??
@@ -66,10 +65,24 @@ function planForward(seen: Snapshot): Plan {
 
   const isHalted = active.some(tier => tier.halt)
   const isOpen = (tier: JudgedTier) =>
-    !isHalted && !tier.isAwaitingApproval && (tier.isComplete || active.includes(tier)) && tier.soaksUntil === undefined
+    !isHalted &&
+    !tier.isAwaitingApproval &&
+    !tier.isHeldBack &&
+    (tier.isComplete || active.includes(tier)) &&
+    tier.soaksUntil === undefined
   const newImage = (tier: JudgedTier) => newDeploymentImage(tier)
   const chosen = chooseFrom(seen, tiers, { isOpen, newImage, reason: "Stamped" })
   return concluded(seen, verdict, { tiers, active, newImage }, chosen)
+}
+
+/**
+ * The tiers of the highest priority that is not finished. One that was, and whose objects lost their health since, holds
+ * back those after it as long as there are any: once all are complete, the operation is.
+ */
+function activeOf({ operation }: Snapshot, tiers: readonly JudgedTier[]): JudgedTier[] {
+  const isOver = operation.phase === "Complete" || tiers.every(tier => tier.isComplete)
+  const unfinished = tiers.filter(tier => !tier.isComplete || (!isOver && tier.isRegressed))
+  return unfinished.filter(tier => tier.priority === unfinished[0]?.priority)
 }
 
 /** What the operation changed goes back, the lowest priority first. Whether it likes that is told, but stops nothing. */
@@ -79,6 +92,8 @@ function planBack(seen: Snapshot): Plan {
       ...tier,
       isComplete: false,
       isReopened: false,
+      isRegressed: false,
+      isHeldBack: false,
       isAwaitingApproval: false,
       halt: undefined,
       soaksUntil: undefined,
@@ -226,27 +241,44 @@ function complete(
   active: readonly JudgedTier[],
 ): Verdict | undefined {
   if (active.length > 0) return undefined
-  const total = sum(tiers, tier => tier.view.total)
+  const of = (count: (view: TierView) => number) => sum(tiers, tier => count(tier.view))
   const left =
     unmatched.size > 0
       ? `; ${unmatched.size} in no tier are left alone (${nameSome([...unmatched].slice(0, 2), unmatched.size)})`
       : ""
-  const done = { isComplete: true, phase: "Complete" } as const
-  const rest = lostSentence(tiers) + left
-  if (total === 0) return { ...done, reason: "NoObjects", message: `no object matches the target${rest}` }
-  if (sum(tiers, tier => tier.view.counted.total) === 0)
-    return {
-      ...done,
-      reason: "NoObjects",
-      message: `nobody was there at the start; ${total} came since and are on their way${rest}`,
-    }
-  const ignored = sum(tiers, tier => tier.view.ignored)
-  const failed = ignored > 0 ? `; ${ignored} failed and are ignored` : ""
-  return {
-    ...done,
-    reason: "AllUpToDate",
-    message: `${sum(tiers, tier => tier.view.upToDate)} of ${total} objects are up to date${failed}${rest}`,
-  }
+  const rest = newcomersSentence(tiers) + lostSentence(tiers) + left
+  const done = { isComplete: true, phase: "Complete", degraded: degradedSentence(tiers) } as const
+  if (of(view => view.total) === 0)
+    return { ...done, reason: "NoObjects", message: `no object matches the target${rest}` }
+  const total = of(view => view.counted.total)
+  if (total === 0) return { ...done, reason: "NoObjects", message: `no objects existed at the start${rest}` }
+  const upToDate = of(view => view.counted.done + view.counted.settling)
+  // Complete is about the operation: what is not up to date now is counted in words of its own, never as "n of m".
+  const others = [
+    [of(view => view.counted.failed - view.regressedAndFailed), "failed and ignored"],
+    [of(view => view.regressed), "regressed since"],
+    [of(view => view.counted.waiting + view.regressedAndFailed - view.regressed), "not up to date at the moment"],
+  ] as const
+  const told = others.flatMap(([count, words]) => (count > 0 ? [`${count} ${words}`] : []))
+  const all = told.length === 0 ? `${upToDate} of ${total} objects are up to date` : `${upToDate} up to date`
+  return { ...done, reason: "AllUpToDate", message: `${[all, ...told].join("; ")}${rest}` }
+}
+
+/** Objects that came later gate nothing before they were available once, so they are counted apart. */
+function newcomersSentence(tiers: readonly JudgedTier[]): string {
+  const newcomers = sum(tiers, tier => tier.view.newcomers)
+  return newcomers === 0 ? "" : `; ${newcomers} created since ${newcomers === 1 ? "is" : "are"} being updated`
+}
+
+/** What was up to date once and no longer is. */
+function degradedSentence(tiers: readonly JudgedTier[]): string | undefined {
+  const regressed = sum(tiers, tier => tier.view.regressed)
+  if (regressed === 0) return undefined
+  const total = sum(tiers, tier => tier.view.counted.total)
+  const names = nameSome(tiers.flatMap(tier => tier.view.regressedExamples(2)).slice(0, 2), regressed)
+  const why = tiers.flatMap(tier => tier.view.troubles.map(({ count, reason }) => `${count} ${reason}`)).slice(0, 3)
+  const causes = why.length > 0 ? ` (${why.join(", ")})` : ""
+  return `${regressed} of ${total} objects lost their health after they were up to date${causes}: ${names}`
 }
 
 /** A node that no longer answers may still run what its pods ran: the one thing "complete" cannot promise. */

@@ -9,6 +9,7 @@ import {
   refusalOf,
 } from "#core/pod-facts.ts"
 import { type Owner, PodIndex, type Refusal, type Root } from "#core/pod-index.ts"
+import type { Crash } from "#core/steady.ts"
 import type { Trace } from "#core/trace.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { Interner } from "#lib/interner.ts"
@@ -164,6 +165,8 @@ export function readers() {
   const troubles = new Interner<PodTrouble>(sharedMax)
   const shareText = (value: string) => texts.share(value, value)
   const shareImages = (value: readonly string[]) => images.share(value.join(" "), value)
+  const crashes = new Interner<Crash>(sharedMax)
+  const shareCrash = (value: Crash) => crashes.share(JSON.stringify(value), value)
   const shareTrouble = (value: PodTrouble) =>
     troubles.share(`${value.isTentative} ${value.reason} ${value.message}`, value)
 
@@ -184,6 +187,7 @@ export function readers() {
         node: shareText(facts.node),
         images: shareImages(facts.images),
         trouble: facts.trouble && shareTrouble(facts.trouble),
+        crash: facts.crash && shareCrash(facts.crash),
       }
     },
     owner: (object: KubeObject) => owner(object),

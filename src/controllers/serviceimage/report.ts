@@ -36,7 +36,13 @@ function gist({ conditions, tierStatus, operation, ...rest }: ServiceImageStatus
 }
 
 /** Reasons that a rollout passes through with every object or so. */
-const passing = new Set<Reason>(["RollingOut", "WaitingForConcurrency", "WaitingForHealth", "WaitingForPace"])
+const passing = new Set<Reason>([
+  "RollingOut",
+  "WaitingForConcurrency",
+  "WaitingForHealth",
+  "WaitingForPace",
+  "Settling",
+])
 
 export type Episode = { type: "Normal" | "Warning"; reason: Reason; message: string }
 
@@ -85,7 +91,10 @@ function chapter(before: ServiceImageStatus | undefined, tier: TierStatus): Epis
 }
 
 function turns(before: ServiceImageStatus | undefined, next: ServiceImageStatus): Episode[] {
-  return (["Complete", "Halted", "Stalled"] as const).flatMap((type): Episode[] => {
+  const [ready, wasReady] = [next, before].map(status => status?.conditions.find(({ type }) => type === "Ready"))
+  const isDegraded = ready?.reason === "Degraded" && wasReady?.reason !== "Degraded"
+  const degraded: Episode[] = isDegraded ? [{ type: "Warning", reason: "Degraded", message: ready.message }] : []
+  const turned = (["Complete", "Halted", "Stalled"] as const).flatMap((type): Episode[] => {
     const [now, was] = [next, before].map(status => status?.conditions.find(each => each.type === type))
     const isNews = now?.status === "True" && (was?.status !== "True" || was.reason !== now.reason)
     // What has halted is stalled too, and is told once.
@@ -93,4 +102,5 @@ function turns(before: ServiceImageStatus | undefined, next: ServiceImageStatus)
     if (!isNews || isTold) return []
     return [{ type: type === "Complete" ? "Normal" : "Warning", reason: now.reason, message: now.message }]
   })
+  return [...turned, ...degraded]
 }

@@ -168,7 +168,7 @@ describe("a rollout that failed", () => {
     expect(reason(decide(world))).toBe("FailureHaltsUpdate")
     const next = decide({ ...world, spec })
     expect(next.status.operation).toMatchObject({ phase: "RollingBack" })
-    expect(next.status.operation?.cause).toMatch(/n\/a did not become up to date in time/)
+    expect(next.status.operation?.cause).toMatch(/n\/a failed and failureHaltsUpdate is set/)
     expect(stamped(next)).toEqual({}) // said first
     expect(stamped(decide({ ...world, spec, status: next.status }))).toEqual({ "n/a": v1 })
   })
@@ -176,7 +176,12 @@ describe("a rollout that failed", () => {
   test("early is taken back only if it lasts: a registry may be away for a moment", () => {
     const troubles = [{ reason: "ImagePullFailed", message: "", isTentative: false, images: [v2], pods: 1 }] as const
     const members = { "n/a": changed({ isUpToDate: false }) }
-    const world = { generation: 2, spec, members, traces: { "n/a": { pods: 1, troubles, lost: [] } } }
+    const world = {
+      generation: 2,
+      spec,
+      members,
+      traces: { "n/a": { pods: 1, troubles, crashes: [], steadyAt: 0, lost: [] } },
+    }
     const first = decide({ ...world, status: under, now: start })
     expect([reason(first), first.lookAgainAt]).toEqual(["AllFailed", start + 30 * second])
     expect(reason(decide({ ...world, status: first.status, now: start + 29 * second }))).toBe("AllFailed")

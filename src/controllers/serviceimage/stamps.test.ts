@@ -111,7 +111,7 @@ test("maxConcurrent bounds who is stamped, not who is declared: else each would 
 })
 
 describe("the pace counts pods", () => {
-  const traced = (pods: number): Trace => ({ pods, troubles: [], lost: [] })
+  const traced = (pods: number): Trace => ({ pods, troubles: [], crashes: [], steadyAt: 0, lost: [] })
   const stampedWith = (pods: number, members: Record<string, Member>, traces: Record<string, Trace> = {}) =>
     decide({ spec: oneTier(), members, traces, see: { pace: { pods, readyAt: start + 100 } } }).stamps.map(
       ({ key, pods }) => `${key} ${pods}`,

@@ -82,7 +82,7 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
     const open = isOpen(tier)
     const { maxConcurrent, view, step } = tier
     let room =
-      maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.settling
+      maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.underWay
     const left = () => Math.max(0, limit - intended.length)
     for (const candidate of view
       .blank(left() + more)

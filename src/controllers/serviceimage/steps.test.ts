@@ -205,6 +205,8 @@ describe("AllFailed", () => {
   const unpullable: Trace = {
     pods: 1,
     troubles: [{ reason: "ImagePullFailed", message: "no such tag", isTentative: false, images: [v2], pods: 1 }],
+    crashes: [],
+    steadyAt: 0,
     lost: [],
   }
   const fleetOf = (stamped: number, of: number) =>
@@ -255,7 +257,7 @@ describe("AllFailed", () => {
 })
 
 test("pods on lost nodes are named in what is said of Complete", () => {
-  const trace: Trace = { pods: 2, troubles: [], lost: [{ images: [v1], count: 2, examples: [{ key: "n/web-1", node: "a" }, { key: "n/web-2", node: "a" }] }] } // biome-ignore format: a row
+  const trace: Trace = { pods: 2, troubles: [], crashes: [], steadyAt: 0, lost: [{ images: [v1], count: 2, examples: [{ key: "n/web-1", node: "a" }, { key: "n/web-2", node: "a" }] }] } // biome-ignore format: a row
   const next = decide({ ...oneTier({}), members: { "n/d": dicom({ image: v2 }) }, traces: { "n/d": trace } })
   expect(condition(next, "Complete")).toMatchObject({ status: "True" })
   expect(condition(next, "Complete")!.message).toMatch(

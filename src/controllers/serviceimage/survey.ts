@@ -128,7 +128,7 @@ type Sight = {
 function claimOf(sight: Sight): Counted {
   const { inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now } = sight
   const { metadata, spec } = serviceImage
-  const fleet = new Fleet(rules, now, cleanAt(serviceImage, rules.operation))
+  const fleet = new Fleet(rules, now, { cleanAt: cleanAt(serviceImage, rules.operation), isStill: true })
   const conflicts = new Map<string, string>()
   const missing = inventory.whyMissing(kindOf(resource))
   const failure = missing === undefined ? undefined : new KubeError("Unreachable", missing)

@@ -93,7 +93,7 @@ export class Targets {
     if (!resource) return undefined
     const claimant = this.#find(name)
     if (claimant) return this.#renew(claimant, spec.target, rules, now)
-    const fleet = new Fleet(rules, now, cleanAt(serviceImage, rules.operation))
+    const fleet = new Fleet(rules, now, { cleanAt: cleanAt(serviceImage, rules.operation) })
     return this.#join(resource, { name, createdAt, target: spec.target, fleet }, rules)
   }
 

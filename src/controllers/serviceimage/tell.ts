@@ -25,6 +25,8 @@ export type Verdict = {
   /** Why it is taken back. */
   cause?: string
   isComplete?: boolean
+  /** Complete, and what has regressed since. */
+  degraded?: string | undefined
   isInProgress?: boolean
   isStalled?: boolean
   also?: Extract<ConditionType, "Halted" | "Paused" | "Invalid" | "Conflict" | "TargetKindMissing">
@@ -51,10 +53,13 @@ export function tell(
   const { isComplete = false, isInProgress = false, isStalled = false, also, reason } = verdict
   const message = clip(verdict.message, 256)
   const stalled = isStalled ? ([reason, message] as const) : (["NotStalled", ""] as const)
+  const ready: [boolean, Reason, string] = verdict.degraded
+    ? [false, "Degraded", clip(verdict.degraded, 256)]
+    : [isComplete, reason, message]
   const conditions: Condition[] = [
     condition(before?.conditions, "Complete", isComplete, reason, message),
     condition(before?.conditions, "InProgress", isInProgress, reason, message),
-    condition(before?.conditions, "Ready", isComplete, reason, message),
+    condition(before?.conditions, "Ready", ...ready),
     condition(before?.conditions, "Stalled", isStalled, ...stalled),
     ...(also ? [condition(before?.conditions, also, true, reason, message)] : []),
   ]
@@ -69,10 +74,11 @@ export function tell(
   const hasMoved = before?.priorityStartedAt === undefined || before.currentPriority !== currentPriority
   const isNew = before?.operation?.id !== operation.id
   const examples = shareOfExamples(tiers)
+  const shown = tiers.map(tier => shownOf(tier, verdict))
   const { cause } = verdict
   return {
     ...kept,
-    progress: `${sum(tiers, tier => tier.view.upToDate)}/${sum(tiers, tier => tier.view.total)}`,
+    progress: `${sum(shown, each => each.upToDate)}/${sum(shown, each => each.total)}`,
     currentPriority,
     tierStatus: tiers.map(tier => tierStatusOf(tier, judged, verdict, examples, condition)),
     unmatched: unmatched.size,
@@ -81,7 +87,7 @@ export function tell(
       ...operation,
       phase: verdict.phase ?? (isBack(operation.phase) ? operation.phase : "InProgress"),
       total: sum(tiers, tier => tier.view.counted.total),
-      upToDate: sum(tiers, tier => tier.view.counted.done),
+      upToDate: sum(tiers, upToDateOf),
       failed: sum(tiers, tier => tier.view.counted.failed),
       ...(cause !== undefined && { cause: plain(cause) }),
     },
@@ -110,17 +116,17 @@ function tierStatusOf(
 ): TierStatus {
   const { view, before, isComplete, halt } = tier
   const isActive = active.includes(tier)
-  const isGoing = isActive && (verdict.isInProgress ?? false)
+  const isGoing = isActive && (verdict.isInProgress ?? false) && !tier.isAwaitingApproval
+  const isHalted = active.some(each => each.halt)
   const said = isComplete
-    ? {
-        reason: view.total === 0 ? ("NoObjects" as const) : ("AllUpToDate" as const),
-        message: `${view.upToDate} of ${view.total} up to date`,
-      }
+    ? { reason: view.total === 0 ? ("NoObjects" as const) : ("AllUpToDate" as const), message: doneWords(view) }
     : isBack(verdict.reason)
       ? { reason: verdict.reason, message: `${view.counted.done} of ${view.counted.total} changed objects are back` }
       : isActive
-        ? (halt ?? (isGoing ? describeTier(tier) : verdict))
-        : { reason: "WaitingForPriority" as const, message: "tiers of a higher priority come first" }
+        ? (halt ?? (verdict.isInProgress ? describeTier(tier) : verdict))
+        : isHalted
+          ? { reason: verdict.reason, message: "the rollout has halted before this tier" }
+          : { reason: "WaitingForPriority" as const, message: "tiers of a higher priority come first" }
   const message = plain(said.message)
   return {
     upgradeTier: tier.name,
@@ -129,18 +135,34 @@ function tierStatusOf(
       condition(before?.conditions, "Complete", isComplete, said.reason, message),
       condition(before?.conditions, "InProgress", isGoing && !isComplete, said.reason, message),
     ],
-    total: view.total,
-    updated: view.updated,
-    upToDate: view.upToDate,
+    ...shownOf(tier, verdict),
+    newcomers: view.newcomers,
     unmanaged: view.unmanaged,
     ignoredFailures: view.ignored,
-    regressed: isComplete ? view.counted.waiting + view.counted.failed : 0,
+    regressed: view.regressed,
     ...stepOf(tier),
     failures: failuresOf(view, view.cohort(tier.step).total, examples),
   }
 }
 
-/** Only where the tier has steps, or a soak that is to survive: who has none does not want to read of them. */
+/** What counts; while an operation is taken back only what it changed does, and all objects are shown. */
+function shownOf(tier: JudgedTier, { reason }: Verdict): Pick<TierStatus, "total" | "updated" | "upToDate"> {
+  const { counted, total, updated, upToDate } = tier.view
+  if (isBack(reason)) return { total, updated, upToDate }
+  return { total: counted.total, updated: counted.stamped, upToDate: upToDateOf(tier) }
+}
+
+const upToDateOf = ({ view: { counted } }: JudgedTier) => counted.done + counted.settling
+
+/** As in the condition of the whole: "n of m" only where they are the same. */
+function doneWords({ counted: { total, done, settling } }: TierView): string {
+  const upToDate = done + settling
+  return upToDate === total
+    ? `${upToDate} of ${total} up to date`
+    : `${upToDate} up to date, ${total - upToDate} failed or regressed`
+}
+
+/** Only where the tier has steps, or a soak that is to survive: a tier without them has nothing to say here. */
 function stepOf({ steps, step, upToDateAt }: JudgedTier): Pick<TierStatus, "step"> {
   if (steps.length === 1 && steps[0]!.soakMs === 0) return {}
   const at = upToDateAt === undefined ? {} : { upToDateAt: formatInstant(upToDateAt) }

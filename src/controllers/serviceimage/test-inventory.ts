@@ -24,6 +24,12 @@ const twoTiers: ServiceImageSpecInput = {
   ],
 }
 
+/** What is not about settling is done at once. */
+const unsettled = ({ tiers = [], ...spec }: ServiceImageSpecInput): ServiceImageSpecInput => ({
+  ...spec,
+  tiers: tiers.map(tier => ({ settleSeconds: 0, ...tier })),
+})
+
 export type Words = {
   generation?: number
   status?: ServiceImageStatus | undefined
@@ -42,7 +48,7 @@ export const serviceImage = (name: string, spec: Partial<ServiceImageSpecInput> 
       creationTimestamp: formatInstant(words.createdAt ?? start),
       ...(words.annotations && { annotations: words.annotations }),
     },
-    spec: ServiceImage.spec.parse({ ...twoTiers, ...spec }),
+    spec: ServiceImage.spec.parse(unsettled({ ...twoTiers, ...spec })),
     ...(words.status && { status: words.status }),
   }) as KubeObject
 

@@ -1,8 +1,9 @@
 import { manuallySpecifiedImageAnnotation, type Reason, upgradeTierLabel } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Fleet } from "#core/fleet.ts"
 import type { Member } from "#core/member.ts"
+import type { Crash } from "#core/steady.ts"
 import { countOf } from "#core/tiers.ts"
-import { diagnose } from "#core/trace.ts"
+import { crashOf, diagnose } from "#core/trace.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
@@ -37,6 +38,7 @@ function forward(known: Known): Said {
     unmanaged,
     upToDate,
     settling,
+    waiting,
     unwritable,
     refused,
     contested,
@@ -113,29 +115,66 @@ function upToDate({ standing, title, member, rollout, tier }: Known): Said | und
   }
 }
 
+/** It is up to date, and that has yet to last. */
+function settling({ standing, title, member, rollout, tier, fleet, asked, now }: Known): Said | undefined {
+  if (standing.state !== "Settling") return undefined
+  const crash = crashOf(fleet.traceOf(asked.key), standing.wanted)
+  const left = (standing.settlesAt ?? now) - now
+  const when = Number.isFinite(left) ? `in ${formatDuration(Math.max(1000, left))}` : "a little later"
+  return {
+    reason: "Settling",
+    since: standing.wellAt !== undefined && Number.isFinite(standing.wellAt) ? standing.wellAt || undefined : undefined,
+    sentences: [
+      `${title} has ${standing.wanted} from ${si(rollout)} and is up to date (${place(tier, standing, member)}).`,
+      ...(crash ? [`${capital(crashWords(crash))}; the time has begun anew since.`] : []),
+      `It counts as done ${when}, when it has been up to date for ${formatDuration(tier.settleSeconds * 1000)} without a break (settleSeconds).`,
+    ],
+  }
+}
+
+const crashWords = ({ message, said }: Crash) => (said === "" ? message : `${message}: ${said}`)
+
 /** It has the image, and its pods are not there yet, or never will be. */
-function settling(known: Known): Said | undefined {
+function waiting(known: Known): Said | undefined {
   const { standing, title, member, fleet, asked, tier, rollout, now } = known
   if (standing.state !== "Waiting") return undefined
   const deadline = standing.deadline!
   const halt = rollout.plan.active.find(each => each.halt)?.halt
   const since = deadline - tier.view.rule.deadlineMs
-  const found = diagnose(fleet.traceOf(asked.key), standing.wanted)
+  const trace = fleet.traceOf(asked.key)
+  const found = diagnose(trace, standing.wanted)
   const cause = member.healthProblem
     ? ` Its health cannot be told: ${member.healthProblem}.`
     : found
-      ? ` ${found.reason}: ${found.message}.`
+      ? ` ${found.reason}: ${found.reason === "CrashLoop" ? crashWords(crashOf(trace, standing.wanted)!) : found.message}.`
       : ""
   const [had, isNot] =
     standing.lapsedAt === since ? [", was up to date until", "is not now"] : [" since", "is not up to date"]
   const first = `${title} has ${standing.wanted} from ${si(rollout)}${had} ${formatInstant(since)} (${place(tier, standing, member)}), and ${isNot}.${cause}`
+  if (!standing.isCounted)
+    return {
+      reason: found && !found.isTentative ? found.reason : "WaitingForHealth",
+      since,
+      sentences: [first, "It was created after the rollout started, and does not count before it was available once."],
+    }
   if (tier.isComplete)
     return {
       reason: "Regressed",
       since,
       sentences: [
         first,
-        "Its tier was complete before, so the rollout neither waits for it nor stops; it has the right image, and what ails it is its own.",
+        tier.isRegressed && rollout.plan.active.includes(tier)
+          ? "Its tier was complete before. Tiers of a lower priority wait until it is up to date again, or has failed."
+          : "The rollout was complete before and does not wait for it; Ready is False until it is up to date again.",
+      ],
+    }
+  if (standing.isEarly && !halt)
+    return {
+      reason: member.haltsOnFailure ? "FailureHaltsUpdate" : "CrashLoop",
+      since,
+      sentences: [
+        first,
+        `A crash loop does not wait for the deadline: it counts as failed until it has been up to date for ${formatDuration(tier.settleSeconds * 1000)}.`,
       ],
     }
   if (!standing.isFailed)
@@ -156,7 +195,7 @@ function settling(known: Known): Said | undefined {
       first,
       member.haltsOnFailure
         ? `${late}, and it says failureHaltsUpdate: nobody after it is touched until it is up to date or another image is set.`
-        : `${late}; it counts as ${standing.trouble ?? "Timeout"} and the rollout goes on without it. It is counted in as soon as it is up to date.`,
+        : `${late}; it counts as ${standing.trouble ?? "Timeout"}${halt ? `. The rollout has halted: ${halt.message}` : " and the rollout goes on without it"}. It is counted in as soon as it is up to date.`,
     ],
   }
 }
@@ -323,13 +362,13 @@ function concurrency(known: Known): Said | undefined {
   if (maxConcurrent === undefined) return undefined
   const most = countOf(maxConcurrent, view.total)
   const chosen = rollout.plan.stamps.filter(({ key }) => rollout.fleet!.standing(key)?.tier === tier.name).length
-  if (view.settling + chosen < most) return undefined
+  if (view.underWay + chosen < most) return undefined
   const { objects } = ahead(known)
   return {
     reason: "WaitingForConcurrency",
     sentences: [
       head(known),
-      `At most ${most} of its tier may be on their way at once (maxConcurrent ${maxConcurrent}), and ${view.settling + chosen} are or are about to be; ${many(objects, "object")} of it ${objects === 1 ? "is" : "are"} before this one.`,
+      `At most ${most} of its tier may be on their way at once (maxConcurrent ${maxConcurrent}), and ${view.underWay + chosen} are or are about to be; ${many(objects, "object")} of it ${objects === 1 ? "is" : "are"} before this one.`,
     ],
   }
 }
@@ -398,7 +437,7 @@ function takenBack(known: Known): Said {
       sentences: [`${title} is back on ${standing.wanted}, and every pod runs it.`, why, ...then],
     }
   if (standing.state === "Waiting") {
-    const said = settling(known)!
+    const said = waiting(known)!
     return { ...said, sentences: [...said.sentences.slice(0, 1), why] }
   }
   const held = paused(known) ?? refused(known)

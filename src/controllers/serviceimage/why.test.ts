@@ -208,7 +208,7 @@ const cases: Record<string, Case> = {
     now: start + 11 * minute,
     reason: "FailureHaltsUpdate",
     since: start + 11 * minute,
-    says: ["The rollout has halted: tier early: shop/a did not become up to date in time", "aim rollback si/web"],
+    says: ["The rollout has halted: tier early: shop/a failed and failureHaltsUpdate is set", "aim rollback si/web"],
   },
   "the rollout has halted and is going to be taken back": {
     who: "b",
@@ -358,7 +358,7 @@ const cases: Record<string, Case> = {
     }),
     now: start + minute,
     reason: "Regressed",
-    says: ["neither waits for it nor stops"],
+    says: ["does not wait for it; Ready is False"],
   },
   "left out by the labels of the object": {
     spec: { target: { ...target, selector: { matchLabels: { service: "dicom" } } } },
@@ -465,7 +465,7 @@ describe("why a rollout is where it is", () => {
       dicoms: { ...calm, a: { ...well, isUpToDate: false, spec: { failureHaltsUpdate: true } } },
       now: start + 11 * minute,
       reason: "FailureHaltsUpdate",
-      says: ["shop/a did not become up to date in time", "aim rollback si/web"],
+      says: ["shop/a failed and failureHaltsUpdate is set", "aim rollback si/web"],
     },
     "the kind is missing": {
       spec: { target: { ...target, apiVersion: "services.example.com/v1" } },

@@ -265,6 +265,15 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
     }),
     breaks: ["S7"],
   },
+  "complete, and not all of them are": {
+    story: early().status(1, [], {
+      conditions: [
+        { ...condition("InProgress", false, 2, begin), message: "0 of 8 up to date" },
+        { ...condition("Ready", true, 2, begin), message: "7 of 8 objects are up to date" },
+      ],
+    }),
+    breaks: ["S8"],
+  },
   "the same image twice": { story: early().stamp(1, "late", "v2").stamp(1, "late", "v2"), breaks: ["S9"] },
   "the same image twice, after a touch": {
     story: early().stamp(1, "late", "v2").touch(1, "late", "again").stamp(1, "late", "v2"),

@@ -45,6 +45,7 @@ const invariants: Record<string, Invariant> = {
   "S6 an image is written only while the status names the object as in flight": declared,
   "S6 what a predecessor declared leaves the list, and Complete is said, only after it was touched": inheritance,
   "S7 what is said of a generation is never replaced by something older, and times move with what they date": sayings,
+  "S8 no condition contradicts itself: what is complete is complete": contradictions,
   "S9 nobody is given an image twice but after a touch or somebody else's change": stampedOnce,
   "S10 every write carries the version it was decided from, except touches": preconditions,
 }
@@ -277,6 +278,20 @@ function sayings({ run: { commits } }: Reading): string[] {
           problems.push(`${at}: the time of ${condition.type} moved`)
       }
     return problems
+  })
+}
+
+/** "n of m" in a condition that says Complete has n = m; and none that is True says what stops or holds it. */
+function contradictions({ run: { commits } }: Reading): string[] {
+  return commits.flatMap(({ object, type, revision }) => {
+    if (!isServiceImage(object) || type === "DELETED") return []
+    const told: Json[] = [object.status ?? {}, ...(object.status?.tierStatus ?? [])].flatMap(
+      each => each.conditions ?? [],
+    )
+    return told
+      .filter(each => each.status === "True" && (each.type === "Complete" || each.type === "Ready"))
+      .filter(({ message }) => [...message.matchAll(/(\d+) of (\d+)/g)].some(([, n, m]) => n !== m))
+      .map(each => `${object.metadata.name} at ${revision}: ${each.type} is True and says "${each.message}"`)
   })
 }
 

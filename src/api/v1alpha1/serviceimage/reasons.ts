@@ -17,6 +17,7 @@ export const reasons = {
   WaitingForConcurrency: "As many objects as maxConcurrent allows are on their way.",
   WaitingForPace: "Stamping more now would disturb more pods per second than pace allows.",
   WaitingForHealth: "Stamped objects are not up to date yet, and their deadline has not passed.",
+  Settling: "Stamped objects are up to date, but not for settleSeconds yet.",
   Soaking: "A step is up to date and its soakSeconds are running.",
   PreCaching: "The images are on their way to the nodes, before the tier starts.",
   TierReopened:
@@ -33,6 +34,8 @@ export const reasons = {
   FailureHaltsUpdate: "An object that says failureHaltsUpdate has not become up to date within its deadline.",
   FailureBudgetSpent: "More objects of a tier failed than its failureBudget allows.",
   AllFailed: "Every counted object of a step failed, so the image itself is the likely cause.",
+  WrongTarget:
+    "spec.target fits none of a tier's objects: they lack the container or field it names, or its health yields no boolean.",
   PreCacheIncomplete: "The images did not reach every node within preCacheTimeoutSeconds, and preCacheMissing is Wait.",
 
   // The spec cannot be carried out.
@@ -46,6 +49,9 @@ export const reasons = {
   ClaimedByAnother: "Another ServiceImage already manages some of the same objects; the older one keeps them.",
   KindNotFound: "The cluster does not serve the target's kind in this version; the rollout starts when it does.",
   ListFailed: "The target's objects could not be listed, so nothing is concluded about them.",
+
+  // It is complete, and something is wrong.
+  Degraded: "The rollout is complete, and objects that were up to date are no longer healthy.",
 
   // One object, and why it has, or has not yet, its image.
   Stamped: "The object got its image from this rollout.",
@@ -61,6 +67,7 @@ export const reasons = {
 
   // One object, and why it fails.
   ImagePullFailed: "A pod cannot pull the image.",
+  CrashLoop: "A container with the image exited badly twice since the stamp, or is in CrashLoopBackOff.",
   Unhealthy: "Pods run the image and do not become ready.",
   Unschedulable: "No node takes a pod of the object.",
   AdmissionDenied: "The API server or an admission policy refused the new image.",
@@ -75,6 +82,7 @@ export type Reason = keyof typeof reasons
 export type FailureReason = Extract<
   Reason,
   | "ImagePullFailed"
+  | "CrashLoop"
   | "Unhealthy"
   | "Unschedulable"
   | "AdmissionDenied"
@@ -92,6 +100,7 @@ const going: Reason[] = [
   "WaitingForConcurrency",
   "WaitingForPace",
   "WaitingForHealth",
+  "Settling",
   "Soaking",
   "PreCaching",
   "TierReopened",
@@ -102,7 +111,7 @@ const going: Reason[] = [
   "Forbidden",
   "Contested",
 ]
-const halted: Reason[] = ["FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "PreCacheIncomplete"]
+const halted: Reason[] = ["FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "WrongTarget", "PreCacheIncomplete"]
 const invalid: Reason[] = [
   "InvalidImage",
   "InvalidTiers",
@@ -125,8 +134,8 @@ export const conditions = {
     reasons: [...going, ...done, ...notStarted, ...halted, ...invalid],
   },
   Ready: {
-    means: "The same as Complete, under the name that generic tools look for.",
-    reasons: [...done, ...going, ...notStarted, ...halted, ...invalid],
+    means: "Complete, and nothing has regressed since. The name that generic tools look for.",
+    reasons: ["Degraded", ...done, ...going, ...notStarted, ...halted, ...invalid],
   },
   Stalled: {
     means: "It does not go on without a person: halted, invalid or in conflict.",

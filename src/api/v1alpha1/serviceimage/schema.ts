@@ -200,7 +200,7 @@ const tier = z.object({
     .optional(),
   maxConcurrent: countOrPercent({ minimum: 1, maximum: 1_000_000 })
     .describe(
-      "How many objects may be stamped and not yet up to date at once; a percentage rounds down, to at least 1. Unset: all.",
+      "How many objects may be stamped and not yet done at once; a percentage rounds down, to at least 1. Unset: all.",
     )
     .optional(),
   progressDeadlineSeconds: z
@@ -212,6 +212,15 @@ const tier = z.object({
       "How long one object may take before it counts as failed, from its stamp or from when it was last up to date.",
     )
     .default(600),
+  settleSeconds: z
+    .int()
+    .min(0)
+    .max(86_400)
+    .meta({ hint: "write seconds, from 0 (at once) to 86400 (one day)" })
+    .describe(
+      "How long a stamped object must have been up to date without a break before it counts as done. minReadySeconds of a workload counts towards it. 0: at once.",
+    )
+    .default(10),
   failureBudget: countOrPercent({ minimum: 0, maximum: 1_000_000 })
     .describe("More ignored failures than this halt the rollout; a percentage rounds up. Unset: no limit.")
     .optional(),
@@ -346,6 +355,9 @@ const tierStatus = z
     total: count(maxObjects).describe("Objects that count.").default(0),
     updated: count(maxObjects).describe("Of these: have the image in their spec.").default(0),
     upToDate: count(maxObjects).describe("Of these: run it with every pod.").default(0),
+    newcomers: count(maxObjects)
+      .describe("Objects created since the operation started that do not count yet: they were never available.")
+      .default(0),
     unmanaged: count(maxObjects).describe("Objects left alone because they say manuallySpecifiedImage.").default(0),
     ignoredFailures: count(maxObjects).describe("Objects that failed without stopping the rollout.").default(0),
     regressed: count(maxObjects).describe("Objects that were up to date and are no longer healthy.").default(0),

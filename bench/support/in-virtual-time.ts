@@ -83,6 +83,7 @@ async function convergedFleet(options: ScenarioOptions = {}): Promise<World> {
     spec: {
       target: { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" },
       defaultImage: imageOf("v0"),
+      tiers: [{ upgradeTier: "", settleSeconds: 0 }],
       pace: { podsPerSecond: 0 },
     },
   })

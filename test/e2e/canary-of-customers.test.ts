@@ -236,6 +236,50 @@ test("Deployments are rolled out by container, and an image that cannot be pulle
   expect(await containers()).toEqual(Array(3).fill([log, web2]))
 })
 
+test("an image that exits a second after its start stops at the first tier, and the command that waits says so", async () => {
+  const namespace = await uniqueNamespace()
+  const fleet = namespace
+  const { api, kubeconfig, pushImage } = floor()
+  const { reference: good } = await pushImage("brief:1")
+  const { reference: bad } = await pushImage("brief:crash", { crashes: { afterSeconds: 1, exitCode: 3 } })
+  const deployments = `/apis/apps/v1/namespaces/${namespace}/deployments`
+  for (const [name, tier] of Object.entries({ a: "early", b: "early", c: "" }))
+    await api.create(deployments, {
+      metadata: { name, labels: { fleet, ...(tier && { "upgrade-tier": tier }) } },
+      spec: {
+        selector: { matchLabels: { app: name } },
+        template: {
+          metadata: { labels: { app: name } },
+          spec: { ...quickEnd, containers: [{ name: "app", image: good }] },
+        },
+      },
+    })
+  startController(kubeconfig)
+  await createServiceImage(fleet, {
+    target: {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      selector: { matchLabels: { fleet } },
+      image: { container: "app" },
+    },
+    defaultImage: good,
+    tiers: [{ upgradeTier: "early", priority: 1 }, { upgradeTier: "" }],
+  })
+  await complete(fleet)
+
+  const { code, output } = await aim("set-image", `si/${fleet}`, bad, "--wait", "--timeout", "2m")
+  expect(code, output).toBe(1)
+  const halted = await getServiceImage(fleet)
+  expect(conditionOf(halted, "Halted")).toMatchObject({ reason: "AllFailed", status: "True" })
+  expect(tierOf(halted, "early").failures).toMatchObject([{ reason: "CrashLoop", scope: "All", count: 2 }])
+  expect((await api.get(`${deployments}/c`)).spec.template.spec.containers[0].image).toBe(good)
+  expect(await aimDoes("why", "deployment/a", "-n", namespace)).toMatch(/CrashLoop: container app exited with 3/)
+
+  await aimDoes("rollback", `si/${fleet}`, "--wait", "--timeout", "2m")
+  const { items } = await api.get(deployments)
+  expect(items.map((each: Json) => each.spec.template.spec.containers[0].image)).toEqual(Array(3).fill(good))
+})
+
 test("who keeps restoring the old image is named, and not fought over", async () => {
   const namespace = await uniqueNamespace()
   const fleet = namespace

@@ -55,8 +55,8 @@ test("what Prometheus scraped of a rollout over two tiers is the truth", async (
   startController(proxy.kubeconfig, "--metrics-port", String(metricsPort))
   const prometheus = await startPrometheus({ scrape: metricsPort, rules })
   const tiers = [
-    { upgradeTier: "early", priority: 7 },
-    { upgradeTier: "", priority: 3 },
+    { upgradeTier: "early", priority: 7, settleSeconds: 0 },
+    { upgradeTier: "", priority: 3, settleSeconds: 0 },
   ]
   await createServiceImage(fleet, { defaultImage: image("v1"), tiers })
   await rolledOut(fleet, prometheus)

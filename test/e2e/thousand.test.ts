@@ -36,7 +36,12 @@ test("a thousand tenants cost a thousand patches and a bounded number of status 
   // The first image: objects without one have no pods to disturb, so no pace holds them back.
   await createServiceImage(fleet, {
     defaultImage: "registry.example.com/dicom-service:v1",
-    tiers: tiers.map((upgradeTier, index) => ({ upgradeTier, priority: -index, progressDeadlineSeconds: 1200 })),
+    tiers: tiers.map((upgradeTier, index) => ({
+      upgradeTier,
+      priority: -index,
+      progressDeadlineSeconds: 1200,
+      settleSeconds: 0,
+    })),
     pace: { podsPerSecond: 0 },
   })
   const first = await rolledOut(fleet)

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { Readable } from "node:stream"
 import { expect, onTestFinished, test } from "vitest"
 import { serveHttp } from "#cluster-sim/http/serve.ts"
 
@@ -25,7 +26,7 @@ async function loadedBy(args: string[], env: Record<string, string> = {}) {
     { env: { ...env, HOME: "/nonexistent" }, stdio: ["ignore", "ignore", "pipe", "pipe"] },
   )
   const closed = once(child, "close")
-  const texts = await Promise.all([child.stderr, child.stdio[3]!].map(stream => stream.toArray()))
+  const texts = await Promise.all([child.stderr!, child.stdio[3] as Readable].map(stream => stream.toArray()))
   const [stderr, record] = texts.map(parts => Buffer.concat(parts).toString())
   const [code] = await closed
   expect({ stderr, code }).toEqual({ stderr: "", code: 0 })

@@ -19,10 +19,13 @@ process.on("exit", () => {
 })`
 
 /** What one call of aim loads: names of Node's own modules, names of packages, and paths below src. */
-async function loadedBy(args: string[], env: Record<string, string> = {}) {
+async function loadedBy(
+  args: string[],
+  { env = {}, entry = "main.ts" }: { env?: Record<string, string>; entry?: string } = {},
+) {
   const child = spawn(
     process.execPath,
-    [`--import=data:text/javascript,${encodeURIComponent(recorder)}`, join(import.meta.dirname, "main.ts"), ...args],
+    [`--import=data:text/javascript,${encodeURIComponent(recorder)}`, join(import.meta.dirname, entry), ...args],
     { env: { ...env, HOME: "/nonexistent" }, stdio: ["ignore", "ignore", "pipe", "pipe"] },
   )
   const closed = once(child, "close")
@@ -81,9 +84,15 @@ test("status loads its own command, one YAML parser, and HTTP without TLS where 
       contexts: [{ name: "it", context }],
     }),
   )
-  const { node, packages, ours } = await loadedBy(["status"], { KUBECONFIG })
+  const { node, packages, ours } = await loadedBy(["status"], { env: { KUBECONFIG } })
   expect(node).toContain("http")
   expect(heavy.filter(name => node.includes(name))).toEqual([])
   expect(packages).toEqual(["commander", "yaml"])
   expect(ours.filter(path => /^(controllers|registry|cluster-sim)/.test(path))).toEqual([])
+})
+
+test("the controller does without undici, which would be 11 MB for as long as it runs", async () => {
+  const { node } = await loadedBy([], { entry: "commands/controller.ts" })
+  expect(node).toContain("http")
+  expect(node).not.toContain("internal/deps/undici/undici")
 })

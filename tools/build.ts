@@ -1,6 +1,6 @@
-// `npm run build`: the bundle. `npm run build -- --package`: the npm package around it.
+// `npm run build`: the bundle. `npm run package`: the npm package around it.
 import { execFileSync } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, sep } from "node:path"
 import { parseArgs } from "node:util"
 import { rolldown } from "rolldown"
@@ -10,9 +10,9 @@ const notices = "THIRD-PARTY-NOTICES.txt"
 
 const help = `Bundles aim and everything it needs into dist/, where bin/aim and the container image take it from.
 
-  npm run build [-- --package]
+  npm run build        the bundle
+  npm run package      also dist/package, the npm package, packed into dist/autoimagemanager-VERSION.tgz
 
-  --package   also make dist/package, the npm package, and pack it into dist/
   --help      this text
 `
 
@@ -79,28 +79,32 @@ function packageFolder(id: string): string | undefined {
 }
 
 /**
- * The npm package: the launcher, the bundle, and a manifest of its own without dependencies, because everything is
- * bundled. The repository's manifest would make every user install what is in the bundle already.
+ * The npm package, as a folder: the launcher, the bundle, and a manifest of its own without dependencies, because
+ * everything is bundled. The repository's manifest would make every user install what is in the bundle already.
  */
-export function pack({ folder, files }: Bundle): string {
+export function assemble({ folder, files }: Bundle): string {
   const target = join(folder, "package")
   rmSync(target, { recursive: true, force: true })
   mkdirSync(join(target, "dist"), { recursive: true })
   const { name, version, description, license, type, engines, bin } = JSON.parse(
     readFileSync(join(repository, "package.json"), "utf8"),
   )
-  const manifest = { name, version, description, license, type, engines, bin, files: ["bin", "dist"] }
+  const manifest = { name, version, description, license, type, engines, bin, files: ["NOTICE", "bin", "dist"] }
   writeFileSync(join(target, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
-  for (const file of ["README.md", "LICENSE"])
-    if (existsSync(join(repository, file))) cpSync(join(repository, file), join(target, file))
-  cpSync(join(repository, "bin"), join(target, "bin"), { recursive: true })
+  for (const file of ["README.md", "LICENSE", "NOTICE", "bin"])
+    cpSync(join(repository, file), join(target, file), { recursive: true })
   for (const file of files) cpSync(join(folder, file), join(target, "dist", file))
-  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
-    cwd: target,
+  return target
+}
+
+/** Packs it into one file beside the bundle, as `npm publish` would. */
+export function pack(built: Bundle): string {
+  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", built.folder], {
+    cwd: assemble(built),
     encoding: "utf8",
     stdio: ["ignore", "pipe", "inherit"],
   })
-  return join(folder, packed.trim())
+  return join(built.folder, packed.trim())
 }
 
 async function main() {

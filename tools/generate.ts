@@ -1,16 +1,16 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, relative } from "node:path"
+import { chartFiles } from "./generate/chart.ts"
 import { crdFiles } from "./generate/crds.ts"
 import { exampleFiles } from "./generate/examples.ts"
 import type { GeneratedFile } from "./generate/file.ts"
 import { kindPages } from "./generate/kind-pages.ts"
 import { monitoringFiles } from "./generate/monitoring/files.ts"
-import { policyFiles } from "./generate/policies.ts"
 
 /** Everything that is derived from the code and kept in the repository. */
 const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [
+  chartFiles,
   crdFiles,
-  policyFiles,
   kindPages,
   exampleFiles,
   monitoringFiles,

@@ -38,7 +38,7 @@ export const commands: readonly Command[] = [
     examples: [
       { line: "demo", says: "the upgrade of a fleet, with a mishap" },
       { line: "demo canary", says: "steps, an image that cannot be pulled, and the way back" },
-      { line: "demo registry-outage", says: "a registry goes down, and nobody notices" },
+      { line: "demo registry-outage", says: "a registry goes down, and pods start all the same" },
       { line: "demo --list", says: "what else there is to see" },
     ],
     load: () => import("./commands/demo.ts"),

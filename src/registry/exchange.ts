@@ -1,5 +1,6 @@
-import * as http from "node:http"
+import type * as http from "node:http"
 import type { Duplex } from "node:stream"
+import { request } from "#lib/http.ts"
 import { timedOut } from "./connect.ts"
 import type { Endpoint } from "./endpoint.ts"
 import { type Failure, failure } from "./resolution.ts"
@@ -44,7 +45,7 @@ export function exchange(
     signal.addEventListener("abort", abort, { once: true })
     if (signal.aborted) return abort()
 
-    const outgoing = http.request({
+    const outgoing = request({
       createConnection: () => socket,
       method,
       path,

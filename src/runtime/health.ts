@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { createServer } from "#lib/http.ts"
 import type { Logger } from "./log.ts"
 import type { Metrics } from "./metrics.ts"
 

@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto"
-
 /** The only source of chance. A seeded one makes a whole run repeatable. */
 export type Random = {
   /** In [0, 1). */
@@ -7,7 +5,7 @@ export type Random = {
   uuid(): string
 }
 
-export const systemRandom: Random = { next: () => Math.random(), uuid: () => randomUUID() }
+export const systemRandom: Random = { next: () => Math.random(), uuid: () => crypto.randomUUID() }
 
 /** Mulberry32: small, fast, and good enough to scatter retries; nothing secret comes from it. */
 export function seededRandom(seed: number): Random {

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest"
 import { connectApi } from "#tools/kube/api.ts"
 import { repository } from "#tools/kube/folders.ts"
 import { pushImage } from "#tools/kube/images.ts"
+import { network } from "#tools/kube/orders.ts"
 import { isAlive, mark, type ProcessMark } from "#tools/kube/processes.ts"
 import { removeLeftovers } from "#tools/kube/state.ts"
 import {
@@ -44,6 +45,17 @@ test("a pod on the real node runs the image that was pushed, and says which", as
   expect(running.status.containerStatuses[0].imageID).toContain(two.digest)
   const log = await until("its log", async () => (await api.text(`${pods(namespace)}/dicom/log`)) || undefined)
   expect(log).toContain("version v2")
+})
+
+test("containerd reads which registries have no TLS, also by the node's own address", async () => {
+  const { api, folder, pushImage } = floor()
+  const namespace = await uniqueNamespace()
+  const { reference } = await pushImage("by-address:v1")
+  const image = reference.replace("127.0.0.1", network.address) // of loopback it would assume it anyway
+  await api.create(pods(namespace), pod("by-address", { image }))
+  await podIn(namespace, "by-address", isRunning)
+  const log = readFileSync(join(folder, "logs", "containerd.log"), "utf8")
+  expect(log.split("\n").filter(line => /hosts\.toml|failed to (decode|load|parse)/i.test(line))).toEqual([])
 })
 
 test("the image of a running container can be changed in place", async () => {

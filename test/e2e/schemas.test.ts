@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises"
 import { request } from "node:https"
 import { text } from "node:stream/consumers"
 import { expect, onTestFinished, test } from "vitest"
@@ -12,13 +13,18 @@ import {
 } from "../../src/cluster-sim/schema/index.ts"
 import type { Schema } from "../../src/cluster-sim/schema/schema.ts"
 import { StatusError } from "../../src/cluster-sim/status-error.ts"
+import { podTemplateFile } from "../../tools/generate/kube-pod-template.ts"
 import { kubeSchemaFiles } from "../../tools/generate/kube-schema.ts"
 import { floor, type Json, uniqueNamespace, until } from "../support/floor.ts"
 
 test("the table of types is what Kubernetes publishes", async () => {
-  const { readFile } = await import("node:fs/promises")
   for (const { path, content } of await kubeSchemaFiles())
     expect(await readFile(path, "utf8"), `run node tools/generate/kube-schema.ts`).toBe(content)
+})
+
+test("the structs that a pod template's hash is made from are those of Kubernetes", async () => {
+  const { path, content } = await podTemplateFile()
+  expect(await readFile(path, "utf8"), "run node tools/generate/kube-pod-template.ts").toBe(content)
 })
 
 test("what cluster-sim says of a type is what the server says", async () => {

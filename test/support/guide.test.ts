@@ -28,6 +28,12 @@ test("a page is a list of commands, what each prints, and where it is for", () =
   ])
 })
 
+test("of a page that is no guide as a whole, one section counts", () => {
+  const sections = `${page}\n## Install\n\n\`\`\`console\n$ a\n## no heading\n\`\`\`\n\n## Other\n${page}`
+  const steps = readGuide(sections, "Install")
+  expect(steps).toEqual([{ command: "a", prints: ["## no heading"], line: 22, on: undefined, isBackground: false }])
+})
+
 const cases: Record<string, { printed: string; page: string[]; missing: string[] }> = {
   "columns and times may differ": { printed: "web      1m3s\n", page: ["web    12s"], missing: [] },
   "other lines may stand between": { printed: "a\nx\nb\n", page: ["a", "…", "b"], missing: [] },

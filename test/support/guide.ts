@@ -3,14 +3,17 @@ import { spawn } from "node:child_process"
 /**
  * A page of documentation as a list of things to type. Fenced `console` blocks hold commands after `$ ` and below each
  * what it prints. Words after `console` say where a block is for: `on=real` or `on=up`, `in=background` for what is left
- * running in another terminal.
+ * running in another terminal. Of a page that is no guide as a whole, only what stands below one heading counts.
  */
 export type Step = { command: string; prints: string[]; on: string | undefined; isBackground: boolean; line: number }
 
-export function readGuide(page: string): Step[] {
+export function readGuide(page: string, section?: string): Step[] {
   const steps: Step[] = []
+  let heading: string | undefined
   let block: { on: string | undefined; isBackground: boolean } | undefined
   for (const [index, text] of page.split("\n").entries()) {
+    if (!block && text.startsWith("## ")) heading = text.slice(3)
+    if (section !== undefined && heading !== section) continue
     const fence = /^```(\w*)(.*)$/.exec(text)
     if (fence) {
       const words = new Map(fence[2]!.split(" ").map(word => word.split("=", 2) as [string, string]))

@@ -1,7 +1,8 @@
-import { execFileSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { execFileSync, spawnSync } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { bundle, pack } from "../build.ts"
 import { repository } from "../kube/folders.ts"
@@ -53,11 +54,45 @@ test("a bundle that would need a package at run time is refused", async () => {
   await expect(bundle({ entry, folder: join(folder, "dist") })).rejects.toThrow("a-package-that-nobody-has")
 })
 
-test("the packed package installs without any other and runs", async () => {
-  const packed = pack(await bundle({ folder: emptyFolder() }))
-  const user = emptyFolder()
-  writeFileSync(join(user, "package.json"), "{}")
-  run("npm", ["install", "--offline", "--no-audit", "--no-fund", packed], user)
-  expect(readdirSync(join(user, "node_modules")).filter(name => !name.startsWith("."))).toEqual(["autoimagemanager"])
-  expect(run("node_modules/.bin/aim", ["--version"], user)).toContain(version)
+/** As on a machine that never saw this repository: another home, an empty cache, and no way to a registry. */
+function asNewcomer(command: string, args: string[], home: string): string {
+  const PATH = `${dirname(process.execPath)}:/usr/bin:/bin`
+  const env = { PATH, HOME: home, npm_config_offline: "true", npm_config_registry: "http://127.0.0.1:9" }
+  return execFileSync(command, args, { cwd: home, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+}
+
+test("the package is the launcher and the bundle, small, installs offline without any other, and runs", async () => {
+  // What lies in dist from a build of the image is none of the package's.
+  const dist = emptyFolder()
+  mkdirSync(join(dist, "image"))
+  writeFileSync(join(dist, "image", "blob"), randomBytes(4 << 20))
+  const packed = pack(await bundle({ folder: dist }))
+  expect(statSync(packed).size).toBeLessThan(1.5e6)
+  const files = run("tar", ["tzf", packed], dist).trim().split("\n").sort()
+  expect(files.filter(file => !/^package\/dist\/[\w.-]+\.js$/.test(file))).toEqual([
+    "package/LICENSE",
+    "package/NOTICE",
+    "package/README.md",
+    "package/bin/aim",
+    "package/bin/prepare.cjs",
+    "package/dist/THIRD-PARTY-NOTICES.txt",
+    "package/package.json",
+  ])
+  expect(files).toContain("package/dist/aim.js")
+  const manifest = JSON.parse(run("tar", ["xzOf", packed, "package/package.json"], dist))
+  expect(Object.keys(manifest).filter(key => /dependencies|scripts|private|imports/i.test(key))).toEqual([])
+
+  const home = emptyFolder()
+  writeFileSync(join(home, "package.json"), "{}")
+  asNewcomer("npm", ["install", "--no-audit", "--no-fund", packed], home)
+  expect(readdirSync(join(home, "node_modules")).filter(name => !name.startsWith("."))).toEqual(["autoimagemanager"])
+  const aim = join(home, "node_modules/.bin/aim")
+  expect(asNewcomer(aim, ["--version"], home)).toBe(`aim ${version}\n`)
+  expect(asNewcomer(aim, ["demo"], home)).toContain("Complete")
+}, 120_000)
+
+test("the repository itself is not packed by mistake", () => {
+  const { status, stderr } = spawnSync("npm", ["pack", "--dry-run"], { cwd: repository, encoding: "utf8" })
+  expect(status).not.toBe(0)
+  expect(stderr).toContain("npm run package")
 }, 60_000)

@@ -42,10 +42,17 @@ export function connectApi({ server, certificateAuthority, token }: Access): Api
   const agent = new Agent({ keepAlive: true, ca: certificateAuthority })
 
   async function call(method: string, path: string, body?: object, contentType = "application/json"): Promise<string> {
-    const headers = { authorization: `Bearer ${token}`, accept: "application/json", "content-type": contentType }
+    const content = body && JSON.stringify(body)
+    const headers = {
+      authorization: `Bearer ${token}`,
+      accept: "application/json",
+      "content-type": contentType,
+      // Node says the length of a body by itself, but not for DELETE: the server would take it for the next request.
+      ...(content !== undefined && { "content-length": Buffer.byteLength(content) }),
+    }
     const sent = request(new URL(path, server), { method, agent, headers, timeout: 30_000 })
     sent.once("timeout", () => sent.destroy(new Error("no answer within 30 s")))
-    sent.end(body && JSON.stringify(body))
+    sent.end(content)
     const { promise, resolve, reject } = Promise.withResolvers<import("node:http").IncomingMessage>()
     sent.once("response", resolve).once("error", reject)
     const response = await promise.catch(cause => {

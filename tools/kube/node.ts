@@ -80,7 +80,7 @@ export function allowPlainHttp(folder: string, port: number): void {
   for (const host of ["127.0.0.1", "localhost", network.address]) {
     const own = join(hostsFolder(folder), `${host}:${port}`)
     mkdirSync(own, { recursive: true })
-    writeFileSync(join(own, "hosts.toml"), `server = "http://${host}:${port}"\n`)
+    writeFileSync(join(own, "hosts.toml"), plainHttpAt(`http://${host}:${port}`))
   }
 }
 
@@ -91,12 +91,12 @@ export function allowPlainHttp(folder: string, port: number): void {
 export function standInFor(folder: string, host: string, port: number): () => void {
   const own = join(hostsFolder(folder), host)
   mkdirSync(own, { recursive: true })
-  const url = `http://127.0.0.1:${port}`
-  // The server alone would say it, but containerd before 1.7 does not read a file that names no host.
-  const content = `server = "${url}"\n[host."${url}"]\ncapabilities = ["pull", "resolve"]\n`
-  writeFileSync(join(own, "hosts.toml"), content)
+  writeFileSync(join(own, "hosts.toml"), plainHttpAt(`http://127.0.0.1:${port}`))
   return () => rmSync(own, { recursive: true })
 }
+
+/** The server alone would say it, but containerd before 1.7 refuses a file that names no host. */
+const plainHttpAt = (url: string) => `server = "${url}"\n[host."${url}"]\ncapabilities = ["pull", "resolve"]\n`
 
 export function kubelet(place: NodePlace): Component {
   const { folder, binaries, certificates } = place

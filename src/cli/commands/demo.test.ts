@@ -25,7 +25,7 @@ const stories = {
   ],
   "registry-outage": [
     "2 run registry.example.com/shop/web:v1",
-    "goes down. Nobody notices",
+    "goes down. The pods that run do not need it",
     "4 cannot pull",
     "connection refused",
     "4 run mirror.example.com/shop/web:v1, 2 run registry.example.com/shop/web:v1",

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
@@ -17,6 +17,13 @@ async function up(...args: string[]): Promise<{ program: Program; get(path: stri
   const address = until("the address", async () => /at (http:\S+)/.exec(program.output)?.[1])
   const url = await Promise.race([address, program.ended.then(() => expect.fail(program.output))])
   return { program, get: async path => (await fetch(`${url}${path}`)).json() }
+}
+
+/** The end of patience with a program that should end by itself: one that spins hears no other signal. */
+const sleepUntilKilled = async (program: Program) => {
+  await new Promise(resolve => setTimeout(resolve, 30_000).unref())
+  program.kill("SIGKILL")
+  return "did not end"
 }
 
 const shop = `
@@ -89,4 +96,60 @@ test("what cannot be read is named, and what is no number too", async () => {
   expect(moody).toMatchObject({ code: 1, output: expect.stringContaining("is one of refused") })
   const number = await runProgram("bin/aim", ["up", "--nodes", "many"])
   expect(number).toMatchObject({ code: 2, output: expect.stringContaining("--nodes: many is not a number") })
+})
+
+test("a folder for --data that cannot be written is refused before the cluster is called up", async () => {
+  const folder = await temporaryFolder()
+  const file = join(folder, "file")
+  await writeFile(file, "")
+  // Below procfs no folder can be made, and the system says that the one above is missing.
+  for (const data of ["/proc/aim/data", join(file, "data"), file]) {
+    const program = startProgram("bin/aim", ["up", "--data", data])
+    const code = await Promise.race([program.ended, sleepUntilKilled(program)])
+    expect({ data, code, output: program.output }).toEqual({
+      data,
+      code: 1,
+      output: expect.stringMatching(new RegExp(`^aim: --data ${data}: the cluster cannot be kept there: `)),
+    })
+    expect(program.output).not.toContain("is up")
+  }
+})
+
+test("a folder for --data is made with those above it", async () => {
+  const data = join(await temporaryFolder(), "a", "b", "c")
+  await up("--data", data)
+  // Saved before it is called up, so there is nothing to wait for.
+  expect(await readdir(data)).toEqual(["cluster.json"])
+})
+
+test("a cluster.json that is something else is refused and left as it is", async () => {
+  const data = await temporaryFolder()
+  const file = join(data, "cluster.json")
+  const others = ['{"a":1}', "[]", "null", "no JSON", '{"revision":"7","objects":[]}', '{"revision":7,"objects":[{}]}']
+  for (const text of others) {
+    await writeFile(file, text)
+    const { code, output } = await runProgram("bin/aim", ["up", "--data", data])
+    expect({ text, code, output }).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("is not a cluster of ours"),
+    })
+    expect(await readFile(file, "utf8")).toBe(text)
+  }
+})
+
+test("a kubeconfig that cannot be written is named", async () => {
+  const { code, output } = await runProgram("bin/aim", ["up", "--write-kubeconfig", "/nope/x"])
+  expect(code).toBe(1)
+  expect(output).toMatch(/^aim: --write-kubeconfig \/nope\/x: ENOENT/)
+})
+
+test("a folder that is lost meanwhile is reported, and the end says that the last changes are lost", async () => {
+  const data = join(await temporaryFolder(), "data")
+  const { program } = await up("--data", data)
+  await rm(data, { recursive: true })
+  await writeFile(data, "")
+  await until("it is reported", async () => program.output.includes("trying again every 5 s"))
+  program.kill("SIGTERM")
+  expect(await program.ended).toBe(1)
+  expect(program.output).toContain("The last changes are lost.")
 })

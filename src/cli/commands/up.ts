@@ -1,19 +1,17 @@
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { parseManifests } from "#api/manifest.ts"
 import { type Cluster, parseRegistries, serveHttp } from "#cluster-sim/index.ts"
-import { type Clock, scaledClock, sleep } from "#runtime/clock.ts"
+import { scaledClock } from "#runtime/clock.ts"
 import { createLogger } from "#runtime/log.ts"
-import { Failure, type Input, type Run, UsageError } from "../command.ts"
+import { Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { startLocalCluster } from "../local-cluster.ts"
-
-/** How much a crash of this process may lose of `--data`; a clean end loses nothing. */
-const saveMs = 5000
+import { keepSaving, loadCluster, saveCluster } from "../saved-cluster.ts"
 
 export const run: Run = async (input, world) => {
   const wanted = read(input)
-  const saved = wanted.data && (await load(wanted.data))
+  const saved = wanted.data && (await loadCluster(wanted.data))
   const manifests = await readManifests(wanted.load)
   const registries = wanted.registries ? await readRegistries(wanted.registries) : undefined
   const clock = scaledClock(world.clock, wanted.speed)
@@ -29,21 +27,35 @@ export const run: Run = async (input, world) => {
     throw new Failure(`--port ${wanted.port}: ${error.message}`)
   })
   const kubeconfig = wanted.kubeconfig ?? join(tmpdir(), `aim-up-${serving.port}.kubeconfig`)
-  await writeFile(kubeconfig, kubeconfigFor(serving.url), { mode: 0o600 })
+  await writeFile(kubeconfig, kubeconfigFor(serving.url), { mode: 0o600 }).catch(error => {
+    throw new Failure(`--write-kubeconfig ${kubeconfig}: ${error.message}`)
+  })
   if (!saved) await local.apply(...manifests)
+  // Before it is called up: a folder that cannot be written is found now, and not after an hour's work.
+  if (wanted.data) await saveCluster(local.cluster, wanted.data)
   world.say(
     welcome({ url: serving.url, kubeconfig, nodes: wanted.nodes, program: world.program, isRestored: Boolean(saved) }),
   )
 
-  const keeping = wanted.data ? keep(local.cluster, wanted.data, world) : undefined
+  const keeping = wanted.data ? keepSaving(local.cluster, wanted.data, world) : undefined
   await new Promise<void>(done => world.signal.addEventListener("abort", () => done(), { once: true }))
   await serving.close()
   await local.stop()
   await keeping
-  if (wanted.data) await save(local.cluster, wanted.data)
+  const isSaved = !wanted.data || (await saveAtTheEnd(local.cluster, wanted.data, world))
   if (!wanted.kubeconfig) await rm(kubeconfig, { force: true })
-  return { text: "", exitCode: 0 }
+  return { text: "", exitCode: isSaved ? 0 : 1 }
 }
+
+/** Ctrl-C is no failure, but losing what was done since the last save is. */
+const saveAtTheEnd = (cluster: Cluster, folder: string, { say }: Pick<World, "say">): Promise<boolean> =>
+  saveCluster(cluster, folder).then(
+    () => true,
+    error => {
+      say(`${error.message}\nThe last changes are lost.`)
+      return false
+    },
+  )
 
 function read({ options }: Input) {
   const number = (name: string, least: number, most: number) => {
@@ -88,39 +100,6 @@ const readText = (file: string, option: string) =>
   readFile(file, "utf8").catch(error => {
     throw new Failure(`${option} ${file}: ${error.code === "ENOENT" ? "no such file" : error.message}`)
   })
-
-const stateFile = (folder: string) => join(folder, "cluster.json")
-
-async function load(folder: string): Promise<ReturnType<Cluster["store"]["dump"]> | undefined> {
-  const text = await readFile(stateFile(folder), "utf8").catch(error => {
-    if (error.code === "ENOENT") return undefined
-    throw new Failure(`--data ${folder}: ${error.message}`)
-  })
-  if (text === undefined) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Failure(`--data ${folder}: ${stateFile(folder)} is not a cluster of ours; move it away to begin anew`)
-  }
-}
-
-/** Written beside and renamed: whoever reads it, also after a crash, finds one whole state. */
-async function save(cluster: Cluster, folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
-  const file = stateFile(folder)
-  await writeFile(`${file}.new`, JSON.stringify(cluster.store.dump()))
-  await rename(`${file}.new`, file)
-}
-
-async function keep(cluster: Cluster, folder: string, { clock, signal }: { clock: Clock; signal: AbortSignal }) {
-  let revision = -1
-  while (!signal.aborted) {
-    await sleep(clock, saveMs, signal).catch(() => {})
-    if (cluster.store.revision === revision) continue
-    revision = cluster.store.revision
-    await save(cluster, folder)
-  }
-}
 
 const kubeconfigFor = (server: string) => `apiVersion: v1
 kind: Config

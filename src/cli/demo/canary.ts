@@ -22,7 +22,7 @@ const fleetSize = 40
 /** A rollout in steps meets an image that nobody pushed, stops at the first of them, goes back, and is tried again. */
 export const canary: Story = {
   name: "canary",
-  title: "one in ten tenants goes first; the image is not there, and everybody else is spared",
+  title: "one in ten tenants goes first; the image is not there, and the others are not touched",
   nodes: 3,
   // Nobody pushed v2.
   registries: parseRegistries(
@@ -37,31 +37,31 @@ export const canary: Story = {
     stage.tell(`${fleetSize} tenants sign up, and a ServiceImage gives them v1.`)
     await stage.watch("dicom", isComplete, 300)
 
-    stage.tell(`The fleet is to run v2: a tenth of the tenants, then half, then all, and each step must have been well for a minute
-before the next begins. But nobody has pushed v2.`)
+    stage.tell(`The fleet is to run v2: a tenth of the tenants, then half, then all. Each step must stay healthy for a minute
+before the next begins. But v2 was never pushed.`)
     await change(stage, { spec: { defaultImage: v2, tiers: [{ upgradeTier: "", steps, settleSeconds: 0 }] } })
     const halted = await stage.watch("dicom", isHalted, 300)
     const first = withImage(await tenants(stage), v2)
     const [failure] = halted.status.tierStatus[0].failures
-    stage.tell(`Halted after ${secondsToHalt(halted)} s, not at a deadline: nobody of the first step can pull the image.
+    stage.tell(`Halted after ${secondsToHalt(halted)} s, not at a deadline: no tenant of the first step can pull the image.
 The ${fleetSize - first.length} others were not touched, and ${inWords(first)} still serve with their old pods.
 The diagnosis (${failure?.reason}, ${failure?.scope}) is in the status; a pod says:
   ${await pullingPod(stage, first[0]!)}`)
     await stage.pause(3)
 
-    stage.tell("aim rollback: what this rollout changed goes back, and nothing else.")
+    stage.tell("aim rollback: the tenants that this rollout changed go back to v1, and no others.")
     await change(stage, { metadata: { annotations: { [rollbackAnnotation]: halted.status.operation.id } } })
     await stage.watch("dicom", isRolledBack, 300)
     const back = withImage(await tenants(stage), v1).length
-    stage.tell(`All ${back} tenants have v1, and the history keeps what was tried.`)
+    stage.tell(`All ${back} tenants have v1, and the history shows what was tried.`)
     await stage.pause(2)
 
     stage.tell("v2.1 is v2, and is in the registry. Again a tenth goes first.")
     await change(stage, { spec: { defaultImage: fixed } })
     await stage.watch("dicom", isSoaking, 300)
     const again = withImage(await tenants(stage), fixed)
-    const same = again.join() === first.join() ? "the same ones as before" : "others than before"
-    stage.tell(`${inWords(again)}: ${same}, for a hash of each tenant decides. They are well, and soak.`)
+    const same = again.join() === first.join() ? "the same ones as before" : "other ones than before"
+    stage.tell(`${inWords(again)}: ${same}, because a hash of each tenant decides. They are healthy, and soak.`)
     await stage.watch("dicom", isComplete, 600)
     const all = await tenants(stage)
     stage.tell(`Complete: ${withImage(all, fixed).length} of ${all.length} tenants run v2.1.`)

@@ -21,7 +21,7 @@ const name = { name: "web", namespace: "default" }
 /** A registry goes down while a shop grows; its pods are repaired where they stand. A typo is not sent on a tour. */
 export const registryOutage: Story = {
   name: "registry-outage",
-  title: "a registry goes down while a shop grows, and nobody notices",
+  title: "a registry goes down while a shop grows, and its pods start all the same",
   nodes: 6,
   registries: parseRegistries(`registries: { ${here}: { ${images} }, ${mirror}: { ${images} } }`),
   operators: [],
@@ -32,7 +32,7 @@ export const registryOutage: Story = {
 An AlternateImageSource says that ${mirror} has the same images. So far it only watches.`)
     await stage.show(() => look(stage, ({ running }) => running === 2), 120)
 
-    stage.tell(`${here} goes down. Nobody notices: what runs, runs.`)
+    stage.tell(`${here} goes down. The pods that run do not need it.`)
     world.registries.setFault(here, { kind: "refused" })
     await stage.pause(1)
 
@@ -46,17 +46,17 @@ One failure is no outage: it has to last for twenty seconds. Then the mirror is 
     await stage.show(() => look(stage, ({ running }) => running === 6), 300)
     const same = (await podsOf(stage)).filter(({ metadata }) => stuck.some(({ uid }) => uid === metadata.uid)).length
     const { spec } = (await world.client.get(deployments, name)) as Json
-    stage.tell(`All six serve. ${same} of the ${stuck.length} that failed are the same pods as before, now with the mirror's image: none was made anew.
-The Deployment still says ${spec.template.spec.containers[0].image}, so that Git has nothing to put back.`)
+    stage.tell(`All six serve. ${same} of the ${stuck.length} that failed are the same pods as before, now with the mirror's image: none was recreated.
+The Deployment still says ${spec.template.spec.containers[0].image}, so GitOps has nothing to revert.`)
     await stage.pause(3)
 
     world.registries.setFault(here, undefined)
-    stage.tell(`${here} is back. Nothing moves for it: no pod that runs is restarted. The next version is where it returns to.
-That is v2; but somebody types v22.`)
+    stage.tell(`${here} is back. No running pod is restarted for that; the next version is pulled from there again.
+The next version is v2, but v22 is typed.`)
     await change(stage, imageChange("v22"))
     await stage.show(() => look(stage, ({ reason }) => reason === "NotFoundAnywhere"), 300)
-    stage.tell(`No repository has v22: a typo, and not sent on a tour through registries. It is told once and asked for ever less often;
-the pods of v1 go on serving.`)
+    stage.tell(`No repository has v22. A misspelt tag is reported and not tried elsewhere, and the registries are asked less and less often.
+The pods of v1 go on serving.`)
     await stage.pause(3)
 
     stage.tell("v2, then.")
@@ -64,7 +64,7 @@ the pods of v1 go on serving.`)
     await stage.show(() => look(stage, ({ isDone }) => isDone), 300)
     const from = (await podsOf(stage)).filter(({ spec }) => spec.containers[0].image === `${here}/${repository}:v2`)
     stage.tell(
-      `${from.length} of 6 pods run v2, all from ${here} again. The incident is over: the workload's own words are the truth.`,
+      `${from.length} of 6 pods run v2, all from ${here} again. The incident is over: pods run what the Deployment says.`,
     )
   },
   next: [

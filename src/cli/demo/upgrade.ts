@@ -32,9 +32,7 @@ export const upgrade: Story = {
   operators: [dicomController()],
   async tellWith(stage) {
     const { world } = stage
-    stage.tell(
-      `A cluster is up in this process: three nodes, an API server that kubectl would talk to, and aim's controllers.`,
-    )
+    stage.tell(`A cluster is up in this process: three nodes, an API server for kubectl, and aim's controllers.`)
     await world.apply(dicomDefinition)
     await world.apply(...signUp(), rollout())
     stage.tell(
@@ -42,15 +40,17 @@ export const upgrade: Story = {
     )
     await stage.watch("dicom", isComplete, 300)
 
-    stage.tell("Somebody takes node-2 out of service and forgets about it. Nobody notices: everything runs.")
+    stage.tell("node-2 is cordoned and forgotten. No tenant is affected: all pods keep running.")
     await world.client.patch(nodes, { name: "node-2" }, { type: "merge", body: { spec: { unschedulable: true } } })
     await stage.pause(1)
 
-    stage.tell("The fleet is to run v2. The tier early goes first, everybody else when early is well, late at the end.")
+    stage.tell(
+      "The fleet is to run v2. The tier early goes first, the default tier when early is healthy, late at the end.",
+    )
     await change(stage, { spec: { defaultImage: v2 } })
     const halted = await stage.watch("dicom", isHalted, 600)
     const untouched = withImage(await tenants(stage, "upgrade-tier=late"), v1).length
-    stage.tell(`Halted: riverside may only run on node-2, asked that its failure stops the rollout, and was given time in vain.
+    stage.tell(`Halted: riverside may only run on node-2, its spec says that its failure halts the rollout, and its deadline has passed.
 The ${untouched} tenants of the tier late were not touched; riverside itself still serves, with v1. Its new pod says:
   ${await waitingPod(stage)}`)
     if (!isHalted(halted)) return

@@ -1,6 +1,6 @@
-import * as http from "node:http"
-import * as https from "node:https"
+import type * as http from "node:http"
 import type { AddressInfo } from "node:net"
+import { createServer, loadHttps } from "#lib/http.ts"
 import type { Request, Transport } from "#runtime/client/index.ts"
 import { StatusError } from "../status-error.ts"
 import { protobufType, readProtobuf } from "./protobuf.ts"
@@ -28,7 +28,7 @@ export async function serveHttp(transport: Transport, options: ServeOptions = {}
       outgoing.destroy(error instanceof Error ? error : undefined)
     })
   }
-  const server = tls ? https.createServer(tls, listener) : http.createServer(listener)
+  const server = tls ? loadHttps().createServer(tls, listener) : createServer(listener)
   server.requestTimeout = 0 // a watch lasts as long as it lasts
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)

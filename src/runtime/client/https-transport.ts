@@ -1,7 +1,8 @@
-import * as http from "node:http"
-import * as https from "node:https"
+import type * as http from "node:http"
+import type * as https from "node:https"
 import type { Duplex } from "node:stream"
 import { setImmediate as nextTurn } from "node:timers/promises"
+import { Agent, loadHttps, request as requestPlain } from "#lib/http.ts"
 import type { Credential, ServerConfig } from "./server-config.ts"
 import { NotSent, type Request, type Response, type Transport } from "./transport.ts"
 
@@ -44,7 +45,7 @@ export function httpsTransport(config: ServerConfig): Transport {
   /** Throws for a header that cannot be sent, such as a token with a line break in it. */
   function prepare(options: https.RequestOptions): http.ClientRequest {
     try {
-      return (isSecure ? https : http).request(options)
+      return (isSecure ? loadHttps().request : requestPlain)(options)
     } catch (error) {
       throw notSent(asError(error))
     }
@@ -138,7 +139,7 @@ export function httpsTransport(config: ServerConfig): Transport {
 /** An agent that notes for each connection it makes when that can be written to. */
 function keepAliveAgent(isSecure: boolean, sockets: number, ready: WeakMap<Duplex, Promise<void>>): http.Agent {
   const options = { keepAlive: true, keepAliveMsecs: 15_000, maxSockets: sockets, timeout: idleMs }
-  const agent = isSecure ? new https.Agent(options) : new http.Agent(options)
+  const agent = isSecure ? new (loadHttps().Agent)(options) : new Agent(options)
   // Noted where the connection is made: one whose first request was given up is handed on, connected or not yet.
   const connect = agent.createConnection.bind(agent)
   agent.createConnection = (to, callback) => {

@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
-import { createSecureContext } from "node:tls"
 import { type Clock, systemClock } from "../clock.ts"
-import { type ExecPlugin, execCredentials } from "./exec-credentials.ts"
+import type { ExecPlugin } from "./exec-credentials.ts"
 import {
   bearer,
   ConfigError,
@@ -221,6 +220,7 @@ async function readUser(user: Place, { clock, allowExec, cluster }: UserOptions)
     throw new ConfigError(
       `${where(exec)} names a program to run, which only a person's command line does: use a token, tokenFile or client-certificate`,
     )
+  const { execCredentials } = await import("./exec-credentials.ts")
   return execCredentials(await readExec(exec, cluster), clock, certificate)
 }
 
@@ -258,7 +258,8 @@ async function pemAt(place: Place, key: string): Promise<{ pem: string; where: s
 /** Said now and with the field's name, not as an OpenSSL code with the first request. */
 function proveUsable(parts: { ca?: string; cert?: string; key?: string }, field: string) {
   try {
-    createSecureContext(parts)
+    // Loaded only here: a file without certificates needs no TLS, which takes long to load.
+    process.getBuiltinModule("node:tls").createSecureContext(parts)
   } catch (cause) {
     throw new ConfigError(`${field} cannot be used: ${(cause as Error).message}`, { cause })
   }

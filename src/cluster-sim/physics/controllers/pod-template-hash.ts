@@ -7,7 +7,7 @@ import types from "./pod-template-types.generated.json" with { type: "json" }
  * computes, so that names in transcripts and manifests of both floors agree.
  *
  * Kubernetes hashes the text that go-spew prints of the Go structs, down to unexported fields. The table holds those
- * structs (`Name json type` of each field, in order, read by reflection over k8s.io/api v0.36.3), and this file prints
+ * structs (`Name json type` of each field, in order, read by reflection: tools/generate/kube-pod-template.ts), and this file prints
  * like spew's `%#v`.
  */
 export function podTemplateHash(template: Json, collisionCount?: number): string {

@@ -290,7 +290,7 @@ function contradictions({ run: { commits } }: Reading): string[] {
     )
     return told
       .filter(each => each.status === "True" && (each.type === "Complete" || each.type === "Ready"))
-      .filter(({ message }) => [...message.matchAll(/(\d+) of (\d+)/g)].some(([, n, m]) => n !== m))
+      .filter(({ message = "" }) => [...message.matchAll(/(\d+) of (\d+)/g)].some(([, n, m]) => n !== m))
       .map(each => `${object.metadata.name} at ${revision}: ${each.type} is True and says "${each.message}"`)
   })
 }

@@ -1,6 +1,7 @@
 import type { AlternateImageSource, PullFailure, Replacement } from "#api/v1alpha1/alternateimagesource/index.ts"
 import type { Decision } from "#core/decision.ts"
 import { isEquivalent } from "#core/equivalent.ts"
+import { topOwner } from "#core/owner-walk.ts"
 import { podFieldSelector } from "#core/pod-facts.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"
@@ -39,6 +40,7 @@ export type Entry = { readonly workload: Workload; readonly container: Container
 
 type Listing = Pick<Cache<Projected>, "hasSynced" | "synced" | "failure">
 type MutableGroup = Group & { failing: FailingPod[]; repaired?: Group["repaired"] }
+type Found = { readonly kind: WorkloadKind; readonly facts: WorkloadFacts }
 type Read = { readonly resourceVersion: string; readonly object: AlternateImageSource }
 type Root = Named & {
   readonly workload: Workload
@@ -273,9 +275,8 @@ export class Sources {
   *#rootsIn(space: string): Iterable<Root> {
     for (const [kind, cache] of this.#workloads) {
       for (const key of cache.keysBy("namespace", space)) {
-        const facts = cache.get(key)!
-        if (facts.isDeleting || this.#above(facts.owner, space)) continue
-        yield rootFrom(kind, facts)
+        const found = { kind, facts: cache.get(key)! }
+        if (!found.facts.isDeleting && this.#topOf(found).facts === found.facts) yield rootFrom(kind, found.facts)
       }
     }
     for (const pod of this.#podsIn(space)) if (!pod.owner) yield podAsRoot(pod)
@@ -295,7 +296,7 @@ export class Sources {
   }
 
   /** The workload that an owner reference means: by name and uid, in the same namespace and nowhere else. */
-  #above(owner: Owner | undefined, space: string): { kind: WorkloadKind; facts: WorkloadFacts } | undefined {
+  #above(owner: Owner | undefined, space: string): Found | undefined {
     if (!owner) return undefined
     for (const [kind, cache] of this.#workloads) {
       if (kind.name !== owner.kind) continue
@@ -307,15 +308,15 @@ export class Sources {
 
   #rootOf(pod: PodFacts): Root | undefined {
     if (!pod.owner) return podAsRoot(pod)
-    let found = this.#above(pod.owner, pod.namespace)
+    const found = this.#above(pod.owner, pod.namespace)
     if (!found) return pod.containers && isTellable(pod.owner) ? strangerAsRoot(pod, pod.owner) : undefined
-    for (
-      let above = this.#above(found.facts.owner, pod.namespace);
-      above;
-      above = this.#above(found.facts.owner, pod.namespace)
-    )
-      found = above
-    return found.facts.isDeleting ? undefined : rootFrom(found.kind, found.facts)
+    const top = this.#topOf(found)
+    return top.facts.isDeleting ? undefined : rootFrom(top.kind, top.facts)
+  }
+
+  #topOf(found: Found): Found {
+    const ownerOf = ({ facts }: Found) => this.#above(facts.owner, facts.namespace)
+    return topOwner(found, ownerOf, ({ facts }) => facts.uid)
   }
 
   #stirIfMoved(before: WorkloadFacts | undefined, after: WorkloadFacts | undefined): void {

@@ -148,7 +148,10 @@ export class PodIndex {
 
   #tell(uid: string): void {
     if (uid === "") return
-    const next = (each: string) => [this.#owners.get(each)?.owner].filter(owner => owner !== undefined && owner !== "")
+    const next = (each: string) => {
+      const owner = this.#owners.get(each)?.owner
+      return owner ? [owner] : []
+    }
     for (const each of ownerWalk([uid], { next, idOf: each => each })) this.#options.onChange(each)
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
 import type { Resource } from "#runtime/resource.ts"
+import { alternateImageSources } from "#controllers/alternateimagesource/resources.ts"
 import { deployment, failover, hub, quay, source, workload } from "#test/support/failover-story.ts"
 
 // What one tenant can do to the others: nothing.
@@ -29,4 +30,25 @@ test("objects that own themselves or each other hang nothing, and are looked aft
   expect(await untilRunning(4)).toEqual(Array(4).fill(`${hub}:1`))
   await world.settle()
   for (const name of [...names, "neighbour"]) expect(await target(name)).toMatchObject({ currentRepository: hub })
+})
+
+test("of more sources than a namespace may have the oldest count, and the next one when one of them goes", async () => {
+  const { world, untilRunning, condition, running, status } = await failover({ description: quayIsDown })
+  const nameOf = (at: number) => `s${String(at).padStart(2, "0")}`
+  const idle = { imageSourceReplacements: [{ equivalentRepositories: ["idle.example/app", hub] }] }
+  for (let at = 0; at < 52; at++) await world.apply(source(at === 50 ? {} : idle, { name: nameOf(at) }))
+  await world.apply(deployment("demo", `${quay}:1`))
+  await world.advance("10m")
+  expect(await running()).toEqual([])
+  expect(await condition("Ready", "s49")).toMatchObject({ status: "True", reason: "Watching" })
+  for (const name of ["s50", "s51"]) {
+    expect(await condition("Ready", name)).toMatchObject({ status: "False", reason: "TooMany" })
+    expect(await condition("Stalled", name)).toMatchObject({ status: "True", reason: "TooMany" })
+    expect(await condition("Switched", name)).toMatchObject({ status: "False" })
+  }
+
+  await world.client.delete(alternateImageSources, { name: "s07", namespace: "default" })
+  expect(await untilRunning(3)).toEqual(Array(3).fill(`${hub}:1`))
+  expect(await status("s50")).toMatchObject({ switched: 1 })
+  expect(await condition("Ready", "s51")).toMatchObject({ status: "False", reason: "TooMany" })
 })

@@ -1,18 +1,20 @@
-import type {
-  AlternateImageSource,
-  AlternateImageSourceStatus,
-  Condition,
-  ConditionType,
-  Incident,
-  Reason,
-  Switch,
-  TargetAvailable,
+import {
+  type AlternateImageSource,
+  type AlternateImageSourceStatus,
+  type Condition,
+  type ConditionType,
+  type Incident,
+  maxTargetsAvailable,
+  type Reason,
+  type Switch,
+  type TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { repositoryTextOf } from "#core/equivalent.ts"
 import { targetsTold } from "#core/targets-told.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, counted, nameSome } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
+import { most } from "./claims.ts"
 import { type Decision, untold } from "./decide.ts"
 import type { Entry, Scene } from "./sources.ts"
 
@@ -32,15 +34,7 @@ export function tell(
   const decided = new Map(
     decisions.map(decision => [`${decision.group.workload.uid}/${decision.group.container}`, decision]),
   )
-  const listed = new Set(roster.map(({ workload, container }) => `${workload.uid}/${container.name}`))
-  const strangers = decisions.filter(({ group }) => !listed.has(`${group.workload.uid}/${group.container}`))
-  const all: Entry[] = [
-    ...roster,
-    ...strangers.map(({ group: { workload, container: name, image, isInit } }) => ({
-      workload,
-      container: { name, image, isInit },
-    })),
-  ]
+  const { all, total } = worthTelling(roster, decisions, decided, known)
   const entries = all.map(entry => {
     const id = `${entry.workload.uid}/${entry.container.name}`
     const decision = decided.get(id)
@@ -50,7 +44,7 @@ export function tell(
     decision => decision.group.failing.length > 0 && !isMended(decision, accepted.get(decision) ?? 0),
   )
   const switched = entries.filter(entry => entry.incident?.working !== undefined).length
-  const verdict = judge(troubled, { switched, missing, claimed, total: entries.length })
+  const verdict = judge(troubled, { switched, missing, claimed, total })
   const condition = conditionWriter<Condition>(generation, now)
   const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
     condition(before?.conditions, type, isTrue, reason, message)
@@ -75,7 +69,7 @@ export function tell(
       ),
     ],
     targetsAvailable: shortened(entries),
-    targets: entries.length,
+    targets: total,
     switched,
     incidents: troubled.length,
     summary: `${switched} switched, ${troubled.length} failing`,
@@ -103,6 +97,54 @@ export function tellUnlisted(
       standing("AllSourcesDown"),
       write(before?.conditions, "Stalled", true, "ListFailed", message),
     ],
+  }
+}
+
+/** Of many containers that nothing has happened to, only as many as there is room for: a namespace may have thousands. */
+function worthTelling(
+  roster: readonly Entry[],
+  decisions: readonly Decision[],
+  decided: ReadonlyMap<string, Decision>,
+  known: ReadonlyMap<string, TargetAvailable>,
+): { all: Entry[]; total: number } {
+  const all: Entry[] = []
+  const listed = new Set<string>()
+  let plain = 0
+  for (const entry of roster) {
+    const id = `${entry.workload.uid}/${entry.container.name}`
+    const isDecided = decided.has(id)
+    if (isDecided) listed.add(id)
+    if (isDecided || known.get(id)?.switches || plain++ < maxTargetsAvailable) all.push(entry)
+  }
+  for (const { group } of decisions) {
+    const { workload, container: name, image, isInit } = group
+    if (!listed.has(`${workload.uid}/${name}`)) all.push({ workload, container: { name, image, isInit } })
+  }
+  return { all, total: roster.length + decisions.length - listed.size }
+}
+
+/** One of more than a namespace may have: it looks after nothing, and what it said before is no longer so. */
+export function tellTooMany(
+  { metadata: { generation = 0 }, status: before }: AlternateImageSource,
+  now: Instant,
+): AlternateImageSourceStatus {
+  const condition = conditionWriter<Condition>(generation, now)
+  const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
+    condition(before?.conditions, type, isTrue, reason, message)
+  const message = `of a namespace the oldest ${most.sources} are acted on, with together at most ${most.targets} targets: put several into one, or delete some`
+  return {
+    observedGeneration: generation,
+    conditions: [
+      write("Ready", false, "TooMany", message),
+      write("Switched", false, "Observing", ""),
+      write("AllSourcesDown", false, "Observing", ""),
+      write("Stalled", true, "TooMany", message),
+    ],
+    targetsAvailable: [],
+    targets: 0,
+    switched: 0,
+    incidents: 0,
+    summary: "",
   }
 }
 

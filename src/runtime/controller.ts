@@ -92,6 +92,8 @@ export type RunningController = {
   readonly done: Promise<void>
   /** True once the caches opened during `setup` are in sync, and the workers at work. */
   readonly hasSynced: boolean
+  /** All it waits for is a kind that the server does not serve. Until somebody installs it, there is nothing to do. */
+  readonly lacksKind: boolean
   readonly depth: number
   /** Keys being looked at and for how long, the longest first. A look that hangs shows here. */
   inWork(): { key: string; ms: number }[]
@@ -202,6 +204,9 @@ export function startController(controller: Controller, context: Context, deps: 
     get hasSynced() {
       return hasSynced
     },
+    get lacksKind() {
+      return !hasSynced && caches.lackKind()
+    },
     get depth() {
       return queue.depth
     },
@@ -260,6 +265,7 @@ function chainOf(error: unknown): unknown[] {
 function createCaches({ openCache, observer }: ControllerDeps) {
   const closers = new Set<() => void>()
   let duringSetup: Cache<Projected>[] | undefined = []
+  let awaited: readonly Pick<Cache<Projected>, "hasSynced" | "failure">[] = []
   const death = Promise.withResolvers<never>()
   death.promise.catch(() => {}) // whoever races with it hears of it
 
@@ -282,9 +288,14 @@ function createCaches({ openCache, observer }: ControllerDeps) {
     },
     /** Resolves when those opened so far are in sync; whoever opens one later asks it himself. */
     synced(signal: AbortSignal) {
+      awaited = duringSetup ?? []
       const all = Promise.all((duringSetup ?? []).map(cache => cache.synced(signal)))
       duringSetup = undefined
       return all
+    },
+    lackKind() {
+      const open = awaited.filter(cache => !cache.hasSynced)
+      return open.length > 0 && open.every(({ failure }) => failure?.kind === "NotFound")
     },
     broken: death.promise,
     closeAll() {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
-import type { Resource } from "#runtime/resource.ts"
 import { alternateImageSources } from "#controllers/alternateimagesource/resources.ts"
+import type { Resource } from "#runtime/resource.ts"
 import { deployment, failover, hub, quay, source, workload } from "#test/support/failover-story.ts"
 
 // What one tenant can do to the others: nothing.
@@ -51,4 +51,24 @@ test("of more sources than a namespace may have the oldest count, and the next o
   expect(await untilRunning(3)).toEqual(Array(3).fill(`${hub}:1`))
   expect(await status("s50")).toMatchObject({ switched: 1 })
   expect(await condition("Ready", "s51")).toMatchObject({ status: "False", reason: "TooMany" })
+})
+
+test("a container is called as it likes, and a pod says of itself what it likes", async () => {
+  const { world, untilRunning, target, status, pods } = await failover({ description: quayIsDown })
+  const pod = { containers: [{ name: "constructor", image: `${quay}:1` }] }
+  await world.apply(source(), deployment("odd", `${quay}:1`, { pod, spec: { replicas: 1 } }))
+  expect(await untilRunning(1)).toEqual([`${hub}:1`])
+  const decision = JSON.parse((await pods())[0]?.metadata.annotations["autoimagemanager.io/last-decision"])
+  expect(decision.was).toEqual({ constructor: `${quay}:1` })
+
+  // Far from any time that a status can say.
+  const written = JSON.stringify({ ...decision, was: { "basic-demo": `${quay}:1` }, at: "+012345-01-01T00:00:00Z" })
+  const annotations = { "autoimagemanager.io/last-decision": written }
+  const metadata = { name: "liar", namespace: "default", annotations }
+  const spec = { containers: [{ name: "basic-demo", image: `${hub}:1` }] }
+  await world.apply({ apiVersion: "v1", kind: "Pod", metadata, spec })
+  await untilRunning(2)
+  await world.settle()
+  expect(await target("odd", "constructor")).toMatchObject({ currentRepository: hub, switches: [{ pods: 1 }] })
+  expect(await status()).toMatchObject({ targets: 2, switched: 1 })
 })

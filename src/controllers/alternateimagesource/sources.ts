@@ -265,14 +265,15 @@ export class Sources {
 
   #group(
     groups: Map<string, MutableGroup>,
-    { workload, decision }: Root,
+    root: Root,
     container: Container,
     { equivalentRepositories }: Replacement,
   ): MutableGroup {
+    const { workload } = root
     const id = `${workload.uid}/${container.name}`
     const known = groups.get(id)
     if (known) return known
-    const isOurs = decision?.to === container.image && decision.was?.[container.name] !== undefined
+    const retarget = retargetOf(root, container)
     const group = {
       workload,
       container: container.name,
@@ -282,7 +283,7 @@ export class Sources {
       digest: this.digest(workload.namespace, container.image),
       pods: () => this.#podsOf(workload),
       failing: [] as FailingPod[],
-      ...(isOurs && { retargeted: { ...decision, reason: decision.reason as PullFailure, pods: 0 } }),
+      ...(retarget && { retargeted: { ...retarget, reason: retarget.reason as PullFailure, pods: 0 } }),
     }
     groups.set(id, group)
     return group
@@ -291,9 +292,12 @@ export class Sources {
   #addRepaired(groups: Map<string, MutableGroup>, source: string, pod: PodFacts): void {
     const { decision } = pod
     const root = this.#rootOf(pod)
-    const was = decision?.was ?? {}
     for (const container of root?.containers ?? []) {
-      if (!decision || !(container.name in was) || decision.to === container.image) continue
+      const was = decision?.was?.[container.name]
+      if (!decision || was === undefined || decision.to === container.image) continue
+      // Repaired when the workload named another image: that says nothing about the one it names now, unless it was us
+      // who changed it.
+      if (was !== container.image && retargetOf(root!, container)?.from !== was) continue
       const replacement = this.#coverBy(source, root!, container)
       if (!replacement || !isEquivalent(decision.to, container.image, replacement)) continue
       const group = this.#group(groups, root!, container, replacement)
@@ -370,7 +374,11 @@ export class Sources {
   #rootOf(pod: PodFacts): Root | undefined {
     if (!pod.owner) return podAsRoot(pod)
     const found = this.#above(pod.owner, pod.namespace)
-    if (!found) return pod.containers && isTellable(pod.owner) ? strangerAsRoot(pod, pod.owner) : undefined
+    if (!found) {
+      // An owner of a kind that is read is gone, or not seen yet: nothing is known of what the pod belongs to.
+      const isStranger = pod.containers && !isRead(pod.owner) && isTellable(pod.owner)
+      return isStranger ? strangerAsRoot(pod, pod.owner) : undefined
+    }
     const top = this.#topOf(found)
     return top.facts.isDeleting ? undefined : rootFrom(top.kind, top.facts)
   }
@@ -515,12 +523,19 @@ function rootGistOf(pod: PodFacts | undefined): string | undefined {
 
 const digestsMost = 10_000
 
+const isRead = ({ group, kind }: Owner) =>
+  workloadKinds.some(({ name, resource }) => name === kind && resource.group === group)
+
 /** Whoever makes a pod may name any owner; what the status could not say is not looked after. */
 const isTellable = ({ group, kind, name, uid }: Owner) =>
   /^[a-z0-9.-]{0,253}$/.test(group) &&
   /^[a-z0-9]{1,63}$/.test(kind) &&
   /^[a-z0-9.-]{1,253}$/.test(name) &&
   /^[A-Za-z0-9-]{1,64}$/.test(uid)
+
+/** The decision by which we gave a workload the image that it has now. */
+const retargetOf = ({ decision }: Root, { name, image }: Container) =>
+  decision?.to === image && decision.was?.[name] !== undefined ? decision : undefined
 
 const sightOf = ({ uid }: PodFacts, { name, image }: Container) => `${uid} ${name} ${image}`
 const namespace = ({ object }: Read) => [object.metadata.namespace ?? ""]

@@ -43,8 +43,9 @@ export function tell(
   const troubled = decisions.filter(
     decision => decision.group.failing.length > 0 && !isMended(decision, accepted.get(decision) ?? 0),
   )
-  const switched = entries.filter(entry => entry.incident?.working !== undefined).length
-  const verdict = judge(troubled, { switched, missing, claimed, total })
+  const staying = decisions.filter(staysElsewhere).length
+  const switched = entries.filter(entry => entry.incident?.working !== undefined).length + staying
+  const verdict = judge(troubled, { switched, staying, missing, claimed, total })
   const condition = conditionWriter<Condition>(generation, now)
   const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
     condition(before?.conditions, type, isTrue, reason, message)
@@ -57,7 +58,7 @@ export function tell(
       write(
         "Switched",
         switched > 0,
-        switched > 0 ? "Switched" : "Watching",
+        switched > staying ? "Switched" : staying > 0 ? "SwitchedBack" : "Watching",
         switched > 0 ? counted(switched, "container") : "",
       ),
       write("AllSourcesDown", down.length > 0, down[0]?.reason ?? "Watching", clip(down[0]?.message ?? "", 256)),
@@ -163,7 +164,9 @@ function entryOf(
   const switches = switchesOf(before, decision, accepted, now)
   return {
     container: container.name,
-    currentRepository: incident?.working ?? repositoryTextOf(container.image),
+    currentRepository:
+      incident?.working ??
+      repositoryTextOf(decision && staysElsewhere(decision) ? decision.group.repaired!.to : container.image),
     name: workload.name,
     type: workload.type,
     uid: workload.uid,
@@ -171,6 +174,9 @@ function entryOf(
     ...(incident && { incident }),
   }
 }
+
+/** The incident is over, and pods that were repaired in it still run: they are not restarted for it. */
+const staysElsewhere = ({ incident, group }: Decision) => incident === undefined && group.repaired !== undefined
 
 /** Nothing works from elsewhere before a write that says so was accepted. */
 function incidentOf(
@@ -211,10 +217,11 @@ function judge(
   troubled: readonly Decision[],
   {
     switched,
+    staying,
     missing,
     claimed,
     total,
-  }: { switched: number; missing: readonly string[]; claimed: number; total: number },
+  }: { switched: number; staying: number; missing: readonly string[]; claimed: number; total: number },
 ): Verdict {
   const worst = [...troubled].sort((a, b) => gravity(b.reason) - gravity(a.reason))[0]
   if (worst) {
@@ -232,6 +239,12 @@ function judge(
       reason: "ClaimedByAnother",
       message: `an older AlternateImageSource has ${counted(claimed, "container")} of these`,
       isStalled: true,
+    }
+  if (switched > 0 && switched === staying)
+    return {
+      reason: "SwitchedBack",
+      message: `${staying} of ${total} containers run from elsewhere until their pods are made anew`,
+      isStalled: false,
     }
   if (switched > 0)
     return { reason: "Switched", message: `${switched} of ${total} containers run from elsewhere`, isStalled: false }

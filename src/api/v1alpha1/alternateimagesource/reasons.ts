@@ -43,7 +43,8 @@ export const reasons = {
   ListFailed: "aim may not list workloads or pods, so nothing is concluded about them.",
 
   // What became of it.
-  SwitchedBack: "The first repository serves the image again, and pods that had not started go back to it.",
+  SwitchedBack:
+    "The first repository serves the image again: new pods pull from it, and repaired ones run from elsewhere until they are made anew.",
   NothingToDo: "Nothing needs a person.",
 
   // The spec cannot be carried out.

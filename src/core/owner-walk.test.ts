@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { levelsMost, ownerWalk, topOwner } from "./owner-walk.ts"
 
-/** Who owns whom, by number: objects may own themselves or each other, and owners may be missing. */
+/** The owner of each object, by number: objects may own themselves or each other, and owners may be missing. */
 const graphs = fc
   .integer({ min: 1, max: 24 })
   .chain(size => fc.array(fc.option(fc.nat(size + 2), { nil: undefined }), { minLength: size, maxLength: size }))

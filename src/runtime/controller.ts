@@ -92,7 +92,7 @@ export type RunningController = {
   readonly done: Promise<void>
   /** True once the caches opened during `setup` are in sync, and the workers at work. */
   readonly hasSynced: boolean
-  /** All it waits for is a kind that the server does not serve. Until somebody installs it, there is nothing to do. */
+  /** All it waits for is a kind that the server does not serve. Until it is installed, there is nothing to do. */
   readonly lacksKind: boolean
   readonly depth: number
   /** Keys being looked at and for how long, the longest first. A look that hangs shows here. */

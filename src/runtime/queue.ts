@@ -40,7 +40,7 @@ export type QueueOptions = {
   turns?: Turns | undefined
 }
 
-/** Whose a key is, where keys of many share a queue: each has its turn, however many keys the others have. */
+/** Parties that share a queue: each has its turn, however many keys the others have. */
 export type Turns = {
   of(key: string): string
   /** As many keys of one may be in work at once. */
@@ -53,7 +53,7 @@ export type Turns = {
  */
 export function createQueue(options: QueueOptions): Queue {
   const { clock, observer, backoffMsBase = 5, backoffMsMax = 5 * 60_000 } = options
-  const { turns = everybodysTurn } = options
+  const { turns = noTurns } = options
   const working = new Set<string>()
   /** How many keys of each are in work. */
   const busy = new Map<string, number>()
@@ -151,7 +151,7 @@ export function createQueue(options: QueueOptions): Queue {
   }
 }
 
-const everybodysTurn: Turns = { of: () => "", most: Number.POSITIVE_INFINITY }
+const noTurns: Turns = { of: () => "", most: Number.POSITIVE_INFINITY }
 
 /** A line for each party. The one that was served last waits until the others were. */
 function createLines({ of }: Turns, isFree: (party: string) => boolean) {

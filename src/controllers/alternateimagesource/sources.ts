@@ -295,8 +295,8 @@ export class Sources {
     for (const container of root?.containers ?? []) {
       const was = decision?.was?.[container.name]
       if (!decision || was === undefined || decision.to === container.image) continue
-      // Repaired when the workload named another image: that says nothing about the one it names now, unless it was us
-      // who changed it.
+      // Repaired when the workload named another image: that says nothing about the one it names now, unless we have
+      // changed it.
       if (was !== container.image && retargetOf(root!, container)?.from !== was) continue
       const replacement = this.#coverBy(source, root!, container)
       if (!replacement || !isEquivalent(decision.to, container.image, replacement)) continue
@@ -421,7 +421,7 @@ export class Sources {
     if (!claims) return
     claims.touch(ref)
     if (hasMoved) {
-      // What it owns may be a root from now on, or no longer; what owns it has pods that were nobody's before.
+      // What it owns may be a root from now on, or no longer; what owns it has pods whose owner was unknown before.
       const owned = [before, after].flatMap(each => (each ? [...this.#owned.of(`${space} ${each.uid}`)] : []))
       const next = (each: string) => this.#owned.of(`${space} ${this.#foundAt(each)?.facts.uid}`)
       for (const each of ownerWalk(owned, { next, idOf: each => each })) claims.touch(each)
@@ -431,7 +431,7 @@ export class Sources {
     this.#stir(space)
   }
 
-  /** Something in a namespace changed by which it is decided who looks after what. */
+  /** Something in a namespace changed that decides which source looks after what. */
   #stir(space: string): void {
     this.#wiring.enqueueAfter(`${space}/`, this.waitMs(space))
   }
@@ -510,7 +510,7 @@ const refOf = (kind: string, space: string, name: string) => `${kind} ${space}/$
 const isSameSpec = ({ metadata: a }: AlternateImageSource, { metadata: b }: AlternateImageSource) =>
   a.uid === b.uid && a.generation === b.generation && a.deletionTimestamp === b.deletionTimestamp
 
-/** All of a workload by which it is decided who looks after it. */
+/** All of a workload that decides which source looks after it. */
 const gistOf = (facts: WorkloadFacts | undefined) =>
   facts && JSON.stringify([facts.uid, facts.labels, facts.containers, facts.owner, facts.isDeleting, facts.isGitOps])
 

@@ -1,14 +1,15 @@
 /**
- * What an AlternateImageSource costs: how soon a pod that cannot pull is repaired, with how many writes, and what pods
- * cost that pull well.
+ * What an AlternateImageSource costs: how soon a pod that cannot pull is repaired, with how many writes, what pods cost
+ * that pull well, and what a namespace full of sources and containers costs the others.
  *
  *   node --expose-gc bench/alternateimagesource.ts [--pods=10000] [--failing=2000] [--samples=50]
- *     [--only=memory,counts,outage,latency] [--short]
+ *     [--only=memory,counts,outage,latency,crowd] [--short]
  *
  * The short form is for every change: without a real server, small, and only what does not depend on the machine.
  */
 import { parseArgs } from "node:util"
 import { bundleAim } from "./support/controller-process.ts"
+import { crowdedNamespace } from "./support/crowded-namespace.ts"
 import { type Figure, holds, show, table } from "./support/figures.ts"
 import { type OutageCost, outageOnClusterSim } from "./support/outage-on-cluster-sim.ts"
 import { repairsOnRealServer } from "./support/outage-on-real-server.ts"
@@ -21,7 +22,7 @@ const { values } = parseArgs({
     pods: { type: "string", default: "10000" },
     failing: { type: "string", default: "2000" },
     samples: { type: "string", default: "50" },
-    only: { type: "string", default: "memory,counts,outage,latency" },
+    only: { type: "string", default: "memory,counts,outage,latency,crowd" },
   },
 })
 const only = values.only.split(",")
@@ -42,6 +43,9 @@ try {
     if (only.includes("outage")) figures.push(...(await scaling(Number(values.failing))))
     if (only.includes("latency"))
       figures.push(...(await repairsOnRealServer(aim, { samples: Number(values.samples) }, progress)))
+    // Last, since it moves this process off one core for good.
+    if (only.includes("crowd"))
+      figures.push(...(await crowdedNamespace(aim, { sources: 1000, containers: 10_000, rounds: 20 }, progress)))
   }
 } finally {
   aim.remove()

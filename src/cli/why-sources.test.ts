@@ -161,6 +161,20 @@ test("why ais/NAME tells of everything that does not go as its workload says", a
   expect(text).toContain(`pod/repaired app is pulled from ${hub} instead of ${quay}.`)
 })
 
+test("why ais/NAME of one more than a namespace may have", async () => {
+  const others = Array.from({ length: 50 }, (_, at) => ({
+    ...source,
+    metadata: { name: `a${at}`, namespace: "lab" },
+  }))
+  const { world } = await storedWorld(virtualClock(now), space("lab"), ...others, {
+    ...source,
+    metadata: { name: "one-more", namespace: "lab" },
+  })
+  const { text } = await run({ arguments: ["ais/one-more"], options: {} }, world)
+  expect(text).toMatch(/^TooMany/)
+  expect(text).toContain("ais/one-more looks after nothing.")
+})
+
 test("a name in two namespaces, in none, or in a dump", async () => {
   await expect(ask("pod/twin")).rejects.toThrow(/^Pod twin is in .*: say which with -n NAMESPACE$/)
   expect(await ask("pod/twin", { namespace: "lab" })).toContain("No AlternateImageSource of namespace lab")

@@ -36,7 +36,7 @@ export function parseDecision(text: unknown): Decision | undefined {
   if (was !== undefined && !isImagesByPath(was)) return undefined
   return {
     from,
-    ...(was && { was }),
+    ...(was && { was: imagesByName(was) }),
     to,
     reason,
     operation,
@@ -51,6 +51,10 @@ export function parseFailover(text: unknown): Decision | undefined {
   const decision = parseDecision(text)
   return decision?.by.startsWith("alternateimagesource/") ? decision : undefined
 }
+
+/** Names are what users chose: nothing that JavaScript knows by such a name is found in it. */
+export const imagesByName = (images: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  Object.assign(Object.create(null), images)
 
 /** What the image goes back to when a decision is taken back: one for all paths, or each its own. */
 export const imagesBefore = ({ from, was }: Decision) => was ?? from

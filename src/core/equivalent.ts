@@ -28,6 +28,12 @@ export function replacementOf(
   return undefined
 }
 
+/** The repository of an image, under the one name that all spellings of it have; undefined for what is no image. */
+export const repositoryNameOf = (image: string) => nameOf(image)
+
+/** The names of the repositories of a set. */
+export const repositoryNamesIn = (replacement: Equivalents): Iterable<string> => namesOf(replacement).keys()
+
 /** The same tag and digest, byte for byte, at another repository. What is no image stays as it is. */
 export function imageAt(image: string, repository: string): string {
   const parsed = parseImageReference(image)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { controllerOf, type PodFacts, readPod, refusalOf } from "./pod-facts.ts"
+import { controllerOf, imagesOf, type PodFacts, readPod, refusalOf } from "./pod-facts.ts"
 
 type Json = Record<string, unknown>
 
@@ -244,6 +244,13 @@ describe("what is kept of a pod", () => {
     const { trouble } = readPod(pod(waiting("ErrImagePull", "a\u001b[31m\nb\u202ec\u0000\u2028d\ud83d")))
     expect(trouble?.message).toBe("a [31m b c d")
   })
+})
+
+test("a container may be called as any property of JavaScript is", () => {
+  const containers = ["constructor", "valueOf", "app"].map(name => ({ name, image: `${name}.example/app:1` }))
+  const expected = ["app.example/app:1", "constructor.example/app:1", "valueOf.example/app:1"]
+  expect(imagesOf({ containers })).toEqual(expected)
+  expect(imagesOf({ containers }, { app: "app.example/app:1" })).toEqual(expected)
 })
 
 describe("why no pod could be made", () => {

@@ -71,9 +71,10 @@ export function controllerOf(metadata: object): string {
  * Of the containers of a pod or of a template of pods, each once, sorted. One that is pulled from an equivalent
  * repository counts as what its workload says.
  */
-export function imagesOf(spec: Json | undefined, was: Readonly<Record<string, string>> = {}): readonly string[] {
+export function imagesOf(spec: Json | undefined, was?: Readonly<Record<string, string>>): readonly string[] {
   const containers = [...entries(spec?.containers), ...entries(spec?.initContainers)]
-  const imageOf = ({ name, image }: Json) => clip(was[text(name)] ?? text(image), maxImage)
+  const before = (name: string) => (was && Object.hasOwn(was, name) ? was[name] : undefined)
+  const imageOf = ({ name, image }: Json) => clip(before(text(name)) ?? text(image), maxImage)
   const images = containers.map(imageOf).filter(image => image !== "")
   return [...new Set(images)].sort().slice(0, maxImages)
 }

@@ -1,4 +1,5 @@
 import { MultiMap } from "#lib/multi-map.ts"
+import { ownerWalk } from "./owner-walk.ts"
 import type { PodFacts } from "./pod-facts.ts"
 import { type NoPod, type Trace, traceOf } from "./trace.ts"
 
@@ -24,7 +25,7 @@ export type Refusal = {
 
 export type Root = { readonly uid: string; readonly namespace: string } // "" if cluster-scoped
 
-type Found = { pods: [key: string, pod: PodFacts][]; noPods: NoPod[]; seen: Set<string> }
+type Found = { pods: [key: string, pod: PodFacts][]; noPods: NoPod[] }
 
 type Change<T> = { key: string; before?: T; after?: T }
 
@@ -105,8 +106,9 @@ export class PodIndex {
   }
 
   traceOf(root: Root): Trace {
-    const found: Found = { pods: [], noPods: [], seen: new Set() }
-    this.#collect(root, found, 0)
+    const found: Found = { pods: [], noPods: [] }
+    for (const each of ownerWalk([root], { next: one => this.#ownedBy(one), idOf: ({ uid }) => uid }))
+      this.#collect(each, found)
     return traceOf(found.pods, found.noPods, node => this.#options.isLost(node) ?? true)
   }
 
@@ -119,24 +121,24 @@ export class PodIndex {
    * Owner references may say anything: somebody could name an object of another namespace as the owner of his broken
    * pods, and stop a rollout that is none of his business. An owner is of the same namespace, or of none.
    */
-  #collect({ uid, namespace }: Root, found: Found, depth: number): void {
-    if (found.seen.has(uid) || depth >= depthMax) return
-    found.seen.add(uid)
-    const isInside = (other: string) => namespace === "" || other === namespace
+  #collect({ uid, namespace }: Root, found: Found): void {
     const noPod = this.#owners.get(uid)?.noPod
     if (noPod) found.noPods.push(noPod)
     for (const key of this.#pods.of(uid)) {
       const pod = this.#options.pod(key)
-      if (pod && isInside(namespaceOf(key))) found.pods.push([key, pod])
+      if (pod && isInside(namespace, namespaceOf(key))) found.pods.push([key, pod])
     }
     for (const key of this.#refusals.of(uid)) {
       const refusal = this.#options.refusal(key)
       const isOpen = refusal && refusal.atSeconds > (this.#madeAtSeconds.get(uid) ?? 0)
-      if (isOpen && isInside(namespaceOf(key))) found.noPods.push(refusal.noPod)
+      if (isOpen && isInside(namespace, namespaceOf(key))) found.noPods.push(refusal.noPod)
     }
+  }
+
+  *#ownedBy({ uid, namespace }: Root): Iterable<Root> {
     for (const child of this.#owned.of(uid)) {
       const owner = this.#owners.get(child)
-      if (owner && isInside(owner.namespace)) this.#collect(owner, found, depth + 1)
+      if (owner && isInside(namespace, owner.namespace)) yield owner
     }
   }
 
@@ -145,15 +147,16 @@ export class PodIndex {
   }
 
   #tell(uid: string): void {
-    for (let depth = 0; uid !== "" && depth < depthMax; depth++) {
-      this.#options.onChange(uid)
-      uid = this.#owners.get(uid)?.owner ?? ""
+    if (uid === "") return
+    const next = (each: string) => {
+      const owner = this.#owners.get(each)?.owner
+      return owner ? [owner] : []
     }
+    for (const each of ownerWalk([uid], { next, idOf: each => each })) this.#options.onChange(each)
   }
 }
 
-/** Owner references may go round in a circle. */
-const depthMax = 8
+const isInside = (namespace: string, other: string) => namespace === "" || other === namespace
 
 const namespaceOf = (key: string) => key.slice(0, key.indexOf("/"))
 

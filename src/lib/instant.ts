@@ -11,8 +11,11 @@ export const formatMicroInstant = (at: Instant) => new Date(at).toISOString().re
 export function parseInstant(text: unknown): Instant | undefined {
   if (typeof text !== "string" || text.length > 40) return undefined
   const at = Date.parse(text)
-  return Number.isNaN(at) ? undefined : at
+  return at >= firstAt && at <= lastAt ? at : undefined
 }
+
+/** The years that RFC 3339 can write. JavaScript knows others, and a server refuses what is made of them. */
+const [firstAt, lastAt] = [Date.parse("0000-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")]
 
 /** The first of those that are known. */
 export function earliest(...times: (Instant | undefined)[]): Instant | undefined {

@@ -2,11 +2,11 @@ import assert from "node:assert/strict"
 import type { Cache, CacheOptions, Projected } from "./cache/cache.ts"
 import type { Client } from "./client/client.ts"
 import { KubeError } from "./client/errors.ts"
-import type { Clock, Instant } from "./clock.ts"
+import { type Clock, type Instant, sleep } from "./clock.ts"
 import type { EventRecorder } from "./events.ts"
 import type { Logger } from "./log.ts"
 import type { MetricFactory } from "./metrics.ts"
-import { createQueue, type Queue, type QueueObserver } from "./queue.ts"
+import { createQueue, type Queue, type QueueObserver, type Turns } from "./queue.ts"
 import type { Random } from "./random.ts"
 import type { Resource } from "./resource.ts"
 
@@ -58,6 +58,8 @@ export type Controller = {
   permissions: readonly Permission[]
   /** How many keys at once; default 1. */
   concurrency?: number
+  /** For keys of many tenants: none of them waits until another has no more. */
+  turns?: Turns
   setup(wiring: Wiring): Reconciler
 }
 
@@ -90,6 +92,8 @@ export type RunningController = {
   readonly done: Promise<void>
   /** True once the caches opened during `setup` are in sync, and the workers at work. */
   readonly hasSynced: boolean
+  /** All it waits for is a kind that the server does not serve. Until it is installed, there is nothing to do. */
+  readonly lacksKind: boolean
   readonly depth: number
   /** Keys being looked at and for how long, the longest first. A look that hangs shows here. */
   inWork(): { key: string; ms: number }[]
@@ -105,12 +109,13 @@ export function startController(controller: Controller, context: Context, deps: 
   const { clock, signal } = context
   const { observer, graceMs = 20_000 } = deps
   const log = context.log.with({ controller: controller.name })
-  const queue = createQueue({ clock, ...(observer && { observer: observer.queue }) })
+  const queue = createQueue({ clock, turns: controller.turns, ...(observer && { observer: observer.queue }) })
   const caches = createCaches(deps)
   const startedAt = new Map<string, number>()
   const graceIsOver = Promise.withResolvers<void>()
   let cancelGrace: (() => void) | undefined
   let hasSynced = false
+  let breathedAt = clock.monotonic()
 
   function windDown() {
     queue.shutDown()
@@ -163,7 +168,18 @@ export function startController(controller: Controller, context: Context, deps: 
       startedAt.delete(key)
       queue.done(key)
       observer?.reconciled(result, clock.monotonic() - began)
+      await breathe()
     }
+  }
+
+  /**
+   * Looks that wait for nothing follow each other without the event loop ever getting on. Where more of them are to
+   * come, it gets its turn in between.
+   */
+  async function breathe() {
+    if (queue.depth === 0 || clock.monotonic() - breathedAt < breathMs) return
+    await sleep(clock, 0)
+    breathedAt = clock.monotonic()
   }
 
   async function look(reconciler: Reconciler, key: string): Promise<ReconcileResult> {
@@ -188,6 +204,9 @@ export function startController(controller: Controller, context: Context, deps: 
     get hasSynced() {
       return hasSynced
     },
+    get lacksKind() {
+      return !hasSynced && caches.lackKind()
+    },
     get depth() {
       return queue.depth
     },
@@ -195,6 +214,9 @@ export function startController(controller: Controller, context: Context, deps: 
       [...startedAt].map(([key, since]) => ({ key, ms: clock.monotonic() - since })).sort((a, b) => b.ms - a.ms),
   }
 }
+
+/** What looks may take in one piece, about. */
+const breathMs = 10
 
 /** Conflicts in a row after which somebody should hear of it: no cache is that far behind. */
 const conflictsUntilWarning = 10
@@ -243,6 +265,7 @@ function chainOf(error: unknown): unknown[] {
 function createCaches({ openCache, observer }: ControllerDeps) {
   const closers = new Set<() => void>()
   let duringSetup: Cache<Projected>[] | undefined = []
+  let awaited: readonly Pick<Cache<Projected>, "hasSynced" | "failure">[] = []
   const death = Promise.withResolvers<never>()
   death.promise.catch(() => {}) // whoever races with it hears of it
 
@@ -265,9 +288,14 @@ function createCaches({ openCache, observer }: ControllerDeps) {
     },
     /** Resolves when those opened so far are in sync; whoever opens one later asks it himself. */
     synced(signal: AbortSignal) {
+      awaited = duringSetup ?? []
       const all = Promise.all((duringSetup ?? []).map(cache => cache.synced(signal)))
       duringSetup = undefined
       return all
+    },
+    lackKind() {
+      const open = awaited.filter(cache => !cache.hasSynced)
+      return open.length > 0 && open.every(({ failure }) => failure?.kind === "NotFound")
     },
     broken: death.promise,
     closeAll() {

@@ -73,6 +73,9 @@ export type Election = {
   abandon(): Promise<void>
 }
 
+/** A leader that has not renewed its Lease for so long gives up. */
+export const usualRenewDeadlineMs = 10_000
+
 /**
  * Leader election over a Lease, with client-go's times: 15 s, 10 s, 2 s.
  *
@@ -90,7 +93,14 @@ export type Election = {
  */
 export function takePartInElection(deps: ElectionDeps, options: ElectionOptions): Election {
   const { client, clock, random, log } = deps
-  const { namespace, name, identity, leaseMs = 15_000, renewDeadlineMs = 10_000, retryMs = 2_000 } = options
+  const {
+    namespace,
+    name,
+    identity,
+    leaseMs = 15_000,
+    renewDeadlineMs = usualRenewDeadlineMs,
+    retryMs = 2_000,
+  } = options
   assert(renewDeadlineMs < leaseMs, "the holder gives up before others take over")
   assert(2 * retryMs < renewDeadlineMs, "there is time for a second try")
   assert(identity.length > 0, "a holder has an identity")

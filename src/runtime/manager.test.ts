@@ -348,6 +348,59 @@ describe("a manager", () => {
     expect(await manager.done).toBe(0)
   })
 
+  test("a kind that is not installed keeps nothing else unready, and is looked after when it comes", async () => {
+    const clock = virtualClock()
+    const server = oneMap()
+    let isInstalled = false
+    const missing = { kind: "Status", status: "Failure", reason: "NotFound", code: 404 }
+    const transport: Transport = {
+      ...server.transport,
+      send: async request =>
+        request.path.includes("podtemplates") && !isInstalled
+          ? {
+              status: 404,
+              headers: { "content-type": "application/json" },
+              body: (async function* () {
+                yield Buffer.from(JSON.stringify(missing))
+              })(),
+            }
+          : server.transport.send(request),
+    }
+    const optional: Controller = {
+      name: "optional",
+      permissions: [],
+      setup({ watch, log }) {
+        watch(core("podtemplates", "PodTemplate"), {
+          project: ({ metadata }) => ({ resourceVersion: metadata.resourceVersion! }),
+        })
+        log.info("set up")
+        return { reconcile: async () => {} }
+      },
+    }
+    const readiness = async (controllers: Controller[]) => {
+      const metrics = { host: "127.0.0.1", port: 0 }
+      const manager = start(server, { clock, transport, controllers, leaderElect: false, metrics })
+      const port = await manager.port()
+      await clock.advance(5_000)
+      const ask = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).text()
+      return { manager, ask }
+    }
+    const { manager, ask } = await readiness([writer().controller, optional])
+    const alone = await readiness([optional])
+    expect(await ask()).toBe("ok")
+    expect(await alone.ask()).toContain("[-]caches failed: waiting for the caches of optional")
+    isInstalled = true
+    await clock.advance(60_000)
+    expect(await ask()).toBe("ok")
+    expect(await alone.ask()).toBe("ok")
+    const inSync = manager.lines.filter(({ message }) => message.includes("caches are in sync"))
+    expect(inSync.map(({ controller }) => controller)).toEqual(["writer", "optional"])
+    manager.stop()
+    alone.manager.stop()
+    await clock.advance(1_000)
+    expect([await manager.done, await alone.manager.done]).toEqual([0, 0])
+  })
+
   test("a port that is taken ends it with 1 before anything begins", async () => {
     const clock = virtualClock()
     const server = oneMap()

@@ -172,8 +172,15 @@ function stuck(running: readonly RunningController[]): string | undefined {
   return undefined
 }
 
+/**
+ * A kind that is not installed has no objects, and the other kinds are looked after: that is no reason to be unready.
+ * Where none is looked after, something is wrong with the installation.
+ */
 function unsynced(running: readonly RunningController[]): string | undefined {
-  const waiting = running.filter(controller => !controller.hasSynced).map(({ name }) => name)
+  const isOfUse = running.some(({ hasSynced }) => hasSynced)
+  const waiting = running
+    .filter(({ hasSynced, lacksKind }) => !hasSynced && !(isOfUse && lacksKind))
+    .map(({ name }) => name)
   return waiting.length > 0 ? `waiting for the caches of ${waiting.join(", ")}` : undefined
 }
 

@@ -156,6 +156,40 @@ describe("a queue", () => {
     expect(queue.depth).toBe(10_000)
   }, 20_000)
 
+  const turns = { of: (key: string) => key.slice(0, key.indexOf("/")), most: 2 }
+
+  test("with turns, however many keys one party has, the others' come in between", async () => {
+    const queue = createQueue({ clock: clock(), turns: { ...turns, most: 100 } })
+    for (const key of ["a/1", "a/2", "a/3", "a/4", "b/1", "c/1", "b/2"]) queue.add(key)
+    expect(await taken(queue, 7)).toEqual(["a/1", "b/1", "c/1", "a/2", "b/2", "a/3", "a/4"])
+    expect(queue.depth).toBe(0)
+  })
+
+  test("with turns, one party has no more keys in work than its share, and the next when one is done", async () => {
+    const queue = createQueue({ clock: clock(), turns })
+    for (const key of ["a/1", "a/2", "a/3", "a/4"]) queue.add(key)
+    queue.add("b/1", { background: true })
+    expect(await taken(queue, 3)).toEqual(["a/1", "a/2", "b/1"])
+    const next = queue.take()
+    queue.add("a/5")
+    expect(queue.depth).toBe(3)
+    queue.done("a/2")
+    expect(await next).toBe("a/3")
+    queue.done("b/1")
+    expect(queue.depth).toBe(2)
+  })
+
+  test("with turns, twenty thousand parties are served in linear time", async () => {
+    const queue = createQueue({ clock: clock(), turns })
+    for (let party = 0; party < 20_000; party++) queue.add(`${party}/1`)
+    const served: (string | undefined)[] = []
+    for (let party = 0; party < 20_000; party++) {
+      served.push(await queue.take())
+      queue.done(`${party}/1`)
+    }
+    expect(new Set(served).size).toBe(20_000)
+  }, 20_000)
+
   test("tells its observer how long keys waited", async () => {
     const time = clock()
     const seen: unknown[] = []

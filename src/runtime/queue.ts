@@ -37,6 +37,14 @@ export type QueueOptions = {
   observer?: QueueObserver
   backoffMsBase?: number
   backoffMsMax?: number
+  turns?: Turns | undefined
+}
+
+/** Parties that share a queue: each has its turn, however many keys the others have. */
+export type Turns = {
+  of(key: string): string
+  /** As many keys of one may be in work at once. */
+  most: number
 }
 
 /**
@@ -45,9 +53,13 @@ export type QueueOptions = {
  */
 export function createQueue(options: QueueOptions): Queue {
   const { clock, observer, backoffMsBase = 5, backoffMsMax = 5 * 60_000 } = options
-  const ordinary = createLine()
-  const background = createLine()
+  const { turns = noTurns } = options
   const working = new Set<string>()
+  /** How many keys of each are in work. */
+  const busy = new Map<string, number>()
+  const isFree = (party: string) => (busy.get(party) ?? 0) < turns.most
+  const ordinary = createLines(turns, isFree)
+  const background = createLines(turns, isFree)
   /** Added while in work, to be queued by `done`: whether that can wait. */
   const again = new Map<string, { background: boolean; at: number }>()
   const attempts = new Map<string, number>()
@@ -75,14 +87,23 @@ export function createQueue(options: QueueOptions): Queue {
   function put(key: string, canWait: boolean, since: number) {
     const line = canWait ? background : ordinary
     line.append(key, since)
-    const taker = takers.shift()
-    if (taker) taker(hand())
+    serve()
+  }
+
+  function serve() {
+    while (takers.length > 0) {
+      const key = hand()
+      if (key === undefined) return
+      takers.shift()!(key)
+    }
   }
 
   function hand(): string | undefined {
     const next = ordinary.shift() ?? background.shift()
     if (!next) return undefined
     working.add(next.key)
+    const party = turns.of(next.key)
+    busy.set(party, (busy.get(party) ?? 0) + 1)
     observer?.taken(clock.monotonic() - next.since)
     return next.key
   }
@@ -109,10 +130,15 @@ export function createQueue(options: QueueOptions): Queue {
       return key === undefined ? new Promise(resolve => takers.push(resolve)) : Promise.resolve(key)
     },
     done(key) {
-      working.delete(key)
+      if (!working.delete(key)) return
+      const party = turns.of(key)
+      const left = (busy.get(party) ?? 1) - 1
+      if (left > 0) busy.set(party, left)
+      else busy.delete(party)
       const wanted = again.get(key)
       again.delete(key)
       if (wanted) put(key, wanted.background, wanted.at)
+      else serve()
     },
     shutDown() {
       down = true
@@ -121,6 +147,48 @@ export function createQueue(options: QueueOptions): Queue {
     },
     get depth() {
       return ordinary.size + background.size
+    },
+  }
+}
+
+const noTurns: Turns = { of: () => "", most: Number.POSITIVE_INFINITY }
+
+/** A line for each party. The one that was served last waits until the others were. */
+function createLines({ of }: Turns, isFree: (party: string) => boolean) {
+  const lines = new Map<string, ReturnType<typeof createLine>>()
+  const front = lines.entries() // the same for as long as the queue lives, as in a line
+  const lineOf = (key: string) => lines.get(of(key))
+  let size = 0
+  return {
+    has: (key: string) => lineOf(key)?.has(key) ?? false,
+    since: (key: string) => lineOf(key)?.since(key),
+    append(key: string, since: number) {
+      const line = lineOf(key) ?? createLine()
+      lines.set(of(key), line)
+      line.append(key, since)
+      size++
+    },
+    remove(key: string) {
+      const line = lineOf(key)
+      if (!line?.has(key)) return
+      line.remove(key)
+      size--
+      if (line.size === 0) lines.delete(of(key))
+    },
+    shift(): { key: string; since: number } | undefined {
+      for (let tries = lines.size; tries > 0; tries--) {
+        const [party, line] = front.next().value!
+        lines.delete(party) // and back at the end: all that is in the map lies ahead
+        const next = isFree(party) ? line.shift() : undefined
+        if (line.size > 0) lines.set(party, line)
+        if (!next) continue
+        size--
+        return next
+      }
+      return undefined
+    },
+    get size() {
+      return size
     },
   }
 }

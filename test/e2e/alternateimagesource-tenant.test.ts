@@ -453,6 +453,25 @@ describe("a controller that may do everything", () => {
     expect(await whatIsNotTheirs(world)).toEqual(before)
   })
 
+  test("goes on where a workload owns itself, and looks after it and the others", async () => {
+    const { mine, theirs, tenant } = world
+    const path = `${appsPath(mine, "deployments")}/web`
+    const { metadata } = await floor().api.get(path)
+    const own = { apiVersion: "apps/v1", kind: "Deployment", name: "web", uid: metadata.uid, controller: true }
+    const ownedByItself = { metadata: { ownerReferences: [own] } }
+    expect((await ask("PATCH", path, ownedByItself, { access: tenant })).status).toBe(200)
+    for (const [namespace, name] of [
+      [mine, "mine"],
+      [theirs, "theirs"],
+    ] as const)
+      await floor().api.patch(sourcesPath(namespace, name), { spec: between(`${host}/open/app`) })
+    const pod = await failingPod(mine, "web")
+    await floor().api.patch(pod, ownedByItself)
+    start("--allow-registry", host)
+    expect(await repaired(pod)).toBe(`${host}/open/app:v1`)
+    expect(await repaired(await failingPod(theirs, "web"))).toBe(`${host}/open/app:v1`)
+  })
+
   test("takes no Secret of another namespace or another pod, and none to another host", async () => {
     const { mine, theirs, tenant } = world
     await secretFor(theirs, "others", host, "others:password")

@@ -4,8 +4,10 @@ import { controllersWith, controllers as everyController } from "#controllers/al
 import { createRegistryClient, parseAllowed } from "#registry/index.ts"
 import { runsInCluster } from "#runtime/client/in-cluster.ts"
 import type { Controller } from "#runtime/controller.ts"
+import { usualRenewDeadlineMs } from "#runtime/leader.ts"
 import { createLogger, type LogLevel } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
+import { startWatchdog } from "#runtime/watchdog.ts"
 import { connectionOf, type Input, type Run, UsageError } from "../command.ts"
 import { metricsPort } from "../manifests/controller.ts"
 import { controllerName } from "../manifests/names.ts"
@@ -30,6 +32,8 @@ export const run: Run = async (input, world) => {
     controllers: controllers.map(controller => controller.name),
     ...(wanted.leaderElect && { lease: `${leaseNamespace}/${controllerName}` }),
   })
+  // A leader that stands still has lost its lead without knowing it: a standby, or this pod anew, does better.
+  const stopWatchdog = startWatchdog({ stillMs: usualRenewDeadlineMs })
   const exitCode = await runManager({
     transport,
     controllers,
@@ -40,7 +44,7 @@ export const run: Run = async (input, world) => {
     log,
     userAgent: `aim/${world.version}`,
     signal,
-  })
+  }).finally(stopWatchdog)
   return { text: "", exitCode: exitCode === 0 ? 0 : 1 }
 }
 

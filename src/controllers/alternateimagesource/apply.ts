@@ -1,4 +1,4 @@
-import { decisionAnnotation, formatDecision, type Decision as Record_ } from "#core/decision.ts"
+import { decisionAnnotation, formatDecision, imagesByName, type Decision as Record_ } from "#core/decision.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
 import type { Instant } from "#lib/instant.ts"
 import { createTurns } from "#lib/turns.ts"
@@ -66,7 +66,7 @@ async function repair(
   signed: Signed,
 ): Promise<void> {
   // What a container had at first is kept through every repair: a pod without a workload is known by it.
-  const was = { ...sources.pod(pod.key)?.decision?.was }
+  const was = imagesByName(sources.pod(pod.key)?.decision?.was)
   was[container] ??= group.image
   const decision = formatDecision({ from: pod.image, was, to, reason, ...signed })
   const { uid, resourceVersion } = pod

@@ -13,7 +13,7 @@ import { createAlternateImageSourceMetrics } from "./metrics.ts"
 import { Probes } from "./probes.ts"
 import { alternateImageSources, permissions } from "./resources.ts"
 import { type Scene, Sources } from "./sources.ts"
-import { storyOf, tell, tellUnlisted } from "./tell.ts"
+import { storyOf, tell, tellTooMany, tellUnlisted } from "./tell.ts"
 
 export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
 
@@ -26,6 +26,7 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
   name: "alternateimagesource",
   permissions,
   concurrency: 4,
+  turns: { of: key => key.slice(0, key.indexOf("/")), most: 2 },
   setup(wiring) {
     const { client, clock } = wiring
     const sources = new Sources(wiring)
@@ -44,6 +45,8 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
 
     return {
       async reconcile(key) {
+        if (key.endsWith("/")) return sources.isReady ? sources.settle(key.slice(0, -1)) : undefined
+        if (sources.isReady) await sources.settle(key.slice(0, key.indexOf("/")))
         const cached = sources.get(key)
         if (!cached || cached.metadata.deletionTimestamp) {
           memories.delete(key)
@@ -60,6 +63,10 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
           return now + listingMs // their end wakes us too
         }
 
+        if (!sources.isActive(key)) {
+          metrics.forget(key)
+          return void (await write(wiring, source, tellTooMany(source, now), memory))
+        }
         const scene = sources.scene(source)
         const decideOn = (group: Group) => decideFor(source, group, memory, asked(sources, probes, group), now)
         const wanted = scene.groups.map(decideOn)

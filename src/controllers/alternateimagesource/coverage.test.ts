@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { AlternateImageSourceSpec, Target } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { coverOf, missingTargets, type Named } from "./coverage.ts"
+import { coverOf, type Named } from "./coverage.ts"
 
 const [a, b, c] = ["a.example/app", "b.example/app", "c.example/app"]
 const web: Named = {
@@ -68,14 +68,4 @@ describe("the set that counts", () => {
   }
   for (const [name, [each, second]] of Object.entries(cases))
     test(name, () => expect(coverOf(each, web, container)?.equivalentRepositories[1]).toBe(second))
-})
-
-test("targets that are not there are told, each once; a selector misses nobody", () => {
-  const targets = [
-    target("Deployments"),
-    target("deployment", { name: "gone" }),
-    target("Deployment", { name: "gone", container: "app" }),
-    target("job", { labelSelector: { matchLabels: { no: "body" } } }),
-  ]
-  expect(missingTargets(spec({ equivalentRepositories: [a, b], targets }), [web])).toEqual(["deployment/gone"])
 })

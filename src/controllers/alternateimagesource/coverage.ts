@@ -24,31 +24,36 @@ export function coverOf(
   )
 }
 
-/** Targets that name a workload which is not there. */
-export function missingTargets(
-  { imageSourceReplacements }: AlternateImageSourceSpec,
-  workloads: Iterable<Named>,
-): string[] {
-  const all = [...workloads]
-  const named = imageSourceReplacements.flatMap(({ targets = [] }) =>
-    targets.filter(target => target.name !== undefined),
-  )
-  const missing = named.filter(target => !all.some(workload => isWorkload(target, workload)))
-  return [...new Set(missing.map(({ type, name }) => `${kindOf(type.kind)}/${name}`))]
-}
-
 const isMeant = (target: Target, workload: Named, { name }: Container) =>
   (target.container === undefined || target.container === name) && isWorkload(target, workload)
 
-function isWorkload({ type, name, labelSelector }: Target, workload: Named): boolean {
-  const is = ({ group, kind }: { group: string; kind: string }) =>
-    kindOf(type.kind) === kind && (groupOf(type.group) === "" || groupOf(type.group) === group)
-  if (is(workload.type)) return labelSelector ? selects(labelSelector, workload.labels) : workload.name === name
+function isWorkload(target: Target, workload: Named): boolean {
+  if (target.labelSelector) return isSelected(target, workload)
+  return target.name !== undefined && placesOf(workload).includes(placeOf(target))
+}
+
+/** Whether the labels that a target asks for are those of a workload of its kind. */
+export function isSelected({ type, labelSelector }: Target, { type: { group, kind }, labels }: Named): boolean {
+  const isOfKind = kindOf(type.kind) === kindOf(kind) && (groupOf(type.group) === "" || groupOf(type.group) === group)
+  return isOfKind && labelSelector !== undefined && selects(labelSelector, labels)
+}
+
+/** What a target that gives a name calls its workload. */
+export const placeOf = ({ type, name }: Pick<Target, "type" | "name">) =>
+  `${groupOf(type.group)}/${kindOf(type.kind)} ${name}`
+
+/** Everything that a target may call a workload by: its own name and its owner's, each with and without the group. */
+export function placesOf({ type, name, owner }: Named): string[] {
+  const of = ({ group, kind }: Named["type"], name: string) => [
+    `/${kindOf(kind)} ${name}`,
+    ...(group ? [`${group}/${kindOf(kind)} ${name}`] : []),
+  ]
   // A custom kind is named for what it owns.
-  return name !== undefined && workload.owner !== undefined && is(workload.owner) && workload.owner.name === name
+  const isOwned = owner !== undefined && kindOf(owner.kind) !== kindOf(type.kind)
+  return [...of(type, name), ...(isOwned ? of(owner, owner.name) : [])]
 }
 
 /** `Deployments` is how some write it. */
-const kindOf = (kind: string) => kind.toLowerCase().replace(/s$/, "")
+export const kindOf = (kind: string) => kind.toLowerCase().replace(/s$/, "")
 /** Older tools wrote `apps/v1` there. */
 const groupOf = (group: string) => group.split("/")[0]!.toLowerCase()

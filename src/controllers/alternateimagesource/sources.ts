@@ -1,12 +1,15 @@
 import type { AlternateImageSource, PullFailure, Replacement } from "#api/v1alpha1/alternateimagesource/index.ts"
-import type { Decision } from "#core/decision.ts"
 import { isEquivalent } from "#core/equivalent.ts"
+import { ownerWalk, topOwner } from "#core/owner-walk.ts"
 import { podFieldSelector } from "#core/pod-facts.ts"
 import type { Instant } from "#lib/instant.ts"
+import { MultiMap } from "#lib/multi-map.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
-import { type KubeObject, keyOf } from "#runtime/resource.ts"
-import { coverOf, missingTargets, type Named } from "./coverage.ts"
+import { createPieces, type InPieces } from "#runtime/pieces.ts"
+import { type KubeObject, keyOf, nameOf } from "#runtime/resource.ts"
+import { Claims, type Entry, type Root } from "./claims.ts"
+import type { Named } from "./coverage.ts"
 import type { FailingPod, Group, Workload } from "./decide.ts"
 import { type Container, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
 import { alternateImageSources, pods, type WorkloadKind, workloadKinds } from "./resources.ts"
@@ -35,22 +38,29 @@ export type Claim = { readonly source: AlternateImageSource; readonly replacemen
 
 export type Surroundings = Pick<Wiring, "watch" | "clock" | "enqueue" | "enqueueAfter">
 
-export type Entry = { readonly workload: Workload; readonly container: Container }
+export type { Entry }
 
 type Listing = Pick<Cache<Projected>, "hasSynced" | "synced" | "failure">
 type MutableGroup = Group & { failing: FailingPod[]; repaired?: Group["repaired"] }
+type Found = { readonly kind: WorkloadKind; readonly facts: WorkloadFacts }
 type Read = { readonly resourceVersion: string; readonly object: AlternateImageSource }
-type Root = Named & {
-  readonly workload: Workload
-  readonly containers: readonly Container[]
-  /** What we last changed in its template. */
-  readonly decision?: Decision | undefined
+/** A namespace that has a source. */
+type Space = {
+  readonly claims: Claims
+  settling?: Promise<void> | undefined
+  /** Pods that fail or were repaired, by the source that looks after them; undefined: to be found out. */
+  troubled?: ReadonlyMap<string, Troubled> | undefined
 }
+type Troubled = { failing: string[]; repaired: string[] }
 
 /**
  * Every AlternateImageSource, the workloads it looks after and the pods that cannot pull. Cost follows what fails: a
  * healthy pod is forgotten as soon as it is read, but for the digest of what it runs. Workloads and pods are watched
  * as long as there is a source: an installation without one should not pay for it.
+ *
+ *   an event → what it concerns is out of date → the namespace's key → settled in pieces → the sources concerned
+ *
+ * A key that ends with a slash is a namespace's.
  */
 export class Sources {
   readonly #wiring: Surroundings
@@ -64,16 +74,18 @@ export class Sources {
   readonly #since = new Map<string, Map<string, Instant>>()
   /** What an image turned out to be where it runs, by namespace and image. */
   readonly #digests = new Map<string, string>()
-  /** How often the workloads and sources of a namespace have changed: what was found out holds until then. */
-  readonly #changes = new Map<string, number>()
-  readonly #rosters = new Map<string, { at: number; roster: Entry[]; claimed: number; missing: string[] }>()
+  readonly #spaces = new Map<string, Space>()
+  /** Workloads by the uid of their owner, and how many pods an owner has, by namespace and uid. */
+  #owned = new MultiMap()
+  readonly #podsOwned = new Map<string, number>()
+  readonly #inPieces: InPieces
 
   constructor(wiring: Surroundings) {
     this.#wiring = wiring
+    this.#inPieces = createPieces(wiring.clock)
     this.#sources = wiring.watch(alternateImageSources, { project: readSource, indexes: { namespace } })
     this.#sources.subscribe(({ key, before, after, initial }) => {
-      const isNews = JSON.stringify(before?.object.spec) !== JSON.stringify(after?.object.spec)
-      if (isNews) this.#stir((after ?? before)!.object.metadata.namespace ?? "")
+      this.#sourceChanged(key, before?.object, after?.object)
       if (this.#sources.size > 0) this.open()
       else this.#shut()
       wiring.enqueue(key, { background: initial })
@@ -88,7 +100,7 @@ export class Sources {
       const cache = this.#wiring.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
       this.#workloads.set(kind, cache)
       this.#close.push(cache.close)
-      cache.subscribe(({ before, after }) => this.#stirIfMoved(before, after))
+      cache.subscribe(({ before, after }) => this.#workloadChanged(kind, before, after))
     }
     const indexes = { namespace: (pod: PodFacts) => [pod.namespace] }
     const cache = this.#wiring.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector: podFieldSelector })
@@ -103,7 +115,8 @@ export class Sources {
   #shut(): void {
     for (const close of this.#close.splice(0)) close()
     this.#pods = undefined
-    const known = [this.#workloads, this.#failing, this.#repaired, this.#since, this.#digests, this.#rosters]
+    this.#owned = new MultiMap()
+    const known = [this.#workloads, this.#failing, this.#repaired, this.#since, this.#digests, this.#podsOwned]
     for (const map of known) map.clear()
   }
 
@@ -136,8 +149,47 @@ export class Sources {
     const pod = this.pod(key)
     const root = pod && this.#rootOf(pod)
     if (!root) return undefined
-    const { workload, containers } = root
-    return { workload, containers: containers.map(container => ({ container, claim: this.#claimOf(root, container) })) }
+    this.#settleAtOnce(pod.namespace)
+    const claimOf = (container: Container) => {
+      const claim = this.#claimOf(root, container)
+      const source = claim && this.get(claim.source)
+      return source && { source, replacement: claim.replacement }
+    }
+    return {
+      workload: root.workload,
+      containers: root.containers.map(container => ({ container, claim: claimOf(container) })),
+    }
+  }
+
+  /** Whether it is one of those of its namespace that are acted on. */
+  isActive(key: string): boolean {
+    return this.#spaces.get(nameOf(key).namespace ?? "")?.claims.isActive(key) ?? false
+  }
+
+  /** Resolves when it is known which source of a namespace looks after what. Until the next event, that is. */
+  async settle(space: string): Promise<void> {
+    for (;;) {
+      const known = this.#spaces.get(space)
+      if (!known || known.claims.isSettled) return
+      known.settling ??= this.#inPieces(this.#settling(space, known)).finally(() => {
+        known.settling = undefined
+      })
+      await known.settling
+    }
+  }
+
+  /** For a command, which has nothing else to do. */
+  #settleAtOnce(space: string): void {
+    const known = this.#spaces.get(space)
+    if (known && !known.claims.isSettled) for (const _ of this.#settling(space, known));
+  }
+
+  *#settling(space: string, known: Space): Generator<void> {
+    const moved = new Set<string>()
+    const sources = () => [...this.#sources.keysBy("namespace", space)].map(key => this.get(key)!)
+    yield* known.claims.settle(sources, ref => this.#rootAt(ref), moved)
+    known.troubled = undefined
+    for (const key of moved) if (this.get(key)) this.#wiring.enqueue(key)
   }
 
   /** What an image turned out to be where it runs in a namespace. */
@@ -152,43 +204,76 @@ export class Sources {
 
   scene(source: AlternateImageSource): Scene {
     const space = source.metadata.namespace ?? ""
+    const key = keyOf(source.metadata)
+    this.#settleAtOnce(space)
     const groups = new Map<string, MutableGroup>()
-    for (const key of this.#failing.get(space) ?? []) {
-      const pod = this.pod(key)
-      const root = pod && this.#rootOf(pod)
-      if (!root) continue
-      for (const failing of pod.failing) {
-        const container = root.containers.find(({ name }) => name === failing.name)
-        const replacement = container && this.#coverBy(source, root, container)
-        if (!replacement || !isEquivalent(failing.image, container.image, replacement)) continue
-        const group = this.#group(groups, root, container, replacement)
-        const since = this.#since.get(key)?.get(sightOf(pod, failing)) ?? this.#wiring.clock.now()
-        const { uid, resourceVersion } = pod
-        group.failing.push({ key, uid, resourceVersion, image: failing.image, failure: failing.failure, since })
-      }
-    }
-    for (const key of this.#repaired.get(space) ?? []) this.#addRepaired(groups, source, this.pod(key)!)
-    const { roster, claimed, missing } = this.#roster(source)
+    const { failing, repaired } = this.#troubledIn(space).get(key) ?? noTrouble
+    for (const pod of failing) this.#addFailing(groups, key, pod)
+    for (const pod of repaired) this.#addRepaired(groups, key, this.pod(pod)!)
     for (const { type, name, uid, container: named, incident } of source.status?.targetsAvailable ?? []) {
       if (!incident || groups.has(`${uid}/${named}`)) continue
       const root = this.#find(space, { ...type, name, uid })
       const container = root?.containers.find(each => each.name === named)
-      const replacement = container && this.#coverBy(source, root!, container)
+      const replacement = container && this.#coverBy(key, root!, container)
       if (replacement) this.#group(groups, root!, container, replacement)
     }
-    return { groups: [...groups.values()], roster, claimed, missing }
+    const share = this.#spaces.get(space)?.claims.shareOf(key)
+    return { groups: [...groups.values()], roster: [], claimed: 0, missing: [], ...share }
+  }
+
+  /** Found out once for all sources of a namespace. */
+  #troubledIn(space: string): ReadonlyMap<string, Troubled> {
+    const known = this.#spaces.get(space)
+    if (known?.troubled) return known.troubled
+    const found = new Map<string, Troubled>()
+    const gather = (keys: Iterable<string>, what: keyof Troubled) => {
+      for (const key of keys) {
+        for (const source of this.#sourcesFor(this.pod(key))) {
+          const troubled = found.get(source) ?? { failing: [], repaired: [] }
+          found.set(source, troubled)
+          troubled[what].push(key)
+        }
+      }
+    }
+    gather(this.#failing.get(space) ?? [], "failing")
+    gather(this.#repaired.get(space) ?? [], "repaired")
+    if (known) known.troubled = found
+    return found
+  }
+
+  /** Those that look after one of a pod's containers. */
+  #sourcesFor(pod: PodFacts | undefined): Set<string> {
+    const root = pod && this.#rootOf(pod)
+    const claims = root?.containers.map(container => this.#claimOf(root, container)?.source) ?? []
+    return new Set(claims.filter(source => source !== undefined))
+  }
+
+  #addFailing(groups: Map<string, MutableGroup>, source: string, key: string): void {
+    const pod = this.pod(key)
+    const root = pod && this.#rootOf(pod)
+    if (!root) return
+    for (const failing of pod.failing) {
+      const container = root.containers.find(({ name }) => name === failing.name)
+      const replacement = container && this.#coverBy(source, root, container)
+      if (!replacement || !isEquivalent(failing.image, container.image, replacement)) continue
+      const group = this.#group(groups, root, container, replacement)
+      const since = this.#since.get(key)?.get(sightOf(pod, failing)) ?? this.#wiring.clock.now()
+      const { uid, resourceVersion } = pod
+      group.failing.push({ key, uid, resourceVersion, image: failing.image, failure: failing.failure, since })
+    }
   }
 
   #group(
     groups: Map<string, MutableGroup>,
-    { workload, decision }: Root,
+    root: Root,
     container: Container,
     { equivalentRepositories }: Replacement,
   ): MutableGroup {
+    const { workload } = root
     const id = `${workload.uid}/${container.name}`
     const known = groups.get(id)
     if (known) return known
-    const isOurs = decision?.to === container.image && decision.was?.[container.name] !== undefined
+    const retarget = retargetOf(root, container)
     const group = {
       workload,
       container: container.name,
@@ -198,18 +283,21 @@ export class Sources {
       digest: this.digest(workload.namespace, container.image),
       pods: () => this.#podsOf(workload),
       failing: [] as FailingPod[],
-      ...(isOurs && { retargeted: { ...decision, reason: decision.reason as PullFailure, pods: 0 } }),
+      ...(retarget && { retargeted: { ...retarget, reason: retarget.reason as PullFailure, pods: 0 } }),
     }
     groups.set(id, group)
     return group
   }
 
-  #addRepaired(groups: Map<string, MutableGroup>, source: AlternateImageSource, pod: PodFacts): void {
+  #addRepaired(groups: Map<string, MutableGroup>, source: string, pod: PodFacts): void {
     const { decision } = pod
     const root = this.#rootOf(pod)
-    const was = decision?.was ?? {}
     for (const container of root?.containers ?? []) {
-      if (!decision || !(container.name in was) || decision.to === container.image) continue
+      const was = decision?.was?.[container.name]
+      if (!decision || was === undefined || decision.to === container.image) continue
+      // Repaired when the workload named another image: that says nothing about the one it names now, unless we have
+      // changed it.
+      if (was !== container.image && retargetOf(root!, container)?.from !== was) continue
       const replacement = this.#coverBy(source, root!, container)
       if (!replacement || !isEquivalent(decision.to, container.image, replacement)) continue
       const group = this.#group(groups, root!, container, replacement)
@@ -220,69 +308,47 @@ export class Sources {
     }
   }
 
-  /** How many pods a workload has: asked only where a template is about to be changed. */
-  #podsOf({ uid, namespace: space }: Workload): number {
+  /** How many pods a workload has, its own and those of what it owns. */
+  #podsOf({ uid, namespace: space, type }: Workload): number {
+    if (type.kind === "pod") return 1
     let count = 0
-    for (const pod of this.#podsIn(space)) if (this.#rootOf(pod)?.workload.uid === uid) count++
+    const next = (each: string) =>
+      [...this.#owned.of(`${space} ${each}`)].map(ref => this.#foundAt(ref)?.facts.uid ?? "")
+    for (const each of ownerWalk([uid], { next, idOf: each => each }))
+      count += this.#podsOwned.get(`${space} ${each}`) ?? 0
     return count
   }
 
-  /** Those of a namespace, the oldest first: it is the one that counts where several cover a container. */
-  #sourcesOf(space: string): AlternateImageSource[] {
-    const found = [...this.#sources.keysBy("namespace", space)].map(key => this.#sources.get(key)!.object)
-    const age = ({ metadata }: AlternateImageSource) => (metadata.creationTimestamp ?? "") + metadata.name
-    return found.filter(({ metadata }) => !metadata.deletionTimestamp).sort((a, b) => (age(a) < age(b) ? -1 : 1))
-  }
-
   /** The set of repositories that this source has for a container, unless an older source has one. */
-  #coverBy(source: AlternateImageSource, root: Root, container: Container): Replacement | undefined {
+  #coverBy(source: string, root: Root, container: Container): Replacement | undefined {
     const claim = this.#claimOf(root, container)
-    return claim && claim.source.metadata.uid === source.metadata.uid ? claim.replacement : undefined
+    return claim?.source === source ? claim.replacement : undefined
   }
 
-  #claimOf(root: Root, container: Container): Claim | undefined {
-    for (const source of this.#sourcesOf(root.workload.namespace)) {
-      const replacement = coverOf(source.spec, root, container)
-      if (replacement) return { source, replacement }
+  #claimOf(root: Root, container: Container) {
+    const { namespace: space, name, type } = root.workload
+    return this.#spaces.get(space)?.claims.claimOf(refOf(type.kind, space, name), root, container)
+  }
+
+  #foundAt(ref: string): Found | undefined {
+    const [name = "", key = ""] = ref.split(" ")
+    for (const [kind, cache] of this.#workloads) {
+      if (kind.name !== name) continue
+      const facts = cache.get(key)
+      return facts && { kind, facts }
     }
     return undefined
   }
 
-  #roster(source: AlternateImageSource) {
-    const space = source.metadata.namespace ?? ""
-    const key = keyOf(source.metadata)
-    const at = this.#changes.get(space) ?? 0
-    const known = this.#rosters.get(key)
-    if (known?.at === at) return known
-    const roots = [...this.#rootsIn(space)]
-    const roster: Entry[] = []
-    let claimed = 0
-    for (const root of roots)
-      for (const container of root.containers)
-        if (this.#coverBy(source, root, container)) roster.push({ workload: root.workload, container })
-        else if (coverOf(source.spec, root, container)) claimed++
-    roster.sort((a, b) =>
-      `${a.workload.name}/${a.container.name}` < `${b.workload.name}/${b.container.name}` ? -1 : 1,
-    )
-    const found = { at, roster, claimed, missing: missingTargets(source.spec, roots) }
-    this.#rosters.set(key, found)
-    return found
-  }
-
-  /** Every workload of a namespace that belongs to no other of ours. */
-  *#rootsIn(space: string): Iterable<Root> {
-    for (const [kind, cache] of this.#workloads) {
-      for (const key of cache.keysBy("namespace", space)) {
-        const facts = cache.get(key)!
-        if (facts.isDeleting || this.#above(facts.owner, space)) continue
-        yield rootFrom(kind, facts)
-      }
+  /** What stands at a place, if it is a workload that belongs to no other of ours. */
+  #rootAt(ref: string): Root | undefined {
+    if (ref.startsWith("pod ")) {
+      const pod = this.pod(ref.slice("pod ".length))
+      return pod && !pod.owner ? podAsRoot(pod) : undefined
     }
-    for (const pod of this.#podsIn(space)) if (!pod.owner) yield podAsRoot(pod)
-  }
-
-  *#podsIn(space: string): Iterable<PodFacts> {
-    for (const key of this.#pods?.keysBy("namespace", space) ?? []) yield this.pod(key)!
+    const found = this.#foundAt(ref)
+    const isRoot = found && !found.facts.isDeleting && this.#topOf(found).facts === found.facts
+    return isRoot ? rootFrom(found.kind, found.facts) : undefined
   }
 
   #find(space: string, { kind, name, uid }: { kind: string; name: string; uid: string }): Root | undefined {
@@ -295,7 +361,7 @@ export class Sources {
   }
 
   /** The workload that an owner reference means: by name and uid, in the same namespace and nowhere else. */
-  #above(owner: Owner | undefined, space: string): { kind: WorkloadKind; facts: WorkloadFacts } | undefined {
+  #above(owner: Owner | undefined, space: string): Found | undefined {
     if (!owner) return undefined
     for (const [kind, cache] of this.#workloads) {
       if (kind.name !== owner.kind) continue
@@ -307,28 +373,67 @@ export class Sources {
 
   #rootOf(pod: PodFacts): Root | undefined {
     if (!pod.owner) return podAsRoot(pod)
-    let found = this.#above(pod.owner, pod.namespace)
-    if (!found) return pod.containers && isTellable(pod.owner) ? strangerAsRoot(pod, pod.owner) : undefined
-    for (
-      let above = this.#above(found.facts.owner, pod.namespace);
-      above;
-      above = this.#above(found.facts.owner, pod.namespace)
-    )
-      found = above
-    return found.facts.isDeleting ? undefined : rootFrom(found.kind, found.facts)
+    const found = this.#above(pod.owner, pod.namespace)
+    if (!found) {
+      // An owner of a kind that is read is gone, or not seen yet: nothing is known of what the pod belongs to.
+      const isStranger = pod.containers && !isRead(pod.owner) && isTellable(pod.owner)
+      return isStranger ? strangerAsRoot(pod, pod.owner) : undefined
+    }
+    const top = this.#topOf(found)
+    return top.facts.isDeleting ? undefined : rootFrom(top.kind, top.facts)
   }
 
-  #stirIfMoved(before: WorkloadFacts | undefined, after: WorkloadFacts | undefined): void {
-    const gist = (facts: WorkloadFacts | undefined) =>
-      facts &&
-      JSON.stringify([facts.uid, facts.labels, facts.containers, facts.owner, facts.isDeleting, facts.isGitOps])
-    if (gist(before) !== gist(after)) this.#stir((after ?? before)!.namespace)
+  #topOf(found: Found): Found {
+    const ownerOf = ({ facts }: Found) => this.#above(facts.owner, facts.namespace)
+    return topOwner(found, ownerOf, ({ facts }) => facts.uid)
   }
 
-  /** Something in a namespace changed by which it is decided who looks after what. */
+  #sourceChanged(key: string, before: AlternateImageSource | undefined, after: AlternateImageSource | undefined): void {
+    if (before && after && isSameSpec(before, after)) return
+    const space = (after ?? before)!.metadata.namespace ?? ""
+    if (this.#sources.keysBy("namespace", space).size === 0) return void this.#spaces.delete(space)
+    const known = this.#spaces.get(space) ?? this.#begin(space)
+    known.claims.sourceChanged(key, after)
+    if (!known.claims.isSettled) this.#stir(space)
+  }
+
+  /** All that a namespace holds is to be looked at for the first time. */
+  #begin(space: string): Space {
+    const known: Space = { claims: new Claims() }
+    this.#spaces.set(space, known)
+    for (const [{ name }, cache] of this.#workloads)
+      for (const key of cache.keysBy("namespace", space)) known.claims.touch(`${name} ${key}`)
+    for (const key of this.#pods?.keysBy("namespace", space) ?? [])
+      if (!this.pod(key)?.owner) known.claims.touch(`pod ${key}`)
+    return known
+  }
+
+  #workloadChanged(kind: WorkloadKind, before: WorkloadFacts | undefined, after: WorkloadFacts | undefined): void {
+    if (gistOf(before) === gistOf(after)) return
+    const { namespace: space, name } = (after ?? before)!
+    const ref = refOf(kind.name, space, name)
+    const hasMoved = before?.uid !== after?.uid || before?.owner?.uid !== after?.owner?.uid
+    if (hasMoved) {
+      if (before?.owner) this.#owned.delete(`${space} ${before.owner.uid}`, ref)
+      if (after?.owner) this.#owned.add(`${space} ${after.owner.uid}`, ref)
+    }
+    const claims = this.#spaces.get(space)?.claims
+    if (!claims) return
+    claims.touch(ref)
+    if (hasMoved) {
+      // What it owns may be a root from now on, or no longer; what owns it has pods whose owner was unknown before.
+      const owned = [before, after].flatMap(each => (each ? [...this.#owned.of(`${space} ${each.uid}`)] : []))
+      const next = (each: string) => this.#owned.of(`${space} ${this.#foundAt(each)?.facts.uid}`)
+      for (const each of ownerWalk(owned, { next, idOf: each => each })) claims.touch(each)
+      const top = after && this.#topOf({ kind, facts: after })
+      if (top) claims.touch(refOf(top.kind.name, space, top.facts.name))
+    }
+    this.#stir(space)
+  }
+
+  /** Something in a namespace changed that decides which source looks after what. */
   #stir(space: string): void {
-    this.#changes.set(space, (this.#changes.get(space) ?? 0) + 1)
-    this.#wake(space)
+    this.#wiring.enqueueAfter(`${space}/`, this.waitMs(space))
   }
 
   /** Many pods fail at once when a registry does: looking once for all of them keeps the cost in step with them. */
@@ -336,8 +441,9 @@ export class Sources {
     return Math.min(20 + this.failingIn(space) / 4, 1000)
   }
 
-  #wake(space: string): void {
-    for (const key of this.#sources.keysBy("namespace", space)) this.#wiring.enqueueAfter(key, this.waitMs(space))
+  /** Where the sources are not settled, they are woken when they are. */
+  #wake(pod: PodFacts): void {
+    for (const key of this.#sourcesFor(pod)) this.#wiring.enqueueAfter(key, this.waitMs(pod.namespace))
   }
 
   /** Of images that nobody has run for long, the oldest are forgotten. */
@@ -349,33 +455,76 @@ export class Sources {
   }
 
   #podChanged(key: string, before: PodFacts | undefined, after: PodFacts | undefined): void {
-    const space = (after ?? before)!.namespace
-    const failing = this.#failing.get(space) ?? new Set()
-    this.#failing.set(space, failing)
-    const repaired = this.#repaired.get(space) ?? new Set()
-    this.#repaired.set(space, repaired)
-    if (after?.decision) repaired.add(key)
-    else repaired.delete(key)
-    if (repaired.size === 0) this.#repaired.delete(space)
+    const pod = (after ?? before)!
+    const space = pod.namespace
+    this.#countPod(before, -1)
+    this.#countPod(after, 1)
     for (const { image, digest } of after?.running ?? []) this.#learn(`${space} ${image}`, digest)
-    if (after && !after.owner && !before) this.#stir(space)
-    if (!after && before && !before.owner) this.#stir(space)
-    if (after && after.failing.length > 0) {
-      failing.add(key)
+    const known = this.#spaces.get(space)
+    if (rootGistOf(before) !== rootGistOf(after)) {
+      known?.claims.touch(`pod ${key}`)
+      this.#stir(space)
+    }
+    const isRepaired = mark(this.#repaired, space, key, after?.decision !== undefined)
+    const isFailing = mark(this.#failing, space, key, after !== undefined && after.failing.length > 0)
+    if (isFailing.now && after) {
       const seen = this.#since.get(key)
       const now = this.#wiring.clock.now()
       const sights = after.failing.map(each => sightOf(after, each))
       this.#since.set(key, new Map(sights.map(sight => [sight, seen?.get(sight) ?? now])))
-      this.#wake(space)
-      return
+    } else this.#since.delete(key)
+    const isConcerned = isFailing.now || isFailing.before || isRepaired.now || isRepaired.before
+    if (!known || !isConcerned) return
+    known.troubled = undefined
+    if (isFailing.now || isFailing.before || isRepaired.now !== isRepaired.before) {
+      if (before) this.#wake(before)
+      if (after) this.#wake(after)
     }
-    this.#since.delete(key)
-    if (failing.delete(key)) this.#wake(space)
-    if (failing.size === 0) this.#failing.delete(space)
+  }
+
+  #countPod(pod: PodFacts | undefined, by: number): void {
+    if (!pod?.owner) return
+    const id = `${pod.namespace} ${pod.owner.uid}`
+    const count = (this.#podsOwned.get(id) ?? 0) + by
+    if (count > 0) this.#podsOwned.set(id, count)
+    else this.#podsOwned.delete(id)
   }
 }
 
+/** Enters a key of a namespace, or strikes it out; tells how it stood before and stands now. */
+function mark(sets: Map<string, Set<string>>, space: string, key: string, now: boolean) {
+  const set = sets.get(space) ?? new Set()
+  const before = set.has(key)
+  if (now) set.add(key)
+  else set.delete(key)
+  if (set.size > 0) sets.set(space, set)
+  else sets.delete(space)
+  return { before, now }
+}
+
+const noTrouble: Troubled = { failing: [], repaired: [] }
+
+/** Where a workload stands: its kind, namespace and name. */
+const refOf = (kind: string, space: string, name: string) => `${kind} ${space}/${name}`
+
+const isSameSpec = ({ metadata: a }: AlternateImageSource, { metadata: b }: AlternateImageSource) =>
+  a.uid === b.uid && a.generation === b.generation && a.deletionTimestamp === b.deletionTimestamp
+
+/** All of a workload that decides which source looks after it. */
+const gistOf = (facts: WorkloadFacts | undefined) =>
+  facts && JSON.stringify([facts.uid, facts.labels, facts.containers, facts.owner, facts.isDeleting, facts.isGitOps])
+
+/** The same of a pod that is its own workload. */
+function rootGistOf(pod: PodFacts | undefined): string | undefined {
+  if (!pod || pod.owner) return undefined
+  const { labels, containers } = podAsRoot(pod)
+  return JSON.stringify([pod.uid, labels, containers])
+}
+
 const digestsMost = 10_000
+
+const isRead = ({ group, kind }: Owner) =>
+  workloadKinds.some(({ name, resource }) => name === kind && resource.group === group)
 
 /** Whoever makes a pod may name any owner; what the status could not say is not looked after. */
 const isTellable = ({ group, kind, name, uid }: Owner) =>
@@ -383,6 +532,10 @@ const isTellable = ({ group, kind, name, uid }: Owner) =>
   /^[a-z0-9]{1,63}$/.test(kind) &&
   /^[a-z0-9.-]{1,253}$/.test(name) &&
   /^[A-Za-z0-9-]{1,64}$/.test(uid)
+
+/** The decision by which we gave a workload the image that it has now. */
+const retargetOf = ({ decision }: Root, { name, image }: Container) =>
+  decision?.to === image && decision.was?.[name] !== undefined ? decision : undefined
 
 const sightOf = ({ uid }: PodFacts, { name, image }: Container) => `${uid} ${name} ${image}`
 const namespace = ({ object }: Read) => [object.metadata.namespace ?? ""]

@@ -1,18 +1,20 @@
-import type {
-  AlternateImageSource,
-  AlternateImageSourceStatus,
-  Condition,
-  ConditionType,
-  Incident,
-  Reason,
-  Switch,
-  TargetAvailable,
+import {
+  type AlternateImageSource,
+  type AlternateImageSourceStatus,
+  type Condition,
+  type ConditionType,
+  type Incident,
+  maxTargetsAvailable,
+  type Reason,
+  type Switch,
+  type TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { repositoryTextOf } from "#core/equivalent.ts"
 import { targetsTold } from "#core/targets-told.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, counted, nameSome } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
+import { most } from "./claims.ts"
 import { type Decision, untold } from "./decide.ts"
 import type { Entry, Scene } from "./sources.ts"
 
@@ -32,15 +34,7 @@ export function tell(
   const decided = new Map(
     decisions.map(decision => [`${decision.group.workload.uid}/${decision.group.container}`, decision]),
   )
-  const listed = new Set(roster.map(({ workload, container }) => `${workload.uid}/${container.name}`))
-  const strangers = decisions.filter(({ group }) => !listed.has(`${group.workload.uid}/${group.container}`))
-  const all: Entry[] = [
-    ...roster,
-    ...strangers.map(({ group: { workload, container: name, image, isInit } }) => ({
-      workload,
-      container: { name, image, isInit },
-    })),
-  ]
+  const { all, total } = worthTelling(roster, decisions, decided, known)
   const entries = all.map(entry => {
     const id = `${entry.workload.uid}/${entry.container.name}`
     const decision = decided.get(id)
@@ -49,8 +43,9 @@ export function tell(
   const troubled = decisions.filter(
     decision => decision.group.failing.length > 0 && !isMended(decision, accepted.get(decision) ?? 0),
   )
-  const switched = entries.filter(entry => entry.incident?.working !== undefined).length
-  const verdict = judge(troubled, { switched, missing, claimed, total: entries.length })
+  const staying = decisions.filter(staysElsewhere).length
+  const switched = entries.filter(entry => entry.incident?.working !== undefined).length + staying
+  const verdict = judge(troubled, { switched, staying, missing, claimed, total })
   const condition = conditionWriter<Condition>(generation, now)
   const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
     condition(before?.conditions, type, isTrue, reason, message)
@@ -63,7 +58,7 @@ export function tell(
       write(
         "Switched",
         switched > 0,
-        switched > 0 ? "Switched" : "Watching",
+        switched > staying ? "Switched" : staying > 0 ? "SwitchedBack" : "Watching",
         switched > 0 ? counted(switched, "container") : "",
       ),
       write("AllSourcesDown", down.length > 0, down[0]?.reason ?? "Watching", clip(down[0]?.message ?? "", 256)),
@@ -75,7 +70,7 @@ export function tell(
       ),
     ],
     targetsAvailable: shortened(entries),
-    targets: entries.length,
+    targets: total,
     switched,
     incidents: troubled.length,
     summary: `${switched} switched, ${troubled.length} failing`,
@@ -106,6 +101,54 @@ export function tellUnlisted(
   }
 }
 
+/** Of many containers that nothing has happened to, only as many as there is room for: a namespace may have thousands. */
+function worthTelling(
+  roster: readonly Entry[],
+  decisions: readonly Decision[],
+  decided: ReadonlyMap<string, Decision>,
+  known: ReadonlyMap<string, TargetAvailable>,
+): { all: Entry[]; total: number } {
+  const all: Entry[] = []
+  const listed = new Set<string>()
+  let plain = 0
+  for (const entry of roster) {
+    const id = `${entry.workload.uid}/${entry.container.name}`
+    const isDecided = decided.has(id)
+    if (isDecided) listed.add(id)
+    if (isDecided || known.get(id)?.switches || plain++ < maxTargetsAvailable) all.push(entry)
+  }
+  for (const { group } of decisions) {
+    const { workload, container: name, image, isInit } = group
+    if (!listed.has(`${workload.uid}/${name}`)) all.push({ workload, container: { name, image, isInit } })
+  }
+  return { all, total: roster.length + decisions.length - listed.size }
+}
+
+/** One of more than a namespace may have: it looks after nothing, and what it said before is no longer so. */
+export function tellTooMany(
+  { metadata: { generation = 0 }, status: before }: AlternateImageSource,
+  now: Instant,
+): AlternateImageSourceStatus {
+  const condition = conditionWriter<Condition>(generation, now)
+  const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
+    condition(before?.conditions, type, isTrue, reason, message)
+  const message = `of a namespace the oldest ${most.sources} are acted on, with together at most ${most.targets} targets: put several into one, or delete some`
+  return {
+    observedGeneration: generation,
+    conditions: [
+      write("Ready", false, "TooMany", message),
+      write("Switched", false, "Observing", ""),
+      write("AllSourcesDown", false, "Observing", ""),
+      write("Stalled", true, "TooMany", message),
+    ],
+    targetsAvailable: [],
+    targets: 0,
+    switched: 0,
+    incidents: 0,
+    summary: "",
+  }
+}
+
 /** All of its pods have been given another source: nothing is left to do but to see whether it serves. */
 const isMended = ({ group, repairs, retarget }: Decision, accepted: number) =>
   repairs.length === group.failing.length && accepted === repairs.length + (retarget ? 1 : 0)
@@ -121,7 +164,9 @@ function entryOf(
   const switches = switchesOf(before, decision, accepted, now)
   return {
     container: container.name,
-    currentRepository: incident?.working ?? repositoryTextOf(container.image),
+    currentRepository:
+      incident?.working ??
+      repositoryTextOf(decision && staysElsewhere(decision) ? decision.group.repaired!.to : container.image),
     name: workload.name,
     type: workload.type,
     uid: workload.uid,
@@ -129,6 +174,9 @@ function entryOf(
     ...(incident && { incident }),
   }
 }
+
+/** The incident is over, and pods that were repaired in it still run: they are not restarted for it. */
+const staysElsewhere = ({ incident, group }: Decision) => incident === undefined && group.repaired !== undefined
 
 /** Nothing works from elsewhere before a write that says so was accepted. */
 function incidentOf(
@@ -169,10 +217,11 @@ function judge(
   troubled: readonly Decision[],
   {
     switched,
+    staying,
     missing,
     claimed,
     total,
-  }: { switched: number; missing: readonly string[]; claimed: number; total: number },
+  }: { switched: number; staying: number; missing: readonly string[]; claimed: number; total: number },
 ): Verdict {
   const worst = [...troubled].sort((a, b) => gravity(b.reason) - gravity(a.reason))[0]
   if (worst) {
@@ -190,6 +239,12 @@ function judge(
       reason: "ClaimedByAnother",
       message: `an older AlternateImageSource has ${counted(claimed, "container")} of these`,
       isStalled: true,
+    }
+  if (switched > 0 && switched === staying)
+    return {
+      reason: "SwitchedBack",
+      message: `${staying} of ${total} containers run from elsewhere until their pods are made anew`,
+      isStalled: false,
     }
   if (switched > 0)
     return { reason: "Switched", message: `${switched} of ${total} containers run from elsewhere`, isStalled: false }

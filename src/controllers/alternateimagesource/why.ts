@@ -4,7 +4,7 @@ import { imageAt, isEquivalent, repositoryTextOf, sameSource } from "#core/equiv
 import { mirrorMark, skipMark } from "#core/left-alone.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
-import type { KubeObject } from "#runtime/resource.ts"
+import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Decision } from "./decide.ts"
 import { type Container, type PodFacts, readPod } from "./facts.ts"
 import type { Claim } from "./sources.ts"
@@ -52,6 +52,8 @@ export function whyPod(survey: Survey, pod: KubeObject): Why {
 /** Why an AlternateImageSource stands as it does. */
 export function whySource(survey: Survey, source: AlternateImageSource): Omit<Why, "containers" | "lastDecision"> {
   const { roster, claimed, missing } = survey.sources.scene(source)
+  const isActive = survey.sources.isActive(keyOf(source.metadata))
+  if (!isActive) return { reason: "TooMany", sentences: [`${nameOf(source)} looks after nothing. ${reasons.TooMany}`] }
   const decisions = decisionsOf(survey, source)
   const failing = decisions.filter(({ group }) => group.failing.length > 0)
   const switched = decisions.filter(each => !failing.includes(each) && each.incident?.working !== undefined)

@@ -100,15 +100,16 @@ function movesOf(run: Run): Move[] {
   return moves
 }
 
-/** Along controller references, by uid and in the same namespace. */
-function rootOf(live: ReadonlyMap<string, Json>, object: Json): Json | undefined {
+/** Along controller references, by uid and in the same namespace. In a circle the nearest owner stands for itself. */
+function rootOf(live: ReadonlyMap<string, Json>, object: Json, below: readonly Json[] = []): Json | undefined {
+  if (below.includes(object)) return below.find(({ kind }) => kind !== "Pod")
   const owner = object.metadata.ownerReferences?.find((each: Json) => each.controller)
   if (!owner) return object
   const { namespace } = object.metadata
   const above = live.get(
     idOf({ apiVersion: owner.apiVersion, kind: owner.kind, metadata: { name: owner.name, namespace } }),
   )
-  if (above?.metadata.uid === owner.uid) return rootOf(live, above!)
+  if (above?.metadata.uid === owner.uid) return rootOf(live, above!, [...below, object])
   // Of kinds that nobody serves here only the reference is known.
   return /^(apps|batch)\//.test(owner.apiVersion) ? undefined : object
 }

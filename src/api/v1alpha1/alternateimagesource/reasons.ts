@@ -37,11 +37,14 @@ export const reasons = {
   Forbidden: "Nobody has granted aim the right to change pods of this namespace; run `aim grant NAMESPACE`.",
   Refused: "The API server or an admission policy refused the change.",
   ClaimedByAnother: "An older AlternateImageSource of the namespace already looks after this container.",
+  TooMany:
+    "The namespace has more AlternateImageSources, or more targets in them, than are acted on: the oldest count, this one does not.",
   TargetNotFound: "A target that the spec names does not exist in the namespace.",
   ListFailed: "aim may not list workloads or pods, so nothing is concluded about them.",
 
   // What became of it.
-  SwitchedBack: "The first repository serves the image again, and pods that had not started go back to it.",
+  SwitchedBack:
+    "The first repository serves the image again: new pods pull from it, and repaired ones run from elsewhere until they are made anew.",
   NothingToDo: "Nothing needs a person.",
 
   // The spec cannot be carried out.
@@ -81,6 +84,7 @@ const stuck: Reason[] = [
   "Forbidden",
   "Refused",
   "ClaimedByAnother",
+  "TooMany",
   "TargetNotFound",
   "ListFailed",
   "Denied",

@@ -73,7 +73,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
     identity: string,
     signal: AbortSignal,
   ): Promise<Answer | Failure> {
-    const key = `${to.authority} ${identity}`
+    const key = `${to.origin} ${identity}`
     const rest = resting.get(key)
     if (rest) return { ...rest.value, retryAfterMs: rest.leftMs }
     const connection = await connectTo(to, means, signal)
@@ -99,7 +99,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
   ): Promise<Resolution> {
     const { hostname } = endpoint
     const identity = identityOf(credentials)
-    const tokenKey = `${endpoint.authority} ${image.path} ${identity}`
+    const tokenKey = `${endpoint.origin} ${image.path} ${identity}`
     const cached = tokens.get(tokenKey)?.value
     let authorization = cached && `Bearer ${cached}`
     let isAuthorized = false
@@ -135,7 +135,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
         return failure("InvalidAnswer", `${hostname} names a token server that is not reached over TLS`)
       // Otherwise any registry could have us ask those that were allowed, and hand it the token they give us.
       if (server.isAllowed && !endpoint.isAllowed)
-        return failure("ForbiddenAddress", `${hostname} names a token server that only allowed registries may name`)
+        return failure("Denied", `${hostname} names a token server that only allowed registries may name`)
 
       if (challenge.service) url.searchParams.set("service", challenge.service)
       url.searchParams.set("scope", pullScope(challenge.scope, image.path))
@@ -147,7 +147,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
         maxBytes: maxTokenAnswerBytes,
       }
       const answer = await ask(server, question, identity, signal)
-      if (!answer.ok) return answer
+      if (!answer.ok) return tokenTroubleOf(answer, hostname)
       if (answer.status !== 200) return tokenFailureOf(answer, server.hostname)
       const token = readToken(answer, server.hostname)
       if (!token.ok) return token
@@ -206,6 +206,15 @@ function failureOf({ status }: Answer, hostname: string): Failure {
 /** A token server that is not where the registry says it is does not mean that the image is not there. */
 const tokenFailureOf = (answer: Answer, hostname: string): Failure =>
   answer.status === 404 ? failure("InvalidAnswer", `${hostname} is not a token server`) : failureOf(answer, hostname)
+
+/**
+ * A registry that names a token server we may not ask has refused us, in words of its own choice. Where nothing is known
+ * of a registry because its own address is forbidden, a pod may try it; that must not be for the registry to choose.
+ */
+const tokenTroubleOf = (trouble: Failure, hostname: string): Failure =>
+  trouble.class === "ForbiddenAddress"
+    ? failure("Denied", `${hostname} names a token server that may not be asked: ${trouble.message}`)
+    : trouble
 
 const basic = ({ username, password }: Credentials) =>
   `Basic ${Buffer.from(`${username}:${password}`, "utf8").toString("base64")}`

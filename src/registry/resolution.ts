@@ -25,7 +25,7 @@ export type Failure = {
 export type FailureClass =
   /** The registry answers, and has no such tag or repository (or says so to those who may not know). */
   | "NotFound"
-  /** Credentials are missing, wrong or not enough. */
+  /** Credentials are missing, wrong or not enough, or are to be shown to a server that we may not ask. */
   | "Denied"
   | "RateLimited"
   /** No name, no connection, or a server in trouble (5xx). */
@@ -33,7 +33,7 @@ export type FailureClass =
   /** Its certificate or handshake cannot be trusted. */
   | "TLS"
   | "Timeout"
-  /** A place this program may not connect to unless an administrator allows it. */
+  /** The registry itself is at a place this program may not connect to unless an administrator allows it. */
   | "ForbiddenAddress"
   /** It answered what no registry should: a redirect, a wrong digest, too much. */
   | "InvalidAnswer"

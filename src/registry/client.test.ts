@@ -1,9 +1,11 @@
 import type { OutgoingHttpHeaders } from "node:http"
+import type { Socket } from "node:net"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { describe, expect, test } from "vitest"
 import { json, makeCertificates, type Reply, type testServer } from "#runtime/client/test-server.ts"
-import type { ResolveOptions } from "./client.ts"
+import type { Limits, ResolveOptions } from "./client.ts"
 import { type Destination, systemDial } from "./connect.ts"
+import type { Resolution } from "./resolution.ts"
 import {
   cleanups,
   client,
@@ -441,7 +443,7 @@ describe("a registry that is asked too much", () => {
   test("gets no more than a few requests at once, and all of them in the end", async () => {
     const held: (() => void)[] = []
     const dial = () => new Promise<never>((_, reject) => held.push(() => reject(new Error("refused"))))
-    const { resolve } = client({ dial, limits: { atOnce: 2 } })
+    const { resolve } = client({ dial, limits: { atOnce: { all: 3, place: 2 } } })
     const all = Array.from({ length: 5 }, () => resolve(referenceTo("1.1.1.1/app")))
     const gaveUp = new AbortController()
     const waiting = resolve(referenceTo("1.1.1.1/app"), { signal: gaveUp.signal })
@@ -458,5 +460,58 @@ describe("a registry that is asked too much", () => {
       held.shift()!()
     }
     expect(await Promise.all(all)).toMatchObject(Array(5).fill({ class: "Unreachable" }))
+  })
+})
+
+describe("tenants", () => {
+  /** One host that accepts connections and then says nothing, and one that is well. */
+  async function world(limits: Partial<Limits>) {
+    const [hung, well] = [await serveRaw(() => {}), await serve(registry())]
+    const names: Record<string, number> = { "1.1.1.1": hung, "8.8.8.8": well.port }
+    const lookup = async (name: string) => [name === "hung.example.com" ? "1.1.1.1" : "8.8.8.8"]
+    const dial = ({ address }: Destination, signal: AbortSignal) =>
+      systemDial()({ address: "127.0.0.1", port: names[address]! }, signal)
+    const { resolve } = client({ lookup, dial, limits })
+    return (image: string, tenant: string) => resolve(referenceTo(image), { tenant })
+  }
+  const many = (ask: (at: number) => Promise<Resolution>, count = 400) =>
+    Array.from({ length: count }, (_, at) => ask(at))
+
+  test("a question does not wait behind all that another tenant asks a registry that hangs", async () => {
+    const ask = await world({ wholeMs: 200 })
+    const others = many(at => ask(`hung.example.com/a${at}`, "evil"))
+    const startedAt = performance.now()
+    expect(await ask("well.example.com/app", "shop")).toEqual(resolved)
+    expect(await ask("hung.example.com/app", "shop")).toMatchObject({ class: "Timeout" })
+    expect(performance.now() - startedAt).toBeLessThan(1500)
+    expect(await Promise.all(others)).toMatchObject(Array(400).fill({ class: "Timeout" }))
+  })
+
+  test("a registry that hangs does not keep its own tenant from others", async () => {
+    const ask = await world({ wholeMs: 60_000, waitMs: 500 })
+    const hung = many(at => ask(`hung.example.com/a${at}`, "shop"), 20)
+    const well = many(at => ask(`well.example.com/a${at}`, "shop"), 20)
+    expect(await Promise.all(well)).toEqual(Array(20).fill(resolved))
+    // Those whose turn did not come say so; the others still wait for an answer.
+    expect(await Promise.all(hung.slice(3))).toMatchObject(
+      Array(17).fill({ class: "Timeout", message: "too many other questions wait for hung.example.com" }),
+    )
+  })
+
+  test("what one tenant found slow is slow for no other, and for a moment only", async () => {
+    const sockets: Socket[] = []
+    const port = await serveRaw(socket => sockets.push(socket))
+    const place = `127.0.0.1:${port}`
+    const { clock, advance } = movableClock()
+    const { resolve } = client({ allow: [place], clock, limits: { wholeMs: 100 } })
+    const ask = (tenant: string) => resolve(referenceTo(`${place}/app`), { tenant })
+    expect(await ask("shop")).toMatchObject({ class: "Timeout" })
+    expect(await ask("shop")).toMatchObject({ class: "Timeout" })
+    expect(sockets).toHaveLength(1)
+    await ask("other")
+    expect(sockets).toHaveLength(2)
+    advance(5001)
+    await ask("shop")
+    expect(sockets).toHaveLength(3)
   })
 })

@@ -55,7 +55,7 @@ export const run: Run = async (input, world) => {
     const found = new Map<Use, Verified>()
     let [saidAt, asked] = [clock.now(), 0]
     await forEachLimited(uses, imagesAtOnce, async use => {
-      const keyrings = await keyringsOf(client, use.asker, secret => unread.add(secret))
+      const keyrings = await keyringsOf(client, use.asker, { onUnread: secret => unread.add(secret) })
       const { digest, findings } = await verify(use, (image, { platforms }) => {
         const parsed = parseImageReference(image)
         if (!parsed.ok) throw new Failure(`${image}: ${parsed.error}`)

@@ -73,7 +73,7 @@ const restMs = 60_000
 const maxRemembered = 1000
 
 export function createRegistryClient(options: RegistryClientOptions): RegistryClient {
-  const { clock, random, lookup = nameLookup() } = options
+  const { clock, random, lookup = nameLookup({ clock }) } = options
   const limits = { ...defaultLimits, ...options.limits }
   const allowed = readAllowed(options.allow ?? [])
   const { connectMs, lookupMs } = limits

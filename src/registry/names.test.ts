@@ -5,17 +5,21 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { systemClock } from "#runtime/clock.ts"
 import { addressesIn, type NamesOptions, nameLookup, spellingsOf } from "./names.ts"
 import { cleanups, client, internet, movableClock, referenceTo, registry, resolved, serve } from "./test-registry.ts"
 
-/** A name server that knows these names, says nothing about `*.evil.test`, and that there are no others. */
+/**
+ * A name server that knows these names, says nothing about `*.evil.test` nor about the IPv6 of `four.test`, and that there
+ * are no others.
+ */
 async function nameServer(names: Record<string, string>) {
   const asked: string[] = []
   const socket: Socket = createSocket("udp4")
   socket.on("message", (query, from) => {
     const { name, type, end } = questionOf(query)
     asked.push(name)
-    if (name.endsWith(".evil.test")) return
+    if (name.endsWith(".evil.test") || (name === "four.test" && type !== 1)) return
     const address = type === 1 ? names[name] : undefined
     const known = names[name] !== undefined
     const head = Buffer.from(query.subarray(0, end))
@@ -44,8 +48,16 @@ function questionOf(query: Buffer): { name: string; type: number; end: number } 
   return { name: labels.join(".").toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
 
-const look = (options: NamesOptions, hostname: string, how: { isAllowed?: boolean; signal?: AbortSignal } = {}) =>
-  nameLookup(options)(hostname, { isAllowed: false, signal: new AbortController().signal, ...how })
+const look = (
+  options: Omit<NamesOptions, "clock">,
+  hostname: string,
+  how: { isAllowed?: boolean; signal?: AbortSignal } = {},
+) =>
+  nameLookup({ ...options, clock: systemClock })(hostname, {
+    isAllowed: false,
+    signal: new AbortController().signal,
+    ...how,
+  })
 
 describe("a registry client with a name server that says nothing about some names", () => {
   async function world() {
@@ -53,7 +65,7 @@ describe("a registry client with a name server that says nothing about some name
     const server = await serve(registry())
     const { dial } = internet(server.port, {}).options
     const { clock, advance } = movableClock()
-    const { resolve } = client({ dial, clock, lookup: nameLookup({ servers, timeoutMs: 300, tries: 1 }) })
+    const { resolve } = client({ dial, clock, lookup: nameLookup({ clock, servers, timeoutMs: 300, tries: 1 }) })
     const ask = (host: string, tenant: string) => resolve(referenceTo(`${host}/app`), { tenant })
     return { ask, asked, advance }
   }
@@ -93,6 +105,11 @@ test("a lookup ends with its signal, and the name server is not asked on", async
   while (asked.length < 2) await new Promise(resolve => setImmediate(resolve)) // both families were asked for
   gaveUp.abort()
   await ended
+})
+
+test("a name server that says nothing about one family is not waited for", async () => {
+  const { servers } = await nameServer({ "four.test": "1.1.1.1" })
+  expect(await look({ servers, timeoutMs: 60_000 }, "four.test")).toEqual(["1.1.1.1"])
 })
 
 test("the hosts file and the search list are for hosts that were allowed", async () => {

@@ -1,6 +1,7 @@
 import { Resolver } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
 import { isIP } from "node:net"
+import type { Clock } from "#runtime/clock.ts"
 
 /** All addresses of a name, or rejects. */
 export type Lookup = (hostname: string, how: LookupOptions) => Promise<readonly string[]>
@@ -12,6 +13,7 @@ export type LookupOptions = {
 }
 
 export type NamesOptions = {
+  clock: Clock
   /** `ADDRESS:PORT` of name servers instead of those in `configFile`. */
   servers?: readonly string[]
   hostsFile?: string
@@ -27,8 +29,15 @@ export type NamesOptions = {
  * A name is taken as it stands. The search list would have `quay.io` looked for in the cluster first, where a namespace
  * `io` with a service `quay` answers. It and the hosts file are for hosts that an administrator allowed.
  */
-export function nameLookup(options: NamesOptions = {}): Lookup {
-  const { servers, hostsFile = "/etc/hosts", configFile = "/etc/resolv.conf", timeoutMs = 1500, tries = 2 } = options
+export function nameLookup(options: NamesOptions): Lookup {
+  const {
+    clock,
+    servers,
+    hostsFile = "/etc/hosts",
+    configFile = "/etc/resolv.conf",
+    timeoutMs = 1500,
+    tries = 2,
+  } = options
   return async (hostname, { isAllowed, signal }) => {
     if (/(^|\.)localhost\.?$/.test(hostname)) return ["127.0.0.1", "::1"]
     // One for each name: there is no other way to cancel one and leave the others alone.
@@ -37,14 +46,14 @@ export function nameLookup(options: NamesOptions = {}): Lookup {
     const cancel = () => resolver.cancel()
     signal.addEventListener("abort", cancel, { once: true })
     try {
-      if (!isAllowed) return await addressesOf(resolver, hostname)
+      if (!isAllowed) return await addressesOf(resolver, hostname, clock)
       const listed = addressesIn(await textOf(hostsFile), hostname)
       if (listed.length > 0) return listed
       let trouble: unknown
       for (const name of spellingsOf(hostname, await textOf(configFile))) {
         signal.throwIfAborted()
         try {
-          return await addressesOf(resolver, name)
+          return await addressesOf(resolver, name, clock)
         } catch (error) {
           trouble ??= error
         }
@@ -56,13 +65,25 @@ export function nameLookup(options: NamesOptions = {}): Lookup {
   }
 }
 
-/** Of both families; one is enough. */
-async function addressesOf(resolver: Resolver, name: string): Promise<string[]> {
-  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
-  const found = answers.flatMap(answer => (answer.status === "fulfilled" ? answer.value : []))
-  const [first] = answers
-  if (found.length === 0 && first.status === "rejected") throw first.reason
-  return found
+/** Some name servers say nothing about IPv6 instead of that there is none: once one family is known, it is enough. */
+const otherFamilyMs = 300
+
+async function addressesOf(resolver: Resolver, name: string, clock: Clock): Promise<string[]> {
+  const found: string[][] = [[], []]
+  const answers = [resolver.resolve4(name), resolver.resolve6(name)].map(async (answer, family) => {
+    found[family] = await answer
+  })
+  const both = Promise.allSettled(answers)
+  try {
+    await Promise.any(answers)
+  } catch (error) {
+    throw (error as AggregateError).errors[0]
+  }
+  const patience = Promise.withResolvers<void>()
+  const cancel = clock.after(otherFamilyMs, patience.resolve)
+  await Promise.race([both, patience.promise])
+  cancel()
+  return found.flat()
 }
 
 /** What a hosts file says of a name. */

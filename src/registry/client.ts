@@ -65,7 +65,7 @@ const defaultLimits: Limits = {
   atOnce: { all: 64, owner: 8, place: 6, ownerAtPlace: 3, waiting: 4096 },
 }
 
-/** How long a tenant is told what it was told of a registry that took too long. Its other questions need not wait, too. */
+/** For how long a registry that took too long is not asked again for the same tenant, whose other questions wait. */
 const slowMs = 5000
 
 /** After a 429 that does not say for how long. */

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import { describe, expect, test } from "vitest"
 import { systemClock } from "#runtime/clock.ts"
 import { addressesIn, type NamesOptions, nameLookup, spellingsOf } from "./names.ts"
@@ -60,27 +61,29 @@ const look = (
   })
 
 describe("a registry client with a name server that says nothing about some names", () => {
-  async function world() {
+  async function world(timeoutMs: number) {
     const { asked, servers } = await nameServer({ "good.test": "1.1.1.1" })
     const server = await serve(registry())
     const { dial } = internet(server.port, {}).options
     const { clock, advance } = movableClock()
-    const { resolve } = client({ dial, clock, lookup: nameLookup({ clock, servers, timeoutMs: 300, tries: 1 }) })
-    const ask = (host: string, tenant: string) => resolve(referenceTo(`${host}/app`), { tenant })
+    const lookup = nameLookup({ clock, servers, timeoutMs, tries: 1 })
+    const { resolve } = client({ dial, clock, lookup, limits: { lookupMs: 60_000, wholeMs: 60_000 } })
+    const gaveUp = new AbortController()
+    cleanups.push(() => gaveUp.abort())
+    const ask = (host: string, tenant: string) => resolve(referenceTo(`${host}/app`), { tenant, signal: gaveUp.signal })
     return { ask, asked, advance }
   }
 
-  test("answers about the others at once", async () => {
-    const { ask } = await world()
-    const hung = Array.from({ length: 64 }, (_, at) => ask(`n${at}.evil.test`, "evil"))
-    const startedAt = performance.now()
+  test("answers about the others while those are open", async () => {
+    const { ask, asked } = await world(60_000)
+    for (let at = 0; at < 64; at++) ask(`n${at}.evil.test`, "evil").catch(() => {})
+    while (asked.length < 16) await nextTurn() // eight names, two families
     for (let at = 0; at < 4; at++) expect(await ask("good.test", "shop")).toEqual(resolved)
-    expect(performance.now() - startedAt).toBeLessThan(1000)
-    expect(await Promise.all(hung)).toMatchObject(Array(64).fill({ ok: false, class: "Unreachable" }))
+    expect(new Set(asked.filter(name => name.endsWith(".evil.test"))).size).toBe(8)
   })
 
   test("does not ask for a minute about what it learned nothing of", async () => {
-    const { ask, asked, advance } = await world()
+    const { ask, asked, advance } = await world(300)
     for (const host of ["x.evil.test", "none.test"]) {
       const about = () => asked.filter(name => name === host).length
       expect(await ask(host, "evil")).toMatchObject({ class: "Unreachable" })
@@ -102,7 +105,7 @@ test("a lookup ends with its signal, and the name server is not asked on", async
   const gaveUp = new AbortController()
   const looked = look({ servers, timeoutMs: 60_000 }, "x.evil.test", { signal: gaveUp.signal })
   const ended = expect(looked).rejects.toMatchObject({ code: "ECANCELLED" })
-  while (asked.length < 2) await new Promise(resolve => setImmediate(resolve)) // both families were asked for
+  while (asked.length < 2) await nextTurn() // both families were asked for
   gaveUp.abort()
   await ended
 })

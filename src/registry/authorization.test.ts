@@ -181,7 +181,7 @@ describe("tokens", () => {
       ["https://inside.test:5001/token", "Denied"], // allowed, but not for a registry that was not
     ])("is not asked at %s", async (realm, expected) => {
       const { resolution, places, sent } = await at(realm, ["http://inside.test:5000", "inside.test:5001"])
-      expect(resolution).toMatchObject({ class: expected })
+      expect(resolution).toMatchObject({ class: expected, ...(expected === "Denied" && { isFinal: true }) })
       expect(places).toEqual(["1.1.1.1 registry.example.com"])
       expect(sent).toEqual([undefined])
     })

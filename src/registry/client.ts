@@ -153,8 +153,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
       if (!server || (endpoint.isSecure && !server.isSecure))
         return failure("InvalidAnswer", `${hostname} names a token server that is not reached over TLS`)
       // Otherwise any registry could have us ask those that were allowed, and hand it the token they give us.
-      if (server.isAllowed && !endpoint.isAllowed)
-        return failure("Denied", `${hostname} names a token server that only allowed registries may name`)
+      if (server.isAllowed && !endpoint.isAllowed) return refusedRealm(hostname, "only allowed registries may name it")
 
       if (challenge.service) url.searchParams.set("service", challenge.service)
       url.searchParams.set("scope", pullScope(challenge.scope, image.path))
@@ -257,10 +256,13 @@ const tokenFailureOf = (answer: Answer, hostname: string): Failure =>
  * A registry that names a token server we may not ask has refused us, in words of its own choice. Where nothing is known
  * of a registry because its own address is forbidden, a pod may try it; that must not be for the registry to choose.
  */
+const refusedRealm = (hostname: string, why: string): Failure => ({
+  ...failure("Denied", `${hostname} names a token server that may not be asked: ${why}`),
+  isFinal: true,
+})
+
 const tokenTroubleOf = (trouble: Failure, hostname: string): Failure =>
-  trouble.class === "ForbiddenAddress"
-    ? failure("Denied", `${hostname} names a token server that may not be asked: ${trouble.message}`)
-    : trouble
+  trouble.class === "ForbiddenAddress" ? refusedRealm(hostname, trouble.message) : trouble
 
 const basic = ({ username, password }: Credentials) =>
   `Basic ${Buffer.from(`${username}:${password}`, "utf8").toString("base64")}`

@@ -18,6 +18,8 @@ export type Failure = {
   class: FailureClass
   /** Our words and the names of hosts: what a registry wrote is not repeated, since this ends in a status that others read. */
   message: string
+  /** No other credentials would change it. */
+  isFinal?: true
   /** It asks not to be asked earlier. */
   retryAfterMs?: number
 }

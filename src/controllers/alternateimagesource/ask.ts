@@ -59,7 +59,7 @@ export async function askAs(
   const [first, ...others] = credentialsFor(reference, keyrings).slice(0, triesMost)
   let said = await registry.resolve(reference, { ...options, ...(first && { credentials: new Map([[host, first]]) }) })
   for (const credentials of others) {
-    if (said.ok || said.class !== "Denied") break
+    if (said.ok || said.class !== "Denied" || said.isFinal) break
     said = await registry.resolve(reference, { ...options, credentials: new Map([[host, credentials]]) })
   }
   if (!said.ok || reference.digest !== undefined || options.platforms) return said

@@ -3,6 +3,7 @@ import { expect, test } from "vitest"
 import type { RegistryClient } from "#registry/index.ts"
 import { movableClock } from "#registry/test-registry.ts"
 import type { Client } from "#runtime/client/client.ts"
+import { KubeError } from "#runtime/client/errors.ts"
 import { systemClock } from "#runtime/clock.ts"
 import type { Asker } from "./ask.ts"
 import { Probes } from "./probes.ts"
@@ -104,6 +105,20 @@ test("a namespace reads a few credentials at once, and others read theirs beside
   await Promise.all(numbers(10).map(at => ask(`other-${at}`, "default")))
   await many
   expect([mostOf("evil"), mostOf("shop"), counts.most]).toEqual([4, 4, 16])
+})
+
+test.each([
+  ["asks for credentials that may not be read", {}, "ForbiddenAddress"], // the pod may try
+  ["names a token server that may not be asked", { isFinal: true } as const, "Denied"],
+])("a registry that %s", async (_, more, expected) => {
+  const forbidden = () => {
+    throw new KubeError("Forbidden", "no", { status: 403 })
+  }
+  const registry = { resolve: async () => ({ ok: false, class: "Denied", message: "", ...more }) as const }
+  const probes = new Probes({ client: slowServer(forbidden).client, clock: systemClock, registry })
+  const asker = { namespace: "shop", secrets: ["pull"], account: "default" }
+  await answered(probes, asker, "b.example/app:1")
+  expect(probes.get(asker, "b.example/app:1")?.said).toMatchObject({ class: expected })
 })
 
 test("a question is asked for its namespace", async () => {

@@ -96,7 +96,7 @@ export class Probes {
     if (!registry || !parsed.ok) return { ok: false, class: "ForbiddenAddress", message: "registries are not asked" }
     const { keyrings, isUnread } = await this.#keysOf(asker)
     const said = await askAs(registry, parsed.reference, keyrings, { tenant: asker.namespace })
-    if (!isUnread || said.ok || said.class !== "Denied") return said
+    if (!isUnread || said.ok || said.class !== "Denied" || said.isFinal) return said
     // What the pod's own credentials are worth is not for us to say: the pod may try.
     return { ok: false, class: "ForbiddenAddress", message: "its credentials may not be read" }
   }

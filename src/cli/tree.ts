@@ -218,7 +218,7 @@ export const commands: readonly Command[] = [
       {
         flags: "--allow-registry <HOST:PORT>",
         description:
-          "a token server on a private address, or http://HOST:PORT for a registry without TLS; may be repeated",
+          "a registry or token server on a private address, or http://HOST:PORT for one without TLS; may be repeated",
         many: true,
       },
       output("json", "yaml"),

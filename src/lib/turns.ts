@@ -1,40 +1,137 @@
-/** At most `limit` at a time for each key; the others wait in line. Keys nobody uses cost nothing. */
-export function createTurns(limit: number) {
-  const lines = new Map<string, { active: number; waiting: Set<() => void> }>()
+/** How many may be at work at once. */
+export type TurnLimits = {
+  all: number
+  /** For one owner; `all` where it is not said. */
+  owner?: number
+  /** At one place; `all` where it is not said. */
+  place?: number
+  /** For one owner at one place; `owner` where it is not said. */
+  ownerAtPlace?: number
+  /** How many of one owner may wait; those beyond it are refused with `LineIsFull`. */
+  waiting?: number
+}
+
+export type Turn = { owner: string; place?: string; signal?: AbortSignal | undefined }
+
+/** One owner has so many waiting that another would not be heard in time either. */
+export class LineIsFull extends Error {}
+
+type Line = Set<() => void>
+type Owner = {
+  active: number
+  activeAt: Map<string, number>
+  waiting: number
+  /** By place; the place whose turn is next stands first. */
+  lines: Map<string, Line>
+}
+
+/**
+ * Lets work begin within the limits, and owners take turns: an owner with a thousand things waiting gets one begun for
+ * each that another gets begun, and a place that hangs holds up what goes to that place. Owners and places without work
+ * cost nothing.
+ */
+export function createTurns(limits: TurnLimits) {
+  const {
+    all,
+    owner: ownerMost = all,
+    place: placeMost = all,
+    waiting: waitingMost = Number.POSITIVE_INFINITY,
+  } = limits
+  const ownerAtPlaceMost = limits.ownerAtPlace ?? ownerMost
+  /** In the order in which they were last given a turn; the first is next. */
+  const owners = new Map<string, Owner>()
+  const places = new Map<string, number>()
+  let active = 0
+
+  const hasRoomAt = (owner: Owner, place: string) =>
+    (places.get(place) ?? 0) < placeMost && (owner.activeAt.get(place) ?? 0) < ownerAtPlaceMost
+
+  function begin(owner: Owner, place: string) {
+    active++
+    owner.active++
+    add(owner.activeAt, place, 1)
+    add(places, place, 1)
+  }
+
+  function end(name: string, owner: Owner, place: string) {
+    active--
+    owner.active--
+    add(owner.activeAt, place, -1)
+    add(places, place, -1)
+    forgetIfIdle(name, owner)
+    while (active < all && beginNext());
+  }
+
+  /**
+   * Of those that wait, the first that may begin. Few are looked at in vain: what is full, is full of work that is under
+   * way.
+   */
+  function beginNext(): boolean {
+    for (const [name, owner] of owners) {
+      if (owner.waiting === 0 || owner.active >= ownerMost) continue
+      for (const [place, line] of owner.lines) {
+        if (!hasRoomAt(owner, place)) continue
+        owners.delete(name) // and back in as the last
+        owners.set(name, owner)
+        owner.lines.delete(place)
+        owner.lines.set(place, line)
+        const [first] = line
+        begin(owner, place)
+        first!()
+        return true
+      }
+    }
+    return false
+  }
+
+  function forgetIfIdle(name: string, owner: Owner) {
+    if (owner.active === 0 && owner.waiting === 0) owners.delete(name)
+  }
+
+  function turnOf(name: string, owner: Owner, place: string, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const line = owner.lines.get(place) ?? new Set()
+      owner.lines.set(place, line)
+      owner.waiting++
+      const leave = () => {
+        signal?.removeEventListener("abort", abort)
+        line.delete(start)
+        owner.waiting--
+        if (line.size === 0) owner.lines.delete(place)
+      }
+      const start = () => {
+        leave()
+        resolve()
+      }
+      const abort = () => {
+        leave()
+        forgetIfIdle(name, owner)
+        reject(signal?.reason)
+      }
+      line.add(start)
+      signal?.addEventListener("abort", abort, { once: true })
+    })
+  }
 
   /** Runs `work` when it is its turn, or rejects with the signal's reason if that comes first. */
-  return async function inTurn<T>(key: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  return async function inTurn<T>({ owner: name, place = "", signal }: Turn, work: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted()
-    const line = lines.get(key) ?? { active: 0, waiting: new Set() }
-    lines.set(key, line)
-    if (line.active < limit) line.active++
-    else await turnIn(line.waiting, signal)
+    const owner = owners.get(name) ?? { active: 0, activeAt: new Map(), waiting: 0, lines: new Map() }
+    if (owner.waiting >= waitingMost) throw new LineIsFull(`${owner.waiting} wait for their turn`)
+    owners.set(name, owner)
+    // Whatever could begin has begun, so that a newcomer takes nothing from those that wait.
+    if (active < all && owner.active < ownerMost && hasRoomAt(owner, place)) begin(owner, place)
+    else await turnOf(name, owner, place, signal)
     try {
       return await work()
     } finally {
-      // The turn is handed on, not given back: nobody who comes in between can take it.
-      const [next] = line.waiting
-      if (next) next()
-      else if (--line.active === 0) lines.delete(key)
+      end(name, owner, place)
     }
   }
 }
 
-function turnIn(waiting: Set<() => void>, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leave = () => {
-      waiting.delete(begin)
-      signal?.removeEventListener("abort", abort)
-    }
-    const begin = () => {
-      leave()
-      resolve()
-    }
-    const abort = () => {
-      leave()
-      reject(signal?.reason)
-    }
-    waiting.add(begin)
-    signal?.addEventListener("abort", abort, { once: true })
-  })
+function add(counts: Map<string, number>, key: string, change: number): void {
+  const count = (counts.get(key) ?? 0) + change
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
 }

@@ -86,6 +86,16 @@ describe("tokens", () => {
     expect(await tokensFor(image)).toBe(1)
   })
 
+  test("over TLS are not sent to the plain port of the same host", async () => {
+    const server = await serve(guarded(() => "https://both.test/token"))
+    const net = internet(server.port, { "both.test": ["10.0.0.1"] })
+    const { resolve } = client({ ...net.options, allow: ["http://both.test:80", "https://both.test:443"] })
+    expect(await resolve(referenceTo("both.test:443/app"))).toEqual(resolved)
+    const before = server.seen.length
+    await resolve(referenceTo("both.test:80/app"))
+    expect(server.seen[before]!.headers.authorization).toBeUndefined()
+  })
+
   test("that are refused all of a sudden are replaced, once", async () => {
     let refusals = 1
     const server = await serve((seen, response) => {
@@ -164,14 +174,14 @@ describe("tokens", () => {
       ["https://user:pass@auth.example.com/token", "InvalidAnswer"],
       ["file:///etc/passwd", "InvalidAnswer"],
       ["/token", "InvalidAnswer"],
-      ["https://169.254.169.254/token", "ForbiddenAddress"],
-      ["https://rebound.example.com/token", "ForbiddenAddress"],
-      ["https://[::ffff:169.254.169.254]/token", "ForbiddenAddress"],
-      ["https://inside.test/token", "ForbiddenAddress"],
-      ["https://inside.test:5001/token", "ForbiddenAddress"], // allowed, but not for a registry that was not
+      ["https://169.254.169.254/token", "Denied"],
+      ["https://rebound.example.com/token", "Denied"],
+      ["https://[::ffff:169.254.169.254]/token", "Denied"],
+      ["https://inside.test/token", "Denied"],
+      ["https://inside.test:5001/token", "Denied"], // allowed, but not for a registry that was not
     ])("is not asked at %s", async (realm, expected) => {
       const { resolution, places, sent } = await at(realm, ["http://inside.test:5000", "inside.test:5001"])
-      expect(resolution).toMatchObject({ class: expected })
+      expect(resolution).toMatchObject({ class: expected, ...(expected === "Denied" && { isFinal: true }) })
       expect(places).toEqual(["1.1.1.1 registry.example.com"])
       expect(sent).toEqual([undefined])
     })

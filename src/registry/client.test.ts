@@ -1,9 +1,11 @@
 import type { OutgoingHttpHeaders } from "node:http"
+import type { Socket } from "node:net"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { describe, expect, test } from "vitest"
 import { json, makeCertificates, type Reply, type testServer } from "#runtime/client/test-server.ts"
-import type { ResolveOptions } from "./client.ts"
+import type { Limits, ResolveOptions } from "./client.ts"
 import { type Destination, systemDial } from "./connect.ts"
+import type { Resolution } from "./resolution.ts"
 import {
   cleanups,
   client,
@@ -441,7 +443,7 @@ describe("a registry that is asked too much", () => {
   test("gets no more than a few requests at once, and all of them in the end", async () => {
     const held: (() => void)[] = []
     const dial = () => new Promise<never>((_, reject) => held.push(() => reject(new Error("refused"))))
-    const { resolve } = client({ dial, limits: { atOnce: 2 } })
+    const { resolve } = client({ dial, limits: { atOnce: { all: 3, place: 2 } } })
     const all = Array.from({ length: 5 }, () => resolve(referenceTo("1.1.1.1/app")))
     const gaveUp = new AbortController()
     const waiting = resolve(referenceTo("1.1.1.1/app"), { signal: gaveUp.signal })
@@ -458,5 +460,56 @@ describe("a registry that is asked too much", () => {
       held.shift()!()
     }
     expect(await Promise.all(all)).toMatchObject(Array(5).fill({ class: "Unreachable" }))
+  })
+})
+
+describe("tenants", () => {
+  /** A registry that hangs for images named so, and one that does not. */
+  async function world(limits: Partial<Limits> = {}) {
+    const server = await serve((seen, response) => (seen.url.includes("/hangs") ? {} : registry()(seen, response)))
+    const { options } = internet(server.port, { "shared.example.com": ["1.1.1.1"], "other.example.com": ["8.8.8.8"] })
+    const { resolve } = client({ ...options, limits: { wholeMs: 60_000, ...limits } })
+    const gaveUp = new AbortController()
+    cleanups.push(() => gaveUp.abort())
+    return (image: string, tenant: string) => resolve(referenceTo(image), { tenant, signal: gaveUp.signal })
+  }
+  const many = (count: number, ask: (at: number) => Promise<Resolution>) =>
+    Array.from({ length: count }, (_, at) => ask(at))
+
+  test("a question does not wait behind all that another tenant asks a registry that hangs", async () => {
+    const ask = await world()
+    const others = many(400, at => ask(`shared.example.com/hangs${at}`, "evil"))
+    for (const other of others) other.catch(() => {})
+    expect(await ask("shared.example.com/app", "shop")).toEqual(resolved)
+    expect(await ask("other.example.com/app", "shop")).toEqual(resolved)
+  })
+
+  test("a registry that hangs does not keep its own tenant from others", async () => {
+    const ask = await world({ waitMs: 500 })
+    const [asked, ...rest] = many(20, at => ask(`shared.example.com/hangs${at}`, "shop"))
+    for (const other of [asked, ...rest]) other!.catch(() => {})
+    const well = many(20, at => ask(`other.example.com/a${at}`, "shop"))
+    expect(await Promise.all(well)).toEqual(Array(20).fill(resolved))
+    // Three are being asked; those whose turn does not come say so.
+    expect(await Promise.all(rest.slice(2))).toMatchObject(
+      Array(17).fill({ class: "Timeout", message: "too many other questions wait for shared.example.com" }),
+    )
+  })
+
+  test("what one tenant found slow is slow for no other, and for a moment only", async () => {
+    const sockets: Socket[] = []
+    const port = await serveRaw(socket => sockets.push(socket))
+    const place = `127.0.0.1:${port}`
+    const { clock, advance } = movableClock()
+    const { resolve } = client({ allow: [place], clock, limits: { wholeMs: 100 } })
+    const ask = (tenant: string) => resolve(referenceTo(`${place}/app`), { tenant })
+    expect(await ask("shop")).toMatchObject({ class: "Timeout" })
+    expect(await ask("shop")).toMatchObject({ class: "Timeout" })
+    expect(sockets).toHaveLength(1)
+    await ask("other")
+    expect(sockets).toHaveLength(2)
+    advance(5001)
+    await ask("shop")
+    expect(sockets).toHaveLength(3)
   })
 })

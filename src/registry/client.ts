@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto"
-import { lookup as systemLookup } from "node:dns/promises"
 import { type ImageReference, normaliseImageReference } from "#core/image-reference.ts"
-import { createTurns } from "#lib/turns.ts"
+import { createTurns, LineIsFull, type TurnLimits } from "#lib/turns.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { jitter, type Random } from "#runtime/random.ts"
 import { parseChallenge, pullScope } from "./challenge.ts"
-import { connectTo, type Dial, type Lookup, systemDial } from "./connect.ts"
+import { connectTo, type Dial, systemDial, timedOut } from "./connect.ts"
 import { type Endpoint, readAllowed, registryEndpoint, urlEndpoint } from "./endpoint.ts"
 import { type Answer, exchange, type Question } from "./exchange.ts"
 import { createExpiring } from "./expiring.ts"
-import { acceptManifest, fromHead, fromManifest, maxManifestBytes } from "./manifest.ts"
+import { acceptManifest, fromHead, manifestReader, maxManifestBytes } from "./manifest.ts"
+import { type Lookup, nameLookup } from "./names.ts"
 import { type Failure, failure, type Resolution } from "./resolution.ts"
 import { parseRetryAfter } from "./retry-after.ts"
 import { maxTokenAnswerBytes, readToken } from "./token.ts"
@@ -26,6 +26,8 @@ export type ResolveOptions = {
   credentials?: ReadonlyMap<string, Credentials>
   /** Read the manifest to tell the platforms of an index. Some registries count that as a pull. */
   platforms?: boolean
+  /** The namespace it is asked for. Tenants take turns, and each has a number of questions at once. */
+  tenant?: string
   signal?: AbortSignal
 }
 
@@ -44,27 +46,43 @@ export type RegistryClientOptions = {
 }
 
 export type Limits = {
+  /** For the name server. */
+  lookupMs: number
   connectMs: number
   /** For all requests that one resolution takes, from when it is its turn. */
   wholeMs: number
-  /** Resolutions at one registry at a time. */
-  atOnce: number
+  /** Until it is its turn. */
+  waitMs: number
+  /** Resolutions at a time; each has at most one connection, and keeps no more of an answer than a token's 64 kB. */
+  atOnce: TurnLimits
 }
 
-const defaultLimits: Limits = { connectMs: 3000, wholeMs: 10_000, atOnce: 4 }
+const defaultLimits: Limits = {
+  lookupMs: 4000,
+  connectMs: 3000,
+  wholeMs: 10_000,
+  waitMs: 30_000,
+  atOnce: { all: 64, owner: 8, place: 6, ownerAtPlace: 3, waiting: 4096 },
+}
+
+/** For how long a registry that took too long is not asked again for the same tenant, whose other questions wait. */
+const slowMs = 5000
 
 /** After a 429 that does not say for how long. */
 const restMs = 60_000
 const maxRemembered = 1000
 
 export function createRegistryClient(options: RegistryClientOptions): RegistryClient {
-  const { clock, random, lookup = allAddresses } = options
+  const { clock, random, lookup = nameLookup({ clock }) } = options
   const limits = { ...defaultLimits, ...options.limits }
   const allowed = readAllowed(options.allow ?? [])
-  const means = { lookup, dial: options.dial ?? systemDial(options.trust), clock, connectMs: limits.connectMs }
+  const { connectMs, lookupMs } = limits
+  const nameless = createExpiring<Failure>(clock, maxRemembered)
+  const means = { lookup, dial: options.dial ?? systemDial(options.trust), clock, connectMs, lookupMs, nameless }
   const inTurn = createTurns(limits.atOnce)
   const tokens = createExpiring<string>(clock, maxRemembered)
   const resting = createExpiring<Failure>(clock, maxRemembered)
+  const slow = createExpiring<Failure>(clock, maxRemembered)
 
   /** One request, unless the server asked `identity` not to come back yet. */
   async function ask(
@@ -73,7 +91,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
     identity: string,
     signal: AbortSignal,
   ): Promise<Answer | Failure> {
-    const key = `${to.authority} ${identity}`
+    const key = `${to.origin} ${identity}`
     const rest = resting.get(key)
     if (rest) return { ...rest.value, retryAfterMs: rest.leftMs }
     const connection = await connectTo(to, means, signal)
@@ -99,16 +117,17 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
   ): Promise<Resolution> {
     const { hostname } = endpoint
     const identity = identityOf(credentials)
-    const tokenKey = `${endpoint.authority} ${image.path} ${identity}`
+    const tokenKey = `${endpoint.origin} ${image.path} ${identity}`
     const cached = tokens.get(tokenKey)?.value
     let authorization = cached && `Bearer ${cached}`
     let isAuthorized = false
+    const reader = manifestReader({ asked: image.digest, platforms })
 
     /** Asks for the manifest. Shows credentials when asked to, once: a registry that goes on asking refuses us. */
     async function manifest(method: "HEAD" | "GET"): Promise<Answer | Failure> {
       const path = `/v2/${image.path}/manifests/${image.digest ?? image.tag}`
       const headers = { accept: acceptManifest, ...(authorization !== undefined && { authorization }) }
-      const question = { method, path, headers, maxBytes: maxManifestBytes }
+      const question = { method, path, headers, maxBytes: maxManifestBytes, read: reader.read }
       const answer = await ask(endpoint, question, identity, signal)
       if (!answer.ok || answer.status !== 401) return answer
       if (isAuthorized) return answer
@@ -134,22 +153,23 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
       if (!server || (endpoint.isSecure && !server.isSecure))
         return failure("InvalidAnswer", `${hostname} names a token server that is not reached over TLS`)
       // Otherwise any registry could have us ask those that were allowed, and hand it the token they give us.
-      if (server.isAllowed && !endpoint.isAllowed)
-        return failure("ForbiddenAddress", `${hostname} names a token server that only allowed registries may name`)
+      if (server.isAllowed && !endpoint.isAllowed) return refusedRealm(hostname, "only allowed registries may name it")
 
       if (challenge.service) url.searchParams.set("service", challenge.service)
       url.searchParams.set("scope", pullScope(challenge.scope, image.path))
       const headers: Record<string, string> = credentials ? { authorization: basic(credentials) } : {}
+      const pieces: Buffer[] = []
       const question = {
         method: "GET" as const,
         path: url.pathname + url.search,
         headers,
         maxBytes: maxTokenAnswerBytes,
+        read: () => (piece: Buffer) => void pieces.push(piece),
       }
       const answer = await ask(server, question, identity, signal)
-      if (!answer.ok) return answer
+      if (!answer.ok) return tokenTroubleOf(answer, hostname)
       if (answer.status !== 200) return tokenFailureOf(answer, server.hostname)
-      const token = readToken(answer, server.hostname)
+      const token = readToken(Buffer.concat(pieces), server.hostname)
       if (!token.ok) return token
       if (token.lastsMs > 0) tokens.set(tokenKey, token.value, token.lastsMs)
       return { ok: true, header: `Bearer ${token.value}` }
@@ -166,27 +186,52 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
 
     const whole = await manifest("GET")
     if (!whole.ok) return whole
-    return whole.status === 200 ? fromManifest(whole, image.digest, hostname) : failureOf(whole, hostname)
+    return whole.status === 200 ? reader.result(whole, hostname) : failureOf(whole, hostname)
+  }
+
+  /** What `work` finds out within its time; the same of a registry that was too slow for this tenant a moment ago. */
+  async function within(
+    key: string,
+    hostname: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<Resolution>,
+  ): Promise<Resolution> {
+    const known = slow.get(key)
+    if (known) return known.value
+    const late = new AbortController()
+    const cancel = clock.after(limits.wholeMs, () => late.abort())
+    try {
+      const resolution = await work(AbortSignal.any(signal ? [signal, late.signal] : [late.signal]))
+      signal?.throwIfAborted()
+      if (!resolution.ok && resolution.class === "Timeout") slow.set(key, timedOut(hostname), slowMs)
+      return resolution
+    } finally {
+      cancel()
+    }
   }
 
   return {
-    async resolve(reference, { credentials, platforms = false, signal } = {}) {
+    async resolve(reference, { credentials, platforms = false, tenant = "", signal } = {}) {
       const { host, ...image } = normaliseImageReference(reference)
       const endpoint = registryEndpoint(host, allowed)
       if (!endpoint) return failure("Unreachable", `${host} is not a host`)
-      return inTurn(endpoint.authority, signal, async () => {
-        const late = new AbortController()
-        const cancel = clock.after(limits.wholeMs, () => late.abort())
-        try {
-          const either = AbortSignal.any(signal ? [signal, late.signal] : [late.signal])
-          const given = { credentials: credentials?.get(host), platforms, signal: either }
-          const resolution = await resolveAt(endpoint, image, given)
-          signal?.throwIfAborted()
-          return resolution
-        } finally {
+      const busy = failure("Timeout", `too many other questions wait for ${endpoint.hostname}`)
+      const impatient = new AbortController()
+      const cancel = clock.after(limits.waitMs, () => impatient.abort(busy))
+      const either = AbortSignal.any(signal ? [signal, impatient.signal] : [impatient.signal])
+      try {
+        return await inTurn({ owner: tenant, place: endpoint.origin, signal: either }, () => {
           cancel()
-        }
-      })
+          return within(`${endpoint.origin} of ${tenant}`, endpoint.hostname, signal, signal =>
+            resolveAt(endpoint, image, { credentials: credentials?.get(host), platforms, signal }),
+          )
+        })
+      } catch (error) {
+        if (error === busy || error instanceof LineIsFull) return busy
+        throw error
+      } finally {
+        cancel()
+      }
     },
   }
 }
@@ -207,6 +252,18 @@ function failureOf({ status }: Answer, hostname: string): Failure {
 const tokenFailureOf = (answer: Answer, hostname: string): Failure =>
   answer.status === 404 ? failure("InvalidAnswer", `${hostname} is not a token server`) : failureOf(answer, hostname)
 
+/**
+ * A registry that names a token server we may not ask has refused us, in words of its own choice. Where nothing is known
+ * of a registry because its own address is forbidden, a pod may try it; that must not be for the registry to choose.
+ */
+const refusedRealm = (hostname: string, why: string): Failure => ({
+  ...failure("Denied", `${hostname} names a token server that may not be asked: ${why}`),
+  isFinal: true,
+})
+
+const tokenTroubleOf = (trouble: Failure, hostname: string): Failure =>
+  trouble.class === "ForbiddenAddress" ? refusedRealm(hostname, trouble.message) : trouble
+
 const basic = ({ username, password }: Credentials) =>
   `Basic ${Buffer.from(`${username}:${password}`, "utf8").toString("base64")}`
 
@@ -217,6 +274,3 @@ const identityOf = (credentials: Credentials | undefined) =>
         .update(JSON.stringify([credentials.username, credentials.password]))
         .digest("hex")
     : "anonymous"
-
-const allAddresses: Lookup = async hostname =>
-  (await systemLookup(hostname, { all: true })).map(({ address }) => address)

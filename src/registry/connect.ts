@@ -1,9 +1,12 @@
 import * as net from "node:net"
 import type { Duplex } from "node:stream"
 import * as tls from "node:tls"
+import { aborted } from "#lib/aborted.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { forbiddenAddress } from "./address.ts"
 import type { Endpoint } from "./endpoint.ts"
+import type { Expiring } from "./expiring.ts"
+import type { Lookup } from "./names.ts"
 import { type Failure, failure } from "./resolution.ts"
 
 export type Connection = { ok: true; socket: Duplex }
@@ -18,10 +21,17 @@ export type Destination = {
   secureFor?: string
 }
 
-/** All addresses of a name. */
-export type Lookup = (hostname: string) => Promise<readonly string[]>
+export type Connecting = {
+  lookup: Lookup
+  dial: Dial
+  clock: Clock
+  connectMs: number
+  lookupMs: number
+  /** Why there is no address of a name, for as long as that is not to be asked again. */
+  nameless: Expiring<Failure>
+}
 
-export type Connecting = { lookup: Lookup; dial: Dial; clock: Clock; connectMs: number }
+const namelessMs = 60_000
 
 /** A name with more addresses than this costs an attacker nothing and us a connection each. */
 const maxAddresses = 4
@@ -36,9 +46,9 @@ export async function connectTo(
   signal: AbortSignal,
 ): Promise<Connection | Failure> {
   const { hostname, port, isSecure, isAllowed } = endpoint
-  const found = net.isIP(hostname) ? [hostname] : await addressesOf(hostname, means.lookup, signal)
+  const found = net.isIP(hostname) ? [hostname] : await addressesOf(endpoint, means, signal)
   if (signal.aborted) return timedOut(hostname)
-  if (found.length === 0) return failure("Unreachable", `the name ${hostname} has no address`)
+  if ("ok" in found) return found
   const forbidden = isAllowed ? undefined : found.map(forbiddenAddress).find(what => what !== undefined)
   // The address itself is not told: what a cluster's own name server knows is not for whoever may name a host.
   if (forbidden)
@@ -68,22 +78,42 @@ export async function connectTo(
 
 export const timedOut = (hostname: string) => failure("Timeout", `${hostname} took too long`)
 
-/** No answer of the name server, and none within the time, are the same to us: no address. */
-function addressesOf(hostname: string, lookup: Lookup, signal: AbortSignal): Promise<readonly string[]> {
-  return new Promise(resolve => {
-    const end = (addresses: readonly string[]) => {
-      signal.removeEventListener("abort", abort)
-      resolve(addresses)
-    }
-    const abort = () => end([])
-    signal.addEventListener("abort", abort, { once: true })
-    lookup(hostname).then(end, () => end([]))
-  })
+/**
+ * The addresses of a name, or why there is none. What keeps name servers silent about a name is asked for once a minute:
+ * a tenant can make up any number of such names. Hosts that an administrator allowed are no tenant's idea.
+ */
+async function addressesOf(
+  { hostname, isAllowed }: Endpoint,
+  { lookup, clock, lookupMs, nameless }: Connecting,
+  signal: AbortSignal,
+): Promise<readonly string[] | Failure> {
+  const known = isAllowed ? undefined : nameless.get(hostname)
+  if (known) return known.value
+  const late = new AbortController()
+  const cancel = clock.after(lookupMs, () => late.abort(new LookupTimeout()))
+  try {
+    const either = AbortSignal.any([signal, late.signal])
+    const found = await Promise.race([lookup(hostname, { isAllowed, signal: either }), rejectedBy(either)])
+    if (found.length > 0) return found
+    throw new Error("no address")
+  } catch (error) {
+    const isSilence = late.signal.aborted || codeOf(error) === "ETIMEOUT"
+    const why = isSilence ? `no name server tells the address of ${hostname}` : `the name ${hostname} has no address`
+    const none = failure("Unreachable", why)
+    // Where no name server was reached, nothing was learned of the name.
+    if (!isAllowed && !signal.aborted && codeOf(error) !== "ECONNREFUSED") nameless.set(hostname, none, namelessMs)
+    return none
+  } finally {
+    cancel()
+  }
 }
+
+const rejectedBy = (signal: AbortSignal) => aborted(signal).then(() => Promise.reject(signal.reason))
 
 /** Trouble while TLS was being agreed on, as opposed to none being reached at all. */
 class HandshakeError extends Error {}
 class ConnectTimeout extends Error {}
+class LookupTimeout extends Error {}
 
 function connectFailure(hostname: string, error: unknown): Failure {
   if (error instanceof ConnectTimeout) return failure("Timeout", `${hostname} does not accept connections in time`)

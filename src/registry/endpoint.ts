@@ -8,6 +8,8 @@ export type Endpoint = {
   port: number
   /** As the Host header says it: without the port where that is the scheme's own. */
   authority: string
+  /** Scheme and authority: what was learned over TLS is not for the plain port of the same host. */
+  origin: string
   /** An administrator said that it may be anywhere, also on a private address. */
   isAllowed: boolean
 }
@@ -67,12 +69,13 @@ export function urlEndpoint(url: URL, allowed: Allowed): Endpoint | undefined {
   return endpoint({ hostname, port, isSecure, isAllowed: entry !== undefined && entry.isSecure === isSecure })
 }
 
-function endpoint(parts: Omit<Endpoint, "authority">): Endpoint | undefined {
+function endpoint(parts: Omit<Endpoint, "authority" | "origin">): Endpoint | undefined {
   const { hostname, port, isSecure } = parts
   // No name is longer, but the URL parser would take one; and this one is told in messages.
   if (hostname.length > maxNameLength) return undefined
   const host = isIP(hostname) === 6 ? `[${hostname}]` : hostname
-  return { ...parts, authority: port === (isSecure ? 443 : 80) ? host : `${host}:${port}` }
+  const authority = port === (isSecure ? 443 : 80) ? host : `${host}:${port}`
+  return { ...parts, authority, origin: `${isSecure ? "https" : "http"}://${authority}` }
 }
 
 /** The URL parser knows every spelling of an address (0x7f.1) and refuses what no host can be. */

@@ -11,14 +11,17 @@ export type Question = {
   headers: Record<string, string>
   /** The longest body that is read. */
   maxBytes: number
+  /**
+   * Takes the body piece by piece, of a GET that was answered with 200: explanations of other answers are not needed.
+   * What this does not keep is not kept. Tenants choose the registries, and many are asked at once.
+   */
+  read: (headers: http.IncomingHttpHeaders) => (piece: Buffer) => void
 }
 
 export type Answer = {
   ok: true
   status: number
   headers: http.IncomingHttpHeaders
-  /** Only of a GET that was answered with 200; nobody needs the explanations of the others. */
-  body: Buffer
 }
 
 const maxHeaderBytes = 16 * 1024
@@ -30,7 +33,7 @@ const maxHeaderBytes = 16 * 1024
 export function exchange(
   socket: Duplex,
   { hostname, authority }: Endpoint,
-  { method, path, headers, maxBytes }: Question,
+  { method, path, headers, maxBytes, read }: Question,
   signal: AbortSignal,
 ): Promise<Answer | Failure> {
   return new Promise(resolve => {
@@ -60,19 +63,19 @@ export function exchange(
     outgoing.on("close", broken)
     outgoing.on("response", incoming => {
       const { statusCode: status = 0, headers } = incoming
-      if (method === "HEAD" || status !== 200) return end({ ok: true, status, headers, body: Buffer.alloc(0) })
+      if (method === "HEAD" || status !== 200) return end({ ok: true, status, headers })
       if (headers["content-encoding"] !== undefined) return invalid("answers in an encoding that was not asked for")
       const tooLong = () => invalid(`answers with more than ${maxBytes} bytes`)
       if (Number(headers["content-length"]) > maxBytes) return tooLong()
-      const chunks: Buffer[] = []
+      const take = read(headers)
       let length = 0
-      incoming.on("data", (chunk: Buffer) => {
-        length += chunk.length
+      incoming.on("data", (piece: Buffer) => {
+        length += piece.length
         if (length > maxBytes) return tooLong()
-        chunks.push(chunk)
+        take(piece)
       })
       incoming.on("error", broken)
-      incoming.on("end", () => end({ ok: true, status, headers, body: Buffer.concat(chunks) }))
+      incoming.on("end", () => end({ ok: true, status, headers }))
     })
     outgoing.end()
   })

@@ -1,5 +1,7 @@
 import type { Clock } from "#runtime/clock.ts"
 
+export type Expiring<V> = ReturnType<typeof createExpiring<V>>
+
 /** A map that forgets: what is over its time, and the oldest when there are more than `max`. */
 export function createExpiring<V>(clock: Clock, max: number) {
   const entries = new Map<string, { value: V; until: number }>()

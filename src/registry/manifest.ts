@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { createHash, type Hash } from "node:crypto"
 import { isDigest } from "#core/image-reference.ts"
 import type { Answer } from "./exchange.ts"
 import { type Failure, failure, type Platform, type Resolved } from "./resolution.ts"
@@ -25,24 +25,50 @@ export function fromHead({ headers }: Answer): Resolved | undefined {
   return { ok: true, digest, mediaType, ...(/^\d{1,10}$/.test(length) && { size: Number(length) }) }
 }
 
-/** Reads a manifest, and believes no digest that its bytes do not have. */
-export function fromManifest(
-  { headers, body }: Answer,
-  asked: string | undefined,
-  hostname: string,
-): Resolved | Failure {
-  const told = digestHeader(headers)
-  for (const digest of [asked, told])
-    if (digest !== undefined && !hasDigest(body, digest))
-      return failure("InvalidAnswer", `${hostname} sent a manifest that does not have the digest it should have`)
+/**
+ * Reads a manifest as its bytes pass, and believes no digest that they do not have. They are kept only where the
+ * platforms are wanted, which is the case for a person's command line and for no controller.
+ */
+export function manifestReader({ asked, platforms }: { asked: string | undefined; platforms: boolean }) {
+  let hashes = new Map<string, Hash>()
+  let kept: Buffer[] = []
+  let size = 0
 
-  const manifest = parse(body)
-  const written = manifest?.mediaType
-  const mediaType = contentType(headers) ?? mediaTypes.find(type => type === written)
-  if (!manifest || !mediaType) return failure("InvalidAnswer", `${hostname} sent no manifest of an image`)
-  const platforms = Array.isArray(manifest.manifests) ? platformsOf(manifest.manifests) : undefined
-  const digest = asked ?? told ?? digestOf(body, "sha256")
-  return { ok: true, digest, mediaType, size: body.length, ...(platforms && { platforms }) }
+  const algorithmsOf = (headers: Answer["headers"]) =>
+    [asked, digestHeader(headers)].flatMap(digest => (digest && isDigest(digest) ? [algorithmOf(digest)] : []))
+
+  function digestsOf(headers: Answer["headers"], hostname: string): { digest: string } | Failure {
+    const found = new Map([...hashes].map(([algorithm, hash]) => [algorithm, `${algorithm}:${hash.digest("hex")}`]))
+    const told = digestHeader(headers)
+    for (const digest of [asked, told])
+      if (digest !== undefined && found.get(algorithmOf(digest)) !== digest)
+        return failure("InvalidAnswer", `${hostname} sent a manifest that does not have the digest it should have`)
+    return { digest: asked ?? told ?? found.get("sha256")! }
+  }
+
+  return {
+    read(headers: Answer["headers"]) {
+      hashes = new Map(["sha256", ...algorithmsOf(headers)].map(algorithm => [algorithm, createHash(algorithm)]))
+      kept = []
+      size = 0
+      return (piece: Buffer) => {
+        for (const hash of hashes.values()) hash.update(piece)
+        if (platforms) kept.push(piece)
+        size += piece.length
+      }
+    },
+    /** What was read, once it is whole. */
+    result({ headers }: Answer, hostname: string): Resolved | Failure {
+      const found = digestsOf(headers, hostname)
+      if (!("digest" in found)) return found
+      const manifest = platforms ? parse(Buffer.concat(kept)) : {}
+      // Nodes go by the header, too: where only the manifest itself says what it is, they cannot pull it.
+      const mediaType = contentType(headers) ?? mediaTypes.find(type => type === manifest?.mediaType)
+      if (!manifest || !mediaType) return failure("InvalidAnswer", `${hostname} sent no manifest of an image`)
+      const entries = Array.isArray(manifest.manifests) ? platformsOf(manifest.manifests) : undefined
+      return { ok: true, ...found, mediaType, size, ...(entries && { platforms: entries }) }
+    },
+  }
 }
 
 function platformsOf(entries: readonly unknown[]): Platform[] {
@@ -70,10 +96,7 @@ function parse(body: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-const digestOf = (body: Buffer, algorithm: string) => `${algorithm}:${createHash(algorithm).update(body).digest("hex")}`
-
-const hasDigest = (body: Buffer, digest: string) =>
-  isDigest(digest) && digest === digestOf(body, digest.slice(0, digest.indexOf(":")))
+const algorithmOf = (digest: string) => digest.slice(0, digest.indexOf(":"))
 
 /** Twice is as good as wrong: the two would be joined by a comma. */
 const digestHeader = (headers: Answer["headers"]) => {

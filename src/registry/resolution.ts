@@ -18,6 +18,8 @@ export type Failure = {
   class: FailureClass
   /** Our words and the names of hosts: what a registry wrote is not repeated, since this ends in a status that others read. */
   message: string
+  /** No other credentials would change it. */
+  isFinal?: true
   /** It asks not to be asked earlier. */
   retryAfterMs?: number
 }
@@ -25,7 +27,7 @@ export type Failure = {
 export type FailureClass =
   /** The registry answers, and has no such tag or repository (or says so to those who may not know). */
   | "NotFound"
-  /** Credentials are missing, wrong or not enough. */
+  /** Credentials are missing, wrong or not enough, or are to be shown to a server that we may not ask. */
   | "Denied"
   | "RateLimited"
   /** No name, no connection, or a server in trouble (5xx). */
@@ -33,7 +35,7 @@ export type FailureClass =
   /** Its certificate or handshake cannot be trusted. */
   | "TLS"
   | "Timeout"
-  /** A place this program may not connect to unless an administrator allows it. */
+  /** The registry itself is at a place this program may not connect to unless an administrator allows it. */
   | "ForbiddenAddress"
   /** It answered what no registry should: a redirect, a wrong digest, too much. */
   | "InvalidAnswer"

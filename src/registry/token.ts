@@ -1,4 +1,3 @@
-import type { Answer } from "./exchange.ts"
 import { type Failure, failure } from "./resolution.ts"
 
 export const maxTokenAnswerBytes = 64 * 1024
@@ -11,7 +10,7 @@ const longestMs = 3_600_000
 export type Token = { ok: true; value: string; lastsMs: number }
 
 /** Reads what a token server answered with 200. */
-export function readToken({ body }: Answer, hostname: string): Token | Failure {
+export function readToken(body: Buffer, hostname: string): Token | Failure {
   const invalid = failure("InvalidAnswer", `${hostname} sent no token that can be used`)
   let answer: unknown
   try {

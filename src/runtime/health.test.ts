@@ -1,10 +1,14 @@
-import { connect } from "node:net"
+import { connect, type Socket } from "node:net"
 import { afterEach, describe, expect, test } from "vitest"
 import { type Check, type HealthServer, startHealthServer } from "./health.ts"
 import { silentLogger } from "./log.ts"
 
 let server: HealthServer | undefined
-afterEach(() => server?.close())
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+  return server?.close()
+})
 
 async function serve(readyz: Record<string, Check> = {}, text = async () => "aim_up 1\n") {
   server = await startHealthServer({
@@ -19,6 +23,43 @@ async function serve(readyz: Record<string, Check> = {}, text = async () => "aim
   return async (path: string, init?: RequestInit) => {
     const response = await fetch(url + path, init)
     return { status: response.status, text: await response.text(), headers: response.headers }
+  }
+}
+
+/** Connections that say nothing, and come back when they are sent away. */
+async function besiege(port: number, count: number) {
+  const opened = new Set<Socket>()
+  let isOver = false
+  let returns = 0
+  let onReturn = () => {}
+  const open = (): Promise<void> =>
+    new Promise(resolve => {
+      const socket = connect(port, "127.0.0.1", resolve)
+      opened.add(socket)
+      socket.on("error", () => {})
+      socket.on("close", () => {
+        opened.delete(socket)
+        resolve()
+        if (isOver) return
+        open().then(() => {
+          returns++
+          onReturn()
+        })
+      })
+    })
+  cleanups.push(() => {
+    isOver = true
+    for (const socket of opened) socket.destroy()
+  })
+  await Promise.all(Array.from({ length: count }, open))
+  return {
+    async isBack() {
+      const before = returns
+      while (returns < before + 20)
+        await new Promise<void>(resolve => {
+          onReturn = resolve
+        })
+    },
   }
 }
 
@@ -84,6 +125,26 @@ describe("the health server", () => {
     idle.on("error", () => {})
     await server!.close()
     await closed
+  })
+
+  test("has a place for the probe, whatever connects and says nothing", async () => {
+    const ask = await serve()
+    const crowd = await besiege(server!.port, 300)
+    for (let at = 0; at < 10; at++) {
+      await crowd.isBack() // those that were sent away have connected again
+      const signal = AbortSignal.timeout(5000) // as the kubelet's
+      expect((await ask("/livez", { signal, headers: { connection: "close" } })).status).toBe(200)
+    }
+  })
+
+  test("keeps a scrape that takes its time, and the connections of a client that asks", async () => {
+    const scraped = Promise.withResolvers<string>()
+    const ask = await serve({}, () => scraped.promise)
+    const scrape = ask("/metrics")
+    const crowd = await besiege(server!.port, 300)
+    await crowd.isBack()
+    scraped.resolve("aim_up 1\n")
+    expect((await scrape).text).toBe("aim_up 1\n")
   })
 
   test("says so when the port is taken", async () => {

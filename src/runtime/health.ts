@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import { createServer } from "#lib/http.ts"
 import type { Logger } from "./log.ts"
 import type { Metrics } from "./metrics.ts"
@@ -24,19 +24,29 @@ export type HealthServer = { readonly port: number; close(): Promise<void> }
 /** `/livez` and `/readyz` as the API server answers them (`?verbose` lists the checks), and `/metrics`. */
 export async function startHealthServer(options: HealthOptions): Promise<HealthServer> {
   const { host, log } = options
-  // Anybody in the cluster can connect: little is read, nobody is waited for.
+  const connections = new Connections()
+  // Any pod of the cluster can connect: little is read, and no client is waited for.
   const server = createServer(
-    { maxHeaderSize: 8192, headersTimeout: 5_000, requestTimeout: 5_000, keepAliveTimeout: 5_000 },
+    {
+      maxHeaderSize: 8192,
+      headersTimeout: 5_000,
+      requestTimeout: 5_000,
+      keepAliveTimeout: 5_000,
+      connectionsCheckingInterval: 1_000,
+    },
     (request, response) => {
+      connections.asks(request.socket)
       answer(options, request)
         .catch((error): Answer => {
           log.error("a health request failed", { path: request.url, error })
           return { status: 500, text: "internal error\n" }
         })
         .then(found => send(request, response, found))
+        .finally(() => connections.answered(request.socket))
     },
   )
-  server.maxConnections = 256
+  server.maxConnections = connectionsMost
+  server.on("connection", socket => connections.opened(socket))
   server.on("clientError", (_error, socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
@@ -52,6 +62,54 @@ export async function startHealthServer(options: HealthOptions): Promise<HealthS
         server.close(() => resolve())
         server.closeAllConnections()
       }),
+  }
+}
+
+/** What one turn of the event loop may bring; beyond it the kernel's own line is long enough. */
+const connectionsMost = 1024
+const silentMost = { ofAddress: 16, inAll: 128 }
+
+/**
+ * Sends away connections that ask nothing, the oldest first, so that the kubelet's probe always finds a place. Silent is
+ * every connection without a question that is being answered: also one whose client sends its question byte by byte, or
+ * does not read the answer.
+ */
+class Connections {
+  /** In the order in which they fell silent. */
+  readonly #silent = new Set<Socket>()
+  #isDue = false
+
+  opened(socket: Socket): void {
+    this.#silent.add(socket)
+    socket.once("close", () => this.#silent.delete(socket))
+    if (this.#isDue) return
+    this.#isDue = true
+    // What a client sends along is read in the turn after the one in which it was let in. Until then the probe is as
+    // silent as the crowd that came with it.
+    setImmediate(() => setImmediate(() => this.#thin()))
+  }
+
+  asks(socket: Socket): void {
+    this.#silent.delete(socket)
+  }
+
+  answered(socket: Socket): void {
+    if (!socket.destroyed) this.#silent.add(socket)
+  }
+
+  #thin(): void {
+    this.#isDue = false
+    const counts = new Map<string, number>()
+    let kept = 0
+    for (const socket of [...this.#silent].reverse()) {
+      const address = socket.remoteAddress ?? ""
+      const count = counts.get(address) ?? 0
+      if (count >= silentMost.ofAddress || kept >= silentMost.inAll) socket.destroy()
+      else {
+        counts.set(address, count + 1)
+        kept++
+      }
+    }
   }
 }
 

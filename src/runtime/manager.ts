@@ -42,7 +42,8 @@ const heartbeatMs = 1_000
  *
  *   health server → election → controllers … signal → work in hand ends → events are sent → the Lease is handed on
  *
- * Two clients share the transport: the election's may always write, the controllers' only while the guard lets it.
+ * Two clients share the transport: the election's may always write and has connections of its own, the controllers'
+ * writes only while the guard lets it.
  */
 export async function runManager(options: ManagerOptions): Promise<number> {
   const { transport, clock, random, log, signal, leaderElect } = options
@@ -73,7 +74,8 @@ export async function runManager(options: ManagerOptions): Promise<number> {
   const toldToEnd = aborted(signal)
   try {
     if (leaderElect) {
-      election = takePartInElection({ client: createClient(basics), clock, random, log }, { ...leaderElect, identity })
+      const client = createClient({ ...basics, isUrgent: true })
+      election = takePartInElection({ client, clock, random, log }, { ...leaderElect, identity })
       metrics.watchElection(leaderElect.name, () => election?.isLeader === true)
       election.lost.then(() => {
         hasLost = true

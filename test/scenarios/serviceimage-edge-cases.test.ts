@@ -422,6 +422,26 @@ test("21. a tag that is pushed again during a rollout means the same for every t
   expect(asked).toEqual(["v1"])
 })
 
+test("a registry that does not answer holds up those ServiceImages whose digests it is asked for, and no others", async () => {
+  const registry = { resolve: () => new Promise<never>(() => {}) }
+  const world = await scenario()
+  await world.apply(manifest("charts/aim/crds/serviceimages.yaml"), manifest("examples/dicom/crd.yaml"))
+  world.run([quickOperator])
+  const story = about(world, world.run([createServiceImageController({ registry })]))
+  const other = (name: string) => ({
+    ...serviceImage({
+      resolveDigest: "AtStart",
+      target: { apiVersion: "services.example.com/v1alpha1", kind: "Dicom", selector: { matchLabels: { none: name } } },
+    }),
+    metadata: { name },
+  })
+  await world.apply(...["a", "b", "c", "d", "e"].map(other))
+  await world.advance("1s") // all that have a worker are asking
+  await world.apply(dicom("web"), serviceImage())
+  await story.complete()
+  expect(await story.images()).toEqual({ web: "v1" })
+})
+
 test("22. an image that is none is refused, or called invalid, and what was rolled out is left as it is", async () => {
   const story = await tell([early("e"), dicom("d")])
   const bad = ["registry.example.com/Dicom:v2", "dicom v2", "dicom@sha256:12", "a".repeat(64), "dicom:"]

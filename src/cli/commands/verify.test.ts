@@ -37,7 +37,14 @@ const having =
     return response.writeHead(200, told).end(body)
   }
 
-const start = async (reply: Reply) => `127.0.0.1:${(await serve(reply)).port}`
+const gone = "127.0.0.1:1"
+const allowRegistry = [gone]
+/** On loopback, and allowed. */
+async function start(reply: Reply): Promise<string> {
+  const place = `127.0.0.1:${(await serve(reply)).port}`
+  allowRegistry.push(place)
+  return place
+}
 
 const workload = (name: string, image: string, spec: Json = {}): Json => ({
   apiVersion: "apps/v1",
@@ -66,7 +73,10 @@ const secret = (name: string, auths: Json): Json => ({
 const ask = async (objects: Json[], options: Json = {}, change = (client: Client) => client) => {
   const { world, said, client } = await storedWorld(systemClock, shop, ...objects)
   const asked = { ...world, connect: async () => change(client) }
-  const answer = await run({ arguments: ["ais/demo"], options: { namespace: "shop", ...options } }, asked)
+  const answer = await run(
+    { arguments: ["ais/demo"], options: { namespace: "shop", allowRegistry, ...options } },
+    asked,
+  )
   return { ...answer, said }
 }
 const results = (text: string) =>
@@ -80,7 +90,6 @@ test("every answer a repository can give has its word", async () => {
   const fewer = await start(having({ app: one }))
   const closed = await start(having({ app: both }, "secret"))
   const down = await start((_, response) => response.writeHead(503).end())
-  const gone = "127.0.0.1:1"
   const repositories = [
     `${here}/app`,
     `${same}/mirror/app`,
@@ -118,6 +127,20 @@ test("every answer a repository can give has its word", async () => {
     "disabled",
   ])
   expect(cells[5]![3]).toContain("no linux/arm64; sha256:")
+})
+
+test("a registry on a private address is asked where a flag allows it, whatever the spec says", async () => {
+  const open = await serve(having({ app: both }))
+  const place = `127.0.0.1:${open.port}`
+  const objects = [source([`${place}/app`, "10.0.0.1/app"]), workload("web", `${place}/app:1`)]
+  const { text, exitCode } = await ask(objects, { output: "json", allowRegistry: [] })
+  expect([results(text), exitCode, open.seen]).toEqual([["Unreachable", "Unreachable"], 1, []])
+  expect(text).toContain(`--allow-registry ${place}`)
+  const allowed = await ask(objects.slice(1).concat(source([`${place}/app`])), {
+    output: "json",
+    allowRegistry: [place],
+  })
+  expect(results(allowed.text)).toEqual(["Same"])
 })
 
 test("with the credentials of the workload, its service account's too, and nobody else's", async () => {

@@ -1,7 +1,7 @@
 import { askAs, keyringsOf } from "#controllers/alternateimagesource/ask.ts"
 import { type Finding, isWell, type Use, usesOf, verify } from "#controllers/alternateimagesource/equivalence.ts"
 import { surveyNamespace } from "#controllers/alternateimagesource/survey.ts"
-import { normaliseImageReference, parseImageReference } from "#core/image-reference.ts"
+import { parseImageReference } from "#core/image-reference.ts"
 import { closest } from "#lib/closest.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
 import { createRegistryClient, parseAllowed } from "#registry/index.ts"
@@ -50,12 +50,13 @@ export const run: Run = async (input, world) => {
     }
     const uses = usesOf(survey, source)
     if (uses.length === 0) world.say(`No workload of namespace ${namespace} has an image that ais/${name} is about.`)
-    const registry = createRegistryClient({ clock, random, allow: [...hostsOf(uses), ...given] })
+    // As for a controller: the spec is a tenant's words, and a private address is not for the spec to choose.
+    const registry = createRegistryClient({ clock, random, allow: given })
     const unread = new Set<string>()
     const found = new Map<Use, Verified>()
     let [saidAt, asked] = [clock.now(), 0]
     await forEachLimited(uses, imagesAtOnce, async use => {
-      const keyrings = await keyringsOf(client, use.asker, secret => unread.add(secret))
+      const keyrings = await keyringsOf(client, use.asker, { onUnread: secret => unread.add(secret) })
       const { digest, findings } = await verify(use, (image, { platforms }) => {
         const parsed = parseImageReference(image)
         if (!parsed.ok) throw new Failure(`${image}: ${parsed.error}`)
@@ -86,24 +87,4 @@ export const run: Run = async (input, world) => {
   } finally {
     client.close()
   }
-}
-
-/**
- * Whoever sits at a command line may ask what his own network lets him ask: private addresses of the registries that
- * the spec names are allowed, which they are not to a controller. Credentials go to the host they are for in any case.
- */
-function hostsOf(uses: readonly Use[]): string[] {
-  const hosts = uses
-    .flatMap(({ repositories }) => repositories)
-    .flatMap(repository => {
-      const parsed = parseImageReference(repository)
-      return parsed.ok ? [normaliseImageReference(parsed.reference).host] : []
-    })
-  return [...new Set(hosts)].flatMap(host => {
-    const withPort = /:\d+$/.test(host) ? host : `${host}:443`
-    const parsed = parseAllowed(withPort)
-    if (!parsed.ok) return []
-    // Plain HTTP, as container runtimes speak it to their own machine, has a port of its own.
-    return [parsed.isSecure || withPort === host ? withPort : `${host}:80`]
-  })
 }

@@ -1,4 +1,4 @@
-import { controllerDeployment, namespaceManifest } from "./controller.ts"
+import { controllerDeployment, controllerNetworkPolicy, namespaceManifest } from "./controller.ts"
 import type { Manifest } from "./names.ts"
 import { policies } from "./policies.ts"
 import { type Declared, type ForeignKind, roles, rolesFor } from "./rbac.ts"
@@ -33,6 +33,7 @@ export function manifests({ section, foreign, namespace, image }: Wanted, source
         ...roles(sources, namespace),
         ...extra,
         ...policies(),
+        controllerNetworkPolicy(namespace),
         controllerDeployment({ namespace, image }),
       ]
   }

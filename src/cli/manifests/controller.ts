@@ -16,9 +16,33 @@ export const namespaceManifest = (name: string): Manifest => ({
 
 export const metricsPort = 8080
 
+const labels = { "app.kubernetes.io/name": controllerName }
+
+/** On a namespace whose pods may read the metrics; the label that other controllers go by, too. */
+const scrapes = { metrics: "enabled" }
+
+/**
+ * Health and metrics are for the kubelet, which every network lets through to the pods of its own node, and for
+ * Prometheus. Where the network does not carry out policies, the server's own limits are what is left.
+ */
+export const controllerNetworkPolicy = (namespace: string): Manifest => ({
+  apiVersion: "networking.k8s.io/v1",
+  kind: "NetworkPolicy",
+  metadata: { name: controllerName, namespace, labels: { ...partOf, ...labels } },
+  spec: {
+    podSelector: { matchLabels: labels },
+    policyTypes: ["Ingress"],
+    ingress: [
+      {
+        from: [{ namespaceSelector: { matchLabels: scrapes } }],
+        ports: [{ port: "metrics", protocol: "TCP" }],
+      },
+    ],
+  },
+})
+
 /** The controllers as a workload. One replica acts; a second one (`kubectl scale`) stands by on the Lease. */
 export function controllerDeployment({ namespace, image }: { namespace: string; image: string }): Manifest {
-  const labels = { "app.kubernetes.io/name": controllerName }
   const probe = (path: string) => ({ httpGet: { path, port: "metrics" }, periodSeconds: 10, timeoutSeconds: 5 })
   return {
     apiVersion: "apps/v1",

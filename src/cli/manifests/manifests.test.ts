@@ -140,6 +140,7 @@ describe("sections", () => {
       "ValidatingAdmissionPolicyBinding/aim-alternateimagesource-author",
       "MutatingAdmissionPolicy/aim-alternateimagesource-new-pods",
       "MutatingAdmissionPolicyBinding/aim-alternateimagesource-new-pods",
+      "NetworkPolicy/aim-controller",
       "Deployment/aim-controller",
     ])
   })
@@ -166,6 +167,29 @@ describe("sections", () => {
       const documents = parseAllDocuments(toDocuments(objects), { version })
       expect(documents.map(document => document.toJS())).toEqual(JSON.parse(JSON.stringify(objects)))
     }
+  })
+
+  test("health and metrics are reached by the kubelet and by namespaces that scrape", () => {
+    const [policy, deployment] = manifests(wanted, declared).slice(-2)
+    const labels = { "app.kubernetes.io/name": "aim-controller" }
+    expect(policy).toMatchObject({
+      kind: "NetworkPolicy",
+      metadata: { namespace: "aim-system" },
+      spec: {
+        podSelector: { matchLabels: labels },
+        policyTypes: ["Ingress"],
+        ingress: [
+          {
+            from: [{ namespaceSelector: { matchLabels: { metrics: "enabled" } } }],
+            ports: [{ port: "metrics", protocol: "TCP" }],
+          },
+        ],
+      },
+    })
+    const ports = [{ name: "metrics", protocol: "TCP" }]
+    expect(deployment).toMatchObject({
+      spec: { template: { metadata: { labels }, spec: { containers: [{ ports }] } } },
+    })
   })
 
   test("the controller runs under Pod Security restricted", () => {

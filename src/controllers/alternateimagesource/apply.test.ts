@@ -26,7 +26,7 @@ test("however many AlternateImageSources repair at once, the server gets sixteen
 
 const repairing = (space: string, count: number) =>
   ({
-    group: { image: "a.example/app:1" },
+    group: { image: "a.example/app:1", workload: { namespace: space } },
     repairs: Array.from({ length: count }, (_, at) => ({
       do: "repair",
       pod: { key: `${space}/${at}`, uid: `${at}`, resourceVersion: "1", image: "a.example/app:1" },

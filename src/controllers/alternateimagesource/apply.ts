@@ -13,7 +13,7 @@ import type { Sources } from "./sources.ts"
 const writesAtOnce = 16
 
 /** Shared by all AlternateImageSources of a process: a registry fails for many namespaces at once. */
-export const createWriteTurns = () => createTurns(writesAtOnce)
+export const createWriteTurns = () => createTurns({ all: writesAtOnce })
 
 export type Acted = {
   accepted: Map<Decision, number>
@@ -40,7 +40,7 @@ export async function act(
     if (acted.refused?.reason === "Forbidden") return
     const operation = `incident-${decision.incident?.since ?? ""}`
     try {
-      await inTurn("", undefined, () =>
+      await inTurn({ owner: decision.group.workload.namespace }, () =>
         action.do === "repair"
           ? repair(client, sources, decision, action, { by, at, operation })
           : retarget(client, action, { by, at, operation }),

@@ -1,5 +1,6 @@
 import { type ImageReference, normaliseImageReference } from "#core/image-reference.ts"
 import { credentialsFor, credentialsOf, type Keyring } from "#core/pull-secret.ts"
+import type { createTurns } from "#lib/turns.ts"
 import type { RegistryClient, Resolution, ResolveOptions } from "#registry/index.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
@@ -17,15 +18,22 @@ const secretsMost = 16
 /** The kubelet tries all that fit; nobody has more than this for one host. */
 const triesMost = 4
 
+export type Reading = {
+  /** Told of each that may not be read. */
+  onUnread?: (name: string) => void
+  /** Reads take turns, where many askers' are read at once. */
+  inTurn?: ReturnType<typeof createTurns>
+}
+
 /** Read by name, where that is allowed; whose Secrets may not be read is asked for as anybody would. */
 export async function keyringsOf(
   client: Client,
   { namespace, secrets: own, account }: Asker,
-  onUnread: (name: string) => void = () => {},
+  { onUnread = () => {}, inTurn = (_, work) => work() }: Reading = {},
 ): Promise<Keyring[]> {
   const read = async <T extends KubeObject>(resource: typeof secrets, name: string): Promise<T | undefined> => {
     try {
-      return await client.get<T>(resource, { namespace, name })
+      return await inTurn({ owner: namespace }, () => client.get<T>(resource, { namespace, name }))
     } catch (error) {
       if (!isFailure(error, "Forbidden", "NotFound")) throw error
       if (isFailure(error, "Forbidden")) onUnread(`${resource.kind} ${name}`)
@@ -45,13 +53,13 @@ export async function askAs(
   registry: Pick<RegistryClient, "resolve">,
   reference: ImageReference,
   keyrings: readonly Keyring[],
-  options: Pick<ResolveOptions, "platforms" | "signal"> = {},
+  options: Pick<ResolveOptions, "platforms" | "signal" | "tenant"> = {},
 ): Promise<Resolution> {
   const { host } = normaliseImageReference(reference)
   const [first, ...others] = credentialsFor(reference, keyrings).slice(0, triesMost)
   let said = await registry.resolve(reference, { ...options, ...(first && { credentials: new Map([[host, first]]) }) })
   for (const credentials of others) {
-    if (said.ok || said.class !== "Denied") break
+    if (said.ok || said.class !== "Denied" || said.isFinal) break
     said = await registry.resolve(reference, { ...options, credentials: new Map([[host, credentials]]) })
   }
   if (!said.ok || reference.digest !== undefined || options.platforms) return said

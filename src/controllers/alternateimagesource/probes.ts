@@ -1,4 +1,6 @@
 import { parseImageReference } from "#core/image-reference.ts"
+import type { Keyring } from "#core/pull-secret.ts"
+import type { Instant } from "#lib/instant.ts"
 import { createTurns } from "#lib/turns.ts"
 import type { RegistryClient, Resolution } from "#registry/index.ts"
 import type { Client } from "#runtime/client/client.ts"
@@ -16,8 +18,12 @@ type Deps = {
 
 const rememberMs = 600_000
 const probesMost = 10_000
-/** Credentials that are read at once; how many questions a registry has at once is the client's to say. */
-const readsAtOnce = 16
+/** Secrets and accounts that are read at once; how many questions a registry has at once is the client's to say. */
+const readsAtOnce = { all: 16, owner: 4 }
+/** What was read this long ago serves another question: one look has many, and so have the sources of a namespace. */
+const keysMs = 2000
+
+type Keys = { keyrings: Keyring[]; isUnread: boolean }
 
 /** What registries said, asked in the background: nobody waits for a slow one but who needs it. */
 export class Probes {
@@ -26,6 +32,8 @@ export class Probes {
   /** Open questions, and whom to tell. */
   readonly #asking = new Map<string, Set<() => void>>()
   readonly #inTurn = createTurns(readsAtOnce)
+  /** Credentials that are being read or were a moment ago, by their asker; those that are oldest stand first. */
+  readonly #keys = new Map<string, { at: Instant; keys: Promise<Keys> }>()
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -68,6 +76,8 @@ export class Probes {
   forget(namespace: string | undefined): void {
     for (const key of [...this.#answers.keys()])
       if (namespace === undefined || key.startsWith(`${namespace} `)) this.#answers.delete(key)
+    for (const key of [...this.#keys.keys()])
+      if (namespace === undefined || key.startsWith(`${namespace} `)) this.#keys.delete(key)
   }
 
   #remember(key: string, said: Resolution): void {
@@ -81,21 +91,45 @@ export class Probes {
   }
 
   async #resolve(asker: Asker, image: string): Promise<Resolution> {
-    const { registry, client } = this.#deps
+    const { registry } = this.#deps
     const parsed = parseImageReference(image)
     if (!registry || !parsed.ok) return { ok: false, class: "ForbiddenAddress", message: "registries are not asked" }
-    let isUnread = false
-    const keyrings = await this.#inTurn("", undefined, () =>
-      keyringsOf(client, asker, () => {
-        isUnread = true
-      }),
-    )
-    const said = await askAs(registry, parsed.reference, keyrings)
-    if (!isUnread || said.ok || said.class !== "Denied") return said
+    const { keyrings, isUnread } = await this.#keysOf(asker)
+    const said = await askAs(registry, parsed.reference, keyrings, { tenant: asker.namespace })
+    if (!isUnread || said.ok || said.class !== "Denied" || said.isFinal) return said
     // What the pod's own credentials are worth is not for us to say: the pod may try.
     return { ok: false, class: "ForbiddenAddress", message: "its credentials may not be read" }
   }
+
+  #keysOf(asker: Asker): Promise<Keys> {
+    const now = this.#deps.clock.now()
+    for (const [old, { at }] of this.#keys) {
+      if (now - at < keysMs) break
+      this.#keys.delete(old)
+    }
+    const name = nameOf(asker)
+    const known = this.#keys.get(name)
+    if (known) return known.keys
+    const keys = this.#read(asker)
+    this.#keys.set(name, { at: now, keys })
+    keys.catch(() => {
+      if (this.#keys.get(name)?.keys === keys) this.#keys.delete(name)
+    })
+    return keys
+  }
+
+  async #read(asker: Asker): Promise<Keys> {
+    let isUnread = false
+    const onUnread = () => {
+      isUnread = true
+    }
+    const keyrings = await keyringsOf(this.#deps.client, asker, { onUnread, inTurn: this.#inTurn })
+    return { keyrings, isUnread }
+  }
 }
 
-const keyOf = ({ namespace, secrets: names, account }: Asker, image: string) =>
-  `${namespace} ${account} ${[...names].sort().join(",")} ${image}`
+/** Pods that pull with the same credentials have the same name. */
+const nameOf = ({ namespace, secrets: names, account }: Asker) =>
+  `${namespace} ${account} ${[...names].sort().join(",")}`
+
+const keyOf = (asker: Asker, image: string) => `${nameOf(asker)} ${image}`

@@ -87,8 +87,10 @@ async function look(
   if (memory.aim !== aim) await memory.writes.untilAtMost(0)
   memory.aim = aim
   takeOver(serviceImage, memory, wiring.identity)
-  memory.pinning = await pin(serviceImage, registry, memory.pinning, wiring.clock.now())
-  const now = wiring.clock.now()
+  const { clock, signal } = wiring
+  memory.pinning = pin(serviceImage, memory.pinning, { registry, clock, signal, onAnswer: () => wiring.enqueue(name) })
+  if (memory.pinning.isOpen) return {}
+  const now = clock.now()
 
   const seen = observe(targets, serviceImage, memory, { now, electionID: wiring.identity })
   if (!seen) return { lookAgainAt: now + listingMs } // nothing can be said before the first list is in; its end wakes us too

@@ -1,44 +1,94 @@
 import { type Reason, retryAnnotation, type ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseImageReference, pinned } from "#core/image-reference.ts"
-import { type Pins, recordedOperation } from "#core/operation.ts"
+import { recordedOperation } from "#core/operation.ts"
 import { effectiveTiers } from "#core/tiers.ts"
 import type { Instant } from "#lib/instant.ts"
-import type { Failure, RegistryClient } from "#registry/index.ts"
+import type { Failure, RegistryClient, Resolution } from "#registry/index.ts"
+import type { Clock } from "#runtime/clock.ts"
 
 /** Digests of the images that an operation is to begin with, or what keeps it from beginning. */
-export type Pinning = { pins: Pins; problem?: { reason: Reason; message: string; retryAt: Instant } }
+export type Pinning = {
+  readonly pins: Map<string, string>
+  readonly failed: Map<string, { message: string; retryAt: Instant }>
+  /** Images that a registry is being asked about. */
+  readonly asking: Set<string>
+  problem?: { reason: Reason; message: string; retryAt: Instant } | undefined
+  /** Something is not known yet. Nothing can begin, and there is nothing to say; an answer is on its way. */
+  isOpen: boolean
+}
+
+type Means = {
+  registry: Pick<RegistryClient, "resolve"> | undefined
+  clock: Clock
+  signal?: AbortSignal
+  /** Called for every answer, in its own time. */
+  onAnswer: () => void
+}
 
 const retryMs = 30_000
-const none: Pinning = { pins: new Map() }
+
+const newPinning = (): Pinning => ({ pins: new Map(), failed: new Map(), asking: new Set(), isOpen: false })
 
 /**
  * With `resolveDigest: AtStart`, what the tags mean at this moment. Asked once, before the operation is recorded: from
  * then on every tier gets the same bits, whatever is pushed under the tag. What was found is kept while others fail.
+ *
+ * Registries are asked in the background, all images side by side: a registry that hangs must not occupy the workers
+ * that other ServiceImages need.
  */
-export async function pin(
-  serviceImage: ServiceImage,
-  registry: Pick<RegistryClient, "resolve"> | undefined,
-  before: Pinning | undefined,
-  now: Instant,
-): Promise<Pinning> {
-  if (serviceImage.spec.resolveDigest !== "AtStart" || !begins(serviceImage)) return none
-  if (before?.problem && before.problem.retryAt > now) return before
-  const pins = new Map(before?.pins)
-  let problem: Pinning["problem"]
-  for (const image of new Set(effectiveTiers(serviceImage.spec).map(tier => tier.image))) {
-    const parsed = parseImageReference(image)
-    if (pins.has(image) || !parsed.ok || parsed.reference.digest) continue
-    const found = registry ? await registry.resolve(parsed.reference) : noRegistry
-    if (found.ok) pins.set(image, pinned(image, found.digest))
-    else {
-      const message = `resolveDigest is AtStart, and ${image} has no digest: ${found.message}`
-      problem ??= { reason: "ImageNotResolved", message, retryAt: now + Math.max(retryMs, found.retryAfterMs ?? 0) }
-    }
+export function pin(serviceImage: ServiceImage, before: Pinning | undefined, means: Means): Pinning {
+  if (serviceImage.spec.resolveDigest !== "AtStart" || !begins(serviceImage)) return newPinning()
+  const pinning = before ?? newPinning()
+  const { pins, failed, asking } = pinning
+  const now = means.clock.now()
+  const wanted = [...new Set(effectiveTiers(serviceImage.spec).map(tier => tier.image))].filter(hasNoDigest)
+  for (const image of wanted) {
+    const isLater = (failed.get(image)?.retryAt ?? now) > now
+    if (!pins.has(image) && !asking.has(image) && !isLater) ask(image, serviceImage.metadata.name, pinning, means)
   }
-  return { pins, ...(problem && { problem }) }
+  const failure = wanted.map(image => failed.get(image)).find(found => found !== undefined)
+  pinning.problem = failure && { reason: "ImageNotResolved", ...failure }
+  pinning.isOpen = !failure && wanted.some(image => asking.has(image))
+  return pinning
+}
+
+function ask(image: string, name: string, { pins, failed, asking }: Pinning, means: Means): void {
+  const { registry, clock, signal, onAnswer } = means
+  const parsed = parseImageReference(image)
+  if (!parsed.ok) return // the spec is refused for it
+  const fail = ({ message, retryAfterMs = 0 }: Failure) =>
+    failed.set(image, {
+      message: `resolveDigest is AtStart, and ${image} has no digest: ${message}`,
+      retryAt: clock.now() + Math.max(retryMs, retryAfterMs),
+    })
+  if (!registry) {
+    fail(noRegistry)
+    return
+  }
+  const answered = (found: Resolution) => {
+    failed.delete(image)
+    if (found.ok) pins.set(image, pinned(image, found.digest))
+    else fail(found)
+  }
+  asking.add(image)
+  // What failed before stays told while it is asked for again.
+  const last = failed.get(image)
+  if (last) failed.set(image, { ...last, retryAt: clock.now() + retryMs })
+  registry
+    .resolve(parsed.reference, { tenant: `serviceimage/${name}`, ...(signal && { signal }) })
+    .then(answered, () => {}) // the process ends
+    .finally(() => {
+      asking.delete(image)
+      onAnswer()
+    })
 }
 
 const noRegistry: Failure = { ok: false, class: "Unreachable", message: "this controller does not ask registries" }
+
+function hasNoDigest(image: string): boolean {
+  const parsed = parseImageReference(image)
+  return parsed.ok && parsed.reference.digest === undefined
+}
 
 function begins(serviceImage: ServiceImage): boolean {
   const recorded = recordedOperation(serviceImage)

@@ -32,6 +32,8 @@ export type ClientOptions = {
   clock: Clock
   random: Random
   userAgent?: string | undefined
+  /** Its requests wait for no other client's. */
+  isUrgent?: boolean | undefined
   /** Asked before each write leaves, and throws if this process may not write any more. */
   guard?: (() => void) | undefined
   /** Told of every request when its answer begins, retries included: for metrics. */
@@ -87,7 +89,7 @@ type Write = Pick<Call, "method" | "body" | "contentType"> & {
 const writing = { create: "creating", update: "replacing", patch: "patching" }
 
 export function createClient(options: ClientOptions): Client {
-  const { transport, clock, random, guard, onRequest, onWarning, userAgent = "aim" } = options
+  const { transport, clock, random, guard, isUrgent, onRequest, onWarning, userAgent = "aim" } = options
 
   /** Sends once. Resolves with the head of the answer, whatever its status. */
   async function open(call: Call, signal: AbortSignal, more?: Pick<Request, "longLived">): Promise<Response> {
@@ -110,6 +112,7 @@ export function createClient(options: ClientOptions): Client {
       body: call.body && JSON.stringify(call.body),
       signal,
       guard: writes(call) ? askGuard : undefined,
+      isUrgent,
       ...more,
     }
     try {

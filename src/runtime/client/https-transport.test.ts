@@ -61,6 +61,18 @@ describe("connections", () => {
     expect(server.connections).toBeGreaterThan(1)
   })
 
+  test("requests that hang, as many as there are connections for, leave one for the Lease", async () => {
+    const server = await serve(({ url }, response) => (url === "/hangs" ? undefined : ok({} as never, response)))
+    const transport = transportTo(server.config)
+    const over = new AbortController()
+    const hanging = Array.from({ length: 100 }, () =>
+      transport.send(request({ path: "/hangs", signal: over.signal })).catch(() => {}),
+    )
+    expect(await textOf(transport.send(request({ isUrgent: true })))).toBe('{"ok":true}')
+    over.abort()
+    await Promise.all(hanging)
+  })
+
   test("more watches than the bound leave room for a request", async () => {
     const server = await serve(({ url }, response) =>
       url === "/watch" ? response.write("\n") : ok({} as never, response),

@@ -12,6 +12,9 @@ import { NotSent, type Request, type Response, type Transport } from "./transpor
  */
 const maxSockets = 32
 
+/** For the Lease alone: one request at a time, and another where the first connection hangs. */
+const urgentSockets = 2
+
 /** Shorter than what servers (kube-apiserver: 90 s) and load balancers (60 s) allow: we hang up first, so that the
  * common end of an idle connection is ours and not a write that fails with its outcome unknown. */
 const idleMs = 30_000
@@ -25,10 +28,14 @@ export function httpsTransport(config: ServerConfig): Transport {
   const url = new URL(config.server)
   const isSecure = url.protocol === "https:"
   const basePath = url.pathname.replace(/\/+$/, "")
-  // Watches stay open for minutes. With a pool of their own they cannot take the last connection from a Lease renewal.
+  // Watches stay open for minutes, and tenants can cause many slow reads. Neither may take the last connection from a
+  // Lease renewal, so each has a pool of its own.
   const ready = new WeakMap<Duplex, Promise<void>>()
-  const agents = [maxSockets, Number.POSITIVE_INFINITY].map(max => keepAliveAgent(isSecure, max, ready))
-  const [ordinary, longLived] = agents as [http.Agent, http.Agent]
+  const pools = {
+    ordinary: keepAliveAgent(isSecure, maxSockets, ready),
+    longLived: keepAliveAgent(isSecure, Number.POSITIVE_INFINITY, ready),
+    urgent: keepAliveAgent(isSecure, urgentSockets, ready),
+  }
 
   const target = {
     protocol: url.protocol,
@@ -59,7 +66,7 @@ export function httpsTransport(config: ServerConfig): Transport {
       const outgoing = prepare({
         ...target,
         ...certificate,
-        agent: request.longLived ? longLived : ordinary,
+        agent: pools[request.longLived ? "longLived" : request.isUrgent ? "urgent" : "ordinary"],
         method: request.method,
         path: basePath + request.path,
         headers: {
@@ -128,7 +135,7 @@ export function httpsTransport(config: ServerConfig): Transport {
       return await sendAs(renewed, request)
     },
     close() {
-      for (const agent of agents) {
+      for (const agent of Object.values(pools)) {
         agent.maxFreeSockets = 0 // those in use are ended, too, once they are free
         for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
       }

@@ -26,6 +26,8 @@ export type Request = {
   guard?: (() => void) | undefined
   /** The answer streams for minutes (a watch): it must not take a connection that short requests wait for. */
   longLived?: boolean
+  /** Others must not be able to hold it up (the Lease): it has connections that no other request takes. */
+  isUrgent?: boolean | undefined
 }
 
 export type Response = {

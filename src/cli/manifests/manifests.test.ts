@@ -195,7 +195,10 @@ describe("RESOURCE.GROUP", () => {
   test("is a plural and a group", () => {
     expect(parseForeignKind("dicoms.services.example.com")).toEqual(dicoms)
     expect(parseForeignKind("rollouts.argoproj.io")).toEqual({ plural: "rollouts", group: "argoproj.io" })
-    expect(parseForeignKind("ingresses.networking.k8s.io")).toEqual({ plural: "ingresses", group: "networking.k8s.io" })
+    expect(parseForeignKind("gateways.gateway.networking.k8s.io")).toEqual({
+      plural: "gateways",
+      group: "gateway.networking.k8s.io",
+    })
   })
   const wrong: Record<string, string> = {
     Dicom: "has no group",
@@ -210,6 +213,7 @@ describe("RESOURCE.GROUP", () => {
     "dicoms.v1alpha1.services.example.com": "leave v1alpha1 out",
     "deployments.apps": "part of every installation",
     "clusterroles.rbac.authorization.k8s.io": "cannot be a target",
+    "ingresses.networking.k8s.io": "cannot be a target",
     "serviceimages.autoimagemanager.io": "cannot be a target",
   }
   for (const [text, words] of Object.entries(wrong))

@@ -1,3 +1,4 @@
+import { builtInGroups, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Permission } from "#runtime/controller.ts"
 import {
   aggregateToController,
@@ -118,17 +119,6 @@ const aggregated = (name: string, matchLabels: Record<string, string>): Manifest
   aggregationRule: { clusterRoleSelectors: [{ matchLabels }] },
 })
 
-// Nobody stamps an image into these, and a right to change them is a right to everything.
-const refusedGroups = [
-  "admissionregistration.k8s.io",
-  "apiextensions.k8s.io",
-  "apiregistration.k8s.io",
-  "authentication.k8s.io",
-  "authorization.k8s.io",
-  "certificates.k8s.io",
-  "rbac.authorization.k8s.io",
-]
-
 /** Reads `dicoms.services.example.com`; the answer is the kind, or what to write instead. */
 export function parseForeignKind(text: string): ForeignKind | { wrong: string } {
   const example = "write its plural and its group in lower case, such as dicoms.services.example.com"
@@ -146,7 +136,7 @@ export function parseForeignKind(text: string): ForeignKind | { wrong: string } 
     return { wrong: `${text} names a version: leave ${group.split(".")[0]} out, roles are for all versions of a kind` }
   if (workloads.some(workload => workload.plural === plural && workload.group === group))
     return { wrong: `${text} is part of every installation: --for is for other kinds` }
-  if (refusedGroups.includes(group) || group === "autoimagemanager.io")
-    return { wrong: `${text} cannot be a target: whoever may change it may do anything, and it has no image` }
+  if (builtInGroups.includes(group) || group === ServiceImage.group)
+    return { wrong: `${text} cannot be a target: only custom kinds and Deployment, StatefulSet and DaemonSet can` }
   return { plural, group }
 }

@@ -18,8 +18,11 @@ const workloads = [
   { group: "", plural: "pods" },
 ]
 
-/** Not even read anywhere but where a namespace has granted it, and by name. */
-const confidential = ["secrets", "serviceaccounts"].map(plural => ({ group: "", plural }))
+/** Not even read anywhere but where a namespace has granted it. */
+const accounts = [{ group: "", plural: "serviceaccounts" }]
+
+/** In no role that is printed: `aim grant --pull-secrets` names those that may be read, each in its namespace. */
+const secrets = [{ group: "", plural: "secrets" }]
 
 const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["get", "list", "watch", "patch"] })
 
@@ -94,11 +97,12 @@ function split(permissions: readonly Permission[], targets: readonly ForeignKind
     const verbs = permission.verbs.filter(isWanted)
     return verbs.length > 0 ? [{ ...permission, verbs }] : []
   }
-  const own = permissions
-    .filter(permission => !isOneOf(permission, confidential))
+  const open = permissions.filter(permission => !isOneOf(permission, secrets))
+  const own = open
+    .filter(permission => !isOneOf(permission, accounts))
     .flatMap(permission => (isOneOf(permission, targets) ? verbsOf(permission, isRead) : [permission]))
-  const onTargets = permissions.flatMap(permission => {
-    if (isOneOf(permission, confidential)) return [permission]
+  const onTargets = open.flatMap(permission => {
+    if (isOneOf(permission, accounts)) return [permission]
     return isOneOf(permission, targets) ? verbsOf(permission, verb => !isRead(verb)) : []
   })
   return { own, onTargets }

@@ -209,7 +209,7 @@ export class Sources {
     const root = this.#rootOf(pod)
     const was = decision?.was ?? {}
     for (const container of root?.containers ?? []) {
-      if (!decision || !(container.name in was) || decision.to === container.image) continue
+      if (!decision || !Object.hasOwn(was, container.name) || decision.to === container.image) continue
       const replacement = this.#coverBy(source, root!, container)
       if (!replacement || !isEquivalent(decision.to, container.image, replacement)) continue
       const group = this.#group(groups, root!, container, replacement)

@@ -22,6 +22,7 @@ function aim(line: string, over: Record<string, string> = {}) {
   const { status, stdout, stderr } = spawnSync(join(root, "bin/aim"), line.split(" ").filter(Boolean), {
     encoding: "utf8",
     env: { ...env, ...over },
+    timeout: 50_000,
   })
   return { code: status, stdout, stderr }
 }
@@ -71,7 +72,7 @@ describe("the executable", patience, () => {
       apiVersion: "v1",
       kind: "Config",
       "current-context": "c",
-      clusters: [{ name: "c", cluster: { server: "http://127.0.0.1:1" } }],
+      clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
       contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
       users: [{ name: "u", user: { exec } }],
     }

@@ -1,5 +1,5 @@
-import { ownValue } from "#lib/own.ts"
 import { isDeepStrictEqual } from "node:util"
+import { ownValue } from "#lib/own.ts"
 import type { Json } from "../object.ts"
 import { type FieldSet, has, insert, inside, isEmpty } from "./field-set.ts"
 import { goText, goTypeName } from "./go-text.ts"

@@ -33,7 +33,7 @@ export function healthProblem(expression: string): string | undefined {
 /** Loops over what stands in the expression itself cost the same for an object without anything in it. */
 function isCostly(isHealthy: Expression): boolean {
   try {
-    isHealthy({ object: celValue({}, undefined) })
+    isHealthy({ object: celValue({}, undefined) }, lookBudget())
     return false
   } catch (error) {
     return error instanceof TooCostly

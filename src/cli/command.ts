@@ -78,6 +78,8 @@ export type Connection = {
   kubeconfig?: string | undefined
   context?: string | undefined
   namespace?: string | undefined
+  /** No program that a kubeconfig names is run for credentials: what runs unattended takes a token or certificate. */
+  isUnattended?: boolean
 }
 
 /** All a command knows of the world outside its arguments. main.ts makes the real one, tests their own. */

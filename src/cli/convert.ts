@@ -124,7 +124,7 @@ function metadataOf(value: unknown, { scope }: Kind): { metadata: unknown; lost:
       lost.push({ path: "metadata.namespace", message: "dropped: this kind is in no namespace" })
       return []
     }
-    if (name !== "annotations" || !isObject(each) || !(lastApplied in each)) return [[name, each]]
+    if (name !== "annotations" || !isObject(each) || !Object.hasOwn(each, lastApplied)) return [[name, each]]
     lost.push({ path: `metadata.annotations[${lastApplied}]`, message: "dropped: kubectl writes its own" })
     const { [lastApplied]: _, ...others } = each
     return Object.keys(others).length > 0 ? [[name, others]] : []

@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { parseAllDocuments } from "yaml"
 import manifest from "../../package.json" with { type: "json" }
 
@@ -22,6 +22,7 @@ function aim(line: string, over: Record<string, string> = {}) {
   const { status, stdout, stderr } = spawnSync(join(root, "bin/aim"), line.split(" ").filter(Boolean), {
     encoding: "utf8",
     env: { ...env, ...over },
+    timeout: 50_000,
   })
   return { code: status, stdout, stderr }
 }
@@ -59,6 +60,31 @@ describe("the executable", patience, () => {
       expect.arrayContaining(["Namespace", "CustomResourceDefinition", "ClusterRole", "Deployment"]),
     )
     expect(stdout).toContain("image: example.com/aim:9\n")
+  })
+  test("a controller runs no program of a kubeconfig, also outside a pod; a command line does", () => {
+    const folder = mkdtempSync(join(tmpdir(), "aim-exec-"))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const ran = join(folder, "ran")
+    const program = join(folder, "plugin")
+    writeFileSync(program, `#!/bin/sh\ntouch ${ran}\necho '{}'\n`, { mode: 0o700 })
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: program, interactiveMode: "Never" }
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": "c",
+      clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
+      contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+      users: [{ name: "u", user: { exec } }],
+    }
+    const file = join(folder, "config")
+    writeFileSync(file, JSON.stringify(config))
+    expect(aim("controller", { KUBECONFIG: file })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("names a program to run, which only a person's command line does"),
+    })
+    expect(existsSync(ran)).toBe(false)
+    aim("get", { KUBECONFIG: file })
+    expect(existsSync(ran)).toBe(true)
   })
   test("kubectl aim calls itself that", () => {
     expect(aim("--help", { AIM_PROGRAM: "/usr/bin/kubectl-aim" }).stdout).toContain("kubectl aim grant")

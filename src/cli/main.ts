@@ -1,3 +1,4 @@
+import "#lib/plain-names.ts"
 import { basename } from "node:path"
 import { systemClock } from "#runtime/clock.ts"
 import { systemRandom } from "#runtime/random.ts"

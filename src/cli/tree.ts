@@ -346,10 +346,17 @@ export const commands: readonly Command[] = [
     details: [
       "The controllers read everywhere and may change nothing until someone who may do so binds the ClusterRole",
       "aim-target to their account, namespace by namespace. That is the RoleBinding this command writes.",
+      "Secrets are in no role: --pull-secrets lets them read those it names, so that private registries can be asked.",
     ],
     arguments: [{ name: "NAMESPACE", description: "where", many: true, completes: "namespaces" }],
     options: [
-      { flags: "--all", description: "every namespace, also those to come (a ClusterRoleBinding)" },
+      {
+        flags: "--pull-secrets <NAME>",
+        description: "Secrets of the namespace they may read, and no others; may be repeated, or a,b",
+        many: true,
+      },
+      { flags: "--all", description: "every namespace there is now but kube-* and the controllers' own" },
+      { flags: "--yes", description: "--all is meant" },
       { flags: "--revoke", description: "take the grant back" },
       { flags: "--dry-run", description: "print the binding instead of writing it" },
       {
@@ -364,7 +371,8 @@ export const commands: readonly Command[] = [
     examples: [
       { line: "grant shop", says: "they may act in shop" },
       { line: "grant shop --revoke", says: "not any more" },
-      { line: "grant --all -o yaml > grant.yaml", says: "for a repository of manifests" },
+      { line: "grant shop --pull-secrets quay,harbor", says: "and read these two Secrets" },
+      { line: "grant shop -o yaml > grant.yaml", says: "for a repository of manifests" },
     ],
     load: () => import("./commands/grant.ts"),
   },

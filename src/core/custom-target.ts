@@ -1,3 +1,4 @@
+import { unsafeNames } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseInstant } from "#lib/instant.ts"
 import type { Decision } from "./decision.ts"
 import {
@@ -54,10 +55,12 @@ export function customTarget(paths: readonly string[]): KindOfTarget {
 }
 
 /**
- * Why these paths cannot be stamped together, if so: with `spec.a` and `spec.a.b` the first would have to be a text and
+ * Why these paths cannot be stamped, if so: what JavaScript's objects inherit is no field, and with `spec.a` and `spec.a.b` the first would have to be a text and
  * an object.
  */
 export function pathsProblem(paths: readonly string[]): string | undefined {
+  const unsafe = paths.find(path => path.split(".").some(name => unsafeNames.includes(name)))
+  if (unsafe) return `${unsafe} has a part that cannot be a field: ${unsafeNames.join(", ")}`
   for (const outer of paths)
     for (const inner of paths)
       if (inner.startsWith(`${outer}.`)) return `${inner} stands inside ${outer}, which is to hold an image itself`

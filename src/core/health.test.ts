@@ -67,12 +67,33 @@ const cases: Record<string, { health: string; object?: object; is: Health }> = {
 for (const [name, { health, object, is }] of Object.entries(cases))
   test(name, () => expect(healthCheck(health)({ metadata: { generation: 2 }, ...object })).toEqual(is))
 
-test("long lists in nested loops are refused before they cost anything, short ones and single loops are not", () => {
-  const list = Array.from({ length: 100_000 }, (_, i) => i)
+const listOf = (length: number) => Array.from({ length }, (_, i) => i)
+const literal = (depth: number): string =>
+  depth === 0 ? "true" : `[1,2,3,4,5,6,7,8,9,10].all(x${depth}, ${literal(depth - 1)})`
+
+test("loops over what stands in the expression are refused, whatever the object", () => {
+  expect(healthProblem(literal(3))).toBeUndefined()
+  expect(healthProblem(literal(5))).toBe("it takes too many steps, whatever the object")
+  expect(healthProblem(literal(8))).toBe("it takes too many steps, whatever the object")
+  expect(healthProblem(`has(object.status) && ${literal(8)}`)).toBeUndefined() // only the object can tell
+})
+
+test("a list that is too long for the expression is a problem of the object; a shorter one is not", () => {
   const nested = healthCheck("object.status.list.all(x, object.status.list.all(y, x + y >= 0))")
-  expect(nested({ metadata: {}, status: { list } } as never).problem).toContain("too long")
-  expect(nested({ metadata: {}, status: { list: list.slice(0, 100) } } as never)).toEqual(well)
-  expect(healthCheck("object.status.list.all(x, x >= 0)")({ metadata: {}, status: { list } } as never)).toEqual(well)
+  const asked = (list: number[]) => nested({ metadata: {}, status: { list } } as never)
+  expect(asked(listOf(70))).toEqual(well)
+  expect(asked(listOf(1000))).toEqual({
+    isUpToDate: false,
+    isTooCostly: true,
+    problem: "spec.target.health cannot be asked: it takes too many steps",
+  })
+  const single = healthCheck("object.status.list.all(x, x >= 0)")
+  expect(single({ metadata: {}, status: { list: listOf(5000) } } as never)).toEqual(well)
+})
+
+test("what an expression does not read costs nothing", () => {
+  const status = { phase: "Running", list: listOf(100_000) }
+  expect(healthCheck("object.status.phase == 'Running'")({ metadata: {}, status } as never)).toEqual(well)
 })
 
 test("an object nested deeper than the stack is a problem of the object", () => {

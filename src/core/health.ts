@@ -1,66 +1,82 @@
-import { celValue, chainsIn, compile, type Expression, isMissingField, loopsIn, typeOf } from "#lib/cel.ts"
+import {
+  celValue,
+  chainsIn,
+  compile,
+  type Expression,
+  isMissingField,
+  lookBudget,
+  TooCostly,
+  typeOf,
+} from "#lib/cel.ts"
 import { clip } from "#lib/text.ts"
 import { fieldOf, isObserved, type TargetObject } from "./object-facts.ts"
 
-export type Health = { isUpToDate: boolean; problem?: string }
+export type Health = {
+  isUpToDate: boolean
+  problem?: string
+  /** It was not asked to the end, so that what it would have said is not known. */
+  isTooCostly?: true
+}
 
 /** Why `spec.target.health` is not an expression that yields true or false, if so. */
 export function healthProblem(expression: string): string | undefined {
   try {
-    compile(expression, ["object"])
+    const isHealthy = compile(expression, ["object"])
     const type = typeOf(expression, ["object"])
-    return type === "bool" || type === "dyn" ? undefined : `it yields ${type}, not true or false`
+    if (type !== "bool" && type !== "dyn") return `it yields ${type}, not true or false`
+    return isCostly(isHealthy) ? "it takes too many steps, whatever the object" : undefined
   } catch (error) {
     return wordsOf(error)
   }
 }
 
+/** Loops over what stands in the expression itself cost the same for an object without anything in it. */
+function isCostly(isHealthy: Expression): boolean {
+  try {
+    isHealthy({ object: celValue({}, undefined) }, lookBudget())
+    return false
+  } catch (error) {
+    return error instanceof TooCostly
+  }
+}
+
 /**
  * Asks `expression` about objects. What is missing is not healthy, and no problem either: an object that was made a
- * moment ago has no status. Never throws.
+ * moment ago has no status. Never throws, and costs no object more than its budget: the lists are the tenants'.
  */
 export function healthCheck(expression: string): (object: TargetObject) => Health {
   const invalid = healthProblem(expression)
   if (invalid !== undefined) return () => ({ isUpToDate: false, problem: invalid })
   const isHealthy: Expression = compile(expression, ["object"])
-  const parts = partsRead(expression)
-  const loops = loopsIn(expression)
+  const fields = fieldsRead(expression)
   return object => {
     // A status that says what it is about is not believed about anything else.
     if (fieldOf(fieldOf(object, "status"), "observedGeneration") !== undefined && !isObserved(object))
       return { isUpToDate: false }
+    const budget = lookBudget()
     try {
-      const read = parts ? Object.fromEntries(parts.map(name => [name, fieldOf(object, name)])) : object
-      if (loops > 1 && longestIn(read) ** loops > stepsMost)
-        return { isUpToDate: false, problem: "its lists are too long for the loops of spec.target.health" }
-      const answer = isHealthy({ object: celValue(read, undefined) })
+      const read = fields ? onlyFields(object, fields) : object
+      const answer = isHealthy({ object: celValue(read, undefined, budget) }, budget)
       if (typeof answer === "boolean") return { isUpToDate: answer }
       return { isUpToDate: false, problem: "spec.target.health did not yield true or false" }
     } catch (error) {
-      return isMissingField(error) ? { isUpToDate: false } : { isUpToDate: false, problem: wordsOf(error) }
+      if (isMissingField(error)) return { isUpToDate: false }
+      if (!(error instanceof TooCostly)) return { isUpToDate: false, problem: wordsOf(error) }
+      return { isUpToDate: false, isTooCostly: true, problem: `spec.target.health cannot be asked: ${error.message}` }
     }
   }
 }
 
-/**
- * The library has no limit of cost, and the lists are the tenants'. Loops that stand side by side take time with the
- * length of the object, which the server bounds; inside one another, the lengths multiply.
- */
-const stepsMost = 1_000_000
-
-function longestIn(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0
-  const below = Object.values(value)
-  return below.reduce<number>((longest, each) => Math.max(longest, longestIn(each)), below.length)
+/** The fields an expression reads, so that the others need not be translated. */
+function onlyFields(value: unknown, fields: readonly (readonly string[])[]): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value
+  if (fields.some(field => field.length === 0)) return value
+  const names = [...new Set(fields.map(field => field[0]!))].filter(name => Object.hasOwn(value, name))
+  const below = (name: string) => fields.filter(field => field[0] === name).map(field => field.slice(1))
+  return Object.fromEntries(names.map(name => [name, onlyFields(fieldOf(value, name), below(name))]))
 }
 
-/** The parts of the object an expression reads, so that the others need not be translated; undefined if it may be all. */
-function partsRead(expression: string): string[] | undefined {
-  const fields = fieldsRead(expression)
-  return fields && [...new Set(fields.map(field => field[0]!))]
-}
-
-/** The same to the last field: `object.status.phase == 'Ready'` reads status.phase. */
+/** The fields an expression reads: `object.status.phase == 'Ready'` reads status.phase. Undefined if it may be all. */
 export function fieldsRead(expression: string): string[][] | undefined {
   const chains = chainsIn(expression).filter(([variable]) => variable?.name === "object")
   if (chains.some(chain => chain.length < 2)) return undefined

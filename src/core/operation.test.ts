@@ -28,6 +28,13 @@ const ended = (fields: Partial<HistoryEntry> = {}): HistoryEntry => ({
   ...fields,
 })
 
+test("a tier named like something every object inherits is a tier like any other", () => {
+  const recorded = operation({ images: { constructor: v1 } })
+  expect(currentOperation(serviceImage({ recorded }), 0).images).toEqual({ "": v1 })
+  expect(lastGoodImage([ended({ images: { "": v1 } })], "constructor")).toBeUndefined()
+  expect(lastGoodImage([ended(), ended({ images: { constructor: v2 } })], "constructor")).toBe(v2)
+})
+
 type Given = { image?: string; generation?: number; recorded?: Operation; history?: HistoryEntry[]; annotations?: Record<string, string> } // biome-ignore format: a row
 function serviceImage({ image = v1, generation = 1, recorded, history = [], annotations = {} }: Given): ServiceImage {
   const status = { observedGeneration: generation, operation: recorded, history } as unknown as ServiceImageStatus

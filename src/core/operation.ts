@@ -9,6 +9,7 @@ import {
   type ServiceImageStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
+import { ownValue } from "#lib/own.ts"
 import { lastChangeOf } from "./field-owner.ts"
 import { isPinOf, sameImage } from "./image-reference.ts"
 import { effectiveTiers } from "./tiers.ts"
@@ -51,7 +52,7 @@ function haveSameImages(recorded: Record<string, string>, wanted: Record<string,
   const isSame = (a: string, b: string) => sameImage(a, b) || isPinOf(a, b)
   return (
     names.length === Object.keys(wanted).length &&
-    names.every(name => name in wanted && isSame(recorded[name]!, wanted[name]!))
+    names.every(name => Object.hasOwn(wanted, name) && isSame(recorded[name]!, wanted[name]!))
   )
 }
 
@@ -86,7 +87,8 @@ export function cleanAt({ metadata, status }: ServiceImage, operation: string): 
 
 /** The image that last proved itself in a tier, before the present operation. */
 export function lastGoodImage(history: readonly HistoryEntry[], tier: string): string | undefined {
-  return history.find(entry => entry.phase === "Complete" && entry.images[tier])?.images[tier]
+  const proven = history.find(({ phase, images }) => phase === "Complete" && ownValue(images, tier))
+  return ownValue(proven?.images, tier)
 }
 
 /** The history once `ended` is over, the newest first. The oldest go without their images when these get long. */

@@ -125,6 +125,9 @@ test("what each path had is read if it is whole and bounded", () => {
 
 test("paths that stand inside one another cannot both hold an image", () => {
   expect(pathsProblem(["spec.image", "spec.imageOther", "spec.a.image"])).toBeUndefined()
+  expect(pathsProblem(["spec.image", "spec.a.__proto__.b"])).toBe(
+    "spec.a.__proto__.b has a part that cannot be a field: __proto__, constructor, prototype",
+  )
   expect(pathsProblem(["spec.a.b", "spec.a"])).toBe("spec.a.b stands inside spec.a, which is to hold an image itself")
 })
 
@@ -362,6 +365,15 @@ test("what was available before a stamp stays deployed while it is replaced, and
 })
 
 const health = "object.status.phase == 'Running'"
+test("health that costs too much makes the object an invalid target, and only such health", () => {
+  const list = Array.from({ length: 1000 }, (_, i) => i)
+  const object = { metadata, spec: { image: "shop/web:2" }, status: { list } }
+  const nested = "object.status.list.all(x, object.status.list.all(y, x + y >= 0))"
+  const words = "spec.target.health cannot be asked: it takes too many steps"
+  expect(custom(["spec.image"], nested).read(object)).toMatchObject({ problem: words, healthProblem: words })
+  expect(custom(["spec.image"], "object.status.list > 1").read(object).problem).toBeUndefined()
+})
+
 test("health takes the place of the contract, and what was healthy when stamped stays deployed", () => {
   const reader = custom(["spec.image"], health)
   const conditions = [

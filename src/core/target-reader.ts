@@ -85,7 +85,7 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
         decision,
         replicas,
         isInitContainer,
-        problem,
+        problem: problem ?? (health?.isTooCostly ? health.problem : undefined),
         healthProblem: health?.problem,
         contestedBy: decision && whoElse(object, decision, images, () => kind.ownedFields({ isInitContainer })),
       }

@@ -1,7 +1,11 @@
 import { type ASTNode, Environment, EvaluationError, Optional, ParseError } from "@marcbachmann/cel-js"
 import { serialize } from "@marcbachmann/cel-js/serialize"
 import { RE2JS } from "re2js"
+import { type Budget, meter, meterRoot, spend, TooCostly, within } from "./cel-meter.ts"
 import { parseQuantity } from "./quantity.ts"
+
+export type { Budget }
+export { TooCostly }
 
 /** What of a schema tells how its values look to CEL. */
 export type CelSchema = {
@@ -12,8 +16,16 @@ export type CelSchema = {
   additionalProperties?: CelSchema
 }
 
-/** A compiled expression. Throws when the values do not fit it, as the server would report an error. */
-export type Expression = (variables: Record<string, unknown>) => unknown
+/**
+ * A compiled expression. Throws when the values do not fit it, as the server would report an error, and `TooCostly` when
+ * it spends more than its budget.
+ */
+export type Expression = (variables: Record<string, unknown>, budget?: Budget) => unknown
+
+/** What looking at one object may cost, each time it changes: some 10 ms, and twice that on a busy machine. */
+export const lookBudget = (): Budget => ({ left: 50_000 })
+/** What all rules of a schema may cost for one object that is written. The largest status of our own needs a third. */
+export const writeBudget = (): Budget => ({ left: 500_000 })
 
 /** Compiles a CEL expression over the named variables. Throws with the position when it is not CEL. */
 export function compile(expression: string, variables: readonly string[]): Expression {
@@ -23,7 +35,8 @@ export function compile(expression: string, variables: readonly string[]): Expre
   const compiled = environment.parse(serialize(ast))
   const { valid, error } = compiled.check()
   if (!valid) throw error
-  return compiled
+  meterRoot(compiled.ast)
+  return (variables, budget = writeBudget()) => within(budget, () => compiled(variables))
 }
 
 /** A variable and the fields read of it, with where each of them stands in the expression. */
@@ -63,16 +76,13 @@ export function typeOf(expression: string, variables: readonly string[]): string
 export const isMissingField = (error: unknown) =>
   error instanceof EvaluationError && (error.code === "no_such_key" || error.code === "index_out_of_bounds")
 
-/** How many loops stand inside one another: `a.all(x, x.b.exists(y, y in c))` has 3, because `in` looks through a list. */
-export function loopsIn(expression: string): number {
-  return countLoops(kubernetesFunctions.parse(expression).ast)
-}
-
 /** For variables that may be absent: `oldSelf.orValue(self)`. */
 export const optional = (value: unknown): unknown => (value === undefined ? Optional.none() : Optional.of(value))
 
 /** Does the pattern match somewhere in the text? Go's syntax, in linear time: both may come from a stranger. */
-export function matches(text: string, pattern: string): boolean {
+export const matches = (text: string, pattern: string): boolean => compiledPattern(pattern).matcher(text).find()
+
+function compiledPattern(pattern: string) {
   let compiled = patterns.get(pattern)
   if (!compiled) {
     compiled = RE2JS.compile(pattern)
@@ -80,22 +90,47 @@ export function matches(text: string, pattern: string): boolean {
     if (patterns.size >= 1000) patterns.clear()
     patterns.set(pattern, compiled)
   }
-  return compiled.matcher(text).find()
+  return compiled
 }
+
+/** The same for expressions, which pay for it: linear in the text, times what the pattern can be in the middle of. */
+function paidPattern(text: string, pattern: string) {
+  spend(matchSteps + (patterns.has(pattern) ? 0 : pattern.length * compileSteps))
+  const compiled = compiledPattern(pattern)
+  spend((text.length * compiled.programSize()) / 16)
+  return compiled.matcher(text)
+}
+
+const matchSteps = 16
+const compileSteps = 16
 
 /**
  * A JSON value as CEL sees it through a schema: whole numbers become integers (JavaScript's are doubles, for which
  * `size() <= self.count` has no overload), times become timestamps, and nothing is inherited from a prototype.
  */
-export function celValue(value: unknown, schema: CelSchema | undefined): unknown {
-  if (Array.isArray(value)) return value.map(item => celValue(item, schema?.items))
+export const celValue = (value: unknown, schema: CelSchema | undefined, budget = writeBudget()): unknown =>
+  within(budget, () => translated(value, schema, 0))
+
+/** Deeper than any object is; each level of a list is a type of its own to the library. */
+const depthMost = 64
+
+function translated(value: unknown, schema: CelSchema | undefined, depth: number): unknown {
+  spend(1)
+  if (depth > depthMost) throw new TooCostly(`it is nested more than ${depthMost} deep`)
+  if (Array.isArray(value)) return value.map(item => translated(item, schema?.items, depth + 1))
   if (typeof value === "object" && value !== null) {
-    const entries = Object.entries(value).map(([name, child]) => {
+    const fields = Object.entries(value).map(([name, child]): [string, unknown] => {
+      spend(1)
       const property =
         schema?.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
-      return [property ? celName(name) : name, celValue(child, property ?? schema?.additionalProperties)]
+      const inner = property ?? schema?.additionalProperties
+      return [property ? celName(name) : name, translated(child, inner, depth + 1)]
     })
-    return Object.assign(Object.create(null), Object.fromEntries(entries))
+    // The library asks an object for its constructor to tell its type, and a Map for nothing.
+    if (Object.hasOwn(value, "constructor")) return new Map(fields)
+    const result: Record<string, unknown> = Object.create(null)
+    for (const [name, child] of fields) result[name] = child
+    return result
   }
   if (typeof value === "number" && schema?.type !== "number" && Number.isSafeInteger(value)) return BigInt(value)
   if (typeof value === "string" && schema?.format === "date-time") return new Date(value)
@@ -123,6 +158,7 @@ function environmentFor(variables: readonly string[]): Environment {
   if (!environment) {
     environment = kubernetesFunctions.clone()
     for (const name of variables) environment.registerVariable(name, "dyn")
+    meter(environment)
     environments.set(key, environment)
   }
   return environment
@@ -144,10 +180,11 @@ function quantity(text: string): Quantity {
 
 /** What Kubernetes adds to CEL and our rules use. */
 const kubernetesFunctions = new Environment({ enableOptionalTypes: true })
-  .registerFunction("string.linearMatches(string): bool", matches)
-  .registerFunction(
-    "hasField(dyn, string): bool",
-    (value: unknown, name: string) => typeof value === "object" && value !== null && Object.hasOwn(value, name),
+  .registerFunction("string.linearMatches(string): bool", (text: string, pattern: string) =>
+    paidPattern(text, pattern).find(),
+  )
+  .registerFunction("hasField(dyn, string): bool", (value: unknown, name: string) =>
+    value instanceof Map ? value.has(name) : typeof value === "object" && value !== null && Object.hasOwn(value, name),
   )
   .registerFunction("list.isSorted(): bool", (list: bigint[]) =>
     list.every((item, i) => i === 0 || list[i - 1]! <= item),
@@ -176,9 +213,12 @@ function extreme(list: bigint[], isBetter: (a: bigint, b: bigint) => boolean): b
 }
 
 function found(text: string, pattern: string): string[] {
-  const matcher = RE2JS.compile(pattern).matcher(text)
+  const matcher = paidPattern(text, pattern)
   const all: string[] = []
-  while (matcher.find()) all.push(matcher.group() ?? "")
+  while (matcher.find()) {
+    spend(matchSteps)
+    all.push(matcher.group() ?? "")
+  }
   return all
 }
 
@@ -195,19 +235,6 @@ function chainOf(node: unknown): Chain | undefined {
   if (node.op !== ".") return undefined
   const inner = chainOf(node.args[0])
   return inner && [...inner, { name: node.args[1], at: node.pos }]
-}
-
-const loops = new Set(["all", "exists", "exists_one", "map", "filter"])
-
-function countLoops(node: unknown): number {
-  if (Array.isArray(node)) return Math.max(0, ...node.map(countLoops))
-  if (!isNode(node)) return 0
-  const args = node.args as unknown
-  if (node.op === "rcall" && loops.has(node.args[0])) {
-    const [, receiver, body] = node.args
-    return Math.max(countLoops(receiver), 1 + countLoops(body))
-  }
-  return countLoops(args) + (node.op === "in" ? 1 : 0)
 }
 
 const comparisons = new Set(["==", "!=", "<", "<=", ">", ">="])

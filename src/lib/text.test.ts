@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { clip, counted, nameSome } from "./text.ts"
+import { clip, counted, nameSome, withoutControls } from "./text.ts"
 
 test("a number and its noun agree", () => {
   expect([0, 1, 2].map(count => counted(count, "pod"))).toEqual(["0 pods", "1 pod", "2 pods"])
@@ -14,4 +14,13 @@ test("what is cut ends with an ellipsis and never in half a character", () => {
   expect(clip("four", 4)).toBe("four")
   expect(clip("fourteen", 4)).toBe("fou…")
   expect(clip("ab😀cd", 4)).toBe("ab\ufffd…")
+})
+
+test("nothing that moves, reverses or hides text is left, and everything with a shape is", () => {
+  const hidden = [
+    ...["\0", "\x1b", "\x7f", "\x9b", "\n", "\u00ad", "\u061c", "\u200b", "\u200e", "\u2028", "\u2029", "\u202e"],
+    ...["\u2060", "\u2061", "\u2062", "\u2063", "\u2064", "\u2066", "\u2069", "\u206f", "\ufeff", "\u{e0041}"],
+  ]
+  for (const each of hidden) expect(withoutControls(`a${each}b`, "?")).toBe("a?b")
+  for (const each of ["é", "ش", "漢", "😀", "✓", "…", " "]) expect(withoutControls(each, "?")).toBe(each)
 })

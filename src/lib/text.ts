@@ -2,6 +2,13 @@
 export const clip = (text: string, length: number) =>
   text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`
 
+/**
+ * What others wrote, made safe for a terminal and for the eye: without control characters, and without what has no
+ * shape of its own but moves, reverses or hides what stands beside it (Unicode's format characters and separators).
+ */
+export const withoutControls = (text: string, instead: string) =>
+  text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, instead)
+
 /** `1 pod`, `2 pods`. */
 export const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`
 

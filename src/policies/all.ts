@@ -1,12 +1,14 @@
 import { alternateImageSourceAuthor } from "./alternateimagesource-author.ts"
 import { alternateImageSourceNewPods } from "./alternateimagesource-new-pods.ts"
 import type { Policy } from "./policy.ts"
+import { serviceImageAuthor } from "./serviceimage-author.ts"
 import { serializeEnforce, serializeWarn } from "./serviceimage-serialize.ts"
 
 /** Every admission policy of the product; last those that servers before 1.36 do not know. */
 export const policies: readonly Policy[] = [
   serializeEnforce,
   serializeWarn,
+  serviceImageAuthor,
   alternateImageSourceAuthor,
   alternateImageSourceNewPods,
 ]

@@ -28,7 +28,7 @@ type Matching = {
 
 type NamedExpression = { name: string; expression: string }
 
-type ResourceRule = {
+export type ResourceRule = {
   apiGroups: readonly string[]
   apiVersions: readonly string[]
   resources: readonly string[]

@@ -1,21 +1,9 @@
-import {
-  type Phase,
-  ServiceImage,
-  type ServiceImageSpec,
-  supersedeAnnotation,
-} from "#api/v1alpha1/serviceimage/index.ts"
+import { type Phase, type ServiceImageSpec, supersedeAnnotation } from "#api/v1alpha1/serviceimage/index.ts"
 import { named, type ValidatingPolicy } from "./policy.ts"
+import { changes, serviceImages } from "./serviceimage-changes.ts"
 
 /** Not Halted: what has stopped at a failure is there to be fixed. */
 const underWay: readonly Phase[] = ["InProgress", "RollingBack"]
-
-/** The images as they are worked, `TIER IMAGE` for each tier (as core/tiers.ts has them); neither contains a space. */
-const imagesOf = (side: string) => {
-  const [tiers, defaultImage] = [`variables.${side}Tiers`, `variables.${side}Default`]
-  const image = `(tier.?image.orValue('') != '' ? tier.image : ${defaultImage})`
-  const hasRest = `${defaultImage} != '' && !${tiers}.exists(tier, tier.?upgradeTier.orValue('') == '')`
-  return `${tiers}.map(tier, tier.?upgradeTier.orValue('') + ' ' + ${image}) + (${hasRest} ? [' ' + ${defaultImage}] : [])`
-}
 
 const variables = named({
   generation: "string(oldObject.metadata.generation)",
@@ -25,17 +13,7 @@ const variables = named({
   isInProgress: `variables.isUnobserved || variables.phase in [${underWay.map(phase => `'${phase}'`).join(", ")}]`,
   // An annotation that stayed from an earlier change names an earlier generation, and opens nothing.
   isMeant: `object.metadata.?annotations[?'${supersedeAnnotation}'].orValue('') == variables.generation`,
-  changesTarget: "object.spec.target != oldObject.spec.target",
-  oldTiers: "oldObject.spec.?tiers.orValue([])",
-  newTiers: "object.spec.?tiers.orValue([])",
-  oldDefault: "oldObject.spec.?defaultImage.orValue('')",
-  newDefault: "object.spec.?defaultImage.orValue('')",
-  oldImages: imagesOf("old"),
-  newImages: imagesOf("new"),
-  differing: [
-    "variables.newImages.filter(entry, !(entry in variables.oldImages))",
-    "variables.oldImages.filter(entry, !(entry in variables.newImages))",
-  ].join(" + "),
+  ...changes,
   firstTier: "variables.differing.size() > 0 ? variables.differing[0].split(' ')[0] : ''",
   others: "variables.differing.exists(entry, !entry.startsWith(variables.firstTier + ' ')) ? ' and of others' : ''",
   what: [
@@ -54,18 +32,7 @@ const variables = named({
  */
 const serialize = (mode: ServiceImageSpec["serialize"], after: string) =>
   ({
-    matchConstraints: {
-      resourceRules: [
-        {
-          apiGroups: [ServiceImage.group],
-          apiVersions: [ServiceImage.version],
-          // Not its status: that is what the controllers write.
-          resources: [ServiceImage.plural],
-          operations: ["UPDATE"],
-          scope: "Cluster",
-        },
-      ],
-    },
+    matchConstraints: { resourceRules: [serviceImages("UPDATE")] },
     // The old value: who switches it off and changes the image in one write is still held to it.
     matchConditions: [{ name: "mode", expression: `oldObject.spec.?serialize.orValue('Warn') == '${mode}'` }],
     variables,

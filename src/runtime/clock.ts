@@ -9,7 +9,10 @@ export type { Instant }
  */
 export type Clock = {
   now(): Instant
-  /** Never goes back, and goes on while the process is stopped (SIGSTOP): what deadlines are measured with. */
+  /**
+   * Never goes back, and goes on while the process is stopped (SIGSTOP): what deadlines are measured with. Not while the
+   * machine is suspended (docs/decisions/0024-suspended-machines.md).
+   */
   monotonic(): number
   /** Calls back once after `ms`; the returned function cancels it. */
   after(ms: number, callback: () => void): () => void

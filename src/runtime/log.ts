@@ -1,4 +1,5 @@
 import { pino } from "pino"
+import { withoutControls } from "#lib/text.ts"
 import { type Clock, systemClock } from "./clock.ts"
 
 /** Structured logs: a sentence and the facts beside it. Objects from the cluster are never logged whole. */
@@ -89,8 +90,7 @@ const plain = (value: unknown) =>
   typeof value === "string" && /^[\w./:@+-]+$/.test(value) ? value : printable(JSON.stringify(value) ?? "undefined")
 
 /** A message may quote the cluster; it must not move a terminal's cursor or fake a second line. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const printable = (words: string) => words.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ")
+const printable = (words: string) => withoutControls(words, " ")
 
 const chain = (error: ErrorFact): string => (error.cause ? `${error.message}: ${chain(error.cause)}` : error.message)
 

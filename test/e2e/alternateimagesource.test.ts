@@ -12,6 +12,7 @@ import { silentLogger } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
 import { systemRandom } from "#runtime/random.ts"
 import { installSources, podsPath, removePolicies, sourcesPath } from "#test/support/alternate-sources.ts"
+import { ask } from "#test/support/ask.ts"
 import type { FaultProxy } from "#test/support/fault-proxy.ts"
 import {
   complete,
@@ -520,11 +521,18 @@ test("with the roles that are printed and no others: nothing before the grant, a
   const secrets = () => proxy.requests.filter(({ path }) => path.includes("/secrets")).map(({ status }) => status)
   expect(new Set(secrets())).toEqual(new Set([403]))
 
-  await aim("grant", namespace)
+  await aim("grant", namespace, "--pull-secrets", "pull")
   await started("Deployment, after the grant", place, 2)
   expect(pulls.map(each => [each.image, each.digest])).toEqual(Array(2).fill([`${repositories[1]}:1`, digest]))
   expect(writes(place).patches).toHaveLength(2)
   expect(secrets().at(-1)).toBe(200)
+
+  // The Secret it named, and no other of the namespace.
+  await createSecret(namespace, "other", second, account)
+  const as = { access: { ...access, token: status.token } }
+  const path = `/api/v1/namespaces/${namespace}/secrets`
+  expect((await ask("GET", `${path}/pull`, undefined, as)).status).toBe(200)
+  for (const refused of [`${path}/other`, path]) expect((await ask("GET", refused, undefined, as)).status).toBe(403)
 })
 
 async function apply(manifests: string): Promise<void> {

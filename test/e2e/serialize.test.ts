@@ -132,7 +132,7 @@ beforeAll(async () => {
   rmSync(folder, { recursive: true })
   policyNames = applied
     .split("\n")
-    .flatMap(line => /^validatingadmissionpolicy\.[^/]*\/(aim-serviceimage-.*)$/.exec(line)?.[1] ?? [])
+    .flatMap(line => /^validatingadmissionpolicy\.[^/]*\/(aim-serviceimage-serialize-.*)$/.exec(line)?.[1] ?? [])
   expect(policyNames).toHaveLength(2)
   // Stored is not yet in force: the server learns of its own policies by a watch.
   const name = await stored({ serialize: "Enforce" })

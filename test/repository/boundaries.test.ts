@@ -10,7 +10,7 @@ const imports = (from: string) => `import * as other from "${from}"\n\nexport co
 const uses = (expression: string) => `export const it = ${expression}\n`
 
 const direction = "lint/style/noRestrictedImports"
-const machine = "plugin"
+const machine = "plugin" // of tools/lint
 
 /** Each source, where it would stand, and what the linter must say about it (or nothing). */
 const cases: { path: string; source: string; finds?: string }[] = [
@@ -41,6 +41,9 @@ const cases: { path: string; source: string; finds?: string }[] = [
   { path: "src/controllers/time4.ts", source: uses("setTimeout(() => {}, 1)"), finds: machine },
   { path: "src/controllers/chance.ts", source: uses("Math.random()"), finds: machine },
   { path: "src/controllers/written.ts", source: uses('new Date("2026-01-01")') },
+  { path: "src/core/inherited1.ts", source: uses("(name: string, labels: object) => name in labels"), finds: machine },
+  { path: "src/core/inherited2.ts", source: uses("(labels: object) => !(`a` in labels)") },
+  { path: "src/core/inherited3.ts", source: uses('(said: object) => "problem" in said') },
   { path: "src/runtime/clock.ts", source: uses("Date.now()") },
   { path: "src/runtime/random.ts", source: uses("Math.random()") },
 ]

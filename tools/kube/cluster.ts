@@ -29,6 +29,8 @@ export type ClusterOptions = {
   kwokNodes?: number
   /** Whether there is a real node too, with kubelet, containerd and a registry. */
   kubelet?: boolean
+  /** An older version whose APIs, features and CEL the control plane is to have, such as `1.34`: up to three back. */
+  emulatedVersion?: string
   /** Told what goes on, a line at a time. */
   say?: (line: string) => void
   /** Stops the start half-way. */
@@ -63,7 +65,7 @@ export type Cluster = {
 
 /** Starts a cluster and returns when its nodes are ready. Leaves nothing behind when that fails. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { kwokNodes = 2, kubelet: withNode = true, say = () => {}, signal } = options
+  const { kwokNodes = 2, kubelet: withNode = true, emulatedVersion, say = () => {}, signal } = options
   if (process.platform !== "linux" || process.getuid?.() !== 0)
     throw new Error("a cluster needs Linux and root, for its namespaces")
   await removeLeftovers()
@@ -104,7 +106,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     listeners.push(apiPort.listener, registryPort.listener)
     writeOwner(folder, hierarchies, inside.pid)
     const tokens = makeTokens(() => randomBytes(16).toString("hex"))
-    const place: NodePlace = { folder, binaries, certificates, tokens, registryPort: registryPort.port, snapshotter }
+    const registry = { registryPort: registryPort.port, snapshotter }
+    const place: NodePlace = { folder, binaries, certificates, tokens, emulatedVersion, ...registry }
     const programs = new Map<string, Component>()
     const launch = async (...components: Component[]) => {
       for (const component of components) programs.set(component.name, component)

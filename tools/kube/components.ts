@@ -24,7 +24,17 @@ export function makeTokens(secret: () => string): Tokens {
   return Object.fromEntries(Object.keys(users).map(name => [name, secret()])) as Tokens
 }
 
-export type Place = { folder: string; binaries: Binaries; certificates: Certificates; tokens: Tokens }
+export type Place = {
+  folder: string
+  binaries: Binaries
+  certificates: Certificates
+  tokens: Tokens
+  /** The control plane behaves as this version: `1.34`. */
+  emulatedVersion?: string | undefined
+}
+
+const emulating = ({ emulatedVersion }: Place) =>
+  emulatedVersion ? [`--emulated-version=kube=${emulatedVersion}`] : []
 
 const insideUrl = `https://${network.address}:${network.apiPort}`
 
@@ -61,7 +71,8 @@ export function etcd({ folder, binaries }: Place): Component {
   }
 }
 
-export function apiServer({ folder, binaries, certificates, tokens }: Place): Component {
+export function apiServer(place: Place): Component {
+  const { folder, binaries, certificates, tokens } = place
   const tokenFile = join(folder, "tokens.csv")
   const lines = Object.entries(users).map(
     ([name, { user, groups }]) => `${tokens[name as User]},${user},${name},"${groups.join(",")}"`,
@@ -89,6 +100,7 @@ export function apiServer({ folder, binaries, certificates, tokens }: Place): Co
       `--kubelet-client-key=${certificates.kubeletClient.key}`,
       "--kubelet-preferred-address-types=InternalIP",
       "--profiling=false",
+      ...emulating(place),
     ],
   }
 }
@@ -112,6 +124,7 @@ export function controllerManager(place: Place): Component {
       // A node that became ready between two looks keeps its taint until the next, usually five seconds later.
       "--node-monitor-period=1s",
       "--profiling=false",
+      ...emulating(place),
     ],
   }
 }
@@ -127,6 +140,7 @@ export function scheduler(place: Place): Component {
       "--kube-api-qps=500",
       "--kube-api-burst=1000",
       "--profiling=false",
+      ...emulating(place),
     ],
   }
 }

@@ -1,5 +1,6 @@
 import { approvedAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import { approve, formatApproval, parseApproval } from "#core/approval.ts"
+import { ownValue } from "#lib/own.ts"
 import { connectionOf, Failure, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
 import {
@@ -59,7 +60,7 @@ function decide(object: Seen, named: readonly string[], program: string): Decisi
       : earlier.includes(tier.tier)
         ? "already approved"
         : "needs no approval"
-    const image = printable(operation.images?.[tier.tier] || tier.image)
+    const image = printable(ownValue(operation.images, tier.tier) || tier.image)
     return `${verb}: ${tierTitle(tier.tier)} of si/${name}, operation ${operation.id} (${objects(tier.total)} to ${image})`
   })
   if (fresh.length === 0) return { lines, approved: [] }

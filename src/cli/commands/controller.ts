@@ -23,7 +23,7 @@ export const run: Run = async (input, world) => {
   const controllers = controllersWith({ registry }).filter(({ name }) =>
     wanted.controllers.some(controller => controller.name === name),
   )
-  const { transport, namespace, describe } = await world.reach(connectionOf(input))
+  const { transport, namespace, describe } = await world.reach({ ...connectionOf(input), isUnattended: true })
   const log = createLogger({ level: wanted.logLevel, clock })
   const leaseNamespace = wanted.leaseNamespace ?? (isPod ? namespace : "kube-system")
   log.info("starting", {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
@@ -124,6 +124,9 @@ describe("aim dump", () => {
     expect(text).toContain('"exitCode":1')
     expect(text).not.toMatch(/tell-nobody|PASSWORD|"Secret"|ConfigMap|volumes/)
     expect(next).toMatch(/^\d+ objects into .*aim plan --from/)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    await chmod(file, 0o644)
+    await ask(dump, [], { output: file })
     expect((await stat(file)).mode & 0o777).toBe(0o600)
   })
 

@@ -1,4 +1,4 @@
-import { createWriteStream } from "node:fs"
+import { open } from "node:fs/promises"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { collect, type Piece } from "../collect.ts"
@@ -35,9 +35,14 @@ async function* tallied(
 }
 
 /** Not for everybody's eyes: it names every tenant. */
+const mode = 0o600
+
 async function intoFile(file: string, lines: AsyncIterable<string>): Promise<void> {
   try {
-    await pipeline(Readable.from(lines), createWriteStream(file, { mode: 0o600 }))
+    const handle = await open(file, "w", mode)
+    // The mode above is for a file that is made; one that was there keeps its own.
+    if ((await handle.stat()).isFile()) await handle.chmod(mode)
+    await pipeline(Readable.from(lines), handle.createWriteStream())
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall) throw new Failure(`${file}: ${(error as Error).message}`)
     throw error

@@ -1,70 +1,205 @@
 import { describe, expect, test } from "vitest"
 import { parseAllDocuments } from "yaml"
+import type { Json } from "#cluster-sim/index.ts"
 import { KubeError } from "#runtime/client/errors.ts"
+import { virtualClock } from "#runtime/clock.ts"
+import { storedWorld } from "../test-store.ts"
 import { testCluster, testWorld } from "../test-world.ts"
 import { run } from "./grant.ts"
 
-const role = {
+const apiVersion = "rbac.authorization.k8s.io/v1"
+const role: Json = {
+  apiVersion,
+  kind: "ClusterRole",
   metadata: { name: "aim-target" },
   rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["patch"] }],
 }
-const ask = async (cluster: ReturnType<typeof testCluster>, words: string[], options: Record<string, unknown> = {}) => {
-  const { world, said } = testWorld(cluster)
+const namespace = (name: string): Json => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })
+const binding = (namespace: string | undefined, roleRef: Json, more: Json = {}): Json => ({
+  apiVersion,
+  kind: namespace ? "RoleBinding" : "ClusterRoleBinding",
+  metadata: { name: "aim-target", ...(namespace && { namespace }) },
+  roleRef: { apiGroup: "rbac.authorization.k8s.io", ...roleRef },
+  subjects: [{ kind: "ServiceAccount", name: "aim-controller", namespace: "aim-system" }],
+  ...more,
+})
+const ours = { kind: "ClusterRole", name: "aim-target" }
+const theirs = { kind: "Role", name: "mine" }
+
+const world = (...objects: Json[]) =>
+  storedWorld(virtualClock(0), role, namespace("shop"), namespace("lab"), namespace("aim-system"), ...objects)
+type World = Awaited<ReturnType<typeof world>>
+
+async function ask({ world, said }: World, words: string[], options: Record<string, unknown> = {}) {
+  said.length = 0
   const answer = await run({ arguments: words, options: { controllerNamespace: "aim-system", ...options } }, world)
-  return { ...answer, said }
+  return { ...answer, said: [...said] }
+}
+
+/** Every Role and RoleBinding there is, as `NAMESPACE KIND NAME`, and what it says. */
+async function rights({ client }: World): Promise<Record<string, Json>> {
+  const found: Record<string, Json> = {}
+  for (const kind of ["Role", "RoleBinding", "ClusterRoleBinding"])
+    for (const item of (await client.list((await client.discover(apiVersion, kind))!)).items as Json[])
+      found[`${item.metadata.namespace ?? "-"} ${kind} ${item.metadata.name}`] = item
+  return found
 }
 
 describe("grant", () => {
   test("binds the role in the namespace, says what it allows, and is content the second time", async () => {
-    const cluster = testCluster(role)
-    const first = await ask(cluster, ["shop"])
+    const here = await world()
+    const first = await ask(here, ["shop"])
     expect(first.text).toBe("granted: aim-system/aim-controller may change workloads in namespace shop\n")
     expect(first.said).toEqual(["aim-target allows: patch deployments.apps"])
-    expect(cluster.objects.get("shop/aim-target")).toMatchObject({
-      kind: "RoleBinding",
-      roleRef: { kind: "ClusterRole", name: "aim-target" },
-      subjects: [{ kind: "ServiceAccount", name: "aim-controller", namespace: "aim-system" }],
+    expect(await rights(here)).toEqual({
+      "shop RoleBinding aim-target": expect.objectContaining({
+        roleRef: expect.objectContaining(ours),
+        subjects: [{ kind: "ServiceAccount", name: "aim-controller", namespace: "aim-system" }],
+      }),
     })
-    expect((await ask(cluster, ["shop"])).text).toMatch(/^already granted/)
+    expect((await ask(here, ["shop"])).text).toMatch(/^already granted/)
   })
-  test("adds the account to a binding that is there for another, and keeps the other", async () => {
-    const cluster = testCluster(role)
-    await ask(cluster, ["shop"], { controllerNamespace: "elsewhere" })
-    await ask(cluster, ["shop"])
-    const { subjects } = cluster.objects.get("shop/aim-target") as unknown as { subjects: { namespace: string }[] }
-    expect(subjects.map(({ namespace }) => namespace)).toEqual(["elsewhere", "aim-system"])
-  })
-  test("does not touch another binding of the same name", async () => {
-    const mine = {
-      metadata: { name: "aim-target", namespace: "shop" },
-      roleRef: { kind: "Role", name: "mine" },
-      subjects: [],
+  test("adds the account to a binding that is there for another, and takes only itself out again", async () => {
+    const here = await world()
+    await ask(here, ["shop"], { controllerNamespace: "elsewhere" })
+    await ask(here, ["shop"])
+    const subjects = async () => {
+      const found = (await rights(here))["shop RoleBinding aim-target"]
+      return found?.subjects.map((subject: Json) => subject.namespace)
     }
-    await expect(ask(testCluster(role, mine), ["shop"])).rejects.toThrow("for Role mine: delete it first")
+    expect(await subjects()).toEqual(["elsewhere", "aim-system"])
+    await ask(here, ["shop"], { revoke: true })
+    expect(await subjects()).toEqual(["elsewhere"])
+    expect((await ask(here, ["shop"], { revoke: true })).text).toBe("nothing to revoke in namespace shop\n")
+  })
+  test("touches no other binding of the same name, neither to grant nor to revoke", async () => {
+    const here = await world(binding("shop", theirs))
+    const before = await rights(here)
+    await expect(ask(here, ["shop"])).rejects.toThrow("for Role mine: delete it first")
+    await expect(ask(here, ["shop"], { revoke: true })).rejects.toThrow(
+      "for Role mine: it is no grant, and is left as it is",
+    )
+    expect((await ask(here, [], { all: true, revoke: true })).text).toBe("nothing to revoke\n")
+    expect(await rights(here)).toEqual(before)
   })
   test("--revoke takes it back, once", async () => {
-    const cluster = testCluster(role)
-    await ask(cluster, ["shop"])
-    expect((await ask(cluster, ["shop"], { revoke: true })).text).toBe("revoked: the grant in namespace shop\n")
-    expect((await ask(cluster, ["shop"], { revoke: true })).text).toBe("nothing to revoke in namespace shop\n")
+    const here = await world()
+    await ask(here, ["shop"])
+    expect((await ask(here, ["shop"], { revoke: true })).text).toBe("revoked: the grant in namespace shop\n")
+    expect((await ask(here, ["shop"], { revoke: true })).text).toBe("nothing to revoke in namespace shop\n")
+    expect(await rights(here)).toEqual({})
   })
   test("--dry-run and -o print it and touch nothing", async () => {
     const cluster = testCluster()
-    const { text } = await ask(cluster, ["a", "b"], { dryRun: true })
+    const print = (words: string[], options: Json) =>
+      run({ arguments: words, options: { controllerNamespace: "aim-system", ...options } }, testWorld(cluster).world)
+    const { text } = await print(["a", "b"], { dryRun: true })
     expect(parseAllDocuments(text).map(document => document.toJS().metadata.namespace)).toEqual(["a", "b"])
-    const all = JSON.parse((await ask(cluster, [], { all: true, output: "json" })).text)
-    expect(all).toMatchObject({ kind: "ClusterRoleBinding", metadata: { name: "aim-target" } })
+    const list = JSON.parse((await print(["a"], { output: "json", pullSecrets: ["quay"] })).text)
+    expect(list.items.map(({ kind, metadata }: Json) => `${kind} ${metadata.name}`)).toEqual([
+      "Role aim-pull-secrets",
+      "RoleBinding aim-pull-secrets",
+      "RoleBinding aim-target",
+    ])
     expect(cluster.calls).toEqual([])
   })
   test("says who may, to whom may not", async () => {
-    const cluster = testCluster(role)
+    const cluster = testCluster(role as never)
     cluster.fail("create", new KubeError("Forbidden", "attempting to grant extra privileges", { status: 403 }))
-    await expect(ask(cluster, ["shop"])).rejects.toThrow("holds all that aim-target allows there may do it")
-    await expect(ask(cluster, [], { all: true })).rejects.toThrow("A cluster administrator may do it")
+    const { world } = testWorld(cluster)
+    await expect(run({ arguments: ["shop"], options: { controllerNamespace: "aim-system" } }, world)).rejects.toThrow(
+      "holds all that aim-target allows there may do it",
+    )
   })
   test("wants one namespace or all, by its name", async () => {
-    await expect(ask(testCluster(), [])).rejects.toThrow("grant needs a NAMESPACE, or --all")
-    await expect(ask(testCluster(), ["shop"], { all: true })).rejects.toThrow("write one or the other")
-    await expect(ask(testCluster(), ["Shop"])).rejects.toThrow("Shop is not a namespace")
+    const here = await world()
+    await expect(ask(here, [])).rejects.toThrow("grant needs a NAMESPACE, or --all")
+    await expect(ask(here, ["shop"], { all: true })).rejects.toThrow("write one or the other")
+    await expect(ask(here, ["Shop"])).rejects.toThrow("Shop is not a namespace")
+  })
+})
+
+describe("grant --pull-secrets", () => {
+  const named = (names: string[]) => [{ apiGroups: [""], resources: ["secrets"], resourceNames: names, verbs: ["get"] }]
+  test("lets the controllers read the Secrets it names, in a role of the namespace", async () => {
+    const here = await world()
+    const { text } = await ask(here, ["shop"], { pullSecrets: ["quay,harbor", "quay"] })
+    expect(text).toBe(
+      "granted: aim-system/aim-controller may change workloads and read Secrets harbor, quay in namespace shop\n",
+    )
+    const found = await rights(here)
+    expect(Object.keys(found).sort()).toEqual([
+      "shop Role aim-pull-secrets",
+      "shop RoleBinding aim-pull-secrets",
+      "shop RoleBinding aim-target",
+    ])
+    expect(found["shop Role aim-pull-secrets"]!.rules).toEqual(named(["harbor", "quay"]))
+    expect(found["shop RoleBinding aim-pull-secrets"]!.roleRef).toMatchObject({
+      kind: "Role",
+      name: "aim-pull-secrets",
+    })
+  })
+  test("those named last are those it may read; a grant without any leaves them; revoking takes all away", async () => {
+    const here = await world()
+    await ask(here, ["shop"], { pullSecrets: ["quay"] })
+    await ask(here, ["shop"], { pullSecrets: ["harbor"] })
+    await ask(here, ["shop"])
+    expect((await rights(here))["shop Role aim-pull-secrets"]!.rules).toEqual(named(["harbor"]))
+    await ask(here, ["shop"], { revoke: true })
+    expect(await rights(here)).toEqual({})
+  })
+  test("touches no role of the same name that is not ours", async () => {
+    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }]
+    const mine = { apiVersion, kind: "Role", metadata: { name: "aim-pull-secrets", namespace: "shop" }, rules }
+    const here = await world(mine)
+    await expect(ask(here, ["shop"], { pullSecrets: ["quay"] })).rejects.toThrow(
+      "namespace shop has another Role named aim-pull-secrets: delete it first",
+    )
+    await ask(here, ["shop"])
+    await ask(here, ["shop"], { revoke: true })
+    expect(await rights(here)).toEqual({ "shop Role aim-pull-secrets": expect.objectContaining({ rules }) })
+  })
+  test("wants names of Secrets, and no other way of asking", async () => {
+    const here = await world()
+    await expect(ask(here, ["shop"], { pullSecrets: ["../x"] })).rejects.toThrow("../x is not the name of a Secret")
+    await expect(ask(here, [], { all: true, pullSecrets: ["a"] })).rejects.toThrow("--all leaves Secrets out")
+    await expect(ask(here, ["shop"], { revoke: true, pullSecrets: ["a"] })).rejects.toThrow("leave them out")
+  })
+})
+
+describe("grant --all", () => {
+  test("says what it means and wants --yes; leaves out the system's namespaces and Secrets", async () => {
+    const here = await world()
+    const there = ["default", "lab", "shop"]
+    await expect(ask(here, [], { all: true })).rejects.toThrow(
+      [
+        `--all lets aim-system/aim-controller change the workloads of 3 namespaces: ${there.join(", ")}`,
+        "It leaves out kube-* and aim-system, namespaces that are made later, and Secrets. If that is meant, add --yes.",
+      ].join("\n"),
+    )
+    expect(await rights(here)).toEqual({})
+    await ask(here, [], { all: true, yes: true })
+    expect(Object.keys(await rights(here)).sort()).toEqual(there.map(name => `${name} RoleBinding aim-target`))
+  })
+  test("--revoke takes back every grant, also one for the whole cluster, and nothing else", async () => {
+    const here = await world(binding(undefined, ours), binding("kube-system", ours), binding("lab", theirs))
+    await ask(here, ["shop"])
+    expect((await ask(here, [], { all: true, revoke: true })).text).toBe(
+      [
+        "revoked: the grant in namespace kube-system",
+        "revoked: the grant in namespace shop",
+        "revoked: the grant in every namespace",
+        "",
+      ].join("\n"),
+    )
+    expect(Object.keys(await rights(here))).toEqual(["lab RoleBinding aim-target"])
+  })
+  test("prints a binding for each namespace", async () => {
+    const { text } = await ask(await world(), [], { all: true, output: "yaml" })
+    expect(parseAllDocuments(text).map(document => document.toJS().metadata.namespace)).toEqual([
+      "default",
+      "lab",
+      "shop",
+    ])
   })
 })

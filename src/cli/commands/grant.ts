@@ -1,3 +1,4 @@
+import { counted, nameSome } from "#lib/text.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure, KubeError } from "#runtime/client/errors.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
@@ -7,10 +8,11 @@ import {
   controllerSubject,
   type Manifest,
   partOf,
+  pullSecretsRole,
   targetRole,
   targetRoleRef,
 } from "../manifests/names.ts"
-import { checkNamespace } from "../names.ts"
+import { checkNamespace, isObjectName } from "../names.ts"
 import { toDocuments } from "../render/yaml.ts"
 
 const rbac = (plural: string, kind: string, namespaced: boolean): Resource => ({
@@ -20,32 +22,50 @@ const rbac = (plural: string, kind: string, namespaced: boolean): Resource => ({
   kind,
   namespaced,
 })
+const roles = rbac("roles", "Role", true)
 const roleBindings = rbac("rolebindings", "RoleBinding", true)
 const clusterRoleBindings = rbac("clusterrolebindings", "ClusterRoleBinding", false)
 const clusterRoles = rbac("clusterroles", "ClusterRole", false)
+const namespaces: Resource = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", namespaced: false }
 
-type Wanted = { places: Place[]; controllerNamespace: string; revoke: boolean; print: "yaml" | "json" | undefined }
-/** A namespace, or undefined for all of them. */
-type Place = string | undefined
+type Wanted = {
+  /** Undefined for every namespace there is that is not the system's. */
+  places: string[] | undefined
+  controllerNamespace: string
+  /** Undefined leaves those that were named before as they are. */
+  pullSecrets: string[] | undefined
+  revoke: boolean
+  isMeant: boolean
+  print: "yaml" | "json" | undefined
+}
 
-export type Done = { place: Place; outcome: "granted" | "already granted" | "revoked" | "nothing to revoke" }
+export type Done = {
+  place: string
+  outcome: "granted" | "already granted" | "revoked" | "nothing to revoke"
+  pullSecrets?: string[] | undefined
+}
 
 export const run: Run = async (input, world) => {
   const wanted = read(input)
-  if (wanted.print) return { text: print(wanted), exitCode: 0 }
+  if (wanted.print && wanted.places) return { text: print(wanted.places, wanted), exitCode: 0 }
   const client = await world.connect(connectionOf(input))
   try {
+    const places = wanted.places ?? (await everyPlace(client, wanted))
+    if (wanted.print) return { text: print(places, wanted), exitCode: 0 }
+    if (!wanted.places && !wanted.revoke && !wanted.isMeant) throw new UsageError(whatAllMeans(places, wanted))
     const done: Done[] = []
-    for (const place of wanted.places) {
+    for (const place of places) {
       try {
-        done.push(await (wanted.revoke ? revoke(client, place) : grant(client, place, wanted.controllerNamespace)))
+        done.push(await (wanted.revoke ? revoke(client, place, wanted) : grant(client, place, wanted)))
       } catch (error) {
         for (const line of done) world.say(sentence(line, wanted)) // what was done before stays done
         throw explained(error, place, wanted.revoke)
       }
     }
+    if (wanted.revoke && !wanted.places && (await revokeEverywhere(client)))
+      done.push({ place: "every namespace", outcome: "revoked" })
     if (!wanted.revoke) world.say(await whatItAllows(client, world.program))
-    return { text: done.map(line => `${sentence(line, wanted)}\n`).join(""), exitCode: 0 }
+    return { text: told(done, wanted), exitCode: 0 }
   } finally {
     client.close()
   }
@@ -59,68 +79,185 @@ function read(input: Input): Wanted {
   if (all && given.length > 0)
     throw new UsageError(`--all is every namespace, also ${given[0]}: write one or the other`)
   if (!all && given.length === 0) throw new UsageError("grant needs a NAMESPACE, or --all for every one")
+  const secrets = (options.pullSecrets as string[] | undefined)?.flatMap(each => each.split(","))
+  if (all && secrets) throw new UsageError("--pull-secrets are of a namespace: --all leaves Secrets out")
+  if (options.revoke && secrets) throw new UsageError("--revoke takes back the pull secrets too: leave them out")
   const output = options.output as "yaml" | "json" | undefined
   return {
-    places: all ? [undefined] : given.map(name => checkNamespace(name, "NAMESPACE")),
+    places: all ? undefined : given.map(name => checkNamespace(name, "NAMESPACE")),
     controllerNamespace: checkNamespace(options.controllerNamespace as string, "--controller-namespace"),
+    pullSecrets: secrets && [...new Set(secrets.map(checkSecret))].sort(),
     revoke: Boolean(options.revoke),
+    isMeant: Boolean(options.yes),
     print: output ?? (options.dryRun ? "yaml" : undefined),
   }
 }
 
-/** The grant itself: whoever may write this lets the controllers in. */
-export const bindingFor = (place: Place, controllerNamespace: string): Manifest & KubeObject => ({
+function checkSecret(name: string): string {
+  if (isObjectName(name)) return name
+  throw new UsageError(`--pull-secrets: ${name || '""'} is not the name of a Secret`)
+}
+
+/** The namespaces of Kubernetes itself, and ours: what runs there runs the cluster. */
+const isSystem = (namespace: string, { controllerNamespace }: Wanted) =>
+  namespace.startsWith("kube-") || namespace === controllerNamespace
+
+async function everyPlace(client: Client, wanted: Wanted): Promise<string[]> {
+  const { items } = await client.list(namespaces, { metadataOnly: true })
+  const names = items.map(({ metadata }) => metadata.name!)
+  return names.filter(name => wanted.revoke || !isSystem(name, wanted)).sort()
+}
+
+function whatAllMeans(places: readonly string[], { controllerNamespace }: Wanted): string {
+  const few = nameSome(places.slice(0, 10), places.length)
+  return [
+    `--all lets ${controllerNamespace}/${controllerName} change the workloads of ${counted(places.length, "namespace")}: ${few}`,
+    `It leaves out kube-* and ${controllerNamespace}, namespaces that are made later, and Secrets. If that is meant, add --yes.`,
+  ].join("\n")
+}
+
+/** The grant itself: an account that may write this lets the controllers in. */
+const bindingFor = (place: string, controllerNamespace: string): Manifest & KubeObject => ({
   apiVersion: "rbac.authorization.k8s.io/v1",
-  kind: place === undefined ? "ClusterRoleBinding" : "RoleBinding",
-  metadata: { name: targetRole, ...(place !== undefined && { namespace: place }), labels: partOf },
+  kind: "RoleBinding",
+  metadata: { name: targetRole, namespace: place, labels: partOf },
   roleRef: targetRoleRef,
   subjects: [controllerSubject(controllerNamespace)],
 })
 
-function print({ places, controllerNamespace, print }: Wanted): string {
-  const bindings = places.map(place => bindingFor(place, controllerNamespace))
-  if (print === "yaml") return toDocuments(bindings)
-  const value = bindings.length === 1 ? bindings[0] : { apiVersion: "v1", kind: "List", items: bindings }
+/** Secrets by name and no others, in a role of the namespace: nothing that is bound elsewhere can read one. */
+const pullSecretsFor = (place: string, names: readonly string[], controllerNamespace: string) => {
+  const metadata = { name: pullSecretsRole, namespace: place, labels: partOf }
+  const apiVersion = "rbac.authorization.k8s.io/v1"
+  return {
+    role: {
+      ...{ apiVersion, kind: "Role", metadata },
+      rules: [{ apiGroups: [""], resources: ["secrets"], resourceNames: [...names], verbs: ["get"] }],
+    } satisfies Manifest & KubeObject,
+    binding: {
+      ...{ apiVersion, kind: "RoleBinding", metadata },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: pullSecretsRole },
+      subjects: [controllerSubject(controllerNamespace)],
+    } satisfies Manifest & KubeObject,
+  }
+}
+
+function print(places: readonly string[], { controllerNamespace, pullSecrets, print }: Wanted): string {
+  const objects: Manifest[] = places.flatMap(place => [
+    ...(pullSecrets ? Object.values(pullSecretsFor(place, pullSecrets, controllerNamespace)) : []),
+    bindingFor(place, controllerNamespace),
+  ])
+  if (print === "yaml") return toDocuments(objects)
+  const value = objects.length === 1 ? objects[0] : { apiVersion: "v1", kind: "List", items: objects }
   return `${JSON.stringify(value, null, 2)}\n`
 }
 
-const resourceFor = (place: Place) => (place === undefined ? clusterRoleBindings : roleBindings)
-const nameFor = (place: Place) => ({ name: targetRole, namespace: place })
+type Subject = { kind?: string; name?: string; namespace?: string }
+type Binding = KubeObject & { roleRef?: { kind?: string; name?: string }; subjects?: Subject[] }
 
-type Binding = KubeObject & { roleRef?: { kind?: string; name?: string }; subjects?: Record<string, string>[] }
+async function grant(client: Client, place: string, wanted: Wanted): Promise<Done> {
+  const { pullSecrets, controllerNamespace } = wanted
+  // Before the binding, which the controllers act on at once.
+  if (pullSecrets) {
+    const { role, binding } = pullSecretsFor(place, pullSecrets, controllerNamespace)
+    await put(client, roles, role)
+    await bind(client, binding, wanted)
+  }
+  const isNew = await bind(client, bindingFor(place, controllerNamespace), wanted)
+  return { place, outcome: isNew ? "granted" : "already granted", pullSecrets }
+}
 
-export async function grant(client: Client, place: Place, controllerNamespace: string): Promise<Done> {
-  const wanted = bindingFor(place, controllerNamespace)
+async function put(client: Client, resource: Resource, object: Manifest & KubeObject): Promise<void> {
   try {
-    await client.create(resourceFor(place), wanted)
-    return { place, outcome: "granted" }
+    await client.create(resource, object)
+  } catch (error) {
+    if (!isFailure(error, "Exists")) throw error
+    const { name, namespace } = object.metadata
+    const found = await client.get(resource, { name: name!, namespace })
+    if (!isOurs(found))
+      throw new Failure(`namespace ${namespace} has another ${resource.kind} named ${name}: delete it first`)
+    await client.replace(resource, { ...found, ...object, metadata: found.metadata })
+  }
+}
+
+const isOurs = ({ metadata }: KubeObject) =>
+  Object.entries(partOf).every(([label, value]) => metadata.labels?.[label] === value)
+
+/** Whether anything had to be written. */
+async function bind(client: Client, wanted: Manifest & KubeObject, { controllerNamespace }: Wanted): Promise<boolean> {
+  try {
+    await client.create(roleBindings, wanted)
+    return true
   } catch (error) {
     if (!isFailure(error, "Exists")) throw error
   }
-  const found = await client.get<Binding>(resourceFor(place), nameFor(place))
-  if (found.roleRef?.kind !== "ClusterRole" || found.roleRef.name !== targetRole)
-    throw new Failure(
-      `${where(place)} has another ${resourceFor(place).kind} named ${targetRole}, for ${found.roleRef?.kind} ${found.roleRef?.name}: delete it first`,
-    )
-  const { name, namespace } = controllerSubject(controllerNamespace)
-  const holds = found.subjects?.some(
-    subject => subject.kind === "ServiceAccount" && subject.name === name && subject.namespace === namespace,
-  )
-  if (holds) return { place, outcome: "already granted" }
-  // Others that were added by hand keep what they have; with its resourceVersion, so that nobody's change is lost.
-  await client.replace(resourceFor(place), {
+  const { name, namespace } = wanted.metadata
+  const found = await client.get<Binding>(roleBindings, { name: name!, namespace })
+  if (!isFor(found, (wanted as Binding).roleRef)) throw new Failure(`${another(found)}: delete it first`)
+  if (found.subjects?.some(isControllerOf(controllerNamespace))) return false
+  // Subjects that were added by hand keep what they have; with its resourceVersion, so that no change is lost.
+  await client.replace(roleBindings, {
     ...found,
     subjects: [...(found.subjects ?? []), controllerSubject(controllerNamespace)],
   } as Binding)
-  return { place, outcome: "granted" }
+  return true
 }
 
-export async function revoke(client: Client, place: Place): Promise<Done> {
+const isFor = ({ roleRef }: Binding, wanted: Binding["roleRef"]) =>
+  roleRef?.kind === wanted?.kind && roleRef?.name === wanted?.name
+
+const another = ({ metadata, roleRef }: Binding) =>
+  `namespace ${metadata.namespace} has another RoleBinding named ${metadata.name}, for ${roleRef?.kind} ${roleRef?.name}`
+
+const isControllerOf =
+  (controllerNamespace: string) =>
+  ({ kind, name, namespace }: Subject) =>
+    kind === "ServiceAccount" && name === controllerName && namespace === controllerNamespace
+
+async function revoke(client: Client, place: string, wanted: Wanted): Promise<Done> {
+  const isDone = await unbind(client, place, targetRoleRef, wanted)
+  const ofSecrets = await unbind(client, place, { kind: "Role", name: pullSecretsRole }, wanted)
+  if (ofSecrets) await deleteOurRole(client, place)
+  return { place, outcome: isDone || ofSecrets ? "revoked" : "nothing to revoke" }
+}
+
+/** Takes our account out of a binding of ours, and the binding away when no other is left in it. */
+async function unbind(client: Client, place: string, role: { kind: string; name: string }, wanted: Wanted) {
+  const at = { name: role.name, namespace: place }
+  const found = await orMissing(client.get<Binding>(roleBindings, at))
+  if (!found) return false
+  if (!isFor(found, role)) {
+    if (!wanted.places) return false
+    throw new Failure(`${another(found)}: it is no grant, and is left as it is`)
+  }
+  const isController = isControllerOf(wanted.controllerNamespace)
+  if (!found.subjects?.some(isController)) return false
+  const others = found.subjects.filter(subject => !isController(subject))
+  const { uid, resourceVersion } = found.metadata
+  if (others.length > 0) await client.replace(roleBindings, { ...found, subjects: others } as Binding)
+  else await client.delete(roleBindings, at, { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) })
+  return true
+}
+
+async function deleteOurRole(client: Client, place: string): Promise<void> {
+  const at = { name: pullSecretsRole, namespace: place }
+  const [role, binding] = [await orMissing(client.get(roles, at)), await orMissing(client.get(roleBindings, at))]
+  if (role && !binding && isOurs(role)) await client.delete(roles, at)
+}
+
+/** A binding for the whole cluster, as it was once written for --all, or by hand. */
+async function revokeEverywhere(client: Client): Promise<boolean> {
+  const found = await orMissing(client.get<Binding>(clusterRoleBindings, { name: targetRole }))
+  if (!found || !isFor(found, targetRoleRef)) return false
+  await client.delete(clusterRoleBindings, { name: targetRole })
+  return true
+}
+
+async function orMissing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
-    await client.delete(resourceFor(place), nameFor(place))
-    return { place, outcome: "revoked" }
+    return await asked
   } catch (error) {
-    if (isFailure(error, "NotFound")) return { place, outcome: "nothing to revoke" }
+    if (isFailure(error, "NotFound")) return undefined
     throw error
   }
 }
@@ -144,36 +281,42 @@ async function whatItAllows(client: Client, program: string): Promise<string> {
   }
 }
 
-function explained(error: unknown, place: Place, isRevoke: boolean): unknown {
+function explained(error: unknown, place: string, isRevoke: boolean): unknown {
   if (!(error instanceof KubeError)) return error
-  if (error.kind === "NotFound" && place !== undefined)
+  if (error.kind === "NotFound")
     return new Failure(
       /clusterrole/i.test(error.message)
         ? `there is no ClusterRole ${targetRole}: install first, aim manifests | kubectl apply -f -`
         : `there is no namespace ${place}`,
     )
   if (error.kind !== "Forbidden" || error.status === 401) return error
-  const who =
-    place === undefined
-      ? "A cluster administrator may do it."
-      : isRevoke
-        ? `Whoever may delete RoleBindings in ${place} may do it, as its administrators may.`
-        : `Whoever may create RoleBindings in ${place} and holds all that ${targetRole} allows there may do it, or has the verb bind on that ClusterRole: an administrator of the namespace, or of the cluster.`
-  return new Failure(`you may not ${isRevoke ? "revoke" : "grant"} this ${where(place)}: ${error.message}\n${who}`)
+  const who = isRevoke
+    ? `Whoever may delete RoleBindings in ${place} may do it, as its administrators may.`
+    : `Whoever may create RoleBindings in ${place} and holds all that ${targetRole} allows there may do it, or has the verb bind on that ClusterRole: an administrator of the namespace, or of the cluster.`
+  return new Failure(
+    `you may not ${isRevoke ? "revoke" : "grant"} this in namespace ${place}: ${error.message}\n${who}`,
+  )
 }
 
-const where = (place: Place) => (place === undefined ? "in every namespace" : `in namespace ${place}`)
+function told(done: readonly Done[], wanted: Wanted): string {
+  // Of every namespace, those where there was nothing to do are no news.
+  const news = wanted.places ? done : done.filter(({ outcome }) => outcome !== "nothing to revoke")
+  if (news.length === 0) return wanted.revoke ? "nothing to revoke\n" : "there is no namespace to grant\n"
+  return news.map(line => `${sentence(line, wanted)}\n`).join("")
+}
 
-function sentence({ place, outcome }: Done, { controllerNamespace }: Wanted): string {
+function sentence({ place, outcome, pullSecrets }: Done, { controllerNamespace }: Wanted): string {
   const account = `${controllerNamespace}/${controllerName}`
+  const secrets = pullSecrets
+    ? ` and read ${pullSecrets.length === 1 ? "Secret" : "Secrets"} ${pullSecrets.join(", ")}`
+    : ""
   switch (outcome) {
     case "granted":
-      return `granted: ${account} may change workloads ${where(place)}`
     case "already granted":
-      return `already granted: ${account} may change workloads ${where(place)}`
+      return `${outcome}: ${account} may change workloads${secrets} in namespace ${place}`
     case "revoked":
-      return `revoked: the grant ${where(place)}${place === undefined ? "; those of single namespaces stay" : ""}`
+      return `revoked: the grant in ${place === "every namespace" ? place : `namespace ${place}`}`
     case "nothing to revoke":
-      return `nothing to revoke ${where(place)}`
+      return `nothing to revoke in namespace ${place}`
   }
 }

@@ -2,6 +2,8 @@
 export const defaultNamespace = "aim-system"
 export const controllerName = "aim-controller"
 export const targetRole = "aim-target"
+/** In a namespace that named its pull secrets: the Role that reads them, and its binding. */
+export const pullSecretsRole = "aim-pull-secrets"
 
 export const aggregateToController = { "rbac.autoimagemanager.io/aggregate-to-controller": "true" }
 export const aggregateToTarget = { "rbac.autoimagemanager.io/aggregate-to-target": "true" }

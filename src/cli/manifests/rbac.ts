@@ -1,3 +1,4 @@
+import { builtInGroups, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Permission } from "#runtime/controller.ts"
 import {
   aggregateToController,
@@ -17,8 +18,11 @@ const workloads = [
   { group: "", plural: "pods" },
 ]
 
-/** Not even read anywhere but where a namespace has granted it, and by name. */
-const confidential = ["secrets", "serviceaccounts"].map(plural => ({ group: "", plural }))
+/** Not even read anywhere but where a namespace has granted it. */
+const accounts = [{ group: "", plural: "serviceaccounts" }]
+
+/** In no role that is printed: `aim grant --pull-secrets` names those that may be read, each in its namespace. */
+const secrets = [{ group: "", plural: "secrets" }]
 
 const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["get", "list", "watch", "patch"] })
 
@@ -93,11 +97,12 @@ function split(permissions: readonly Permission[], targets: readonly ForeignKind
     const verbs = permission.verbs.filter(isWanted)
     return verbs.length > 0 ? [{ ...permission, verbs }] : []
   }
-  const own = permissions
-    .filter(permission => !isOneOf(permission, confidential))
+  const open = permissions.filter(permission => !isOneOf(permission, secrets))
+  const own = open
+    .filter(permission => !isOneOf(permission, accounts))
     .flatMap(permission => (isOneOf(permission, targets) ? verbsOf(permission, isRead) : [permission]))
-  const onTargets = permissions.flatMap(permission => {
-    if (isOneOf(permission, confidential)) return [permission]
+  const onTargets = open.flatMap(permission => {
+    if (isOneOf(permission, accounts)) return [permission]
     return isOneOf(permission, targets) ? verbsOf(permission, verb => !isRead(verb)) : []
   })
   return { own, onTargets }
@@ -118,17 +123,6 @@ const aggregated = (name: string, matchLabels: Record<string, string>): Manifest
   aggregationRule: { clusterRoleSelectors: [{ matchLabels }] },
 })
 
-// Nobody stamps an image into these, and a right to change them is a right to everything.
-const refusedGroups = [
-  "admissionregistration.k8s.io",
-  "apiextensions.k8s.io",
-  "apiregistration.k8s.io",
-  "authentication.k8s.io",
-  "authorization.k8s.io",
-  "certificates.k8s.io",
-  "rbac.authorization.k8s.io",
-]
-
 /** Reads `dicoms.services.example.com`; the answer is the kind, or what to write instead. */
 export function parseForeignKind(text: string): ForeignKind | { wrong: string } {
   const example = "write its plural and its group in lower case, such as dicoms.services.example.com"
@@ -146,7 +140,7 @@ export function parseForeignKind(text: string): ForeignKind | { wrong: string } 
     return { wrong: `${text} names a version: leave ${group.split(".")[0]} out, roles are for all versions of a kind` }
   if (workloads.some(workload => workload.plural === plural && workload.group === group))
     return { wrong: `${text} is part of every installation: --for is for other kinds` }
-  if (refusedGroups.includes(group) || group === "autoimagemanager.io")
-    return { wrong: `${text} cannot be a target: whoever may change it may do anything, and it has no image` }
+  if (builtInGroups.includes(group) || group === ServiceImage.group)
+    return { wrong: `${text} cannot be a target: only custom kinds and Deployment, StatefulSet and DaemonSet can` }
   return { plural, group }
 }

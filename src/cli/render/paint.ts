@@ -1,4 +1,5 @@
 import { styleText } from "node:util"
+import { withoutControls } from "#lib/text.ts"
 import type { View } from "../command.ts"
 
 type Style = "bold" | "dim" | "cyan" | "green" | "yellow" | "red"
@@ -18,9 +19,5 @@ export function paint({ colours }: Pick<View, "colours">): Record<Style, (text: 
   }
 }
 
-// Control characters and what moves the cursor or reverses text: in a name or message they come from someone else.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const unprintable = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
-
 /** What others wrote, made safe for a terminal. */
-export const printable = (text: string) => text.replace(unprintable, "\ufffd")
+export const printable = (text: string) => withoutControls(text, "\ufffd")

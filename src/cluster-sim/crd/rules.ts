@@ -1,4 +1,4 @@
-import { celValue, compile, type Expression, optional } from "#lib/cel.ts"
+import { type Budget, celValue, compile, type Expression, optional, TooCostly, writeBudget } from "#lib/cel.ts"
 import type { Json } from "../object.ts"
 import { equal } from "../registry/equal.ts"
 import type { Cause } from "../status-error.ts"
@@ -41,22 +41,31 @@ function compileRule(rule: Rule): CompiledRule {
   }
 }
 
+/** What was found so far, and what of the object's budget is left to find more. */
+type Findings = { causes: Cause[]; budget: Budget; isSpent: boolean }
+
 /** Whether the value, or the nearest thing around it that can be told from others, is what it was. */
 type Before = { old: Json; isSame: () => boolean }
 
 export function validateRules(node: RuledNode, value: Json, old: Json): Cause[] {
-  const causes: Cause[] = []
-  walk(causes, node, value, "", { old, isSame: () => old !== undefined && equal(value, old) })
-  return causes
+  const findings: Findings = { causes: [], budget: writeBudget(), isSpent: false }
+  walk(findings, node, value, "", { old, isSame: () => old !== undefined && equal(value, old) })
+  return findings.causes
 }
 
-function walk(causes: Cause[], node: RuledNode, value: Json, path: string, before: Before): void {
-  if (value === null || value === undefined) return
-  judge(causes, node, value, path, before)
+function walk(findings: Findings, node: RuledNode, value: Json, path: string, before: Before): void {
+  if (value === null || value === undefined || findings.isSpent) return
+  try {
+    judge(findings, node, value, path, before)
+  } catch (error) {
+    if (!(error instanceof TooCostly)) throw error
+    findings.isSpent = true
+    findings.causes.push(outOfBudget(path, node.props.type))
+  }
   if (Array.isArray(value)) {
     if (!node.items) return
     for (const [index, item] of value.entries())
-      walk(causes, node.items, item, `${path}[${index}]`, inside(before, item, oldItem(before.old, item, node.props)))
+      walk(findings, node.items, item, `${path}[${index}]`, inside(before, item, oldItem(before.old, item, node.props)))
     return
   }
   if (typeof value !== "object") return
@@ -65,24 +74,28 @@ function walk(causes: Cause[], node: RuledNode, value: Json, path: string, befor
     const child = property ?? node.values
     if (!child) continue
     const at = property ? (path ? `${path}.${name}` : name) : `${path}[${name}]`
-    walk(causes, child, value[name], at, inside(before, value[name], oldField(before.old, name, node.props)))
+    walk(findings, child, value[name], at, inside(before, value[name], oldField(before.old, name, node.props)))
   }
 }
 
 const inside = (outer: Before, value: Json, old: Json): Before =>
   old === undefined ? { old, isSame: outer.isSame } : { old, isSame: () => equal(value, old) }
 
-function judge(causes: Cause[], node: RuledNode, value: Json, path: string, { old, isSame }: Before): void {
+function judge(findings: Findings, node: RuledNode, value: Json, path: string, { old, isSame }: Before): void {
   if (node.rules.length === 0) return
-  const self = celValue(value, node.props as never)
-  const oldSelf = old === undefined || old === null ? undefined : celValue(old, node.props as never)
+  const { causes, budget } = findings
+  const translated = (each: Json) => celValue(each, node.props as never, budget)
+  const self = translated(value)
+  const usesOldSelf = node.rules.some(({ usesOld }) => usesOld)
+  const oldSelf = old === undefined || old === null || !usesOldSelf ? undefined : translated(old)
   for (const { rule, holds, says, usesOld } of node.rules) {
     // A rule about a change has nothing to say where there was nothing before.
     if (usesOld && oldSelf === undefined && !rule.optionalOldSelf) continue
     const known = { self, oldSelf: rule.optionalOldSelf ? optional(oldSelf) : oldSelf }
     try {
-      if (holds(known) === true) continue
+      if (holds(known, budget) === true) continue
     } catch (error) {
+      if (error instanceof TooCostly) throw error
       causes.push({
         reason: "FieldValueInvalid",
         message: `Invalid value: ${JSON.stringify(node.props.type)}: ${problem(error, rule)}`,
@@ -90,13 +103,14 @@ function judge(causes: Cause[], node: RuledNode, value: Json, path: string, { ol
       })
       continue
     }
-    if (usesOld || !isSame()) causes.push(cause(rule, value, path + (rule.fieldPath ?? ""), message(rule, says, known)))
+    if (usesOld || !isSame())
+      causes.push(cause(rule, value, path + (rule.fieldPath ?? ""), message(rule, says, known, budget)))
   }
 }
 
-function message(rule: Rule, says: Expression | undefined, known: Record<string, unknown>): string {
+function message(rule: Rule, says: Expression | undefined, known: Record<string, unknown>, budget: Budget): string {
   try {
-    const text = says?.(known)
+    const text = says?.(known, budget)
     if (typeof text === "string" && text.trim() && !text.includes("\n")) return text
   } catch {
     // The message is only a courtesy; without it the rule speaks.
@@ -113,6 +127,13 @@ function cause(rule: Rule, value: Json, field: string, detail: string): Cause {
   if (reason === "FieldValueDuplicate") return { ...at, message: `Duplicate value${shown}` }
   return { ...at, message: `Invalid value${shown}: ${detail}` }
 }
+
+/** The server's words; ours is a smaller budget than its own. */
+const outOfBudget = (path: string, type: string | undefined): Cause => ({
+  reason: "FieldValueInvalid",
+  message: `Invalid value: ${JSON.stringify(type)}: validation failed due to running out of cost budget, no further validation rules will be run`,
+  field: path || "<nil>",
+})
 
 /** What the server says of a rule that could not be evaluated. */
 function problem(error: unknown, rule: Rule): string {

@@ -119,3 +119,24 @@ test("the objects go with their definition, whatever holds them", () => {
   registry.create(definitions, definition())
   expect(registry.list(widgets()!).items).toEqual([])
 })
+
+test("a rule that would cost too much ends in the server's words, and the rules after it are not asked", () => {
+  const { registry, definitions, widgets } = setUp()
+  const list = { type: "array", items: { type: "integer" } }
+  const rules = ["self.list.all(x, self.list.all(y, self.list.all(z, x + y + z >= 0)))", "self.list.size() < 1"]
+  const properties = {
+    inner: { type: "object", properties: { list }, "x-kubernetes-validations": rules.map(rule => ({ rule })) },
+  }
+  registry.create(definitions, definition({}, properties))
+  const create = (length: number) =>
+    registry.create(widgets()!, {
+      ...widget,
+      spec: { inner: { list: Array.from({ length }, (_, i) => i) } },
+    })
+  expect(() => create(5)).toThrow("failed rule: self.list.size() < 1")
+  const started = performance.now()
+  expect(() => create(1000)).toThrow(
+    /spec\.inner: Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run$/,
+  )
+  expect(performance.now() - started).toBeLessThan(2000)
+})

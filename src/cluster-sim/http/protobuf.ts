@@ -83,7 +83,7 @@ function read(name: string, bytes: Buffer): Json {
     const key = renamed[given] ?? given
     if (many === "list") object[key] = [...(object[key] ?? []), readField(type, wire)]
     else if (many === "map") object[key] = { ...object[key], ...entryOf(type, wire.bytes ?? Buffer.alloc(0)) }
-    else if (inlined.has(given) && type in messages) Object.assign(object, readField(type, wire))
+    else if (inlined.has(given) && Object.hasOwn(messages, type)) Object.assign(object, readField(type, wire))
     else object[key] = readField(type, wire)
   }
   return isList(fields) ? (object.items ?? []) : object

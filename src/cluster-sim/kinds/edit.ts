@@ -64,7 +64,7 @@ export function same(a: Json, b: Json): boolean {
   if (Array.isArray(a) !== Array.isArray(b)) return false
   if (Array.isArray(a)) return a.length === b.length && a.every((item, i) => same(item, b[i]))
   for (const key in a) if (!same(a[key], b[key])) return false
-  for (const key in b) if (!(key in a) && !isNothing(b[key])) return false
+  for (const key in b) if (!Object.hasOwn(a, key) && !isNothing(b[key])) return false
   return true
 }
 

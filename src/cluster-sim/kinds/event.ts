@@ -45,7 +45,7 @@ export function eventToCore(event: Json): Json {
   if (event.apiVersion !== "events.k8s.io/v1") return event
   const next = { ...event, apiVersion: "v1" }
   for (const [core, modern] of renamed)
-    if (modern in next) {
+    if (Object.hasOwn(next, modern)) {
       next[core] = next[modern]
       delete next[modern]
     }
@@ -57,7 +57,7 @@ export function eventFromCore(event: Json): Json {
   if (event.apiVersion !== "v1") return event
   const next = { ...event, apiVersion: "events.k8s.io/v1" }
   for (const [core, modern] of renamed)
-    if (core in next) {
+    if (Object.hasOwn(next, core)) {
       next[modern] = next[core]
       delete next[core]
     }

@@ -108,7 +108,7 @@ export function validatePriorityClass({ metadata, value = 0 }: Json): Cause[] {
       found.forbidden(
         "metadata.name",
         `priority class names with 'system-' prefix are reserved for system use only. error: ${
-          name in systemPriorities
+          Object.hasOwn(systemPriorities, name)
             ? `value of ${name} PriorityClass must be ${systemPriorities[name]}`
             : `${name} is not a known system priority class`
         }`,

@@ -189,7 +189,7 @@ function fieldReader(kind: ServedKind, field: string): (object: Obj) => string {
         ? `field label not supported: ${field}`
         : `${quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
     )
-  if (!(field in selectableFields(nothing(kind)))) throw badRequest(`field label not supported: ${field}`)
+  if (!Object.hasOwn(selectableFields(nothing(kind)), field)) throw badRequest(`field label not supported: ${field}`)
   return object => selectableFields(object)[field] ?? ""
 }
 

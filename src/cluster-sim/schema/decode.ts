@@ -169,7 +169,7 @@ class Reader {
       if (read === undefined || (field.omitsZero && isZero(read) && path !== "metadata.managedFields")) continue
       out[name] = read
     }
-    for (const [name, field] of alwaysWritten(schema)) if (!(name in out)) out[name] = zeroOf(field)
+    for (const [name, field] of alwaysWritten(schema)) if (!Object.hasOwn(out, name)) out[name] = zeroOf(field)
     return out
   }
 

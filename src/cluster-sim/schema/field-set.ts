@@ -18,7 +18,7 @@ const hasSteps = (set: FieldSet) => {
 }
 
 /** Whether the node itself is in the set, beside what is below it. */
-const isMember = (node: FieldSet) => self in node || !hasSteps(node)
+const isMember = (node: FieldSet) => Object.hasOwn(node, self) || !hasSteps(node)
 
 /** A node from its parts; undefined when nothing is left of it. */
 function node(member: boolean, children: FieldSet): FieldSet | undefined {
@@ -32,7 +32,7 @@ export const isEmpty = (set: FieldSet) => !hasSteps(set)
 function combine(left: FieldSet, right: FieldSet, keep: (inLeft: boolean, inRight: boolean) => boolean): FieldSet {
   const out: Record<string, FieldSet> = {}
   const visit = (step: string) => {
-    if (step === self || step in out) return
+    if (step === self || Object.hasOwn(out, step)) return
     const one = left[step]
     const other = right[step]
     const combined =
@@ -63,7 +63,7 @@ export function difference(left: FieldSet, right: FieldSet): FieldSet {
 }
 
 function withoutSelf(set: FieldSet): FieldSet {
-  if (!(self in set)) return set
+  if (!Object.hasOwn(set, self)) return set
   const { [self]: _, ...rest } = set
   return rest
 }

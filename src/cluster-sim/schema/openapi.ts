@@ -22,7 +22,7 @@ export async function openApiTypes(names: readonly string[]): Promise<Record<str
   const descriptions = loaded as unknown as Descriptions
   const schemas: Record<string, Json> = {}
   const add = (name: string) => {
-    if (name in schemas) return
+    if (Object.hasOwn(schemas, name)) return
     schemas[name] = {}
     schemas[name] = component(name, descriptions[name], add)
   }

@@ -24,7 +24,7 @@ const isMap = (value: Json): value is Fields => typeof value === "object" && val
 
 /** Both sides are copies of ours and are changed in place. */
 function mergeMaps(schema: Schema | undefined, original: Fields, patch: Fields): Fields {
-  if (directive in patch) {
+  if (Object.hasOwn(patch, directive)) {
     const { [directive]: asked, ...rest } = patch
     if (asked === "replace") return rest
     if (asked === "delete") return {}
@@ -81,7 +81,7 @@ const strategyOf = (schema: Schema | undefined) =>
 
 /** `$retainKeys`: what is not named goes. */
 function retain(original: Fields, patch: Fields) {
-  if (!(retainKeys in patch)) return
+  if (!Object.hasOwn(patch, retainKeys)) return
   const kept = patch[retainKeys]
   delete patch[retainKeys]
   if (!Array.isArray(kept)) throw badRequest("invalid patch format of retainKeys")
@@ -151,7 +151,7 @@ function checkOrder(patch: Json[], order: Json[], mergeKey: string | undefined) 
 function nameOf(item: Json, mergeKey: string | undefined): Json {
   if (!mergeKey) return item
   if (!isMap(item)) throw unforeseen(`expected a map[string]interface {}, but received a ${goTypeName(item)}`)
-  if (!(mergeKey in item)) throw unforeseen(noMergeKey(item, mergeKey))
+  if (!Object.hasOwn(item, mergeKey)) throw unforeseen(noMergeKey(item, mergeKey))
   return item[mergeKey]
 }
 
@@ -244,7 +244,7 @@ function withoutNulls(value: Json): Json {
 function withoutDirectives(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter(item => item !== undefined)
   if (!isMap(value)) return value
-  if (directive in value) return undefined
+  if (Object.hasOwn(value, directive)) return undefined
   const kept = Object.entries(value).map(([key, inner]): [string, Json] => [key, withoutDirectives(inner)])
   return Object.fromEntries(kept.filter(([, inner]) => inner !== undefined))
 }

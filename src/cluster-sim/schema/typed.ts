@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util"
+import { ownValue } from "#lib/own.ts"
 import type { Json } from "../object.ts"
 import { type FieldSet, has, insert, inside, isEmpty } from "./field-set.ts"
 import { goText, goTypeName } from "./go-text.ts"
@@ -225,11 +226,11 @@ function compareInto(schema: Schema, before: Json, after: Json, path: string[], 
     const right = after ?? {}
     const visit = (name: string) => {
       path.push(`f:${name}`)
-      compareInto(fieldOf(schema, name) ?? untyped, left[name], right[name], path, into)
+      compareInto(fieldOf(schema, name) ?? untyped, ownValue(left, name), ownValue(right, name), path, into)
       path.pop()
     }
     for (const name of Object.keys(left)) visit(name)
-    for (const name of Object.keys(right)) if (left[name] === undefined) visit(name)
+    for (const name of Object.keys(right)) if (ownValue(left, name) === undefined) visit(name)
   } else compareLists(schema, before ?? [], after ?? [], path, into)
   if (before === undefined) insert(into.added, path)
   else if (after === undefined) insert(into.removed, path)
@@ -270,11 +271,8 @@ export function merge(schema: Schema, live: Json, applied: Json): Json {
   if (isLeaf) return applied
   if (shape === "map") {
     const out: Record<string, Json> = {}
-    const left = live ?? {}
-    const right = applied ?? {}
-    for (const name of [...Object.keys(left), ...Object.keys(right)]) {
-      if (name in out) continue
-      const merged = merge(fieldOf(schema, name) ?? untyped, left[name], right[name])
+    for (const name of new Set([...Object.keys(live ?? {}), ...Object.keys(applied ?? {})])) {
+      const merged = merge(fieldOf(schema, name) ?? untyped, ownValue(live, name), ownValue(applied, name))
       if (merged !== undefined) out[name] = merged
     }
     return isEmptyValue(out) ? undefined : out

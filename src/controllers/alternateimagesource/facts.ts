@@ -202,7 +202,7 @@ const gitOpsManagers = /^(argocd|kustomize-controller|helm-controller|flux|fleet
 
 const isMarked = (metadata: Json, mark: string) =>
   mark === mirrorMark
-    ? mark in mapOf(metadata, "annotations")
+    ? Object.hasOwn(mapOf(metadata, "annotations"), mark)
     : mapOf(metadata, "annotations")[mark] === "true" || mapOf(metadata, "labels")[mark] === "true"
 
 const listOf = (value: unknown, name: string): readonly unknown[] => {

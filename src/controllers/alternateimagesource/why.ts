@@ -180,7 +180,8 @@ function belongs(
 function whyLeftAlone(pod: KubeObject): string | undefined {
   const { labels = {}, annotations = {}, deletionTimestamp } = pod.metadata
   if (deletionTimestamp) return "It is being deleted, so it is left alone."
-  if (mirrorMark in annotations) return "It is a static pod of its kubelet, which the API server has no say in."
+  if (Object.hasOwn(annotations, mirrorMark))
+    return "It is a static pod of its kubelet, which the API server has no say in."
   if (labels[skipMark] === "true" || annotations[skipMark] === "true")
     return `It says ${skipMark}, so it is left alone.`
   return undefined

@@ -11,6 +11,7 @@ import { sameImage } from "#core/image-reference.ts"
 import { budgetOf, countOf, type EffectiveTier, effectiveTiers } from "#core/tiers.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
+import { ownValue } from "#lib/own.ts"
 import { nameSome } from "#lib/text.ts"
 
 /** A tier, and how far it has come. */
@@ -50,7 +51,7 @@ export function judgeTiers({ serviceImage, operation, tiers, now }: Seen): Judge
   return effectiveTiers(spec).map(tier => {
     const view = tiers.find(each => each.rule.name === tier.name)!
     const before = status?.tierStatus.find(each => each.upgradeTier === tier.name)
-    const image = operation.images[tier.name] ?? tier.image
+    const image = ownValue(operation.images, tier.name) ?? tier.image
     const judged = judge({ ...tier, image }, view, before, isKnown, now)
     const hasToDo = !judged.isComplete && !judged.isReopened && view.counted.stale > 0
     const isAwaitingApproval = tier.requireApproval && hasToDo && !approved.includes(tier.name)

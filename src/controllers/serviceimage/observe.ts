@@ -5,6 +5,7 @@ import { currentOperation, lastGoodImage } from "#core/operation.ts"
 import { readyAt, refill } from "#core/pace.ts"
 import { effectiveTiers } from "#core/tiers.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
+import { ownValue } from "#lib/own.ts"
 import type { Memory } from "./controller.ts"
 import type { Snapshot } from "./plan.ts"
 import type { Claim } from "./targets.ts"
@@ -104,7 +105,7 @@ export function rulesOf({ metadata, spec, status }: ServiceImage, operation: Ope
     isRollback,
     tiers: effectiveTiers(spec).map(({ name, image, progressDeadlineSeconds, settleSeconds, steps }) => ({
       name,
-      image: operation.images[name] ?? image,
+      image: ownValue(operation.images, name) ?? image,
       deadlineMs: progressDeadlineSeconds * 1000,
       // What goes back has proved itself before.
       settleMs: isRollback ? 0 : settleSeconds * 1000,

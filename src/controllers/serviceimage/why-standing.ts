@@ -209,7 +209,9 @@ function unwritable(known: Known): Said | undefined {
     reason: "InvalidTarget",
     sentences: [
       head(known),
-      `It ${member.problem.startsWith("has") ? member.problem : `cannot take it: ${member.problem}`}, and spec.target.image of ${si(rollout)} names ${where}; it counts as failed after progressDeadlineSeconds.`,
+      member.problem === member.healthProblem
+        ? `Whether it is up to date cannot be told: ${member.problem}; it counts as failed after progressDeadlineSeconds.`
+        : `It ${member.problem.startsWith("has") ? member.problem : `cannot take it: ${member.problem}`}, and spec.target.image of ${si(rollout)} names ${where}; it counts as failed after progressDeadlineSeconds.`,
     ],
   }
 }

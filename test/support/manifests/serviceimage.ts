@@ -178,6 +178,25 @@ export const cases: Record<string, Case> = {
     manifest: withTarget({ apiVersion: "apps/v1", kind: "ReplicaSet", image: { container: "app" } }),
     refused: { path: "spec.target", words: "only Deployment, StatefulSet and DaemonSet" },
   },
+  "a kind of our own": {
+    manifest: withTarget({ apiVersion: "autoimagemanager.io/v1alpha1", kind: "ServiceImage" }),
+    refused: { path: "spec.target", words: "objects of autoimagemanager.io cannot be stamped: write a custom kind" },
+  },
+  "a CronJob": {
+    manifest: withTarget({ apiVersion: "batch/v1", kind: "CronJob" }),
+    refused: { path: "spec.target", words: "only Deployment, StatefulSet and DaemonSet of apps/v1 can be stamped" },
+  },
+  "a ClusterRoleBinding": {
+    manifest: withTarget({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding" }),
+    refused: { path: "spec.target", words: "only Deployment, StatefulSet and DaemonSet of apps/v1 can be stamped" },
+  },
+  "a CustomResourceDefinition": {
+    manifest: withTarget({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" }),
+    refused: { path: "spec.target", words: "only Deployment, StatefulSet and DaemonSet of apps/v1 can be stamped" },
+  },
+  "a custom kind of a group that ends like Kubernetes' own": {
+    manifest: withTarget({ apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway" }),
+  },
   "a workload without container": {
     manifest: withTarget({ apiVersion: "apps/v1", kind: "Deployment" }),
     refused: { path: "spec.target", words: "write image: {container: NAME}" },
@@ -201,6 +220,31 @@ export const cases: Record<string, Case> = {
   "a path outside spec": {
     manifest: withTarget({ image: { paths: ["metadata.labels.image"] } }),
     refused: { path: "spec.target.image.paths[0]", words: "field names below spec" },
+  },
+  ...Object.fromEntries(
+    ["spec.__proto__.x", "spec.a.constructor", "spec.prototype"].map(path => [
+      `the path ${path}`,
+      {
+        manifest: withTarget({ image: { paths: [path] } }),
+        refused: {
+          path: "spec.target.image.paths[0]",
+          words: "__proto__, constructor, prototype cannot be part of a path",
+        },
+      },
+    ]),
+  ),
+  "a path with a name that only begins like one that is refused": {
+    manifest: withTarget({ image: { paths: ["spec.prototypes.image", "spec.constructorImage"] } }),
+  },
+  "four loops inside one another": {
+    manifest: withTarget({ health: "[1,2].all(a, [1,2].all(b, [1,2].exists (c, [1,2].map(d, d) == [a, b])))" }),
+    refused: { path: "spec.target.health", words: "at most three loops" },
+  },
+  "three loops inside one another, and others beside them": {
+    manifest: withTarget({
+      health:
+        "object.a.all(x, has(x.b) && x.b.all(y, y.c.exists(z, z > 0))) && object.d.all(x, x > 0) && object.e.all(x, x > 0)",
+    }),
   },
   "the same path twice": {
     manifest: withTarget({ image: { paths: ["spec.image", "spec.image"] } }),

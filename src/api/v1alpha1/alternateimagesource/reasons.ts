@@ -33,7 +33,8 @@ export const reasons = {
   ManagedByGitOps:
     "apply is Template, and GitOps owns the workload: its pods are repaired, its template is not touched.",
   OwnedByAnother: "apply is Template, and the workload belongs to another object: its pods are repaired instead.",
-  SecretMissing: "The other repository needs credentials, and the pod lists none for it.",
+  SecretMissing:
+    "The other repository needs credentials, and the pod lists none for it, or none that we may read (`aim grant NAMESPACE --pull-secrets NAME`).",
   Forbidden: "Nobody has granted aim the right to change pods of this namespace; run `aim grant NAMESPACE`.",
   Refused: "The API server or an admission policy refused the change.",
   ClaimedByAnother: "An older AlternateImageSource of the namespace already looks after this container.",

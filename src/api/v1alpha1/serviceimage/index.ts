@@ -25,6 +25,7 @@ export {
   reasons,
 } from "./reasons.ts"
 export {
+  builtInGroups,
   type Condition,
   type Failure,
   type HistoryEntry,
@@ -43,4 +44,5 @@ export {
   type Target,
   type Tier,
   type TierStatus,
+  unsafeNames,
 } from "./schema.ts"

@@ -32,6 +32,19 @@ export const maxExamples = 20
 export const maxHistoryImageCharacters = 12_288
 const maxObjects = 9_999_999
 
+/** What every object of JavaScript answers to. No kind has such a field for an image. */
+export const unsafeNames: readonly string[] = ["__proto__", "constructor", "prototype"]
+
+/** Kubernetes' own groups but apps: their kinds have no CustomResourceDefinition, from which we know what to stamp. */
+export const builtInGroups: readonly string[] = [
+  ...["autoscaling", "batch", "extensions", "policy"],
+  ...[
+    "admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates",
+    "coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "networking", "node",
+    "rbac.authorization", "resource", "scheduling", "storage", "storagemigration",
+  ].map(name => `${name}.k8s.io`), // biome-ignore format: a list of words
+]
+
 const tierName = () =>
   z
     .string()
@@ -91,10 +104,16 @@ const target = z
               .string()
               .max(256)
               .meta(
-                rules({
-                  rule: "self.matches('^spec([.][A-Za-z_][A-Za-z0-9_-]*)+$')",
-                  message: "write a path of field names below spec, such as spec.image or spec.sidecar.image",
-                }),
+                rules(
+                  {
+                    rule: "self.matches('^spec([.][A-Za-z_][A-Za-z0-9_-]*)+$')",
+                    message: "write a path of field names below spec, such as spec.image or spec.sidecar.image",
+                  },
+                  {
+                    rule: `!self.matches('[.](${unsafeNames.join("|")})([.]|$)')`,
+                    message: `${unsafeNames.join(", ")} cannot be part of a path: write the field that holds the image, such as spec.image`,
+                  },
+                ),
               ),
           )
           .min(1)
@@ -127,6 +146,13 @@ const target = z
     health: z
       .string()
       .max(2048)
+      .meta(
+        rules({
+          // Without parentheses in between, each stands inside the one before it.
+          rule: "!self.matches('([.](all|exists|exists_one|filter|map) *[(][^()]*){4}')",
+          message: "at most three loops (all, exists, exists_one, filter, map) may stand inside one another",
+        }),
+      )
       .describe(
         "For kinds that do not follow the contract: a CEL expression over `object` that is true when the object is up to date, such as `object.status.phase == 'Running'`.",
       )
@@ -137,6 +163,15 @@ const target = z
       {
         rule: "self.kind == oldSelf.kind && self.apiVersion.split('/')[0] == oldSelf.apiVersion.split('/')[0]",
         message: "the target's kind and group cannot change; write another ServiceImage for the other kind",
+      },
+      {
+        rule: `self.apiVersion.split('/')[0] != '${group}'`,
+        message: `objects of ${group} cannot be stamped: write a custom kind of yours, or Deployment, StatefulSet or DaemonSet of apps/v1`,
+      },
+      {
+        rule: `!(self.apiVersion.split('/')[0] in [${builtInGroups.map(each => `'${each}'`).join(", ")}])`,
+        message:
+          "of Kubernetes' own kinds, only Deployment, StatefulSet and DaemonSet of apps/v1 can be stamped; any other must be a custom kind",
       },
       {
         rule: "!self.apiVersion.startsWith('apps/') || self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']",

@@ -16,7 +16,7 @@ export function same(a: Json, b: Json): boolean {
       a.every((item: Json, index: number) => same(item, b[index]))
     )
   for (const key of Object.keys(a)) if (!sameField(key, a[key], b[key])) return false
-  for (const key of Object.keys(b)) if (!(key in a) && !sameField(key, a[key], b[key])) return false
+  for (const key of Object.keys(b)) if (!Object.hasOwn(a, key) && !sameField(key, a[key], b[key])) return false
   return true
 }
 

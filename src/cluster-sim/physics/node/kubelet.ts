@@ -933,5 +933,5 @@ export function isEqual(a: Json, b: Json): boolean {
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((each, i) => isEqual(each, b[i]))
   const keys = Object.keys(a)
-  return keys.length === Object.keys(b).length && keys.every(key => key in b && isEqual(a[key], b[key]))
+  return keys.length === Object.keys(b).length && keys.every(key => Object.hasOwn(b, key) && isEqual(a[key], b[key]))
 }

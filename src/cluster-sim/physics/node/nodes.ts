@@ -286,7 +286,7 @@ function withOwnData(node: Obj, index: number): Obj {
     "kubernetes.io/os": "linux",
   }
   const notes = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" }
-  const has = (some: object, all: object) => Object.keys(some).every(key => key in all)
+  const has = (some: object, all: object) => Object.keys(some).every(key => Object.hasOwn(all, key))
   if (has(own, labels) && has(notes, annotations) && node.spec?.podCIDR) return node
   const podCIDR = node.spec?.podCIDR ?? cidrOf(index)
   return {

@@ -1,0 +1,34 @@
+import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import type { ResourceRule } from "./policy.ts"
+
+/** The images as they are worked, `TIER IMAGE` for each tier (as core/tiers.ts has them); neither contains a space. */
+const imagesOf = (side: string) => {
+  const [tiers, defaultImage] = [`variables.${side}Tiers`, `variables.${side}Default`]
+  const image = `(tier.?image.orValue('') != '' ? tier.image : ${defaultImage})`
+  const hasRest = `${defaultImage} != '' && !${tiers}.exists(tier, tier.?upgradeTier.orValue('') == '')`
+  return `${tiers}.map(tier, tier.?upgradeTier.orValue('') + ' ' + ${image}) + (${hasRest} ? [' ' + ${defaultImage}] : [])`
+}
+
+/** What an update of a ServiceImage changes of what is rolled out, as variables; the rest is how, when and by whom. */
+export const changes = {
+  changesTarget: "object.spec.target != oldObject.spec.target",
+  oldTiers: "oldObject.spec.?tiers.orValue([])",
+  newTiers: "object.spec.?tiers.orValue([])",
+  oldDefault: "oldObject.spec.?defaultImage.orValue('')",
+  newDefault: "object.spec.?defaultImage.orValue('')",
+  oldImages: imagesOf("old"),
+  newImages: imagesOf("new"),
+  differing: [
+    "variables.newImages.filter(entry, !(entry in variables.oldImages))",
+    "variables.oldImages.filter(entry, !(entry in variables.newImages))",
+  ].join(" + "),
+}
+
+/** ServiceImages, and not their status: that is what the controllers write. */
+export const serviceImages = (...operations: ResourceRule["operations"]): ResourceRule => ({
+  apiGroups: [ServiceImage.group],
+  apiVersions: [ServiceImage.version],
+  resources: [ServiceImage.plural],
+  operations,
+  scope: "Cluster",
+})

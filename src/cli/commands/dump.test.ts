@@ -240,7 +240,7 @@ describe("aim plan", () => {
     expect(text).toContain("would start operation g1: shop/web:2")
     expect(text).toContain("priority 0: the default tier: 3 to stamp (6 pods)")
     expect(text).toMatch(
-      /takes: at least 600ms \(600ms by pace\); how long objects take to become healthy is not known/,
+      /takes: at least [0-9.]+s \(600ms by pace, [0-9]+s of settling\); how long objects take to become healthy is not known/,
     )
   })
 

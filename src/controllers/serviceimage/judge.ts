@@ -205,7 +205,7 @@ export function describeTier(tier: JudgedTier): { reason: Reason; message: strin
 const settleWords = ({ settleSeconds }: JudgedTier) => formatDuration(settleSeconds * 1000)
 
 /** How many of the objects that count are up to date. */
-export const progressOf = ({ name, view }: Pick<JudgedTier, "name" | "view">) =>
+const progressOf = ({ name, view }: Pick<JudgedTier, "name" | "view">) =>
   `${tierTitle(name)}: ${view.counted.done + view.counted.settling} of ${view.counted.total} up to date`
 
 const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)

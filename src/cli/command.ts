@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream"
 import type { Client } from "#runtime/client/client.ts"
 import type { Connected } from "#runtime/client/connect.ts"
 import type { Clock } from "#runtime/clock.ts"
@@ -93,6 +94,8 @@ export type World = {
   view: View
   clock: Clock
   random: Random
+  /** For `-` in the place of a file. */
+  stdin: Readable
   /** Aborted by the first SIGINT or SIGTERM. */
   signal: AbortSignal
   /** A line on how things go: to stderr, and nowhere with --quiet. */

@@ -36,6 +36,9 @@ async function main(): Promise<number> {
     commands,
     program,
     view,
+    get stdin() {
+      return process.stdin // only when it is wanted: looking at it keeps a process from ending
+    },
     signal: untilInterrupted(),
     say,
     write: text => write(process.stdout, text),

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream"
 import type { Condition } from "#api/v1alpha1/serviceimage/index.ts"
 import { applyMergePatch } from "#cluster-sim/schema/merge-patch.ts"
 import type { Client, Patch, WatchEvent, WriteOptions } from "#runtime/client/client.ts"
@@ -146,6 +147,7 @@ export function testWorld(cluster: { client: Client }, over: Partial<World> = {}
     view: { isTerminal: false, columns: 80, colours: false },
     clock,
     random: seededRandom(1),
+    stdin: Readable.from([]),
     signal: interrupt.signal,
     say: line => void said.push(line),
     write: async text => void written.push(text),

@@ -16,7 +16,7 @@ const oneRollout = {
 
 const from: Option = {
   flags: "--from <FILE>",
-  description: "what aim dump wrote, instead of a cluster",
+  description: "what aim dump wrote, also packed by gzip, instead of a cluster; - is stdin",
   completes: "files",
 }
 
@@ -156,7 +156,11 @@ export const commands: readonly Command[] = [
       { name: "si/NAME", description: "which rollouts (default: all)", many: true, completes: "serviceimages" },
     ],
     options: [
-      { flags: "-f, --file <FILE>", description: "ServiceImages that are not applied yet", completes: "files" },
+      {
+        flags: "-f, --file <FILE>",
+        description: "ServiceImages that are not applied yet; - is stdin",
+        completes: "files",
+      },
       from,
       output("json", "yaml"),
     ],
@@ -200,7 +204,7 @@ export const commands: readonly Command[] = [
     connects: true,
     examples: [
       { line: "dump -o cluster.dump", says: "to look at it elsewhere: plan --from, why --from" },
-      { line: "dump | gzip > cluster.dump.gz", says: "smaller" },
+      { line: "dump | gzip > cluster.dump.gz", says: "smaller; plan and why read it as it is" },
     ],
     load: () => import("./commands/dump.ts"),
   },

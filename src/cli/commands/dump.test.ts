@@ -1,6 +1,8 @@
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Readable } from "node:stream"
+import { gzipSync } from "node:zlib"
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { createCluster, type Json } from "#cluster-sim/index.ts"
 import { createClient } from "#runtime/client/index.ts"
@@ -137,6 +139,27 @@ describe("aim dump", () => {
     expect(written.length).toBeGreaterThan(10)
     expect(JSON.parse(written[0]!)).toMatchObject({ aimDump: 1, by: "aim 1.2.3" })
     expect(JSON.parse(written.at(-1)!)).toMatchObject({ end: true })
+  })
+
+  test("is read from stdin, and unpacked where gzip packed it", async () => {
+    const file = await temporaryFile("a.dump")
+    await ask(dump, [], { output: file })
+    const packed = gzipSync(await readFile(file))
+    const { text } = await ask(plan, [], { from: file })
+    await writeFile(`${file}.gz`, packed)
+    expect((await ask(plan, [], { from: `${file}.gz` })).text).toBe(text)
+    const piped = { ...here.world, stdin: Readable.from([packed.subarray(0, 100), packed.subarray(100)]) }
+    expect((await ask(plan, [], { from: "-" }, piped)).text).toBe(text)
+    expect(
+      (await ask(plan, [], { from: "-" }, { ...here.world, stdin: Readable.from([await readFile(file)]) })).text,
+    ).toBe(text)
+    const cut = { ...here.world, stdin: Readable.from([packed.subarray(0, 200)]) }
+    await expect(ask(plan, [], { from: "-" }, cut)).rejects.toThrow(/^stdin: unexpected end of file/)
+  })
+
+  test("packed gigabytes of one line are refused before they are held", async () => {
+    const bomb = { ...here.world, stdin: Readable.from([gzipSync(Buffer.alloc(50_000_000, "a"))]) }
+    await expect(ask(plan, [], { from: "-" }, bomb)).rejects.toThrow(/stdin has a line of more than 4000000 characters/)
   })
 
   const refused: Record<string, { change(text: string): string; says: RegExp }> = {

@@ -72,6 +72,8 @@ export type Answer = {
 export type View = {
   isTerminal: boolean
   columns: number
+  /** Of the window; without it, what is drawn may be as long as it likes. */
+  rows?: number | undefined
   colours: boolean
 }
 

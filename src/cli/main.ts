@@ -16,6 +16,9 @@ async function main(): Promise<number> {
     get columns() {
       return stdout.columns || 80 // anew each time: windows are resized while we draw
     },
+    get rows() {
+      return stdout.rows
+    },
     colours: wantsColours(env, Boolean(stdout.isTTY)),
   }
   const decision = parse(process.argv.slice(2), { program, version: manifest.version, view, commands })

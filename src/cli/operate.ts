@@ -4,7 +4,7 @@ import { Failure } from "./command.ts"
 import { fetchAll } from "./commands/get.ts"
 import { serviceImages } from "./kinds.ts"
 import { countOf } from "./render/status.ts"
-import { type Rollout, rolloutOf, type Seen, type TierProgress } from "./rollout.ts"
+import { defaultTier, type Rollout, rolloutOf, type Seen, type TierProgress } from "./rollout.ts"
 
 /** What is written, if anything, beside what the one who decided wants to remember. */
 export type Patch = { spec?: object; metadata?: { annotations: Record<string, string> } }
@@ -50,7 +50,7 @@ export function unobservedSentence({ metadata, status }: Seen, program: string):
 }
 
 /** As the controller calls them. */
-export const tierTitle = (name: string) => (name === "" ? "the default tier" : `tier ${name}`)
+export const tierTitle = (name: string) => (name === "" ? `the ${defaultTier}` : `tier ${name}`)
 
 /** As they are typed: `""` in a shell is an empty word, and quotes that came through it mean the same. */
 export const tierWord = (name: string) => (name === "" ? '""' : name)

@@ -47,6 +47,8 @@ export type TierProgress = {
   tier: string
   priority: number
   image: string
+  /** What new objects get: the last image that proved itself. While an operation is taken back, what others return to. */
+  proven: string
   state: "Complete" | "InProgress" | "Waiting"
   total: number
   updated: number
@@ -58,6 +60,9 @@ export type TierProgress = {
   awaitsApproval: boolean
   failures: Pick<Failure, "reason" | "scope" | "count" | "examples">[]
 }
+
+/** What people read for the tier `""`. No other tier can be called that: a label value has no blanks. */
+export const defaultTier = "default tier"
 
 export type StepProgress = {
   percent: number
@@ -161,6 +166,7 @@ function progressOf(
   const holds = (type: string) =>
     tier.conditions?.some(condition => condition.type === type && condition.status === "True")
   return {
+    proven: tier.newDeploymentImage ?? "",
     state: holds("Complete") ? "Complete" : holds("InProgress") ? "InProgress" : "Waiting",
     total: tier.total ?? 0,
     updated: tier.updated ?? 0,

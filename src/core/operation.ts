@@ -68,14 +68,18 @@ export function isInProgress({ metadata, status }: Pick<ServiceImage, "metadata"
   return status?.operation?.phase === "InProgress" || status?.operation?.phase === "RollingBack"
 }
 
-/** When it ended, if it has. The end of a rollback is dated by its condition: nothing was completed then. */
+/**
+ * When it ended, if it has: when it was first complete, also if a tier was reopened since. The end of a rollback is dated
+ * by its condition: nothing was completed then.
+ */
 export function endOfOperation({
   operation,
   completedAt,
   conditions = [],
 }: Partial<Pick<ServiceImageStatus, "operation" | "completedAt" | "conditions">>): string | undefined {
-  if (operation?.phase === "Complete") return completedAt
-  if (operation?.phase !== "RolledBack") return undefined
+  if (operation?.phase === "RollingBack") return undefined
+  if (operation?.phase === "Complete") return operation.endedAt ?? completedAt
+  if (operation?.phase !== "RolledBack") return operation?.endedAt
   return conditions.find(({ type, status }) => type === "InProgress" && status === "False")?.lastTransitionTime
 }
 

@@ -223,11 +223,11 @@ const failureLines = (tier: TierProgress) =>
     return `${scope === "All" ? "all" : count} failing: ${reason}${named ? ` (${named}${more})` : ""}`
   })
 
-function elapsed({ startedAt, completedAt, state }: Rollout, now: Instant): string {
+function elapsed({ startedAt, endedAt, state }: Rollout, now: Instant): string {
   if (!startedAt) return ""
   if (state === "RolledBack") return ""
-  if (state === "Complete" && completedAt)
-    return `done ${formatDuration(Math.max(0, now - Date.parse(completedAt)))} ago, took ${formatDuration(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))}`
+  if (state === "Complete" && endedAt)
+    return `done ${formatDuration(Math.max(0, now - Date.parse(endedAt)))} ago, took ${formatDuration(Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)))}`
   return `for ${formatDuration(Math.max(0, now - Date.parse(startedAt)))}`
 }
 

@@ -1,4 +1,5 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { imageInWork } from "#core/rollout-state.ts"
 import { formatDuration } from "#lib/duration.ts"
 import type { Instant } from "#runtime/clock.ts"
 import { apiVersionOf, type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
@@ -87,12 +88,15 @@ export function sourceTable(
   )
 }
 
-/** The image being worked on, and that there are others. */
-function imageOf({ tiers, currentPriority }: Rollout): string {
-  const images = [...new Set(tiers.map(({ image }) => image))]
-  const now = tiers.find(({ priority }) => priority === currentPriority)?.image ?? images[0] ?? ""
-  return images.length > 1 ? `${now} +${images.length - 1}` : now
-}
+/** The image being worked on, and that there are others; of what was taken back, the one that it returned to. */
+const imageOf = ({ tiers, currentPriority, state }: Rollout) =>
+  imageInWork(
+    tiers.map(({ image, proven, priority }) => ({
+      priority,
+      image: ((state === "RolledBack" || state === "RollingBack") && proven) || image,
+    })),
+    currentPriority,
+  )
 
 /** What every `-o` of get and status means, beyond the tables. */
 export function machineReadable(

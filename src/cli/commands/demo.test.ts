@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { runProgram } from "#test/support/program.ts"
+import { narrator } from "./demo.ts"
 
 const stories = {
   upgrade: [
@@ -60,4 +61,21 @@ test("--list names the stories, and a story that is not there is wrong usage", a
     code: 2,
     output: expect.stringContaining("there is no story opera"),
   })
+})
+
+test("sentences and pictures are broken between words at the width of the window", () => {
+  const drawn: string[] = []
+  const told = narrator({
+    view: { isTerminal: true, columns: 80, colours: false },
+    draw: frame => void drawn.push(frame),
+  })
+  const words =
+    "A cluster is up in this process: three nodes, an API server that kubectl would talk to, and controllers."
+  const picture = `  ais/web  Repairing: ${"pod shop/web-1 cannot pull its image; ".repeat(4)}`.trimEnd()
+  told.tell(words)
+  told.show(`${picture}\n`)
+  for (const line of drawn.at(-1)!.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
+  const flat = drawn.at(-1)!.replaceAll(/\s+/g, " ")
+  expect(flat).toContain(words)
+  expect(flat).toContain(picture.trim().replaceAll(/\s+/g, " "))
 })

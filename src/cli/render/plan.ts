@@ -6,6 +6,7 @@ import type { View } from "../command.ts"
 import type { Planned } from "../commands/plan.ts"
 import { inWords, objects, tierTitle, tierWord } from "../operate.ts"
 import { paint, printable } from "./paint.ts"
+import { wrappedText } from "./wrap.ts"
 
 /** `aim plan`, for one rollout: where it is, what comes next and then, how long that takes, and what is left out. */
 export function planText(
@@ -40,7 +41,8 @@ export function planText(
       yellow(printable(`  ${why}: ${objects(count)} (${nameSome(examples, count)}) ${what}`)),
     ),
   ]
-  return `${lines.join("\n")}\n`
+  const shown = view.isTerminal ? lines.map(line => wrappedText(line, view.columns, 2)) : lines
+  return `${shown.join("\n")}\n`
 }
 
 function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {

@@ -33,7 +33,7 @@ async function main(): Promise<number> {
     if (!decision.quiet) process.stderr.write(`${line}\n`)
   }
   const machine = { version: manifest.version, variables: env, clock: systemClock, random: systemRandom }
-  const surroundings = { ...machine, onWarning: (message: string) => say(`Warning: ${message}`) }
+  const surroundings = { ...machine, say, onWarning: (message: string) => say(`Warning: ${message}`) }
   const world: World = {
     ...machine,
     commands,

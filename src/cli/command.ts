@@ -34,6 +34,8 @@ export type Option = {
   default?: string
   choices?: readonly string[]
   completes?: Completes
+  /** Of an option without a value: words that may follow `=` and mean the same, such as `--dry-run=server`. */
+  same?: readonly string[]
   /** May be given several times; the values are gathered. */
   many?: boolean
 }

@@ -1,6 +1,6 @@
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
-import { Failure } from "./command.ts"
+import { Failure, type Input } from "./command.ts"
 import { fetchAll } from "./commands/get.ts"
 import { serviceImages } from "./kinds.ts"
 import { countOf } from "./render/status.ts"
@@ -37,6 +37,19 @@ export async function change<T extends { patch?: Patch | undefined }>(
     }
   }
 }
+
+export const dryRunOf = ({ options }: Input): boolean => options.dryRun === true
+
+/** What was done, or would be. */
+export const doneWords = (lines: string, isDryRun: boolean): string =>
+  lines
+    .split("\n")
+    .map(line => `${line}${isDryRun ? " (dry run: nothing was written)" : ""}`)
+    .join("\n")
+
+/** What follows, or would follow. */
+export const nextWords = (next: string, isDryRun: boolean): string =>
+  isDryRun && next ? `If it were written:\n${next}` : next
 
 /** No controller has looked at what was last written, so what is known of the rollout is about something else. */
 export const isUnobserved = ({ metadata, status }: Seen) =>

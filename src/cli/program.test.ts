@@ -42,6 +42,13 @@ describe("what a line asks for", () => {
     expect(decide("controller --no-leader-elect")).toMatchObject({ input: { options: { leaderElect: false } } })
     expect(decide("controller")).toMatchObject({ input: { options: { leaderElect: true, logLevel: "info" } } })
   })
+  test("--dry-run=server is --dry-run where the server checks, and nothing elsewhere", () => {
+    for (const command of ["set-image si/a b:1", "pause si/a", "resume si/a", "approve si/a", "rollback si/a"])
+      for (const flag of ["--dry-run", "--dry-run=server"])
+        expect(decide(`${command} ${flag}`)).toMatchObject({ do: "run", input: { options: { dryRun: true } } })
+    expect(decide("pause si/a --dry-run=client")).toMatchObject({ do: "refuse" })
+    expect(decide("get --dry-run=server")).toMatchObject({ do: "refuse" })
+  })
   test("--quiet is understood before and after the command", () => {
     for (const line of ["-q get", "get --quiet"]) expect(decide(line)).toMatchObject({ do: "run", quiet: true })
   })

@@ -26,6 +26,12 @@ const timeout: Option = {
   default: "10m",
 }
 
+const dryRun: Option = {
+  flags: "--dry-run",
+  description: "let the server check it, show what would change, write nothing",
+  same: ["server"],
+}
+
 /** Every command, in the order of `aim --help`. Nothing is loaded before it is run: `aim --version` stays fast. */
 export const commands: readonly Command[] = [
   {
@@ -93,6 +99,8 @@ export const commands: readonly Command[] = [
     ],
     options: [
       { flags: "-A, --all-namespaces", description: "AlternateImageSources of every namespace" },
+      { flags: "-l, --selector <SELECTOR>", description: "only those with these labels, such as service=dicom" },
+      { flags: "-w, --watch", description: "then a line for each change, until Ctrl-C" },
       output("wide", "name", "json", "yaml"),
     ],
     connects: true,
@@ -114,12 +122,16 @@ export const commands: readonly Command[] = [
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollouts (default: all)",
+        description: "which rollouts (default: all); ais or ais/NAME for alternate image sources",
         many: true,
-        completes: "serviceimages",
+        completes: "ours",
       },
     ],
-    options: [{ flags: "-w, --watch", description: "keep watching" }, output("wide", "name", "json", "yaml")],
+    options: [
+      { flags: "-w, --watch", description: "keep watching" },
+      { flags: "-A, --all-namespaces", description: "AlternateImageSources of every namespace" },
+      output("wide", "name", "json", "yaml"),
+    ],
     connects: true,
     examples: [
       { line: "status", says: "all rollouts, now" },
@@ -136,7 +148,13 @@ export const commands: readonly Command[] = [
       "Failed (1) when the rollout is halted or stalled, is deleted, or the time is up. It watches; it does not poll.",
     ],
     arguments: [
-      { name: "si/NAME", description: "which rollouts", required: true, many: true, completes: "serviceimages" },
+      {
+        name: "si/NAME",
+        description: "which rollouts; ais/NAME: until the alternate image source is ready",
+        required: true,
+        many: true,
+        completes: "ours",
+      },
     ],
     options: [timeout],
     connects: true,
@@ -241,8 +259,11 @@ export const commands: readonly Command[] = [
     details: [
       "The present one first, then up to ten earlier ones: images, when, how long, how many objects, outcome.",
       "Images are shortened to their last part, and told per tier where tiers differ; -o wide has them whole.",
+      "Of an alternate image source, what was switched: when, from where to where, and why.",
     ],
-    arguments: [oneRollout],
+    arguments: [
+      { name: "si/NAME", description: "which rollout; or ais/NAME", required: true, many: true, completes: "ours" },
+    ],
     options: [output("wide", "json", "yaml")],
     connects: true,
     examples: [
@@ -267,7 +288,7 @@ export const commands: readonly Command[] = [
     ],
     options: [
       { flags: "--supersede", description: "overtake the operation in progress" },
-      { flags: "--dry-run", description: "let the server check it, show what would change, write nothing" },
+      dryRun,
       { flags: "--wait", description: "then wait for the rollout, as aim wait does" },
       { ...timeout, description: `with --wait, ${timeout.description}` },
     ],
@@ -285,6 +306,7 @@ export const commands: readonly Command[] = [
     summary: "stop stamping; what is under way finishes",
     details: ["Sets spec.paused. Objects that have their new image already are not held back."],
     arguments: [oneRollout],
+    options: [dryRun],
     connects: true,
     examples: [{ line: "pause si/dicom", says: "go no further for now" }],
     load: () => import("./commands/pause.ts"),
@@ -298,6 +320,7 @@ export const commands: readonly Command[] = [
       "A halted one goes on by itself when what failed is mended, or with another image: aim set-image.",
     ],
     arguments: [oneRollout],
+    options: [dryRun],
     connects: true,
     examples: [{ line: "resume si/dicom", says: "go on" }],
     load: () => import("./commands/resume.ts"),
@@ -314,6 +337,7 @@ export const commands: readonly Command[] = [
       oneRollout,
       { name: "TIER", description: 'which tiers; "" is the default one', many: true, completes: "tiers" },
     ],
+    options: [dryRun],
     connects: true,
     examples: [
       { line: "approve si/dicom", says: "what waits now" },
@@ -333,6 +357,7 @@ export const commands: readonly Command[] = [
     arguments: [oneRollout],
     options: [
       { flags: "--operation <ID>", description: "refuse unless this is the last one (aim history lists them)" },
+      dryRun,
       { flags: "--wait", description: "return when all of it is back" },
       { ...timeout, description: `with --wait, ${timeout.description}` },
     ],
@@ -449,6 +474,13 @@ export const commands: readonly Command[] = [
       { line: "completion fish > ~/.config/fish/completions/aim.fish", says: "fish" },
     ],
     load: () => import("./commands/completion.ts"),
+  },
+  {
+    name: "version",
+    group: "Install",
+    summary: "print the version",
+    examples: [{ line: "version", says: "as aim --version" }],
+    load: () => import("./commands/version.ts"),
   },
   {
     name: "controller",

@@ -45,6 +45,39 @@ young   NotSeenYet   -          0          registry.example.com/dicom:v2 +1   10
       metadata: { name: "web" },
     })
   })
+  test("-o yaml begins as people write it", async () => {
+    const { text } = await ask(get, ["si/web"], { output: "yaml" })
+    expect(text.match(/^\w+/gm)).toEqual(["apiVersion", "kind", "metadata", "spec", "status"])
+  })
+  test("-l chooses by labels", async () => {
+    const labelled = serviceImage("web")
+    const one = { ...labelled, metadata: { ...labelled.metadata, labels: { service: "dicom" } } }
+    const { world } = testWorld(testCluster(one, serviceImage("shop")))
+    const options = { selector: "service=dicom", output: "name" }
+    expect((await get({ arguments: [], options }, world)).text).toBe("serviceimage.autoimagemanager.io/web\n")
+    await expect(ask(get, ["si/web"], { selector: "a=b" })).rejects.toThrow("two ways to choose")
+  })
+  test("-w is the table, then a line for each object that reads differently", async () => {
+    const live = testCluster(serviceImage("shop"), serviceImage("web"))
+    const { world, written, clock, interrupt } = testWorld(live)
+    const done = get({ arguments: [], options: { watch: true } }, world)
+    await clock.advance(0)
+    expect(written.join("")).toMatch(/^NAME +STATE .*\nshop +InProgress .*\nweb +InProgress .*\n$/)
+    live.put(serviceImage("web"))
+    await clock.advance(60_000)
+    expect(written).toHaveLength(1)
+    live.put(serviceImage("web", complete()))
+    await clock.advance(0)
+    live.remove({ name: "shop" })
+    await clock.advance(0)
+    interrupt()
+    expect(await done).toEqual({ text: "", exitCode: 0 })
+    const [table, line, gone] = written as [string, string, string]
+    expect(line).toMatch(/^web +Complete +12\/12 .* 11m\n$/)
+    expect(line.indexOf("Complete")).toBe(table.indexOf("STATE"))
+    expect(gone).toBe("si/shop deleted\n")
+    await expect(ask(get, [], { watch: true, output: "json" })).rejects.toThrow("leave one of them out")
+  })
   test("names what was meant", async () => {
     await expect(ask(get, ["si/wev"])).rejects.toThrow("there is no ServiceImage wev; did you mean si/web?")
   })

@@ -1,16 +1,17 @@
 import { connectionOf, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
-import { change, underWay, underWayWords } from "../operate.ts"
+import { change, doneWords, dryRunOf, nextWords, underWay, underWayWords } from "../operate.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
 
 export const run: Run = async (input, world) => {
   const { name } = parseNamed(input.arguments[0]!)
+  const dryRun = dryRunOf(input)
   const client = await world.connect(connectionOf(input))
   try {
     const decide = ({ spec }: Seen) => ({ patch: spec.paused ? undefined : { spec: { paused: true } } })
-    const { patch, object } = await change(name, decide, { client })
-    const text = patch ? `paused: si/${name}\n` : `already paused: si/${name}\n`
-    return { text, exitCode: 0, next: whatIsNext(object, world.program) }
+    const { patch, object } = await change(name, decide, { client, dryRun })
+    const text = doneWords(`${patch ? "paused" : "already paused"}: si/${name}`, dryRun)
+    return { text: `${text}\n`, exitCode: 0, next: nextWords(whatIsNext(object, world.program), dryRun) }
   } finally {
     client.close()
   }

@@ -39,7 +39,13 @@ export const commands: readonly Command[] = [
     group: "Run",
     summary: "watch a fleet being upgraded or a registry fail, on a cluster in this process",
     details: ["No Kubernetes is needed and nothing is left behind. Time runs twenty times as fast as ours."],
-    arguments: [{ name: "STORY", description: "which one (default: upgrade)" }],
+    arguments: [
+      {
+        name: "STORY",
+        description: "which one (default: upgrade)",
+        choices: ["upgrade", "canary", "registry-outage"],
+      },
+    ],
     options: [{ flags: "--list", description: "the stories there are" }],
     examples: [
       { line: "demo", says: "the upgrade of a fleet, with a mishap" },
@@ -200,7 +206,7 @@ export const commands: readonly Command[] = [
       "si/NAME, the rollout itself. With pod/NAME, why its containers are pulled from where they are; with ais/NAME, the",
       "AlternateImageSource itself. Without -n the object is sought in every namespace.",
     ],
-    arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "ours" }],
+    arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "objects" }],
     options: [from, output("json", "yaml")],
     connects: true,
     examples: [
@@ -284,7 +290,13 @@ export const commands: readonly Command[] = [
     ],
     arguments: [
       oneRollout,
-      { name: "[TIER=]IMAGE", description: "the default image, or that of a tier", required: true, many: true },
+      {
+        name: "[TIER=]IMAGE",
+        description: "the default image, or that of a tier",
+        required: true,
+        many: true,
+        completes: "settings",
+      },
     ],
     options: [
       { flags: "--supersede", description: "overtake the operation in progress" },
@@ -356,7 +368,11 @@ export const commands: readonly Command[] = [
     ],
     arguments: [oneRollout],
     options: [
-      { flags: "--operation <ID>", description: "refuse unless this is the last one (aim history lists them)" },
+      {
+        flags: "--operation <ID>",
+        description: "refuse unless this is the last one (aim history lists them)",
+        completes: "operations",
+      },
       dryRun,
       { flags: "--wait", description: "return when all of it is back" },
       { ...timeout, description: `with --wait, ${timeout.description}` },
@@ -535,5 +551,11 @@ export const commands: readonly Command[] = [
     ],
     connects: true,
     load: () => import("./commands/complete.ts"),
+  },
+  {
+    name: "__complete_line",
+    summary: "candidates for the end of a line, as kubectl asks a plug-in for them",
+    arguments: [{ name: "WORD", description: "the words behind kubectl aim, the last one unfinished", many: true }],
+    load: () => import("./commands/complete-line.ts"),
   },
 ]

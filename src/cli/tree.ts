@@ -239,7 +239,7 @@ export const commands: readonly Command[] = [
     details: [
       "For each image of the workloads that an AlternateImageSource looks after, every repository is asked from here:",
       "is the tag there, with the same digest, for the same platforms, and do the workload's pull secrets open it?",
-      "Read with your own rights. Exit code 1 where a repository would not do.",
+      "Read with your own rights. Exit code 1 where one cannot replace the others.",
     ],
     arguments: [{ name: "ais/NAME", description: "which source", required: true, completes: "alternateimagesources" }],
     options: [

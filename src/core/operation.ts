@@ -29,7 +29,7 @@ export function currentOperation(serviceImage: ServiceImage, now: Instant, pins:
   if (recorded && !isRetried) {
     const isTakenBack = rollback === recorded.id && recorded.phase !== "RolledBack"
     return isTakenBack
-      ? { ...recorded, phase: "RollingBack", cause: recorded.cause ?? "aim rollback asked for it" }
+      ? { ...recorded, phase: "RollingBack", cause: recorded.cause ?? "requested by aim rollback" }
       : recorded
   }
   const images = Object.fromEntries(effectiveTiers(spec).map(({ name, image }) => [name, pins.get(image) ?? image]))

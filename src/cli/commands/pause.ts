@@ -26,6 +26,6 @@ function whatIsNext(object: Seen, program: string): string {
     return `Under way, and going to finish: ${underWayWords(onTheirWay)}. Nothing else is stamped until ${resume}`
   const rest = rollout.upToDate < rollout.total ? rollout.total - rollout.upToDate : 0
   return rest > 0
-    ? `No object is under way. The ${rest} that remain keep what they run until ${resume}`
+    ? `No object is under way. ${rest === 1 ? "The one that remains keeps what it runs" : `The ${rest} that remain keep what they run`} until ${resume}`
     : `No object is under way. What is created or changed from now on waits until ${resume}`
 }

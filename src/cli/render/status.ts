@@ -83,7 +83,7 @@ export function pictureOf(rollout: Rollout, view: View, now: Instant, outlooks =
 
 /** The whole of it. */
 export const statusBlock = (...of: Parameters<typeof pictureOf>): string => pictureText(pictureOf(...of))
-export const pictureText = ({ head, tiers }: Picture): string =>
+const pictureText = ({ head, tiers }: Picture): string =>
   `${[...head, ...tiers.flatMap(({ lines }) => lines)].join("\n")}\n`
 
 /**

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util"
 
 /** How many columns it takes; colours take none. */
-export const widthOf = (text: string) => stripVTControlCharacters(text).length
+const widthOf = (text: string) => stripVTControlCharacters(text).length
 
 /** The text in lines of at most so many columns, broken between words. A word that is longer stays whole. */
 export function wrapped(text: string, columns: number): string[] {

@@ -47,7 +47,9 @@ export function narrator({ view, draw }: Pick<World, "view" | "draw">) {
   const redraw = () => draw(`${text.join("\n\n")}\n${picture && `\n${picture}`}`)
   return {
     tell(words: string) {
-      const sentence = view.isTerminal ? wrappedText(words, readableWidth(view.columns)) : words
+      // A line that goes on in the middle of a sentence is broken for a page, and here where the window ends.
+      const flowing = words.replaceAll(/\n(?=[a-z])/g, " ")
+      const sentence = view.isTerminal ? wrappedText(flowing, readableWidth(view.columns)) : words
       if (picture) text.push(picture.trimEnd())
       picture = ""
       text.push(sentence)

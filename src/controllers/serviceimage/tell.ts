@@ -1,4 +1,3 @@
-import { imageReferenceMaxLength } from "#api/v1alpha1/image-reference.ts"
 import type {
   Condition,
   ConditionType,
@@ -51,10 +50,7 @@ export const tell = (seen: Snapshot, ...given: Rest<Parameters<typeof statusOf>>
     priority,
     image: (isBack(state) && provenIn.get(name)) || image,
   }))
-  const image = imageInWork(tiers, status.currentPriority)
-    .replace(notPlain, "?")
-    .slice(0, imageReferenceMaxLength + 8)
-  return { ...status, state, image }
+  return { ...status, state, image: imageInWork(tiers, status.currentPriority) }
 }
 
 type Rest<T extends unknown[]> = T extends [unknown, ...infer R] ? R : never
@@ -223,6 +219,5 @@ const emptyStatus: ServiceImageStatus = {
 }
 
 /** A tier's message is one of many, so the schema keeps it to plain, single-byte characters. */
-const notPlain = /[^ !#-%'-;=?-[\]-~]/g
-const plain = (message: string) => message.replace(notPlain, "?").slice(0, 128)
+const plain = (message: string) => message.replace(/[^ !#-%'-;=?-[\]-~]/g, "?").slice(0, 128)
 const sum = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((total, item) => total + of(item), 0)

@@ -50,7 +50,9 @@ export const tell = (seen: Snapshot, ...given: Rest<Parameters<typeof statusOf>>
     priority,
     image: (isBack(state) && provenIn.get(name)) || image,
   }))
-  return { ...status, state, image: imageInWork(tiers, status.currentPriority) }
+  const image = imageInWork(tiers, status.currentPriority)
+  // One that an older schema admitted and that is no image must not make the whole status impossible to write.
+  return { ...status, state, image: /^[!-~]* ?[!-~]*$/.test(image) && !/["&<>\\]/.test(image) ? image : "" }
 }
 
 type Rest<T extends unknown[]> = T extends [unknown, ...infer R] ? R : never

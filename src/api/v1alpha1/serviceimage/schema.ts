@@ -440,8 +440,7 @@ const status = z.object({
     .describe("The answers to the questions below.")
     .default([]),
   state: word<State>(16).describe("How it stands, in one word.").optional(),
-  // Whatever the spec holds, also what an older schema admitted.
-  image: text(imageReferenceMaxLength + 8)
+  image: plainText(imageReferenceMaxLength + 8)
     .describe("The image of the priority being worked, and how many other images there are, such as web:v2 +1.")
     .optional(),
   progress: plainText(32).describe("Objects up to date, of objects that count, such as 412/1000.").default(""),

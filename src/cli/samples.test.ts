@@ -49,8 +49,8 @@ const rollout = (usual: string, early: string): Json => ({
     target: { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" },
     defaultImage: image(usual),
     tiers: [
-      { upgradeTier: "earlyAccess", priority: 1, image: image(early), maxConcurrent: 2 },
-      { upgradeTier: "", priority: 0 },
+      { upgradeTier: "earlyAccess", priority: 1, image: image(early), maxConcurrent: 2, settleSeconds: 0 },
+      { upgradeTier: "", priority: 0, settleSeconds: 0 },
     ],
   },
 })

@@ -107,7 +107,7 @@ const workloads: Record<
 function instead(pod: unknown): string {
   const names = [containers, initContainers].flatMap(list => {
     const all = fieldOf(pod, list)
-    return Array.isArray(all) ? all.map(each => textOf(fieldOf(each, "name"))) : []
+    return Array.isArray(all) ? all.map(each => textOf(fieldOf(each, "name"))).filter(Boolean) : []
   })
   return names.length === 0 ? "" : `, only ${clip(nameSome(names.slice(0, namesMost), names.length), 128)}`
 }

@@ -263,7 +263,7 @@ describe("aim plan", () => {
     expect(text).toContain("would start operation g1: shop/web:2")
     expect(text).toContain("priority 0: the default tier: 3 to stamp (6 pods)")
     expect(text).toMatch(
-      /takes: at least 600ms \(600ms by pace\); how long objects take to become healthy is not known/,
+      /takes: at least 10s \(600ms by pace, 10s of settling\); how long objects take to become healthy is not known/,
     )
   })
 

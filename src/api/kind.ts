@@ -83,7 +83,8 @@ const objectSchema = ({ description, spec, status }: KindDeclaration): Structura
     apiVersion: { type: "string" },
     kind: { type: "string" },
     metadata: { type: "object" },
-    spec: structuralSchema(spec),
-    status: structuralSchema(status),
+    // What `kubectl explain` says of the two.
+    spec: { description: "What is wanted.", ...structuralSchema(spec) },
+    status: { description: "What the controller last reported.", ...structuralSchema(status) },
   },
 })

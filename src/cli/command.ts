@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream"
 import type { Client } from "#runtime/client/client.ts"
 import type { Connected } from "#runtime/client/connect.ts"
 import type { Clock } from "#runtime/clock.ts"
@@ -12,6 +13,9 @@ export type Completes =
   | "alternateimagesources"
   | "ours"
   | "tiers"
+  | "settings"
+  | "operations"
+  | "objects"
   | "namespaces"
   | "contexts"
   | "files"
@@ -33,6 +37,8 @@ export type Option = {
   default?: string
   choices?: readonly string[]
   completes?: Completes
+  /** Of an option without a value: words that may follow `=` and mean the same, such as `--dry-run=server`. */
+  same?: readonly string[]
   /** May be given several times; the values are gathered. */
   many?: boolean
 }
@@ -71,6 +77,8 @@ export type Answer = {
 export type View = {
   isTerminal: boolean
   columns: number
+  /** Of the window; without it, what is drawn may be as long as it likes. */
+  rows?: number | undefined
   colours: boolean
 }
 
@@ -93,6 +101,8 @@ export type World = {
   view: View
   clock: Clock
   random: Random
+  /** For `-` in the place of a file. */
+  stdin: Readable
   /** Aborted by the first SIGINT or SIGTERM. */
   signal: AbortSignal
   /** A line on how things go: to stderr, and nowhere with --quiet. */

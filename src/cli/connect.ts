@@ -1,8 +1,12 @@
+import { formatDuration } from "#lib/duration.ts"
 import { runsInCluster } from "#runtime/client/in-cluster.ts"
 import { type Client, type Connected, connect, createClient } from "#runtime/client/index.ts"
+import type { Transport } from "#runtime/client/transport.ts"
 import type { Connection, World } from "./command.ts"
 
-type Surroundings = Pick<World, "variables" | "clock" | "random" | "version"> & { onWarning(message: string): void }
+type Surroundings = Pick<World, "variables" | "clock" | "random" | "version" | "say"> & {
+  onWarning(message: string): void
+}
 
 /** Loaded by the commands that talk to a cluster, and by no other. */
 export function reach(connection: Connection, { variables, clock }: Surroundings): Promise<Connected> {
@@ -13,7 +17,35 @@ export function reach(connection: Connection, { variables, clock }: Surroundings
 }
 
 export async function clientFor(connection: Connection, surroundings: Surroundings): Promise<Client> {
-  const { transport } = await reach(connection, surroundings)
-  const { clock, random, version, onWarning } = surroundings
+  const { transport: plain, describe: server } = await reach(connection, surroundings)
+  const { clock, random, version, onWarning, say } = surroundings
+  const transport = impatient(plain, { clock, say, server })
   return createClient({ transport, clock, random, userAgent: `aim/${version}`, onWarning })
+}
+
+const patienceMs = 3000
+
+/** Says, once, that the server does not answer: a request has up to a minute, and silence looks like a broken program. */
+export function impatient(
+  transport: Transport,
+  { clock, say, server }: Pick<World, "clock" | "say"> & { server: string },
+): Transport {
+  let isSaid = false
+  const complain = () => {
+    if (!isSaid) say(`${server} has not answered for ${formatDuration(patienceMs)}; still waiting (Ctrl-C ends it)`)
+    isSaid = true
+  }
+  return {
+    ...transport,
+    async send(request) {
+      // A watch has nothing to answer until something happens.
+      if (request.longLived) return await transport.send(request)
+      const cancel = clock.after(patienceMs, complain)
+      try {
+        return await transport.send(request)
+      } finally {
+        cancel()
+      }
+    },
+  }
 }

@@ -1,11 +1,10 @@
-import { createReadStream } from "node:fs"
-import { createInterface } from "node:readline"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { validate } from "#api/validate.ts"
 import { Inventory } from "#controllers/serviceimage/inventory.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { keep, type Piece } from "./collect.ts"
-import { Failure } from "./command.ts"
+import { Failure, type World } from "./command.ts"
+import { inputName, readLines } from "./input.ts"
 import { isObjectName } from "./names.ts"
 
 /** Raised with every change of what stands in a dump that an older reader would misread. */
@@ -37,32 +36,29 @@ export async function* linesOf(
 const line = (value: object) => `${JSON.stringify(value)}\n`
 
 /** Reads a dump. It is a stranger's: what is not one is refused with the line where it stops being one. */
-export async function readDump(file: string): Promise<{ inventory: Inventory; takenAt: Instant }> {
+export async function readDump(
+  file: string,
+  world: Pick<World, "stdin">,
+): Promise<{ inventory: Inventory; takenAt: Instant }> {
   const inventory = new Inventory()
   let takenAt: Instant | undefined
   let [number, objects, hasEnded] = [0, 0, false]
-  const refuse = (why: string) => new Failure(`${file}:${number}: ${why}`)
-  const input = createReadStream(file, "utf8")
-  try {
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      number++
-      if (text === "") continue
-      const value = parse(text)
-      if (takenAt === undefined) takenAt = begin(value)
-      else if (!value) throw refuse("not a line of a dump")
-      else if (value.end === true) {
-        if (value.objects !== objects) throw refuse(`${value.objects} objects were dumped, and ${objects} are here`)
-        hasEnded = true
-      } else keep(inventory, pieceOf(value))
-    }
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code) throw new Failure(`${file}: ${code === "ENOENT" ? "there is no such file" : (error as Error).message}`)
-    throw error
+  const name = inputName(file)
+  const refuse = (why: string) => new Failure(`${name}:${number}: ${why}`)
+  for await (const text of readLines(file, world, lineLengthMax)) {
+    number++
+    if (text === "") continue
+    const value = parse(text)
+    if (takenAt === undefined) takenAt = begin(value)
+    else if (!value) throw refuse("not a line of a dump")
+    else if (value.end === true) {
+      if (value.objects !== objects) throw refuse(`${value.objects} objects were dumped, and ${objects} are here`)
+      hasEnded = true
+    } else keep(inventory, pieceOf(value))
   }
-  if (takenAt === undefined) throw new Failure(`${file} is empty`)
+  if (takenAt === undefined) throw new Failure(`${name} is empty`)
   if (!hasEnded)
-    throw new Failure(`${file} is cut off after ${objects} objects: its last line is missing; take it again`)
+    throw new Failure(`${name} is cut off after ${objects} objects: its last line is missing; take it again`)
   return { inventory, takenAt }
 
   function begin(value: Json | undefined): Instant {
@@ -94,7 +90,6 @@ export async function readDump(file: string): Promise<{ inventory: Inventory; ta
 type Json = Record<string, unknown>
 
 function parse(text: string): Json | undefined {
-  if (text.length > lineLengthMax) return undefined
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === "object" && value !== null ? (value as Json) : undefined

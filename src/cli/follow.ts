@@ -1,31 +1,39 @@
-import type { Client } from "#runtime/client/client.ts"
+import type { Client, ListOptions } from "#runtime/client/client.ts"
 import { isFailure, KubeError } from "#runtime/client/errors.ts"
 import { type Clock, sleep } from "#runtime/clock.ts"
 import { jitter, type Random } from "#runtime/random.ts"
-import type { KubeObject, Resource } from "#runtime/resource.ts"
+import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
 
 export type FollowOptions = {
   client: Client
   resource: Resource
   /** Only this object. */
   name?: string | undefined
+  namespace?: string | undefined
+  labelSelector?: string | undefined
   clock: Clock
   random: Random
   signal: AbortSignal
   /** The connection was lost and is being sought again. */
   onTrouble(error: unknown): void
+  /** The server was heard of, whether or not it had something to say. */
+  onContact?(): void
 }
 
 const backoffMsMax = 30_000
 
 /**
- * Yields the objects by name, once as they are and again after each change, until the signal is aborted. The same map
- * every time. Trouble before the first answer is thrown, since the user may have to change something; after it, the
+ * Yields the objects by key (`name`, or `namespace/name`), once as they are and again after each change, until the
+ * signal is aborted. The same map every time. Trouble before the first answer is thrown, since the user may have to change something; after it, the
  * connection is sought again. Controllers use the cache of the runtime, which hides all trouble; a person wants to know.
  */
 export async function* follow<T extends KubeObject>(options: FollowOptions): AsyncGenerator<ReadonlyMap<string, T>> {
-  const { client, resource, name, clock, random, signal, onTrouble } = options
-  const selector = name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }
+  const { client, resource, name, namespace, labelSelector, clock, random, signal, onTrouble } = options
+  const selector = {
+    ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+    ...(namespace !== undefined && { namespace }),
+    ...(labelSelector !== undefined && { labelSelector }),
+  }
   const objects = new Map<string, T>()
   let version: string | undefined
   let failures = 0
@@ -35,6 +43,7 @@ export async function* follow<T extends KubeObject>(options: FollowOptions): Asy
         version = await fill(objects, options, selector)
         failures = 0
         isFirst = false
+        options.onContact?.()
         yield objects
       }
       const watch = { ...selector, resourceVersion: version, timeoutSeconds: 300, silenceMs: 150_000 }
@@ -45,17 +54,20 @@ export async function* follow<T extends KubeObject>(options: FollowOptions): Asy
             event.object.message ?? "the watch ended",
           )
         failures = 0
+        options.onContact?.()
         version = event.object.metadata.resourceVersion ?? version
         if (event.type === "BOOKMARK") continue
-        if (event.type === "DELETED") objects.delete(event.object.metadata.name)
-        else objects.set(event.object.metadata.name, event.object)
+        if (event.type === "DELETED") objects.delete(keyOf(event.object.metadata))
+        else objects.set(keyOf(event.object.metadata), event.object)
         yield objects
       }
     } catch (error) {
       if (signal.aborted) return
       if (isFirst) throw error
+      // From the beginning also after a lost connection: a list that is answered proves that there is one again, while a
+      // watch with nothing to tell proves nothing.
+      version = undefined
       if (isFailure(error, "Gone")) {
-        version = undefined
         if (failures++ === 0) continue
       } else if (isFailure(error, "Forbidden", "NotFound", "Invalid")) throw error
       else if (failures++ === 0) onTrouble(error)
@@ -67,13 +79,17 @@ export async function* follow<T extends KubeObject>(options: FollowOptions): Asy
 async function fill<T extends KubeObject>(
   objects: Map<string, T>,
   { client, resource, signal }: FollowOptions,
-  selector: { fieldSelector?: string },
+  selector: ListOptions,
 ): Promise<string> {
-  objects.clear()
+  const found: T[] = []
   for (let token = ""; ; ) {
     const page = await client.list<T>(resource, { ...selector, limit: 500, ...(token && { continue: token }) }, signal)
-    for (const object of page.items) objects.set(object.metadata.name, object)
+    found.push(...page.items)
     token = page.metadata.continue ?? ""
-    if (!token) return page.metadata.resourceVersion
+    if (token) continue
+    // Only now: what was seen last is shown until there is something newer.
+    objects.clear()
+    for (const object of found) objects.set(keyOf(object.metadata), object)
+    return page.metadata.resourceVersion
   }
 }

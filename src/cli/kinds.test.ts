@@ -60,5 +60,8 @@ test("a command that takes both kinds is told which", () => {
   expect(read("ais/a", "AlternateImageSource/b")).toEqual({ resource: alternateImageSources, names: ["a", "b"] })
   expect(read("alternateimagesources", "a")).toEqual({ resource: alternateImageSources, names: ["a"] })
   expect(() => read("ais/a", "si/b")).toThrow("no AlternateImageSource: write ais/NAME")
-  expect(() => read("a")).toThrow("write si/a")
+  expect(() => read("pods")).toThrow(
+    "pods is no kind of aim: write si or ais for a list, or si/pods for the ServiceImage of that name; other kinds are kubectl's",
+  )
+  expect(() => read("si,ais")).toThrow("si,ais: one kind at a time: write si or ais")
 })

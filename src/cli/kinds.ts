@@ -61,6 +61,12 @@ export function parseReferences(
 ): { resource: Resource; names: string[] } {
   const [first, ...rest] = words
   if (first === undefined) return { resource: wanted[0]!, names: [] }
+  if (first.includes(",") && first.split(",").every(isKindWord))
+    throw new UsageError(`${first}: one kind at a time: write ${first.split(",").join(" or ")}`)
+  if (wanted.length > 1 && !first.includes("/") && !isKindWord(first))
+    throw new UsageError(
+      `${first} is no kind of aim: write ${wanted.map(shortOf).join(" or ")} for a list, or ${shortOf(wanted[0]!)}/${first} for the ${wanted[0]!.kind} of that name; other kinds are kubectl's`,
+    )
   const resource = wanted.find(each => each === kindNamed(first.split("/")[0]!)) ?? wanted[0]!
   const isKind = !first.includes("/") && kindNamed(first) === resource
   const named = isKind ? rest.map(name => (name.includes("/") ? name : `${first}/${name}`)) : words

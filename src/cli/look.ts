@@ -10,7 +10,7 @@ export type Sight = { inventory: Inventory; now: Instant }
 export async function look(input: Input, world: World, wanted: Wanted = {}): Promise<Sight> {
   const from = input.options.from as string | undefined
   if (from !== undefined) {
-    const { inventory, takenAt } = await readDump(from)
+    const { inventory, takenAt } = await readDump(from, world)
     return { inventory, now: takenAt }
   }
   const client = await world.connect(connectionOf(input))

@@ -16,6 +16,9 @@ async function main(): Promise<number> {
     get columns() {
       return stdout.columns || 80 // anew each time: windows are resized while we draw
     },
+    get rows() {
+      return stdout.rows
+    },
     colours: wantsColours(env, Boolean(stdout.isTTY)),
   }
   const decision = parse(process.argv.slice(2), { program, version: manifest.version, view, commands })
@@ -27,15 +30,18 @@ async function main(): Promise<number> {
 
   const screen = await screenFor(view)
   const say = (line: string) => {
-    if (!decision.quiet) process.stderr.write(`${line}\n`)
+    if (!decision.quiet) screen.above(() => process.stderr.write(`${line}\n`))
   }
   const machine = { version: manifest.version, variables: env, clock: systemClock, random: systemRandom }
-  const surroundings = { ...machine, onWarning: (message: string) => say(`Warning: ${message}`) }
+  const surroundings = { ...machine, say, onWarning: (message: string) => say(`Warning: ${message}`) }
   const world: World = {
     ...machine,
     commands,
     program,
     view,
+    get stdin() {
+      return process.stdin // only when it is wanted: looking at it keeps a process from ending
+    },
     signal: untilInterrupted(),
     say,
     write: text => write(process.stdout, text),
@@ -78,17 +84,35 @@ function untilInterrupted(): AbortSignal {
   return controller.signal
 }
 
-async function screenFor(view: View): Promise<{ draw(frame: string): void; end(): void }> {
-  if (!view.isTerminal) return { draw: frame => void process.stdout.write(frame), end: () => {} }
+type Screen = {
+  draw(frame: string): void
+  /** Writes what stays, above what is drawn over. */
+  above(write: () => void): void
+  end(): void
+}
+
+async function screenFor(view: View): Promise<Screen> {
+  if (!view.isTerminal)
+    return { draw: frame => void process.stdout.write(frame), above: write => write(), end: () => {} }
   let update: typeof import("log-update").default | undefined
+  let last = ""
   return {
     draw(frame) {
+      last = frame
       void import("log-update").then(module => {
         update = module.default
-        update(frame)
+        update(last)
       })
     },
-    end: () => update?.done(),
+    above(write) {
+      update?.clear()
+      write()
+      update?.(last)
+    },
+    end() {
+      update?.done()
+      update = undefined
+    },
   }
 }
 

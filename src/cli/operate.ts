@@ -1,10 +1,10 @@
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
-import { Failure } from "./command.ts"
+import { Failure, type Input } from "./command.ts"
 import { fetchAll } from "./commands/get.ts"
 import { serviceImages } from "./kinds.ts"
 import { countOf } from "./render/status.ts"
-import { type Rollout, rolloutOf, type Seen, type TierProgress } from "./rollout.ts"
+import { defaultTier, type Rollout, rolloutOf, type Seen, type TierProgress } from "./rollout.ts"
 
 /** What is written, if anything, beside what the one who decided wants to remember. */
 export type Patch = { spec?: object; metadata?: { annotations: Record<string, string> } }
@@ -38,6 +38,19 @@ export async function change<T extends { patch?: Patch | undefined }>(
   }
 }
 
+export const dryRunOf = ({ options }: Input): boolean => options.dryRun === true
+
+/** What was done, or would be. */
+export const doneWords = (lines: string, isDryRun: boolean): string =>
+  lines
+    .split("\n")
+    .map(line => `${line}${isDryRun ? " (dry run: nothing was written)" : ""}`)
+    .join("\n")
+
+/** What follows, or would follow. */
+export const nextWords = (next: string, isDryRun: boolean): string =>
+  isDryRun && next ? `If it were written:\n${next}` : next
+
 /** No controller has looked at what was last written, so what is known of the rollout is about something else. */
 export const isUnobserved = ({ metadata, status }: Seen) =>
   (status?.observedGeneration ?? 0) < (metadata.generation ?? 0)
@@ -50,7 +63,7 @@ export function unobservedSentence({ metadata, status }: Seen, program: string):
 }
 
 /** As the controller calls them. */
-export const tierTitle = (name: string) => (name === "" ? "the default tier" : `tier ${name}`)
+export const tierTitle = (name: string) => (name === "" ? `the ${defaultTier}` : `tier ${name}`)
 
 /** As they are typed: `""` in a shell is an empty word, and quotes that came through it mean the same. */
 export const tierWord = (name: string) => (name === "" ? '""' : name)

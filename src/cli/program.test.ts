@@ -42,6 +42,13 @@ describe("what a line asks for", () => {
     expect(decide("controller --no-leader-elect")).toMatchObject({ input: { options: { leaderElect: false } } })
     expect(decide("controller")).toMatchObject({ input: { options: { leaderElect: true, logLevel: "info" } } })
   })
+  test("--dry-run=server is --dry-run where the server checks, and nothing elsewhere", () => {
+    for (const command of ["set-image si/a b:1", "pause si/a", "resume si/a", "approve si/a", "rollback si/a"])
+      for (const flag of ["--dry-run", "--dry-run=server"])
+        expect(decide(`${command} ${flag}`)).toMatchObject({ do: "run", input: { options: { dryRun: true } } })
+    expect(decide("pause si/a --dry-run=client")).toMatchObject({ do: "refuse" })
+    expect(decide("get --dry-run=server")).toMatchObject({ do: "refuse" })
+  })
   test("--quiet is understood before and after the command", () => {
     for (const line of ["-q get", "get --quiet"]) expect(decide(line)).toMatchObject({ do: "run", quiet: true })
   })
@@ -71,13 +78,25 @@ describe("what is refused, and what to write instead", () => {
 })
 
 describe("help", () => {
-  test("lists every command under a heading, in a line that fits a window of 100 columns", () => {
+  test("lists every command under a heading", () => {
     const { text } = decide("--help") as { text: string }
+    const flat = text.replaceAll(/\s+/g, " ")
     for (const { name, group, summary } of commands) {
       if (group) expect(text).toContain(`${group}\n`)
-      expect(text.includes(`  ${name} `) && text.includes(summary)).toBe(Boolean(group))
+      expect(text.includes(`  ${name} `) && flat.includes(summary)).toBe(Boolean(group))
     }
-    for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(100)
+  })
+  test("is broken between words at the width of the window, in every page", () => {
+    for (const columns of [60, 80, 100, 200])
+      for (const words of [["--help"], ...commands.map(({ name }) => ["help", name])]) {
+        const page = { program: "aim", version: "1", view: { ...view, columns }, commands }
+        const { text } = parse(words, page) as { text: string }
+        // What is to be typed stays in one piece.
+        for (const line of text.split("\n").filter(line => !/^(Usage)? {2}aim /.test(line)))
+          expect(line.length, `${words.join(" ")} at ${columns}: ${line}`).toBeLessThanOrEqual(columns)
+      }
+    const details = commands.find(({ name }) => name === "plan")!.details!.join(" ")
+    expect((decide("help plan") as { text: string }).text.replaceAll("\n", " ")).toContain(details)
   })
   test("says kubectl aim to whoever typed that", () => {
     expect(decide("--help", "kubectl aim")).toMatchObject({

@@ -1,7 +1,7 @@
 import { CommanderError, Option as Flag, Command as Parser } from "commander"
 import { closest } from "#lib/closest.ts"
 import type { Command, Input, World } from "./command.ts"
-import { commonOptions, optionsOf } from "./options.ts"
+import { commonOptions, flagsOf, optionsOf } from "./options.ts"
 import { helpOf, overview, usageOf } from "./render/help.ts"
 
 /** What to do, decided from the arguments alone. Nothing has happened yet. */
@@ -73,7 +73,7 @@ export function parse(
   }
 
   try {
-    parser.parse([...words], { from: "user" })
+    parser.parse(withoutSame(words, commands), { from: "user" })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     const command = commands.find(({ name }) => name === words.find(word => !word.startsWith("-")))
@@ -81,6 +81,18 @@ export function parse(
     return { do: "refuse", message: `${error.message.replace(/^error: /, "")}\nTo see what there is: ${remedy}` }
   }
   return decision ?? { do: "print", text: overview(page), exitCode: 2 }
+}
+
+/** `--dry-run=server`, as for kubectl, where that is what `--dry-run` does. */
+function withoutSame(words: readonly string[], commands: readonly Command[]): string[] {
+  const command = commands.find(({ name }) => name === words.find(word => !word.startsWith("-")))
+  const spelt = new Map<string, string>(
+    (command?.options ?? []).flatMap(option => {
+      const flag = `--${flagsOf(option).long}`
+      return (option.same ?? []).map(word => [`${flag}=${word}`, flag] as const)
+    }),
+  )
+  return words.map(word => spelt.get(word) ?? word)
 }
 
 /** What is wrong with the arguments, before the command is even loaded. */

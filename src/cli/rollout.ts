@@ -1,27 +1,19 @@
 import type {
-  Condition,
-  ConditionType,
   Failure,
   Operation,
   ServiceImage,
   ServiceImageSpec,
   Step,
   TierStatus,
+  State as Written,
 } from "#api/v1alpha1/serviceimage/index.ts"
+import { endOfOperation } from "#core/operation.ts"
+import { stateOf } from "#core/rollout-state.ts"
 import { effectiveTiers } from "#core/tiers.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 
-/** In one word, the most pressing first. */
-export type State =
-  | "RolledBack"
-  | "RollingBack"
-  | "Halted"
-  | "Stalled"
-  | "Complete"
-  | "Paused"
-  | "InProgress"
-  | "Waiting"
-  | "NotSeenYet"
+/** In one word. The first is ours: no controller can say that none has looked. */
+export type State = "NotSeenYet" | Written
 
 /** What people want to know of one ServiceImage, and what `aim wait` decides by. Derived from the object alone. */
 export type Rollout = {
@@ -40,13 +32,16 @@ export type Rollout = {
   operation: Pick<Operation, "id" | "phase"> | undefined
   createdAt: string | undefined
   startedAt: string | undefined
-  completedAt: string | undefined
+  /** When the operation was first complete, or was taken back. */
+  endedAt: string | undefined
 }
 
 export type TierProgress = {
   tier: string
   priority: number
   image: string
+  /** What new objects get: the last image that proved itself. While an operation is taken back, what others return to. */
+  proven: string
   state: "Complete" | "InProgress" | "Waiting"
   total: number
   updated: number
@@ -58,6 +53,9 @@ export type TierProgress = {
   awaitsApproval: boolean
   failures: Pick<Failure, "reason" | "scope" | "count" | "examples">[]
 }
+
+/** What people read for the tier `""`. No other tier can be called that: a label value has no blanks. */
+export const defaultTier = "default tier"
 
 export type StepProgress = {
   percent: number
@@ -87,7 +85,7 @@ export function rolloutOf(object: Seen): Rollout {
     operation: status.operation && { id: status.operation.id, phase: status.operation.phase },
     createdAt: metadata.creationTimestamp,
     startedAt: status.startedAt,
-    completedAt: status.completedAt,
+    endedAt: endOfOperation(status) ?? status.completedAt,
   }
 }
 
@@ -95,17 +93,6 @@ export function rolloutOf(object: Seen): Rollout {
 function judge({ metadata, status = {} }: Seen): Pick<Rollout, "state" | "reason" | "message"> {
   const generation = metadata.generation ?? 0
   const seen = status.observedGeneration ?? 0
-  const holds = (type: ConditionType) =>
-    status.conditions?.find(
-      ({ type: t, status: s, observedGeneration = 0 }) =>
-        t === type && s === "True" && observedGeneration >= generation,
-    )
-  const said = (state: State, { reason, message }: Pick<Condition, "reason" | "message">) => ({
-    state,
-    reason,
-    message,
-  })
-
   if (seen < generation || !status.conditions?.length) {
     const message =
       seen === 0
@@ -113,20 +100,12 @@ function judge({ metadata, status = {} }: Seen): Pick<Rollout, "state" | "reason
         : `no controller has looked at generation ${generation} yet; the last one seen is ${seen}`
     return { state: "NotSeenYet", reason: "", message }
   }
-  const phase = status.operation?.phase
-  const isImpossible = holds("Invalid") ?? holds("Conflict") ?? holds("TargetKindMissing")
-  if (!isImpossible && (phase === "RolledBack" || (phase === "RollingBack" && !holds("Paused"))))
-    return said(phase, current(status.conditions, "Complete") ?? { reason: phase, message: "" })
-  for (const state of ["Halted", "Stalled", "Complete", "Paused", "InProgress"] as const) {
-    const found = holds(state)
-    // In progress, but why not done: Complete=False says it in finer words.
-    if (found) return said(state, state === "InProgress" ? (current(status.conditions, "Complete") ?? found) : found)
-  }
-  return said("Waiting", current(status.conditions, "Complete") ?? { reason: "Observing", message: "" })
+  const current = status.conditions.filter(({ observedGeneration = 0 }) => observedGeneration >= generation)
+  const { state, because } = stateOf(current, status.operation?.phase)
+  const fallback = { reason: state === "Waiting" ? "Observing" : state, message: "" }
+  const { reason, message } = because ?? fallback
+  return { state, reason, message }
 }
-
-const current = (conditions: readonly Condition[], type: ConditionType) =>
-  conditions.find(condition => condition.type === type && condition.message !== "")
 
 /** The images of a spec, also where a server without our defaults left out what is empty. */
 export const imagesIn = ({ tiers = [], defaultImage = "" }: Partial<ServiceImageSpec>) => ({
@@ -161,6 +140,7 @@ function progressOf(
   const holds = (type: string) =>
     tier.conditions?.some(condition => condition.type === type && condition.status === "True")
   return {
+    proven: tier.newDeploymentImage ?? "",
     state: holds("Complete") ? "Complete" : holds("InProgress") ? "InProgress" : "Waiting",
     total: tier.total ?? 0,
     updated: tier.updated ?? 0,

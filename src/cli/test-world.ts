@@ -1,6 +1,7 @@
+import { Readable } from "node:stream"
 import type { Condition } from "#api/v1alpha1/serviceimage/index.ts"
 import { applyMergePatch } from "#cluster-sim/schema/merge-patch.ts"
-import type { Client, Patch, WatchEvent, WriteOptions } from "#runtime/client/client.ts"
+import type { Client, ListOptions, Patch, WatchEvent, WriteOptions } from "#runtime/client/client.ts"
 import { KubeError } from "#runtime/client/errors.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
@@ -56,10 +57,16 @@ export function testCluster(...initial: KubeObject[]) {
       if (!found) throw missing(name)
       return found
     },
-    async list(resource: Resource, options: { fieldSelector?: string } = {}) {
+    async list(resource: Resource, options: ListOptions = {}) {
       note("list", resource)
       const wanted = options.fieldSelector?.replace("metadata.name=", "")
-      const items = [...objects.values()].filter(({ metadata }) => wanted === undefined || metadata.name === wanted)
+      const [label = "", value] = options.labelSelector?.split("=") ?? []
+      const items = [...objects.values()].filter(
+        ({ metadata }) =>
+          (wanted === undefined || metadata.name === wanted) &&
+          (options.namespace === undefined || metadata.namespace === options.namespace) &&
+          (value === undefined || metadata.labels?.[label] === value),
+      )
       return { metadata: { resourceVersion: String(version) }, items }
     },
     async *watch(resource: Resource, options: { fieldSelector?: string }, signal: AbortSignal) {
@@ -146,6 +153,7 @@ export function testWorld(cluster: { client: Client }, over: Partial<World> = {}
     view: { isTerminal: false, columns: 80, colours: false },
     clock,
     random: seededRandom(1),
+    stdin: Readable.from([]),
     signal: interrupt.signal,
     say: line => void said.push(line),
     write: async text => void written.push(text),

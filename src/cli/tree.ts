@@ -16,7 +16,7 @@ const oneRollout = {
 
 const from: Option = {
   flags: "--from <FILE>",
-  description: "what aim dump wrote, instead of a cluster",
+  description: "what aim dump wrote, also packed by gzip, instead of a cluster; - is stdin",
   completes: "files",
 }
 
@@ -26,6 +26,12 @@ const timeout: Option = {
   default: "10m",
 }
 
+const dryRun: Option = {
+  flags: "--dry-run",
+  description: "let the server check it, show what would change, write nothing",
+  same: ["server"],
+}
+
 /** Every command, in the order of `aim --help`. Nothing is loaded before it is run: `aim --version` stays fast. */
 export const commands: readonly Command[] = [
   {
@@ -33,7 +39,13 @@ export const commands: readonly Command[] = [
     group: "Run",
     summary: "watch a fleet being upgraded or a registry fail, on a cluster in this process",
     details: ["No Kubernetes is needed and nothing is left behind. Time runs twenty times as fast as ours."],
-    arguments: [{ name: "STORY", description: "which one (default: upgrade)" }],
+    arguments: [
+      {
+        name: "STORY",
+        description: "which one (default: upgrade)",
+        choices: ["upgrade", "canary", "registry-outage"],
+      },
+    ],
     options: [{ flags: "--list", description: "the stories there are" }],
     examples: [
       { line: "demo", says: "the upgrade of a fleet, with a mishap" },
@@ -93,6 +105,8 @@ export const commands: readonly Command[] = [
     ],
     options: [
       { flags: "-A, --all-namespaces", description: "AlternateImageSources of every namespace" },
+      { flags: "-l, --selector <SELECTOR>", description: "only those with these labels, such as service=dicom" },
+      { flags: "-w, --watch", description: "then a line for each change, until Ctrl-C" },
       output("wide", "name", "json", "yaml"),
     ],
     connects: true,
@@ -114,12 +128,16 @@ export const commands: readonly Command[] = [
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollouts (default: all)",
+        description: "which rollouts (default: all); ais or ais/NAME for alternate image sources",
         many: true,
-        completes: "serviceimages",
+        completes: "ours",
       },
     ],
-    options: [{ flags: "-w, --watch", description: "keep watching" }, output("wide", "name", "json", "yaml")],
+    options: [
+      { flags: "-w, --watch", description: "keep watching" },
+      { flags: "-A, --all-namespaces", description: "AlternateImageSources of every namespace" },
+      output("wide", "name", "json", "yaml"),
+    ],
     connects: true,
     examples: [
       { line: "status", says: "all rollouts, now" },
@@ -136,7 +154,13 @@ export const commands: readonly Command[] = [
       "Failed (1) when the rollout is halted or stalled, is deleted, or the time is up. It watches; it does not poll.",
     ],
     arguments: [
-      { name: "si/NAME", description: "which rollouts", required: true, many: true, completes: "serviceimages" },
+      {
+        name: "si/NAME",
+        description: "which rollouts; ais/NAME: until the alternate image source is ready",
+        required: true,
+        many: true,
+        completes: "ours",
+      },
     ],
     options: [timeout],
     connects: true,
@@ -156,7 +180,11 @@ export const commands: readonly Command[] = [
       { name: "si/NAME", description: "which rollouts (default: all)", many: true, completes: "serviceimages" },
     ],
     options: [
-      { flags: "-f, --file <FILE>", description: "ServiceImages that are not applied yet", completes: "files" },
+      {
+        flags: "-f, --file <FILE>",
+        description: "ServiceImages that are not applied yet; - is stdin",
+        completes: "files",
+      },
       from,
       output("json", "yaml"),
     ],
@@ -178,7 +206,7 @@ export const commands: readonly Command[] = [
       "si/NAME, the rollout itself. With pod/NAME, why its containers are pulled from where they are; with ais/NAME, the",
       "AlternateImageSource itself. Without -n the object is sought in every namespace.",
     ],
-    arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "ours" }],
+    arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "objects" }],
     options: [from, output("json", "yaml")],
     connects: true,
     examples: [
@@ -200,7 +228,7 @@ export const commands: readonly Command[] = [
     connects: true,
     examples: [
       { line: "dump -o cluster.dump", says: "to look at it elsewhere: plan --from, why --from" },
-      { line: "dump | gzip > cluster.dump.gz", says: "smaller" },
+      { line: "dump | gzip > cluster.dump.gz", says: "smaller; plan and why read it as it is" },
     ],
     load: () => import("./commands/dump.ts"),
   },
@@ -211,7 +239,7 @@ export const commands: readonly Command[] = [
     details: [
       "For each image of the workloads that an AlternateImageSource looks after, every repository is asked from here:",
       "is the tag there, with the same digest, for the same platforms, and do the workload's pull secrets open it?",
-      "Read with your own rights. Exit code 1 where a repository would not do.",
+      "Read with your own rights. Exit code 1 where one cannot replace the others.",
     ],
     arguments: [{ name: "ais/NAME", description: "which source", required: true, completes: "alternateimagesources" }],
     options: [
@@ -237,8 +265,11 @@ export const commands: readonly Command[] = [
     details: [
       "The present one first, then up to ten earlier ones: images, when, how long, how many objects, outcome.",
       "Images are shortened to their last part, and told per tier where tiers differ; -o wide has them whole.",
+      "Of an alternate image source, what was switched: when, from where to where, and why.",
     ],
-    arguments: [oneRollout],
+    arguments: [
+      { name: "si/NAME", description: "which rollout; or ais/NAME", required: true, many: true, completes: "ours" },
+    ],
     options: [output("wide", "json", "yaml")],
     connects: true,
     examples: [
@@ -259,11 +290,17 @@ export const commands: readonly Command[] = [
     ],
     arguments: [
       oneRollout,
-      { name: "[TIER=]IMAGE", description: "the default image, or that of a tier", required: true, many: true },
+      {
+        name: "[TIER=]IMAGE",
+        description: "the default image, or that of a tier",
+        required: true,
+        many: true,
+        completes: "settings",
+      },
     ],
     options: [
       { flags: "--supersede", description: "overtake the operation in progress" },
-      { flags: "--dry-run", description: "let the server check it, show what would change, write nothing" },
+      dryRun,
       { flags: "--wait", description: "then wait for the rollout, as aim wait does" },
       { ...timeout, description: `with --wait, ${timeout.description}` },
     ],
@@ -281,6 +318,7 @@ export const commands: readonly Command[] = [
     summary: "stop stamping; what is under way finishes",
     details: ["Sets spec.paused. Objects that have their new image already are not held back."],
     arguments: [oneRollout],
+    options: [dryRun],
     connects: true,
     examples: [{ line: "pause si/dicom", says: "go no further for now" }],
     load: () => import("./commands/pause.ts"),
@@ -294,6 +332,7 @@ export const commands: readonly Command[] = [
       "A halted one goes on by itself when what failed is mended, or with another image: aim set-image.",
     ],
     arguments: [oneRollout],
+    options: [dryRun],
     connects: true,
     examples: [{ line: "resume si/dicom", says: "go on" }],
     load: () => import("./commands/resume.ts"),
@@ -310,6 +349,7 @@ export const commands: readonly Command[] = [
       oneRollout,
       { name: "TIER", description: 'which tiers; "" is the default one', many: true, completes: "tiers" },
     ],
+    options: [dryRun],
     connects: true,
     examples: [
       { line: "approve si/dicom", says: "what waits now" },
@@ -328,7 +368,12 @@ export const commands: readonly Command[] = [
     ],
     arguments: [oneRollout],
     options: [
-      { flags: "--operation <ID>", description: "refuse unless this is the last one (aim history lists them)" },
+      {
+        flags: "--operation <ID>",
+        description: "refuse unless this is the last one (aim history lists them)",
+        completes: "operations",
+      },
+      dryRun,
       { flags: "--wait", description: "return when all of it is back" },
       { ...timeout, description: `with --wait, ${timeout.description}` },
     ],
@@ -447,6 +492,13 @@ export const commands: readonly Command[] = [
     load: () => import("./commands/completion.ts"),
   },
   {
+    name: "version",
+    group: "Install",
+    summary: "print the version",
+    examples: [{ line: "version", says: "as aim --version" }],
+    load: () => import("./commands/version.ts"),
+  },
+  {
     name: "controller",
     group: "Run",
     summary: "run the controllers, beside a cluster or inside it",
@@ -499,5 +551,11 @@ export const commands: readonly Command[] = [
     ],
     connects: true,
     load: () => import("./commands/complete.ts"),
+  },
+  {
+    name: "__complete_line",
+    summary: "candidates for the end of a line, as kubectl asks a plug-in for them",
+    arguments: [{ name: "WORD", description: "the words behind kubectl aim, the last one unfinished", many: true }],
+    load: () => import("./commands/complete-line.ts"),
   },
 ]

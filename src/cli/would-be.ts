@@ -1,33 +1,42 @@
-import { readFile } from "node:fs/promises"
 import { parseManifests } from "#api/manifest.ts"
-import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
-import { validate } from "#api/validate.ts"
+import { ServiceImage, type Target } from "#api/v1alpha1/serviceimage/index.ts"
+import { type Problem, validate } from "#api/validate.ts"
 import type { Inventory } from "#controllers/serviceimage/inventory.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import { kindOf } from "#controllers/serviceimage/survey.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { Failure } from "./command.ts"
+import { Failure, type World } from "./command.ts"
+import { inputName, readText } from "./input.ts"
 
 /** A ServiceImage of a file, with the way to say where in it something is wrong. */
 export type Written = { value: Record<string, unknown>; at(path: string): string }
 
-/** The ServiceImages of a file of manifests; what else is in it is none of our business. */
-export async function readManifests(file: string): Promise<Written[]> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw new Failure(`${file}: ${error.code === "ENOENT" ? "there is no such file" : error.message}`)
-  })
-  const { manifests, errors } = parseManifests(text)
-  if (errors[0]) throw new Failure(`${file}:${errors[0].line}: ${errors[0].message}`)
+/** The ServiceImages of a file of manifests, or of stdin; what else is in it is none of our business. */
+export async function readManifests(file: string, world: Pick<World, "stdin">): Promise<Written[]> {
+  const name = inputName(file)
+  const { manifests, errors } = parseManifests(await readText(file, world))
+  if (errors[0]) throw new Failure(`${name}:${errors[0].line}: ${errors[0].message}`)
   const found = manifests
     .filter(({ value }) => (value as { kind?: unknown } | undefined)?.kind === ServiceImage.kind)
     .map(({ value, lineOf }) => ({
       value: value as Record<string, unknown>,
-      at: (path: string) => `${file}:${lineOf(path)}: ${path}`,
+      at: (path: string) => `${name}:${lineOf(path)}: ${path}`,
     }))
-  if (found.length === 0) throw new Failure(`${file} has no ServiceImage in it`)
+  if (found.length === 0) throw new Failure(`${name} has no ServiceImage in it`)
   return found
 }
+
+/** What it stamps, with the defaults of the server. What the server would refuse is refused here, before a cluster is read for it. */
+export function targetOf({ value, at }: Written): Target {
+  const verdict = validate(ServiceImage, { ...value, status: undefined })
+  if (!verdict.object) throw refusal(verdict, at)
+  return verdict.object.spec.target
+}
+
+/** Everything that is wrong. A misspelt field is only dropped, and often is why another one is missing. */
+const refusal = ({ errors, warnings }: { errors: Problem[]; warnings: Problem[] }, at: Written["at"]) =>
+  new Failure([...errors, ...warnings].map(({ path, message }) => `${at(path)}: ${message}`).join("\n"))
 
 /** As the server would store it: judged, with defaults, and with what is there already of its metadata and status. */
 export function admit(
@@ -37,8 +46,9 @@ export function admit(
 ): { object: ServiceImage; before: ServiceImage | undefined; warnings: string[] } {
   const name = (value.metadata as { name?: string } | undefined)?.name ?? ""
   const before = seen.of<ServiceImage & KubeObject>(kindOf(serviceImages)).get(name)
-  const { errors, warnings, object } = validate(ServiceImage, { ...value, status: undefined }, { old: before })
-  if (!object) throw new Failure(errors.map(({ path, message }) => `${at(path)}: ${message}`).join("\n"))
+  const verdict = validate(ServiceImage, { ...value, status: undefined }, { old: before })
+  const { warnings, object } = verdict
+  if (!object) throw refusal(verdict, at)
   const { generation = 0 } = before?.metadata ?? {}
   const isSame = before !== undefined && JSON.stringify(before.spec) === JSON.stringify(object.spec)
   const metadata = {

@@ -29,7 +29,7 @@ export function currentOperation(serviceImage: ServiceImage, now: Instant, pins:
   if (recorded && !isRetried) {
     const isTakenBack = rollback === recorded.id && recorded.phase !== "RolledBack"
     return isTakenBack
-      ? { ...recorded, phase: "RollingBack", cause: recorded.cause ?? "aim rollback asked for it" }
+      ? { ...recorded, phase: "RollingBack", cause: recorded.cause ?? "requested by aim rollback" }
       : recorded
   }
   const images = Object.fromEntries(effectiveTiers(spec).map(({ name, image }) => [name, pins.get(image) ?? image]))
@@ -68,14 +68,18 @@ export function isInProgress({ metadata, status }: Pick<ServiceImage, "metadata"
   return status?.operation?.phase === "InProgress" || status?.operation?.phase === "RollingBack"
 }
 
-/** When it ended, if it has. The end of a rollback is dated by its condition: nothing was completed then. */
+/**
+ * When it ended, if it has: when it was first complete, also if a tier was reopened since. The end of a rollback is dated
+ * by its condition: nothing was completed then.
+ */
 export function endOfOperation({
   operation,
   completedAt,
   conditions = [],
 }: Partial<Pick<ServiceImageStatus, "operation" | "completedAt" | "conditions">>): string | undefined {
-  if (operation?.phase === "Complete") return completedAt
-  if (operation?.phase !== "RolledBack") return undefined
+  if (operation?.phase === "RollingBack") return undefined
+  if (operation?.phase === "Complete") return operation.endedAt ?? completedAt
+  if (operation?.phase !== "RolledBack") return operation?.endedAt
   return conditions.find(({ type, status }) => type === "InProgress" && status === "False")?.lastTransitionTime
 }
 

@@ -6,9 +6,12 @@ import { parseNamed } from "../kinds.ts"
 import {
   capital,
   change,
+  doneWords,
+  dryRunOf,
   inWords,
   isUnobserved,
   needsApproval,
+  nextWords,
   objects,
   type Patch,
   tierNamed,
@@ -23,13 +26,16 @@ import { noSuchTier } from "../set-image.ts"
 export const run: Run = async (input, world) => {
   const [first, ...named] = input.arguments
   const { name } = parseNamed(first!)
+  const dryRun = dryRunOf(input)
   const client = await world.connect(connectionOf(input))
   try {
     const decided = await change(name, object => decide(object, [...new Set(named.map(tierNamed))], world.program), {
       client,
+      dryRun,
     })
     const { lines, object } = decided
-    return { text: `${lines.join("\n")}\n`, exitCode: 0, next: whatIsNext(decided, object, world.program) }
+    const next = nextWords(whatIsNext(decided, object, world.program), dryRun)
+    return { text: `${doneWords(lines.join("\n"), dryRun)}\n`, exitCode: 0, next }
   } finally {
     client.close()
   }

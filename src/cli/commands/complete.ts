@@ -1,50 +1,126 @@
 import type { Client } from "#runtime/client/client.ts"
-import { core, type Resource } from "#runtime/resource.ts"
-import { connectionOf, type Run } from "../command.ts"
-import { alternateImageSources, serviceImages, shortOf } from "../kinds.ts"
+import { core, type KubeObject, type Resource } from "#runtime/resource.ts"
+import { type Completes, connectionOf, type Input, type Run, type World } from "../command.ts"
+import { alternateImageSources, kindNamed, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { imagesIn, type Seen } from "../rollout.ts"
 
-const namespaces = core("namespaces", "Namespace", false)
-const resources: Record<string, readonly Resource[]> = {
-  serviceimages: [serviceImages],
-  alternateimagesources: [alternateImageSources],
-  ours: [serviceImages, alternateImageSources],
-  tiers: [serviceImages],
-  namespaces: [namespaces],
+type Asked = {
+  what: string
+  /** What was typed so far. */
+  prefix: string
+  /** The rollout that the line is about. */
+  of: string
 }
 
 /** Behind a Tab key: quick, silent, and never an error. */
 export const run: Run = async (input, world) => {
   const [what = "", prefix = "", of = ""] = input.arguments
-  const asked = Object.hasOwn(resources, what) ? resources[what]! : []
-  const answers = await Promise.all(asked.map(resource => namesOf(resource).catch(() => [])))
-  const names = answers.flat().filter(name => name.startsWith(prefix))
+  const names = await candidates({ what, prefix, of }, input, world)
   return { text: names.map(name => `${name}\n`).join(""), exitCode: 0 }
+}
 
-  async function namesOf(resource: Resource): Promise<string[]> {
-    const namespace = resource.namespaced ? await namespaceOf(input, world) : undefined
-    const client = await world.connect(connectionOf(input))
-    try {
-      const items = await listed(client, resource, namespace)
-      return items.flatMap(({ metadata, spec }) => {
-        if (resource === namespaces) return [metadata.name]
-        if (what !== "tiers") return [`${shortOf(resource)}/${metadata.name}`]
-        // Only rollouts have tiers; the one without a name cannot be completed.
-        return of.endsWith(`/${metadata.name}`) ? imagesIn(spec).tiers.flatMap(tier => tier.upgradeTier || []) : []
-      })
-    } finally {
-      client.close()
-    }
+/** What the cluster has to offer in this place. */
+export async function candidates(asked: Asked, input: Input, world: World): Promise<string[]> {
+  const { what, prefix } = asked
+  const ask = Object.hasOwn(answers, what) ? answers[what as keyof typeof answers] : undefined
+  if (!ask) return []
+  const names = await withClient(input, world, client => ask(client, asked, input, world)).catch(() => [])
+  return names.filter(name => name.startsWith(prefix))
+}
+
+type Answer = (client: Client, asked: Asked, input: Input, world: World) => Promise<string[]>
+
+const namespaces = core("namespaces", "Namespace", false)
+
+const answers: Record<Exclude<Completes, "files" | "contexts">, Answer> = {
+  serviceimages: ours(serviceImages),
+  alternateimagesources: ours(alternateImageSources),
+  ours: async (...given) =>
+    (await Promise.all([ours(serviceImages)(...given), ours(alternateImageSources)(...given)])).flat(),
+  namespaces: async (client, _, __, world) =>
+    (await listed(client, namespaces, world)).map(({ metadata }) => metadata.name),
+  tiers: async (client, { of }, _, world) => tiersOf(await rollout(client, of, world)),
+  settings: async (client, { of }, _, world) => tiersOf(await rollout(client, of, world)).map(tier => `${tier}=`),
+  // Only the last one can be taken back.
+  operations: async (client, { of }, _, world) => {
+    const id = (await rollout(client, of, world))?.status?.operation?.id
+    return id === undefined ? [] : [id]
+  },
+  objects,
+}
+
+function ours(resource: Resource): Answer {
+  return async (client, _, input, world) => {
+    const namespace = resource.namespaced ? await namespaceOf(input, world).catch(() => undefined) : undefined
+    const items = await listed(client, resource, world, namespace).catch(() => [])
+    return items.map(({ metadata }) => `${shortOf(resource)}/${metadata.name}`)
   }
+}
 
-  async function listed(client: Client, resource: Resource, namespace: string | undefined): Promise<Seen[]> {
-    const tooLong = new AbortController()
-    const cancel = world.clock.after(2000, () => tooLong.abort())
-    try {
-      return (await client.list<Seen>(resource, { namespace, limit: 500 }, tooLong.signal)).items
-    } finally {
-      cancel()
-    }
+/** The one without a name cannot be completed. */
+const tiersOf = (object: Seen | undefined) =>
+  object ? imagesIn(object.spec).tiers.flatMap(tier => tier.upgradeTier || []) : []
+
+const rollout = async (client: Client, of: string, world: World) =>
+  (await listed<Seen>(client, serviceImages, world)).find(({ metadata }) => of.endsWith(`/${metadata.name}`))
+
+const apps = (kind: string): Resource => ({
+  group: "apps",
+  version: "v1",
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  namespaced: true,
+})
+const wellKnown = [
+  { words: ["pod", "pods", "po"], resource: core("pods", "Pod") },
+  { words: ["deployment", "deployments", "deploy"], resource: apps("Deployment") },
+  { words: ["statefulset", "statefulsets", "sts"], resource: apps("StatefulSet") },
+  { words: ["daemonset", "daemonsets", "ds"], resource: apps("DaemonSet") },
+]
+
+/** For `aim why`: first kinds, ours and those that rollouts are about, then the objects of the one that was typed. */
+async function objects(client: Client, { prefix }: Asked, input: Input, world: World): Promise<string[]> {
+  const [word = "", name] = prefix.split("/")
+  const targets = (await listed<Seen>(client, serviceImages, world).catch(() => [])).map(({ spec }) => spec.target)
+  if (name === undefined) {
+    const kinds = new Set([
+      ...wellKnown.map(({ words }) => words[0]!),
+      ...targets.map(({ kind }) => kind.toLowerCase()),
+    ])
+    return ["si/", "ais/", ...[...kinds].map(kind => `${kind}/`)]
+  }
+  const known = kindNamed(word)
+  if (known) return ours(known)(client, { what: "", prefix, of: "" }, input, world)
+  const target = targets.find(({ kind }) => kind.toLowerCase() === word.toLowerCase())
+  const resource =
+    wellKnown.find(({ words }) => words.includes(word))?.resource ??
+    (target && (await client.discover(target.apiVersion, target.kind)))
+  if (!resource) return []
+  const namespace = input.options.namespace as string | undefined
+  return (await listed(client, resource, world, namespace)).map(({ metadata }) => `${word}/${metadata.name}`)
+}
+
+async function listed<T extends KubeObject>(
+  client: Client,
+  resource: Resource,
+  world: World,
+  namespace?: string,
+): Promise<T[]> {
+  const tooLong = new AbortController()
+  const cancel = world.clock.after(2000, () => tooLong.abort())
+  try {
+    return (await client.list<T>(resource, { namespace, limit: 500 }, tooLong.signal)).items
+  } finally {
+    cancel()
+  }
+}
+
+async function withClient<T>(input: Input, world: World, act: (client: Client) => Promise<T>): Promise<T> {
+  const client = await world.connect(connectionOf(input))
+  try {
+    return await act(client)
+  } finally {
+    client.close()
   }
 }

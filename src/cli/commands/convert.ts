@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises"
-import { text as readStream } from "node:stream/consumers"
 import { parseManifests } from "#api/manifest.ts"
 import { Failure, type Run, UsageError } from "../command.ts"
 import { convert, type TargetWords } from "../convert.ts"
+import { inputName, readText } from "../input.ts"
 import { printable } from "../render/paint.ts"
 import { toDocuments } from "../render/yaml.ts"
 
@@ -10,8 +9,8 @@ export const run: Run = async (input, world) => {
   const file = input.options.file as string | undefined
   if (file === undefined) throw new UsageError("which file? Write -f FILE, or -f - for stdin")
   const target = readTarget(input.options.target as string | undefined)
-  const { manifests, errors } = parseManifests(await read(file))
-  const where = file === "-" ? "stdin" : file
+  const { manifests, errors } = parseManifests(await readText(file, world))
+  const where = inputName(file)
   if (errors[0]) throw new Failure(`${where}:${errors[0].line}: ${errors[0].message}`)
   if (manifests.length === 0) throw new Failure(`${where} has no manifest in it`)
   const conversions = manifests.map(({ value, lineOf }) => ({ ...convert(value, target), lineOf }))
@@ -37,10 +36,3 @@ function readTarget(text: string | undefined): TargetWords | undefined {
   const [group, version, kind] = parts as [string, string, string]
   return { apiVersion: `${group}/${version}`, kind }
 }
-
-const read = (file: string) =>
-  file === "-"
-    ? readStream(process.stdin)
-    : readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-        throw new Failure(`${file}: ${error.code === "ENOENT" ? "there is no such file" : error.message}`)
-      })

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest"
 import { runProgram } from "#test/support/program.ts"
+import { stories } from "../demo/all.ts"
+import { commands } from "../tree.ts"
+import { narrator } from "./demo.ts"
 
-const stories = {
+const sentencesOf = {
   upgrade: [
     "24 tenants sign up",
     "Halted 15/24",
@@ -37,7 +40,7 @@ const stories = {
   ],
 }
 
-for (const [story, sentences] of Object.entries(stories))
+for (const [story, sentences] of Object.entries(sentencesOf))
   test(`the story ${story} is told in plain lines where there is no terminal, and ends well`, async () => {
     const { code, stdout } = await runProgram("bin/aim", ["demo", story])
     expect(code).toBe(0)
@@ -51,6 +54,11 @@ for (const [story, sentences] of Object.entries(stories))
     expect(stdout).not.toMatch(/\x1b/)
   })
 
+test("the stories that are offered are those there are", () => {
+  const { arguments: [story] = [] } = commands.find(({ name }) => name === "demo")!
+  expect(story!.choices).toEqual(stories.map(({ name }) => name))
+})
+
 test("--list names the stories, and a story that is not there is wrong usage", async () => {
   expect(await runProgram("bin/aim", ["demo", "--list"])).toMatchObject({
     code: 0,
@@ -58,6 +66,23 @@ test("--list names the stories, and a story that is not there is wrong usage", a
   })
   expect(await runProgram("bin/aim", ["demo", "opera"])).toMatchObject({
     code: 2,
-    output: expect.stringContaining("there is no story opera"),
+    output: expect.stringContaining("opera is not a STORY: write upgrade, canary, registry-outage"),
   })
+})
+
+test("sentences and pictures are broken between words at the width of the window", () => {
+  const drawn: string[] = []
+  const told = narrator({
+    view: { isTerminal: true, columns: 80, colours: false },
+    draw: frame => void drawn.push(frame),
+  })
+  const words =
+    "A cluster is up in this process: three nodes, an API server that kubectl would talk to, and controllers."
+  const picture = `  ais/web  Repairing: ${"pod shop/web-1 cannot pull its image; ".repeat(4)}`.trimEnd()
+  told.tell(words)
+  told.show(`${picture}\n`)
+  for (const line of drawn.at(-1)!.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
+  const flat = drawn.at(-1)!.replaceAll(/\s+/g, " ")
+  expect(flat).toContain(words)
+  expect(flat).toContain(picture.trim().replaceAll(/\s+/g, " "))
 })

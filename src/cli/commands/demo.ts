@@ -5,6 +5,7 @@ import type { Stage, Story } from "../demo/story.ts"
 import { serviceImages } from "../kinds.ts"
 import { type LocalCluster, startLocalCluster } from "../local-cluster.ts"
 import { statusBlock, statusLines } from "../render/status.ts"
+import { readableWidth, twoColumns, wrappedText } from "../render/wrap.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
 
 /** A minute of the cluster in three seconds of ours: long enough to see, short enough to stay. */
@@ -12,7 +13,7 @@ const speed = 20
 const frameMs = 100
 
 export const run: Run = async (input, world) => {
-  if (input.options.list) return { text: list(), exitCode: 0 }
+  if (input.options.list) return { text: list(world.view.columns), exitCode: 0 }
   const [name = stories[0]!.name] = input.arguments
   const story = stories.find(each => each.name === name)
   if (!story) throw new UsageError(`there is no story ${name}: write ${stories.map(each => each.name).join(" or ")}`)
@@ -30,18 +31,25 @@ export const run: Run = async (input, world) => {
   return { text: told.end(story), exitCode: 0 }
 }
 
-const list = () => stories.map(({ name, title }) => `${name.padEnd(20)}${title}\n`).join("")
+const list = (columns: number) =>
+  `${twoColumns(
+    stories.map(({ name, title }) => [name, title] as const),
+    columns,
+  )}\n`
 
 /**
  * On a terminal the last picture of the rollout stays under the text and moves on with it; elsewhere every sentence and
  * every change is a line.
  */
-function narrator({ view, draw }: World) {
+export function narrator({ view, draw }: Pick<World, "view" | "draw">) {
   const text: string[] = []
   let picture = ""
   const redraw = () => draw(`${text.join("\n\n")}\n${picture && `\n${picture}`}`)
   return {
-    tell(sentence: string) {
+    tell(words: string) {
+      // A line that goes on in the middle of a sentence is broken for a page, and here where the window ends.
+      const flowing = words.replaceAll(/\n(?=[a-z])/g, " ")
+      const sentence = view.isTerminal ? wrappedText(flowing, readableWidth(view.columns)) : words
       if (picture) text.push(picture.trimEnd())
       picture = ""
       text.push(sentence)
@@ -50,7 +58,7 @@ function narrator({ view, draw }: World) {
     },
     show(text: string) {
       if (!view.isTerminal && text === picture) return
-      picture = text
+      picture = view.isTerminal ? wrappedText(text, view.columns, 9) : text
       if (view.isTerminal) redraw()
       else draw(text)
     },

@@ -1,6 +1,8 @@
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Readable } from "node:stream"
+import { gzipSync } from "node:zlib"
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { createCluster, type Json } from "#cluster-sim/index.ts"
 import { createClient } from "#runtime/client/index.ts"
@@ -139,6 +141,27 @@ describe("aim dump", () => {
     expect(JSON.parse(written.at(-1)!)).toMatchObject({ end: true })
   })
 
+  test("is read from stdin, and unpacked where gzip packed it", async () => {
+    const file = await temporaryFile("a.dump")
+    await ask(dump, [], { output: file })
+    const packed = gzipSync(await readFile(file))
+    const { text } = await ask(plan, [], { from: file })
+    await writeFile(`${file}.gz`, packed)
+    expect((await ask(plan, [], { from: `${file}.gz` })).text).toBe(text)
+    const piped = { ...here.world, stdin: Readable.from([packed.subarray(0, 100), packed.subarray(100)]) }
+    expect((await ask(plan, [], { from: "-" }, piped)).text).toBe(text)
+    expect(
+      (await ask(plan, [], { from: "-" }, { ...here.world, stdin: Readable.from([await readFile(file)]) })).text,
+    ).toBe(text)
+    const cut = { ...here.world, stdin: Readable.from([packed.subarray(0, 200)]) }
+    await expect(ask(plan, [], { from: "-" }, cut)).rejects.toThrow(/^stdin: unexpected end of file/)
+  })
+
+  test("packed gigabytes of one line are refused before they are held", async () => {
+    const bomb = { ...here.world, stdin: Readable.from([gzipSync(Buffer.alloc(50_000_000, "a"))]) }
+    await expect(ask(plan, [], { from: "-" }, bomb)).rejects.toThrow(/stdin has a line of more than 4000000 characters/)
+  })
+
   const refused: Record<string, { change(text: string): string; says: RegExp }> = {
     "of another version": {
       change: text => text.replace('"aimDump":1', '"aimDump":2'),
@@ -240,7 +263,7 @@ describe("aim plan", () => {
     expect(text).toContain("would start operation g1: shop/web:2")
     expect(text).toContain("priority 0: the default tier: 3 to stamp (6 pods)")
     expect(text).toMatch(
-      /takes: at least [0-9.]+s \(600ms by pace, [0-9]+s of settling\); how long objects take to become healthy is not known/,
+      /takes: at least 10s \(600ms by pace, 10s of settling\); how long objects take to become healthy is not known/,
     )
   })
 

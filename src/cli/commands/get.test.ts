@@ -45,6 +45,39 @@ young   NotSeenYet   -          0          registry.example.com/dicom:v2 +1   10
       metadata: { name: "web" },
     })
   })
+  test("-o yaml begins as people write it", async () => {
+    const { text } = await ask(get, ["si/web"], { output: "yaml" })
+    expect(text.match(/^\w+/gm)).toEqual(["apiVersion", "kind", "metadata", "spec", "status"])
+  })
+  test("-l chooses by labels", async () => {
+    const labelled = serviceImage("web")
+    const one = { ...labelled, metadata: { ...labelled.metadata, labels: { service: "dicom" } } }
+    const { world } = testWorld(testCluster(one, serviceImage("shop")))
+    const options = { selector: "service=dicom", output: "name" }
+    expect((await get({ arguments: [], options }, world)).text).toBe("serviceimage.autoimagemanager.io/web\n")
+    await expect(ask(get, ["si/web"], { selector: "a=b" })).rejects.toThrow("two ways to choose")
+  })
+  test("-w is the table, then a line for each object that reads differently", async () => {
+    const live = testCluster(serviceImage("shop"), serviceImage("web"))
+    const { world, written, clock, interrupt } = testWorld(live)
+    const done = get({ arguments: [], options: { watch: true } }, world)
+    await clock.advance(0)
+    expect(written.join("")).toMatch(/^NAME +STATE .*\nshop +InProgress .*\nweb +InProgress .*\n$/)
+    live.put(serviceImage("web"))
+    await clock.advance(60_000)
+    expect(written).toHaveLength(1)
+    live.put(serviceImage("web", complete()))
+    await clock.advance(0)
+    live.remove({ name: "shop" })
+    await clock.advance(0)
+    interrupt()
+    expect(await done).toEqual({ text: "", exitCode: 0 })
+    const [table, line, gone] = written as [string, string, string]
+    expect(line).toMatch(/^web +Complete +12\/12 .* 11m\n$/)
+    expect(line.indexOf("Complete")).toBe(table.indexOf("STATE"))
+    expect(gone).toBe("si/shop deleted\n")
+    await expect(ask(get, [], { watch: true, output: "json" })).rejects.toThrow("leave one of them out")
+  })
   test("names what was meant", async () => {
     await expect(ask(get, ["si/wev"])).rejects.toThrow("there is no ServiceImage wev; did you mean si/web?")
   })
@@ -106,39 +139,39 @@ describe("status", () => {
       (await ask(status, [])).text,
     ).toBe(`si/api Complete 12/12 up to date (AllUpToDate: 12 objects run their image)
   tier earlyAccess priority 1 Complete 5/5 up to date registry.example.com/dicom:v3
-  tier (default) priority 0 Complete 7/7 up to date, 1 unmanaged registry.example.com/dicom:v2
+  default tier priority 0 Complete 7/7 up to date, 1 unmanaged registry.example.com/dicom:v2
 si/shop Halted 0/5 up to date (AllFailed: no object of earlyAccess can pull the image)
   tier earlyAccess priority 1 InProgress 0/5 up to date, 5 under way registry.example.com/dicom:v3
     all failing: ImagePullFailed (shop/a, shop/b, …)
-  tier (default) priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
+  default tier priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
 si/web InProgress 3/12 up to date, priority 1 (WaitingForHealth: 2 objects are on their way)
   tier earlyAccess priority 1 InProgress 3/5 up to date, 2 under way registry.example.com/dicom:v3
-  tier (default) priority 0 Waiting 0/7 up to date registry.example.com/dicom:v2
+  default tier priority 0 Waiting 0/7 up to date registry.example.com/dicom:v2
 si/young NotSeenYet (no controller has looked at it yet)
   tier earlyAccess priority 1 Waiting 0/0 up to date registry.example.com/dicom:v3
-  tier (default) priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
+  default tier priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
 `)
   })
   test("is a picture on a terminal", async () => {
     const view = { isTerminal: true, columns: 80, colours: false }
     expect(
       (await ask(status, ["si/web", "si/shop", "si/api"], {}, { view })).text,
-    ).toBe(`api  ✓ Complete  Dicom  done 10s ago, took 4m2s
+    ).toBe(`api  ✓ Complete 12/12  Dicom  done 10s ago, took 4m2s
   AllUpToDate: 12 objects run their image
-  1  earlyAccess  █████████████████████████  5/5  registry.example.com/dicom:v3
-  0  (default)    █████████████████████████  7/7  registry.example.com/dicom:v2
-                  1 unmanaged
+  1  earlyAccess   ████████████████████████  5/5  registry.example.com/dicom:v3
+  0  default tier  ████████████████████████  7/7  registry.example.com/dicom:v2
+                   1 unmanaged
 
-shop  ✗ Halted  Dicom  for 4m12s
+shop  ✗ Halted 0/5  Dicom  for 4m12s
   AllFailed: no object of earlyAccess can pull the image
-  1  earlyAccess  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  0/5  registry.example.com/dicom:v3
-                  all failing: ImagePullFailed (shop/a, shop/b, …)
-  0  (default)    ░░░░░░░░░░░░░░░░░░░░░░░░░  0/0  registry.example.com/dicom:v2
+  1  earlyAccess   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  0/5  registry.example.com/dicom:v3
+                   all failing: ImagePullFailed (shop/a, shop/b, …)
+  0  default tier  ░░░░░░░░░░░░░░░░░░░░░░░░  0/0  registry.example.com/dicom:v2
 
-web  ● InProgress  Dicom  for 4m12s
+web  ● InProgress 3/12  Dicom  for 4m12s
   WaitingForHealth: 2 objects are on their way
-  1  earlyAccess  ███████████████▒▒▒▒▒▒▒▒▒▒  3/5  registry.example.com/dicom:v3
-  0  (default)    ░░░░░░░░░░░░░░░░░░░░░░░░░  0/7  registry.example.com/dicom:v2
+  1  earlyAccess   ██████████████▒▒▒▒▒▒▒▒▒▒  3/5  registry.example.com/dicom:v3
+  0  default tier  ░░░░░░░░░░░░░░░░░░░░░░░░  0/7  registry.example.com/dicom:v2
 `)
   })
   test("-w adds lines when they read differently, and ends well when interrupted", async () => {
@@ -205,8 +238,8 @@ web  ● InProgress  Dicom  for 4m12s
     test("the step, its soak and what waits for approval are named", async () => {
       expect(await shown(stepped(60))).toContain("60/400 up to date, 40 under way, step 25% ")
       const soaking = await shown(stepped(100, { step: { percent: 25, upToDateAt: "2026-01-01T12:05:00Z" } }))
-      expect(soaking).toContain("step 25%, soaking until 2026-01-01 12:30 UTC ")
-      expect(soaking).toContain("tier (default) priority 0 Waiting 0/7 up to date, waits for approval ")
+      expect(soaking).toContain("step 25%, soaking until 2026-01-01 12:30:00 UTC ")
+      expect(soaking).toContain("default tier priority 0 Waiting 0/7 up to date, waits for approval ")
     })
     test("-w adds the rate of the last minutes, and what is left of the step at that rate", async () => {
       const live = testCluster(stepped(40))
@@ -225,7 +258,7 @@ web  ● InProgress  Dicom  for 4m12s
       expect(drawn.at(-1)).toContain("step 25%, 10 a minute, about 4 min left in this step\n")
       live.put(stepped(100, { step: { percent: 25, upToDateAt: "2026-01-01T00:12:00Z" } }))
       await clock.advance(100)
-      expect(drawn.at(-1)).toContain("step 25%, soaking until 2026-01-01 00:37 UTC\n")
+      expect(drawn.at(-1)).toContain("step 25%, soaking for 24m59s more\n")
       interrupt()
       await done
     })

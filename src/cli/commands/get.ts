@@ -1,9 +1,11 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { closest } from "#lib/closest.ts"
+import type { Instant } from "#lib/instant.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
-import { connectionOf, Failure, type Run, UsageError } from "../command.ts"
+import { connectionOf, Failure, type Run, UsageError, type World } from "../command.ts"
+import { follow } from "../follow.ts"
 import { alternateImageSources, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { machineReadable, rolloutTable, sourceTable } from "../render/table.ts"
@@ -13,31 +15,77 @@ export const run: Run = async (input, world) => {
   const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
   const format = input.options.output as "wide" | "name" | "json" | "yaml" | undefined
   const everywhere = input.options.allNamespaces === true
+  const labelSelector = input.options.selector as string | undefined
   if (everywhere && names.length > 0)
     throw new UsageError("a name is in one namespace: write -n NAMESPACE instead of -A")
+  if (labelSelector !== undefined && names.length > 0)
+    throw new UsageError("names and --selector are two ways to choose: leave one of them out")
+  if (input.options.watch && format && format !== "wide")
+    throw new UsageError(`--watch adds lines to a table, and -o ${format} is for programs: leave one of them out`)
   const namespace = resource.namespaced && !everywhere ? await namespaceOf(input, world) : undefined
   const client = await world.connect(connectionOf(input))
   try {
-    const objects = await fetchAll(client, resource, names, namespace)
+    const objects = await fetchAll(client, resource, names, { namespace, labelSelector })
     if (format && format !== "wide")
       return { text: machineReadable(objects, { format, resource, single: names.length === 1 }), exitCode: 0 }
-    if (objects.length === 0) {
-      world.say(resource === serviceImages ? noneYet : noSourceYet(namespace))
+    const table = tableFor(resource, world, { wide: format === "wide", everywhere })
+    if (input.options.watch) {
+      await watch(client, table, world, { resource, names, namespace, labelSelector })
       return { text: "", exitCode: 0 }
     }
-    const how = { view: world.view, now: world.clock.now(), wide: format === "wide" }
-    const text =
-      resource === serviceImages
-        ? rolloutTable(objects, how)
-        : sourceTable(objects as unknown as AlternateImageSource[], { ...how, everywhere })
-    return { text, exitCode: 0 }
+    if (objects.length > 0) return { text: table(objects, world.clock.now()), exitCode: 0 }
+    world.say(resource === serviceImages ? noneYet : noSourceYet(namespace))
+    return { text: "", exitCode: 0 }
   } finally {
     client.close()
   }
 }
 
+type Table = (objects: readonly Seen[], now: Instant, widths?: number[]) => string
+
+const tableFor =
+  (resource: Resource, { view }: World, { wide, everywhere }: { wide: boolean; everywhere: boolean }): Table =>
+  (objects, now, widths = []) =>
+    resource === serviceImages
+      ? rolloutTable(objects, { view, now, wide, widths })
+      : sourceTable(objects as unknown as AlternateImageSource[], { view, now, wide, widths, everywhere })
+
+type Chosen = {
+  resource: Resource
+  names: readonly string[]
+  namespace: string | undefined
+  labelSelector: string | undefined
+}
+
+/** As kubectl does it: the table, then a line for each object that reads differently, until Ctrl-C. */
+async function watch(client: Client, table: Table, world: World, chosen: Chosen): Promise<void> {
+  const { clock, random, signal } = world
+  const { names, ...of } = chosen
+  const told = new Map<string, string>()
+  const widths: number[] = []
+  const name = names.length === 1 ? names[0] : undefined
+  const onTrouble = () => world.say("lost the connection to the cluster, trying again")
+  let isFirst = true
+  for await (const objects of follow<Seen>({ client, ...of, name, clock, random, signal, onTrouble })) {
+    const changed: Seen[] = []
+    for (const [key, object] of objects) {
+      if (names.length > 0 && !names.includes(object.metadata.name)) continue
+      const line = table([object], 0) // without its age, which changes by itself
+      if (told.get(key) !== line) changed.push(object)
+      told.set(key, line)
+    }
+    const gone = [...told.keys()].filter(key => !objects.has(key))
+    for (const key of gone) told.delete(key)
+    const lines = changed.length > 0 ? table(changed, clock.now(), widths) : ""
+    const rows = isFirst ? lines : lines.slice(lines.indexOf("\n") + 1)
+    if (lines) isFirst = false
+    const text = rows + gone.map(key => `${shortOf(chosen.resource)}/${key} deleted\n`).join("")
+    if (text) await world.write(text)
+  }
+}
+
 export const noneYet = "There is no ServiceImage yet. docs/kinds/serviceimage.md shows how to write one."
-const noSourceYet = (namespace: string | undefined) =>
+export const noSourceYet = (namespace: string | undefined) =>
   `There is no AlternateImageSource${namespace === undefined ? "" : ` in namespace ${namespace}`} yet. docs/kinds/alternateimagesource.md shows how to write one.`
 
 /** The objects of these names, or all; every name that is not there is an error with the name that was meant. */
@@ -45,7 +93,7 @@ export async function fetchAll<T extends KubeObject = Seen>(
   client: Client,
   resource: Resource,
   names: readonly string[],
-  namespace?: string,
+  { namespace, labelSelector }: { namespace?: string | undefined; labelSelector?: string | undefined } = {},
 ): Promise<T[]> {
   if (names.length === 1) {
     const found = await client.get<T>(resource, { name: names[0]!, namespace }).catch(error => {
@@ -56,7 +104,13 @@ export async function fetchAll<T extends KubeObject = Seen>(
   }
   const all: T[] = []
   for (let token = ""; ; ) {
-    const page = await client.list<T>(resource, { namespace, limit: 500, ...(token && { continue: token }) })
+    const selected = labelSelector === undefined ? {} : { labelSelector }
+    const page = await client.list<T>(resource, {
+      namespace,
+      limit: 500,
+      ...selected,
+      ...(token && { continue: token }),
+    })
     all.push(...page.items)
     token = page.metadata.continue ?? ""
     if (!token) break

@@ -11,7 +11,7 @@ const past: Words = {
       operation("g3", "RolledBack", {
         startedAt: "2026-01-01T00:01:00Z",
         endedAt: "2026-01-01T00:03:30Z",
-        cause: "aim rollback asked for it",
+        cause: "requested by aim rollback",
         images: { "": `app@sha256:${"0123456789abcdef".repeat(4)}` },
       }),
       operation("g2", "Superseded", { images: {}, startedAt: "2025-12-30T00:10:00Z" }),
@@ -50,7 +50,7 @@ test("-o wide has whole images and times", async () => {
   const { text } = await ask({ output: "wide" })
   expect(text).toContain("registry.example.com/dicom:v2, earlyAccess=registry.example.com/dicom:v3")
   expect(text).toContain("2025-12-29T00:10:00Z")
-  expect(text).toContain("RolledBack   aim rollback asked for it\n")
+  expect(text).toContain("RolledBack   requested by aim rollback\n")
 })
 test("-o json and yaml are the operations as they are recorded", async () => {
   const ids = (list: { id: string }[]) => list.map(({ id }) => id)

@@ -1,14 +1,23 @@
+import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { endOfOperation } from "#core/operation.ts"
-import { connectionOf, type Run } from "../command.ts"
-import { parseNamed, serviceImages } from "../kinds.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+import { type Answer, connectionOf, type Input, type Run, UsageError, type World } from "../command.ts"
+import { alternateImageSources, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { namespaceOf } from "../namespace.ts"
 import { isUnobserved, unobservedSentence } from "../operate.ts"
 import { type Happened, historyTable } from "../render/history.ts"
+import { switchTable } from "../render/source.ts"
 import { toYaml } from "../render/yaml.ts"
 import type { Seen } from "../rollout.ts"
+import { sourceOf } from "../source.ts"
 import { fetchAll } from "./get.ts"
 
 export const run: Run = async (input, world) => {
-  const { name } = parseNamed(input.arguments[0]!)
+  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  const [name] = names
+  if (name === undefined) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)
+  if (names.length > 1) throw new UsageError("history is of one at a time")
+  if (resource === alternateImageSources) return historyOfSource(name, input, world)
   const format = input.options.output as "wide" | "json" | "yaml" | undefined
   const client = await world.connect(connectionOf(input))
   try {
@@ -23,6 +32,26 @@ export const run: Run = async (input, world) => {
     }
     const text = historyTable(operations, { view: world.view, now: world.clock.now(), wide: format === "wide" })
     return { text, exitCode: 0 }
+  } finally {
+    client.close()
+  }
+}
+
+/** What was switched to and fro, as far as the status keeps it. */
+async function historyOfSource(name: string, input: Input, world: World): Promise<Answer> {
+  const format = input.options.output as "wide" | "json" | "yaml" | undefined
+  const namespace = await namespaceOf(input, world)
+  const client = await world.connect(connectionOf(input))
+  try {
+    const [object] = await fetchAll<AlternateImageSource & KubeObject>(client, alternateImageSources, [name], {
+      namespace,
+    })
+    const { switches } = sourceOf(object!)
+    if (format === "json") return { text: `${JSON.stringify(switches, null, 2)}\n`, exitCode: 0 }
+    if (format === "yaml") return { text: toYaml(switches), exitCode: 0 }
+    if (switches.length === 0) world.say(`ais/${name} has switched nothing yet.`)
+    const how = { now: world.clock.now(), wide: format === "wide" }
+    return { text: switches.length > 0 ? switchTable(switches, how) : "", exitCode: 0 }
   } finally {
     client.close()
   }

@@ -39,12 +39,12 @@ const rolledBack: Words = {
 /** One line typed against one ServiceImage `web`: what was answered, and what stands in the cluster then. */
 async function type(run: Run, words: string[], given: Words | ReturnType<typeof testCluster>, options: object = {}) {
   const cluster = "client" in given ? given : testCluster(serviceImage("web", given))
-  const { world, said } = testWorld(cluster)
+  const { world, said, written } = testWorld(cluster)
   const input = { arguments: ["si/web", ...words], options: { timeout: "0", ...options } }
   const answer = await run(input, world)
   const { metadata, spec } = cluster.objects.get("web") as ReturnType<typeof serviceImage>
   const patched = cluster.calls.filter(call => call.includes("patch"))
-  return { ...answer, said, cluster, annotations: metadata.annotations ?? {}, spec, patched }
+  return { ...answer, said, written, cluster, annotations: metadata.annotations ?? {}, spec, patched }
 }
 
 describe("set-image", () => {
@@ -126,7 +126,7 @@ describe("set-image", () => {
   })
   test("the course names what is unfinished too, and a dry run speaks of it as of a dream", async () => {
     const { next } = await type(setImage, ["dicom:v9"], rolling(), { supersede: true, dryRun: true })
-    expect(next).toMatch(/^Were it written:\n/)
+    expect(next).toMatch(/^If it were written:\n/)
     expect(next).toContain("Tier earlyAccess (5 objects) goes first, then the default tier (7 objects)")
   })
   test("a halted rollout can be mended without more ado", async () => {
@@ -183,7 +183,7 @@ describe("set-image", () => {
     )
     const same = await type(setImage, ["registry.example.com/dicom:v2"], finished(), { wait: true })
     expect(same.text).toMatch(/^si\/web Complete 12\/12/)
-    expect(same.said).toEqual(["si/web: nothing changes, these are its images already"])
+    expect(same.written).toEqual(["si/web: nothing changes, these are its images already\n"])
   })
   test("tells of another repository, of a pause and of an approval", async () => {
     const tiers = [{ upgradeTier: "earlyAccess", priority: 1, image: "a:1", requireApproval: true }]
@@ -414,4 +414,21 @@ describe("rollback", () => {
     cluster.put(serviceImage("web", rolling({ operation: operation("g5", "InProgress") })))
     await failed
   })
+})
+
+describe("--dry-run lets the server check and writes nothing:", () => {
+  const cases: Record<string, { run: Run; words: string[]; given: Words; says: string }> = {
+    pause: { run: pause, words: [], given: rolling(), says: "paused: si/web" },
+    resume: { run: resume, words: [], given: { ...rolling(), spec: { paused: true } }, says: "resumed: si/web" },
+    rollback: { run: rollback, words: [], given: finished(), says: "rolling back: operation g4 of si/web" },
+  }
+  for (const [name, { run, words, given, says }] of Object.entries(cases))
+    test(name, async () => {
+      const { text, next, patched, annotations, spec } = await type(run, words, given, { dryRun: true, wait: true })
+      expect(text).toBe(`${says} (dry run: nothing was written)\n`)
+      expect(next).toMatch(/^If it were written:\n/)
+      expect(patched).toEqual(["dry-run patch serviceimages web"])
+      expect(annotations).toEqual({})
+      expect(spec.paused).toBe(given.spec && "paused" in given.spec ? given.spec.paused : undefined)
+    })
 })

@@ -1,16 +1,17 @@
 import { connectionOf, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
-import { change, underWay, underWayWords } from "../operate.ts"
+import { change, doneWords, dryRunOf, nextWords, underWay, underWayWords } from "../operate.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
 
 export const run: Run = async (input, world) => {
   const { name } = parseNamed(input.arguments[0]!)
+  const dryRun = dryRunOf(input)
   const client = await world.connect(connectionOf(input))
   try {
     const decide = ({ spec }: Seen) => ({ patch: spec.paused ? undefined : { spec: { paused: true } } })
-    const { patch, object } = await change(name, decide, { client })
-    const text = patch ? `paused: si/${name}\n` : `already paused: si/${name}\n`
-    return { text, exitCode: 0, next: whatIsNext(object, world.program) }
+    const { patch, object } = await change(name, decide, { client, dryRun })
+    const text = doneWords(`${patch ? "paused" : "already paused"}: si/${name}`, dryRun)
+    return { text: `${text}\n`, exitCode: 0, next: nextWords(whatIsNext(object, world.program), dryRun) }
   } finally {
     client.close()
   }
@@ -25,6 +26,6 @@ function whatIsNext(object: Seen, program: string): string {
     return `Under way, and going to finish: ${underWayWords(onTheirWay)}. Nothing else is stamped until ${resume}`
   const rest = rollout.upToDate < rollout.total ? rollout.total - rollout.upToDate : 0
   return rest > 0
-    ? `No object is under way. The ${rest} that remain keep what they run until ${resume}`
+    ? `No object is under way. ${rest === 1 ? "The one that remains keeps what it runs" : `The ${rest} that remain keep what they run`} until ${resume}`
     : `No object is under way. What is created or changed from now on waits until ${resume}`
 }

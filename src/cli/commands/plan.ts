@@ -1,4 +1,4 @@
-import type { Operation, Reason, ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Operation, Reason, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { type Outlook, outlookOf, type Warning, warningsOf } from "#controllers/serviceimage/outlook.ts"
 import { type Survey, type Surveyed, survey } from "#controllers/serviceimage/survey.ts"
 import { isInProgress, recordedOperation } from "#core/operation.ts"
@@ -11,7 +11,7 @@ import { parseReferences } from "../kinds.ts"
 import { look } from "../look.ts"
 import { planText } from "../render/plan.ts"
 import { toYaml } from "../render/yaml.ts"
-import { admit, readManifests } from "../would-be.ts"
+import { admit, readManifests, targetOf } from "../would-be.ts"
 import { noneYet } from "./get.ts"
 
 /** What one rollout is going to do, from the planner that does it. */
@@ -38,13 +38,9 @@ export const run: Run = async (input, world) => {
   const { names } = parseReferences(input.arguments)
   const format = input.options.output as "json" | "yaml" | undefined
   const file = input.options.file as string | undefined
-  const written = file === undefined ? [] : await readManifests(file)
-  const more = written
-    .map(({ value }) => (value.spec as { target?: Target } | undefined)?.target)
-    .filter(each => each !== undefined)
-  const { inventory, now } = await look(input, world, {
-    targets: seen => [...targetsIn(seen), ...more.filter(isTarget)],
-  })
+  const written = file === undefined ? [] : await readManifests(file, world)
+  const more = written.map(targetOf)
+  const { inventory, now } = await look(input, world, { targets: seen => [...targetsIn(seen), ...more] })
 
   const befores = new Map<string, ServiceImage | undefined>()
   for (const each of written) {
@@ -60,21 +56,33 @@ export const run: Run = async (input, world) => {
   const plans = chosen.map(rollout =>
     planned(rollout, surveyed, format ? Number.POSITIVE_INFINITY : shownMost, befores),
   )
+  const impossible = chosen
+    .filter(({ serviceImage: { metadata } }) => befores.has(metadata.name))
+    .flatMap(whyImpossible)
+  const exitCode = impossible.length > 0 ? 1 : 0
   if (format) {
     const whole = plans.map(({ lookAgainAt, ...plan }, index) => ({
       ...plan,
       ...(lookAgainAt !== undefined && { lookAgainAt: formatInstant(lookAgainAt) }),
       status: chosen[index]!.plan.status,
     }))
-    return { text: format === "json" ? `${JSON.stringify(whole, null, 2)}\n` : toYaml(whole), exitCode: 0 }
+    return { text: format === "json" ? `${JSON.stringify(whole, null, 2)}\n` : toYaml(whole), exitCode }
   }
   if (plans.length === 0) world.say(noneYet)
   const text = plans.map(plan => planText(plan, { view: world.view, now, program: world.program })).join("\n")
-  return { text, exitCode: 0, ...(file !== undefined && { next: "Nothing was applied." }) }
+  if (file === undefined) return { text, exitCode }
+  return { text, exitCode, next: [...impossible, "Nothing was applied."].join("\n") }
 }
 
-/** What it names is checked by the schema in a moment; until then it only has to be listed. */
-const isTarget = ({ apiVersion, kind }: Target) => typeof apiVersion === "string" && typeof kind === "string"
+/** Why a manifest would never come to an end, if that is known already. Only asked of what is not applied yet. */
+function whyImpossible({ serviceImage, plan, fleet }: Surveyed): string[] {
+  const { name } = serviceImage.metadata
+  const invalid = plan.status.conditions.find(({ type, status }) => type === "Invalid" && status === "True")
+  if (invalid) return [`si/${name} cannot be carried out: ${invalid.message}`]
+  const members = [...(fleet?.keys() ?? [])].map(key => fleet!.get(key)!)
+  if (members.length === 0 || members.some(({ problem }) => problem === undefined)) return []
+  return [`si/${name} cannot be carried out: no object has the place that spec.target.image names`]
+}
 
 function choose(rollouts: readonly Surveyed[], names: readonly string[]): Surveyed[] {
   const known = rollouts.map(({ serviceImage }) => serviceImage.metadata.name)

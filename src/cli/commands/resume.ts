@@ -1,7 +1,17 @@
 import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import { connectionOf, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
-import { capital, change, courseWords, isUnobserved, type Patch, unobservedSentence } from "../operate.ts"
+import {
+  capital,
+  change,
+  courseWords,
+  doneWords,
+  dryRunOf,
+  isUnobserved,
+  nextWords,
+  type Patch,
+  unobservedSentence,
+} from "../operate.ts"
 import { progressLine } from "../render/status.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
 
@@ -9,10 +19,12 @@ type Decision = { patch?: Patch | undefined; isRetry: boolean }
 
 export const run: Run = async (input, world) => {
   const { name } = parseNamed(input.arguments[0]!)
+  const dryRun = dryRunOf(input)
   const client = await world.connect(connectionOf(input))
   try {
-    const { object, ...decision } = await change(name, decide, { client })
-    return { text: `${outcome(decision, object)}\n`, exitCode: 0, next: whatIsNext(decision, object, world.program) }
+    const { object, ...decision } = await change(name, decide, { client, dryRun })
+    const next = nextWords(whatIsNext(decision, object, world.program), dryRun)
+    return { text: `${doneWords(outcome(decision, object), dryRun)}\n`, exitCode: 0, next }
   } finally {
     client.close()
   }

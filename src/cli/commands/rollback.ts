@@ -1,26 +1,36 @@
 import { rollbackAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import { connectionOf, Failure, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
-import { change, isUnobserved, objects, type Patch, unobservedSentence } from "../operate.ts"
+import {
+  change,
+  doneWords,
+  dryRunOf,
+  isUnobserved,
+  nextWords,
+  objects,
+  type Patch,
+  unobservedSentence,
+} from "../operate.ts"
 import { printable } from "../render/paint.ts"
 import { type Rollout, rolloutOf, type Seen } from "../rollout.ts"
 import { setImageWords } from "../set-image.ts"
-import { timeoutOf, waitUntilOver } from "./wait.ts"
+import { rollouts, timeoutOf, waitUntilOver } from "./wait.ts"
 
 export const run: Run = async (input, world) => {
   const { name } = parseNamed(input.arguments[0]!)
   const timeoutMs = timeoutOf(input)
   const wanted = input.options.operation as string | undefined
+  const dryRun = dryRunOf(input)
   const client = await world.connect(connectionOf(input))
   try {
-    const decided = await change(name, object => decide(object, wanted, world.program), { client })
+    const decided = await change(name, object => decide(object, wanted, world.program), { client, dryRun })
     const { id, outcome, object } = decided
-    const done = `${outcome}: operation ${id} of si/${name}`
-    const next = whatIsNext(decided, object, world.program)
-    if (!input.options.wait) return { text: `${done}\n`, exitCode: 0, next }
-    world.say(done)
+    const done = doneWords(`${outcome}: operation ${id} of si/${name}`, dryRun)
+    const next = nextWords(whatIsNext(decided, object, world.program), dryRun)
+    if (!input.options.wait || dryRun) return { text: `${done}\n`, exitCode: 0, next }
+    await world.write(`${done}\n`)
     world.say(next)
-    return await waitUntilOver([name], { client, world, timeoutMs, judge: isTakenBack(id) })
+    return await waitUntilOver([name], { client, world, timeoutMs, of: rollouts(isTakenBack(id)) })
   } finally {
     client.close()
   }

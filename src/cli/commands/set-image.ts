@@ -7,7 +7,10 @@ import { parseNamed } from "../kinds.ts"
 import {
   change,
   courseOf,
+  doneWords,
+  dryRunOf,
   isUnobserved,
+  nextWords,
   operationSentence,
   type Patch,
   tierTitle,
@@ -22,16 +25,15 @@ export const run: Run = async (input, world) => {
   const [first, ...words] = input.arguments
   const { name } = parseNamed(first!)
   const wanted: Wanted = { settings: parseSettings(words), supersede: Boolean(input.options.supersede), words }
-  const dryRun = Boolean(input.options.dryRun)
+  const dryRun = dryRunOf(input)
   const timeoutMs = timeoutOf(input)
   const client = await world.connect(connectionOf(input))
   try {
     const decided = await change(name, object => decide(object, wanted, world.program), { client, dryRun })
-    const done = decided.lines.map(line => `${line}${dryRun ? " (dry run: nothing was written)" : ""}`).join("\n")
-    const course = decided.patch && whatIsNext(decided, world)
-    const next = course && dryRun ? `Were it written:\n${course}` : course
+    const done = doneWords(decided.lines.join("\n"), dryRun)
+    const next = decided.patch && nextWords(whatIsNext(decided, world), dryRun)
     if (!input.options.wait || dryRun) return { text: `${done}\n`, exitCode: 0, ...(next && { next }) }
-    world.say(done)
+    await world.write(`${done}\n`)
     if (next) world.say(next)
     return await waitUntilOver([name], { client, world, timeoutMs })
   } finally {

@@ -108,7 +108,7 @@ test("every answer a repository can give has its word", async () => {
   ]
   const { text, exitCode, next } = await ask(objects)
   expect(exitCode).toBe(1)
-  expect(next).toBe("6 of 9 would not do in place of the others.")
+  expect(next).toBe("6 of 9 cannot replace the others.")
   const cells = text
     .trim()
     .split("\n")

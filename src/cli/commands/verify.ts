@@ -82,7 +82,7 @@ export const run: Run = async (input, world) => {
       const whole = { namespace, name, images }
       return { text: format === "json" ? `${JSON.stringify(whole, null, 2)}\n` : toYaml(whole), exitCode }
     }
-    const next = bad > 0 ? `${bad} of ${findings.length} would not do in place of the others.` : ""
+    const next = bad > 0 ? `${bad} of ${findings.length} cannot replace the others.` : ""
     return { text: images.length > 0 ? verifyTable(images, world.view) : "", exitCode, ...(next && { next }) }
   } finally {
     client.close()

@@ -1,14 +1,19 @@
+import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { closest } from "#lib/closest.ts"
 import { formatDuration, parseDuration } from "#lib/duration.ts"
 import type { Client } from "#runtime/client/client.ts"
+import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
 import { type Answer, connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { parseNamed, serviceImages } from "../kinds.ts"
+import { alternateImageSources, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { namespaceOf } from "../namespace.ts"
+import { sourceLine } from "../render/source.ts"
 import { progressLine } from "../render/status.ts"
 import { type Rollout, rolloutOf, type Seen } from "../rollout.ts"
+import { sourceOf } from "../source.ts"
 
 /** How the waiting for one rollout ended. */
-export type Ending = { name: string; rollout?: Rollout | undefined } & (
+export type Ending = { name: string; of: Watched; line?: string | undefined; rollout?: Rollout | undefined } & (
   | { is: "complete" }
   | { is: "failed" } // halted or stalled: the rollout says why
   | { is: "missing"; meant?: string | undefined }
@@ -17,10 +22,13 @@ export type Ending = { name: string; rollout?: Rollout | undefined } & (
 )
 
 export const run: Run = async (input, world) => {
-  const { names, timeoutMs } = read(input)
+  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  if (names.length === 0) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)
+  const timeoutMs = timeoutOf(input)
+  const of = resource === serviceImages ? rollouts() : sources(await namespaceOf(input, world))
   const client = await world.connect(connectionOf(input))
   try {
-    return await waitUntilOver(names, { client, world, timeoutMs })
+    return await waitUntilOver([...new Set(names)], { client, world, timeoutMs, of })
   } finally {
     client.close()
   }
@@ -32,11 +40,6 @@ export async function waitUntilOver(names: readonly string[], waiting: Waiting):
   const failed = endings.filter(({ is }) => is !== "complete")
   if (failed.length > 0) throw new Failure(failed.map(sentence).join("\n"))
   return { text: endings.map(ending => `${sentence(ending)}\n`).join(""), exitCode: 0 }
-}
-
-function read(input: Input) {
-  const names = [...new Set(input.arguments.map(word => parseNamed(word).name))]
-  return { names, timeoutMs: timeoutOf(input) }
 }
 
 export function timeoutOf({ options }: Input): number {
@@ -51,9 +54,36 @@ type Waiting = {
   client: Client
   world: World
   timeoutMs: number
-  /** How it has ended, if it has. */
-  judge?: (rollout: Rollout) => "complete" | "failed" | undefined
+  /** Default: rollouts, until they are complete. */
+  of?: Watched
 }
+
+/** What is waited for. */
+type Watched = {
+  resource: Resource
+  namespace?: string
+  /** How it stands, and how it has ended, if it has. */
+  read(object: KubeObject): { line: string; is: "complete" | "failed" | undefined; rollout?: Rollout }
+}
+
+export const rollouts = (judge: (rollout: Rollout) => "complete" | "failed" | undefined = isOver): Watched => ({
+  resource: serviceImages,
+  read(object) {
+    const rollout = rolloutOf(object as Seen)
+    return { line: progressLine(rollout), is: judge(rollout), rollout }
+  },
+})
+
+/** An AlternateImageSource is waited for until it is ready, which it may be while containers run from elsewhere. */
+const sources = (namespace: string): Watched => ({
+  resource: alternateImageSources,
+  namespace,
+  read(object) {
+    const source = sourceOf(object as AlternateImageSource)
+    const is = source.state === "Ready" ? "complete" : source.state === "Stalled" ? "failed" : undefined
+    return { line: sourceLine(source), is }
+  },
+})
 
 function isOver({ state }: Rollout) {
   if (state === "Complete") return "complete"
@@ -64,60 +94,65 @@ function isOver({ state }: Rollout) {
 export const waitFor = (names: readonly string[], waiting: Waiting): Promise<Ending[]> =>
   Promise.all(names.map(name => waitForOne(name, waiting)))
 
-async function waitForOne(name: string, { client, world, timeoutMs, judge = isOver }: Waiting): Promise<Ending> {
+async function waitForOne(name: string, { client, world, timeoutMs, of = rollouts() }: Waiting): Promise<Ending> {
   const { clock, random } = world
+  const { resource, namespace } = of
   const timeIsUp = new AbortController()
   const cancel = timeoutMs > 0 ? clock.after(timeoutMs, () => timeIsUp.abort()) : () => {}
   const signal = AbortSignal.any([world.signal, timeIsUp.signal])
-  const onTrouble = () => world.say(`si/${name}: lost the connection to the cluster, trying again`)
+  const title = `${shortOf(resource)}/${name}`
+  const onTrouble = () => world.say(`${title}: lost the connection to the cluster, trying again`)
   let uid: string | undefined
-  let rollout: Rollout | undefined
+  let last: { line?: string; rollout?: Rollout } = {}
   let told = ""
   try {
-    const states = follow<Seen>({ client, resource: serviceImages, name, clock, random, signal, onTrouble })
+    const states = follow<KubeObject>({ client, resource, name, namespace, clock, random, signal, onTrouble })
     for await (const objects of states) {
-      const object = objects.get(name)
-      if (!object)
-        return uid ? { name, is: "deleted", rollout } : { name, is: "missing", meant: await meantBy(name, client) }
+      const object = objects.get(keyOf({ name, namespace }))
+      if (!object) {
+        if (uid) return { name, of, is: "deleted", ...last }
+        return { name, of, is: "missing", meant: await meantBy(name, client, of) }
+      }
       // Deleted and made anew between two looks: what was waited for is gone all the same.
-      if (uid && object.metadata.uid !== uid) return { name, is: "deleted", rollout }
+      if (uid && object.metadata.uid !== uid) return { name, of, is: "deleted", ...last }
       uid = object.metadata.uid ?? "unknown"
-      rollout = rolloutOf(object)
-      const is = judge(rollout)
-      if (is) return { name, is, rollout }
-      const line = progressLine(rollout)
-      if (line !== told) world.say(line)
-      told = line
+      const { is, ...seen } = of.read(object)
+      last = seen
+      if (is) return { name, of, is, ...seen }
+      if (seen.line !== told) world.say(seen.line)
+      told = seen.line
       if (timeoutMs === 0) break
     }
   } finally {
     cancel()
   }
   world.signal.throwIfAborted()
-  return { name, is: "timed out", afterMs: timeoutMs, rollout }
+  return { name, of, is: "timed out", afterMs: timeoutMs, ...last }
 }
 
-const meantBy = async (name: string, client: Client) =>
+const meantBy = async (name: string, client: Client, { resource, namespace }: Watched) =>
   closest(
     name,
-    (await client.list(serviceImages)).items.map(({ metadata }) => metadata.name),
+    (await client.list(resource, { namespace })).items.map(({ metadata }) => metadata.name),
   )
 
 /** The ending in words: what happened, and what there is to do. */
 export function sentence(ending: Ending): string {
-  const { name, rollout } = ending
+  const { name, line, of } = ending
+  const short = shortOf(of.resource)
+  const where = of.namespace === undefined ? "" : ` in namespace ${of.namespace}`
   switch (ending.is) {
     case "complete":
-      return progressLine(rollout!)
     case "failed":
-      return progressLine(rollout!)
+      return line!
     case "missing":
-      return `there is no ServiceImage ${name}${ending.meant ? `; did you mean si/${ending.meant}?` : ""}`
+      return `there is no ${of.resource.kind} ${name}${where}${ending.meant ? `; did you mean ${short}/${ending.meant}?` : ""}`
     case "deleted":
-      return `si/${name} was deleted while waiting for it`
+      return `${short}/${name} was deleted while waiting for it`
     case "timed out": {
-      const when = ending.afterMs === 0 ? "not complete now" : `not complete after ${formatDuration(ending.afterMs)}`
-      return rollout ? `${when}: ${progressLine(rollout)}` : `${when}: the server never answered about si/${name}`
+      const done = of.resource === serviceImages ? "complete" : "ready"
+      const when = ending.afterMs === 0 ? `not ${done} now` : `not ${done} after ${formatDuration(ending.afterMs)}`
+      return line ? `${when}: ${line}` : `${when}: the server never answered about ${short}/${name}`
     }
   }
 }

@@ -130,9 +130,10 @@ async function look(stage: Stage, isSo: (facts: Facts) => boolean): Promise<{ te
   const running = all.filter(isRunning)
   const failing = all.filter(isFailing)
   const places = [...new Set(running.map(({ spec }) => spec.containers[0].image as string))].sort()
-  const counts = places.map(
-    image => `${running.filter(({ spec }) => spec.containers[0].image === image).length} run ${image}`,
-  )
+  const counts = places.map(image => {
+    const { length } = running.filter(({ spec }) => spec.containers[0].image === image)
+    return `${length} ${length === 1 ? "runs" : "run"} ${image}`
+  })
   const isNew = all.every(({ spec }) => spec.containers[0].image.endsWith(":v2"))
   const facts: Facts = {
     running: running.length,

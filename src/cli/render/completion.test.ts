@@ -28,7 +28,7 @@ describe("in a real bash", () => {
     // What the script asks for names of objects.
     writeFileSync(
       join(folder, "aim"),
-      '#!/bin/sh\n[ "$1 $2" = "__complete serviceimages" ] && echo si/web si/shop; [ "$2" = namespaces ] && echo shop "$@"; [ "$2 $4" = "tiers si/web" ] && echo early late\n',
+      '#!/bin/sh\ncase "$1 $2" in "__complete serviceimages"|"__complete ours") echo si/web si/shop;; esac; [ "$2" = namespaces ] && echo shop "$@"; [ "$2 $4" = "tiers si/web" ] && echo early late; [ "$2 $4" = "settings si/web" ] && echo early= late=; [ "$2 $4" = "operations si/web" ] && echo g4; [ "$2" = objects ] && case "$3" in */*) echo dicom/radiology;; *) echo si/ deploy/ dicom/;; esac\n',
       { mode: 0o755 },
     )
   })
@@ -67,12 +67,16 @@ describe("in a real bash", () => {
       "prod",
     ])
   })
-  test("tiers of the rollout that was named, and nothing where an image is wanted", () => {
+  test("tiers of the rollout that was named, also where an image is to be set", () => {
     expect(offers("aim approve si/w")).toEqual(["si/web"])
     expect(offers("aim approve --context prod si/web e")).toEqual(["early"])
     expect(offers("aim approve si/web early l")).toEqual(["late"])
     expect(offers("aim set-image si/w")).toEqual(["si/web"])
-    expect(offers("aim set-image si/web ")).toEqual([""])
+    expect(offers("aim set-image si/web ")).toEqual(["early=", "late="])
+    expect(offers("aim rollback si/web --operation ")).toEqual(["g4"])
+    expect(offers("aim demo c")).toEqual(["canary"])
+    expect(offers("aim why d")).toEqual(["deploy/", "dicom/"])
+    expect(offers("aim why dicom/r")).toEqual(["dicom/radiology"])
     expect(offers("aim wait si/web si/s")).toEqual(["si/shop"])
   })
 })

@@ -25,6 +25,8 @@ function bash(commands: readonly Command[]): string {
     if (from?.completes === "files") return `COMPREPLY=($(compgen -f -- "$current"))`
     if (from?.completes === "contexts")
       return `COMPREPLY=($(compgen -W "$(kubectl config get-contexts -o name 2>/dev/null)" -- "$current"))`
+    if (from?.completes === "settings" || from?.completes === "objects")
+      return `COMPREPLY=($(compgen -W "$(_aim_ask ${from.completes})" -- "$current")); _aim_part`
     if (from?.completes) return `COMPREPLY=($(compgen -W "$(_aim_ask ${from.completes})" -- "$current"))`
     return "COMPREPLY=()"
   }
@@ -55,6 +57,8 @@ _aim_ask() {
   done
   "\${COMP_WORDS[0]}" __complete "$1" "$current" "$first" "\${connection[@]}" 2>/dev/null
 }
+# A word that ends in = or / is not finished: no space behind it.
+_aim_part() { [[ \${COMPREPLY[0]-} == *[=/] ]] && compopt -o nospace 2>/dev/null; return 0; }
 _aim() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} command="" first="" before=0 i
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -108,12 +112,15 @@ _aim_ask() {
   done
   local -a found
   found=(\${(f)"$(aim __complete $1 "$PREFIX" "\${words[(r)s*/*]}" $connection 2>/dev/null)"})
-  compadd -a found
+  compadd "\${@:2}" -a found
 }
 _aim_serviceimages() { _aim_ask serviceimages }
 _aim_alternateimagesources() { _aim_ask alternateimagesources }
 _aim_ours() { _aim_ask ours }
 _aim_tiers() { _aim_ask tiers }
+_aim_settings() { _aim_ask settings -S '' }
+_aim_operations() { _aim_ask operations }
+_aim_objects() { _aim_ask objects -S '' }
 _aim_namespaces() { _aim_ask namespaces }
 _aim_contexts() { local -a found; found=(\${(f)"$(kubectl config get-contexts -o name 2>/dev/null)"}); compadd -a found }
 _aim() {
@@ -143,8 +150,9 @@ function fish(commands: readonly Command[]): string {
   const candidates = (from: { choices?: readonly string[]; completes?: Completes } | undefined) => {
     if (from?.choices) return ` -a ${quote(from.choices.join(" "))}`
     if (from?.completes === "contexts") return " -a '(kubectl config get-contexts -o name 2>/dev/null)'"
-    if (from?.completes === "tiers")
-      return ` -a '(aim __complete tiers "" (commandline -opc | string match "s*/*" | head -n 1) 2>/dev/null)'`
+    if (from?.completes === "objects") return ` -a '(aim __complete objects (commandline -ct) 2>/dev/null)'`
+    if (from?.completes === "tiers" || from?.completes === "settings" || from?.completes === "operations")
+      return ` -a '(aim __complete ${from.completes} "" (commandline -opc | string match "s*/*" | head -n 1) 2>/dev/null)'`
     if (from?.completes && from.completes !== "files") return ` -a '(aim __complete ${from.completes} 2>/dev/null)'`
     return ""
   }

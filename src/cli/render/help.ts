@@ -2,19 +2,27 @@ import type { Argument, Command, Option, View } from "../command.ts"
 import { groups } from "../command.ts"
 import { commonOptions, connectionOptions } from "../options.ts"
 import { paint } from "./paint.ts"
+import { readableWidth, twoColumns, wrapped } from "./wrap.ts"
 
 export type Page = { program: string; view: View; commands: readonly Command[] }
 
 /** `aim --help`: what it is, every command in a line, something to paste, where to read on. */
 export function overview({ program, view, commands }: Page): string {
   const { bold, dim, cyan } = paint(view)
+  const columns = readableWidth(view.columns)
   const listed = commands.filter(command => command.group)
-  const width = Math.max(...listed.map(command => command.name.length)) + 3
+  const width = Math.max(...listed.map(command => command.name.length))
   const sections = groups
     .map(group => ({ group, members: listed.filter(command => command.group === group) }))
     .filter(({ members }) => members.length > 0)
     .map(({ group, members }) =>
-      [bold(group), ...members.map(({ name, summary }) => `  ${cyan(name.padEnd(width))}${summary}`)].join("\n"),
+      [
+        bold(group),
+        twoColumns(
+          members.map(({ name, summary }) => [`  ${cyan(name.padEnd(width))}`, summary] as const),
+          columns,
+        ),
+      ].join("\n"),
     )
   const examples = [
     ["manifests | kubectl apply -f -", "install into the current cluster"],
@@ -22,17 +30,25 @@ export function overview({ program, view, commands }: Page): string {
     ["status -w", "watch rollouts live"],
     ["wait si/NAME --timeout 30m", "block a pipeline until one is complete"],
   ]
+  const what =
+    "decides which container image every workload of a fleet runs, brings it there tier by tier, and can always say why."
   return `${[
-    `${bold(program)}  decides which container image every workload of a fleet runs, brings it there tier by tier,\n${" ".repeat(program.length)}  and can always say why.`,
+    twoLines(bold(program), what, program.length, columns),
     `${bold("Usage")}  ${program} COMMAND [OPTIONS]`,
     ...sections,
-    `${bold("Examples")}\n${table(examples.map(([line, says]) => [`  ${program} ${line}`, dim(says!)]))}`,
+    `${bold("Examples")}\n${twoColumns(
+      examples.map(([line, says]) => [`  ${program} ${line}`, dim(says!)] as const),
+      columns,
+    )}`,
     `${bold("Options")}\n${optionLines([...commonOptions, versionOption], view)}`,
-    `${bold("Read on")}\n${table([
-      [`  ${program} help COMMAND`, dim("arguments, options and examples of one command")],
-      ["  docs/cli.md", dim("every command with its output")],
-      ["  docs/kinds/serviceimage.md", dim("what to write into a ServiceImage")],
-    ])}`,
+    `${bold("Read on")}\n${twoColumns(
+      [
+        [`  ${program} help COMMAND`, dim("arguments, options and examples of one command")],
+        ["  docs/cli.md", dim("every command with its output")],
+        ["  docs/kinds/serviceimage.md", dim("what to write into a ServiceImage")],
+      ],
+      columns,
+    )}`,
   ].join("\n\n")}\n`
 }
 
@@ -41,21 +57,29 @@ const versionOption: Option = { flags: "--version", description: "the version, a
 /** `aim help COMMAND`. */
 export function helpOf(command: Command, { program, view }: Page): string {
   const { bold, dim } = paint(view)
+  const columns = readableWidth(view.columns)
+  const title = `${program} ${command.name}`
   const parts = [
-    `${bold(`${program} ${command.name}`)}  ${command.summary}`,
+    twoLines(bold(title), command.summary, title.length, columns),
     `${bold("Usage")}  ${usageOf(command, program)}`,
   ]
-  if (command.details) parts.push(command.details.join("\n"))
+  if (command.details) parts.push(wrapped(command.details.join(" "), columns).join("\n"))
   if (command.arguments?.length)
     parts.push(
-      `${bold("Arguments")}\n${table(command.arguments.map(({ name, description }) => [`  ${name}`, description]))}`,
+      `${bold("Arguments")}\n${twoColumns(
+        command.arguments.map(({ name, description }) => [`  ${name}`, description] as const),
+        columns,
+      )}`,
     )
   if (command.options?.length) parts.push(`${bold("Options")}\n${optionLines(command.options, view)}`)
   if (command.connects) parts.push(`${bold("Cluster")}\n${optionLines(connectionOptions, view)}`)
   parts.push(`${bold("Everywhere")}\n${optionLines(commonOptions, view)}`)
   if (command.examples?.length)
     parts.push(
-      `${bold("Examples")}\n${table(command.examples.map(({ line, says }) => [`  ${program} ${line}`, dim(says)]))}`,
+      `${bold("Examples")}\n${twoColumns(
+        command.examples.map(({ line, says }) => [`  ${program} ${line}`, dim(says)] as const),
+        columns,
+      )}`,
     )
   return `${parts.join("\n\n")}\n`
 }
@@ -69,23 +93,19 @@ const placeholder = ({ name, required, many }: Argument) => {
   return required ? shown : `[${shown}]`
 }
 
+/** A word and what it is about, which goes on below itself. */
+const twoLines = (word: string, text: string, width: number, columns: number) =>
+  wrapped(text, columns - width - 2)
+    .map((line, index) => `${index === 0 ? word : " ".repeat(width)}  ${line}`)
+    .join("\n")
+
 const optionLines = (options: readonly Option[], view: View) =>
-  table(
+  twoColumns(
     options.map(option => {
       // Long names stand below each other whether or not there is a short one.
       const flags = option.flags.replace(/[<>]/g, "")
-      const fallback = option.default === undefined ? "" : paint(view).dim(` (default: ${option.default})`)
-      return [flags.startsWith("--") ? `      ${flags}` : `  ${flags}`, option.description + fallback]
+      const fallback = option.default === undefined ? "" : ` ${paint(view).dim(`(default: ${option.default})`)}`
+      return [flags.startsWith("--") ? `      ${flags}` : `  ${flags}`, option.description + fallback] as const
     }),
+    readableWidth(view.columns),
   )
-
-function table(rows: readonly (readonly (string | undefined)[])[]): string {
-  const width = Math.max(...rows.map(([left]) => left!.length))
-  // A left side that is far longer than the others would push everything out of the window: it gets a line of its own.
-  const limit = Math.min(width, 64)
-  return rows
-    .map(([left, right]) =>
-      left!.length > limit ? `${left}\n${" ".repeat(limit)}   ${right}` : `${left!.padEnd(limit)}   ${right}`,
-    )
-    .join("\n")
-}

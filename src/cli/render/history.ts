@@ -3,6 +3,7 @@ import { parseImageReference } from "#core/image-reference.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { View } from "../command.ts"
+import { shortDigest } from "./image.ts"
 import { paint, printable } from "./paint.ts"
 import { countOf } from "./status.ts"
 import { tableOf } from "./table.ts"
@@ -62,5 +63,5 @@ function shortened(image: string): string {
   const parsed = parseImageReference(image)
   if (!parsed.ok) return image
   const { path, tag, digest } = parsed.reference
-  return `${path.slice(path.lastIndexOf("/") + 1)}${tag ? `:${tag}` : ""}${digest ? `@${digest.slice(0, 15)}` : ""}`
+  return shortDigest(`${path.slice(path.lastIndexOf("/") + 1)}${tag ? `:${tag}` : ""}${digest ? `@${digest}` : ""}`)
 }

@@ -6,6 +6,7 @@ import type { View } from "../command.ts"
 import type { Planned } from "../commands/plan.ts"
 import { inWords, objects, tierTitle, tierWord } from "../operate.ts"
 import { paint, printable } from "./paint.ts"
+import { wrappedText } from "./wrap.ts"
 
 /** `aim plan`, for one rollout: where it is, what comes next and then, how long that takes, and what is left out. */
 export function planText(
@@ -37,11 +38,26 @@ export function planText(
       ? [`  looks again: in ${formatDuration(lookAgainAt - now)}, or when something changes`]
       : []),
     ...warnings.map(({ reason: why, count, examples, message: what }) =>
-      yellow(printable(`  ${why}: ${objects(count)} (${nameSome(examples, count)}) ${what}`)),
+      yellow(
+        printable(`  ${why}: ${objects(count)} (${nameSome(examples, count)}) ${count === 1 ? singular(what) : what}`),
+      ),
     ),
   ]
-  return `${lines.join("\n")}\n`
+  const shown = view.isTerminal ? lines.map(line => wrappedText(line, view.columns, 2)) : lines
+  return `${shown.join("\n")}\n`
 }
+
+const ofOne: Record<string, string> = {
+  keep: "keeps",
+  have: "has",
+  do: "does",
+  are: "is",
+  belong: "belongs",
+  were: "was",
+}
+
+/** What is said of several, of one: `keep their image` → `keeps its image`. */
+const singular = (words: string) => words.replace(/^\w+/, verb => ofOne[verb] ?? verb).replace(/\btheir\b/, "its")
 
 function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {
   const each = tiers.map(({ name, objects: count, pods, underWay }) => {

@@ -1,10 +1,13 @@
 import { formatDuration } from "#lib/duration.ts"
-import { counted } from "#lib/text.ts"
+import { clip, counted } from "#lib/text.ts"
 import type { Instant } from "#runtime/clock.ts"
 import type { View } from "../command.ts"
 import { leftWords, type Outlook, rateWords } from "../rate.ts"
-import { isGoing, type Rollout, type State, type StepProgress, type TierProgress } from "../rollout.ts"
+import { defaultTier, isGoing, type Rollout, type State, type StepProgress, type TierProgress } from "../rollout.ts"
+import { shortDigest } from "./image.ts"
 import { paint, printable } from "./paint.ts"
+import { dayTime } from "./time.ts"
+import { wrapped } from "./wrap.ts"
 
 /** One rollout in one line: for logs, pipes and the progress of `aim wait`. */
 export function progressLine(rollout: Rollout): string {
@@ -27,52 +30,120 @@ export function statusLines(rollout: Rollout, outlooks = unknown): string {
       Boolean,
     )
     return [
-      `  tier ${titleOf(tier, rollout)} priority ${tier.priority} ${tier.state} ${facts.join(", ")}${isGoingBack(rollout) ? "," : ""} ${imageWords(tier, rollout)}`,
+      `  ${tier.tier ? `tier ${tier.tier}` : defaultTier} priority ${tier.priority} ${tier.state} ${facts.join(", ")}${isGoingBack(rollout) ? "," : ""} ${imageWords(tier, rollout)}`,
       ...failureLines(tier).map(line => `    ${line}`),
     ]
   })
   return `${[progressLine(rollout), ...lostPodLines(rollout).map(line => `  ${line}`), ...lines].join("\n")}\n`
 }
 
+/** A rollout as a picture: what is said of it as a whole, and each tier with its bar. */
+export type Picture = { head: string[]; tiers: { tier: TierProgress; lines: string[]; isQuiet: boolean }[] }
+
+/** Tier names are label values and may have 63 characters: the bars must not leave the window for one of them. */
+const nameMax = (columns: number) => Math.max(12, Math.floor(columns * 0.3))
+
 /** The same as a picture: a bar per tier, as wide as the window allows. */
-export function statusBlock(rollout: Rollout, view: View, now: Instant, outlooks = unknown): string {
+export function pictureOf(rollout: Rollout, view: View, now: Instant, outlooks = unknown): Picture {
   const { bold, dim, red } = paint(view)
   const { tiers, state, reason, message, target } = rollout
-  const names = Math.max(...tiers.map(tier => titleOf(tier, rollout).length))
+  const nameOf = ({ tier }: TierProgress) => clip(tier || defaultTier, nameMax(view.columns))
+  const names = Math.max(...tiers.map(tier => nameOf(tier).length))
   const counts = Math.max(...tiers.map(tier => countOf(tier).length))
   const priorities = Math.max(...tiers.map(tier => String(tier.priority).length))
   const bar = Math.max(10, Math.min(40, view.columns - names - counts - priorities - 40))
-  const marker = paintState(view, state)(`${markers[state]} ${state}`)
-  const head = [bold(rollout.name), marker, target, dim(elapsed(rollout, now))].filter(Boolean).join("  ")
+  const count = state === "NotSeenYet" ? "" : ` ${countOf(rollout)}`
+  const marker = paintState(view, state)(`${markers[state]} ${state}${count}`)
+  const name = bold(clip(rollout.name, Math.max(20, view.columns - 50)))
+  const head = [name, marker, target, dim(elapsed(rollout, now))].filter(Boolean).join("  ")
   const why = [reason, printable(message)].filter(Boolean).join(": ")
-  return `${[
-    head,
-    ...(why ? [`  ${dim(clip(why, view.columns - 2))}`] : []),
-    ...lostPodLines(rollout).map(line => `  ${red(clip(line, view.columns - 2))}`),
-    ...tiers.flatMap(tier => {
-      const left = `  ${String(tier.priority).padStart(priorities)}  ${titleOf(tier, rollout).padEnd(names)}  `
+  const below = (indent: number, text: string, painted: (text: string) => string) =>
+    wrapped(text, Math.max(20, view.columns - indent)).map(line => " ".repeat(indent) + painted(line))
+  return {
+    head: [head, ...(why ? below(2, why, dim) : []), ...lostPodLines(rollout).flatMap(line => below(2, line, red))],
+    tiers: tiers.map(tier => {
+      const left = `  ${String(tier.priority).padStart(priorities)}  ${nameOf(tier).padEnd(names)}  `
       const right = `  ${countOf(tier).padStart(counts)}  `
       const room = Math.max(0, view.columns - left.length - bar - right.length)
       const image = imageWords(tier, rollout, room)
-      const notes = notesOf(tier, rollout, outlooks(tier))
-      const indent = " ".repeat(left.length)
-      return [
-        `${left}${barOf(tier, bar, view)}${right}${dim(image)}`,
-        ...(notes.length > 0 ? [indent + dim(clip(notes.join(", "), view.columns - indent.length))] : []),
-        ...failureLines(tier).map(line => indent + red(clip(line, view.columns - indent.length))),
-      ]
+      const notes = notesOf(tier, rollout, outlooks(tier), now)
+      return {
+        tier,
+        // The ones that a person who looks for trouble or progress can do without.
+        isQuiet: tier.failures.length === 0 && !isGoing(tier) && tier.step === undefined && !tier.awaitsApproval,
+        lines: [
+          `${left}${barOf(tier, bar, view)}${right}${dim(image)}`.trimEnd(),
+          ...(notes.length > 0 ? below(left.length, notes.join(", "), dim) : []),
+          ...failureLines(tier).flatMap(line => below(left.length, line, red)),
+        ],
+      }
     }),
-  ].join("\n")}\n`
+  }
+}
+
+/** The whole of it. */
+export const statusBlock = (...of: Parameters<typeof pictureOf>): string => pictureText(pictureOf(...of))
+const pictureText = ({ head, tiers }: Picture): string =>
+  `${[...head, ...tiers.flatMap(({ lines }) => lines)].join("\n")}\n`
+
+/**
+ * As much of all of them as fits into so many lines, with a blank one between two. What is left out is counted: tiers
+ * in which nothing happens go first.
+ */
+export function fittedText(pictures: readonly Picture[], rows: number | undefined): string {
+  const whole = pictures.map(pictureText).join("\n")
+  if (rows === undefined || linesIn(whole) <= rows) return whole
+  const blanks = pictures.length - 1
+  let spare = rows - blanks - pictures.reduce((sum, { head }) => sum + head.length + 1, 0)
+  if (spare < 0) {
+    const lines = pictures.map(({ head }) => head[0]!)
+    const shown = lines.slice(0, lines.length <= rows ? rows : rows - 1)
+    const more = lines.length - shown.length
+    return [...shown, ...(more > 0 ? [`… and ${counted(more, "more rollout")}`] : [])].map(line => `${line}\n`).join("")
+  }
+  return pictures
+    .map(({ head, tiers }) => {
+      const kept = new Set<Picture["tiers"][number]>()
+      for (const each of [...tiers.filter(({ isQuiet }) => !isQuiet), ...tiers.filter(({ isQuiet }) => isQuiet)]) {
+        if (each.lines.length > spare) break
+        spare -= each.lines.length
+        kept.add(each)
+      }
+      const left = tiers.filter(each => !kept.has(each)).map(({ tier }) => tier)
+      const shown = tiers.filter(each => kept.has(each))
+      return `${[...head, ...shown.flatMap(({ lines }) => lines), ...leftOut(left)].join("\n")}\n`
+    })
+    .join("\n")
+}
+
+const linesIn = (text: string) => text.split("\n").length - 1
+
+/** `  … 33 more tiers: 12 complete, 21 waiting` */
+function leftOut(tiers: readonly TierProgress[]): string[] {
+  if (tiers.length === 0) return []
+  const states = (["Complete", "InProgress", "Waiting"] as const)
+    .map(state => ({ state, count: tiers.filter(tier => tier.state === state).length }))
+    .filter(({ count }) => count > 0)
+    .map(
+      ({ state, count }) =>
+        `${count} ${{ Complete: "complete", InProgress: "in progress", Waiting: "waiting" }[state]}`,
+    )
+  return [`  … ${counted(tiers.length, "more tier")}: ${states.join(", ")}`]
 }
 
 /** What there is to say of a tier beside its counts. What it waits for is named instead of a time that nobody knows. */
-function notesOf(tier: TierProgress, { currentPriority }: Rollout, { perMinute, msLeft }: Outlook): string[] {
+function notesOf(
+  tier: TierProgress,
+  { currentPriority }: Rollout,
+  { perMinute, msLeft }: Outlook,
+  now?: Instant,
+): string[] {
   const { step, awaitsApproval } = tier
   const goes = isGoing(tier)
   return [
     tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
     tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
-    step && tier.priority === currentPriority ? stepWords(step) : "",
+    step && tier.priority === currentPriority ? stepWords(step, now) : "",
     awaitsApproval ? "waits for approval" : "",
     goes && perMinute !== undefined ? rateWords(perMinute) : "",
     goes && msLeft !== undefined ? `${leftWords(msLeft)}${isPart(step) ? " in this step" : ""}` : "",
@@ -82,18 +153,23 @@ function notesOf(tier: TierProgress, { currentPriority }: Rollout, { perMinute, 
 /** While an operation is taken back, done means that an object runs what it ran before it. */
 const isGoingBack = ({ state }: Rollout) => state === "RollingBack" || state === "RolledBack"
 const goalOf = (rollout: Rollout) => (isGoingBack(rollout) ? "as before" : "up to date")
-const imageWords = ({ image }: TierProgress, rollout: Rollout, room = Number.POSITIVE_INFINITY) =>
-  isGoingBack(rollout) ? `not ${shorten(printable(image), room - 4)}` : shorten(printable(image), room)
+/** The image that a tier gets; where it is taken back, the one that it returns to, as far as that is known. */
+function imageWords({ image, proven }: TierProgress, rollout: Rollout, room?: number): string {
+  const shown = (text: string, prefix = "") =>
+    room === undefined ? prefix + printable(text) : prefix + shorten(shortDigest(printable(text)), room - prefix.length)
+  if (!isGoingBack(rollout)) return shown(image)
+  return proven && proven !== image ? shown(proven, "back to ") : shown(image, "not ")
+}
 
 const isPart = (step: StepProgress | undefined) => step !== undefined && step.percent < 100
 
-function stepWords({ percent, soaksUntil }: StepProgress): string {
-  if (soaksUntil !== undefined) return `step ${percent}%, soaking until ${clockTime(soaksUntil)}`
+/** Counted down where the picture moves; elsewhere the end, which stays true. */
+function stepWords({ percent, soaksUntil }: StepProgress, now?: Instant): string {
+  if (soaksUntil !== undefined && now !== undefined)
+    return `step ${percent}%, soaking for ${formatDuration(Math.max(0, soaksUntil - now))} more`
+  if (soaksUntil !== undefined) return `step ${percent}%, soaking until ${dayTime(soaksUntil)}`
   return percent < 100 ? `step ${percent}%` : ""
 }
-
-/** In UTC, as every other time that Kubernetes shows. */
-const clockTime = (at: Instant) => `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
 
 const lostPodLines = ({ lostPods }: Rollout) =>
   lostPods > 0 ? [`${counted(lostPods, "pod")} on nodes that no longer answer may still run another image`] : []
@@ -140,9 +216,6 @@ function barOf({ total, updated, upToDate }: TierProgress, width: number, view: 
 
 export const countOf = ({ upToDate, total }: { upToDate: number; total: number }) => `${upToDate}/${total}`
 
-/** The tier without a name takes what no other tier names. */
-const titleOf = ({ tier }: TierProgress, { tiers }: Rollout) => tier || (tiers.length > 1 ? "(default)" : "(all)")
-
 const failureLines = (tier: TierProgress) =>
   tier.failures.map(({ reason, scope, count, examples }) => {
     const named = examples.map(printable).join(", ")
@@ -150,15 +223,13 @@ const failureLines = (tier: TierProgress) =>
     return `${scope === "All" ? "all" : count} failing: ${reason}${named ? ` (${named}${more})` : ""}`
   })
 
-function elapsed({ startedAt, completedAt, state }: Rollout, now: Instant): string {
+function elapsed({ startedAt, endedAt, state }: Rollout, now: Instant): string {
   if (!startedAt) return ""
   if (state === "RolledBack") return ""
-  if (state === "Complete" && completedAt)
-    return `done ${formatDuration(Math.max(0, now - Date.parse(completedAt)))} ago, took ${formatDuration(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))}`
+  if (state === "Complete" && endedAt)
+    return `done ${formatDuration(Math.max(0, now - Date.parse(endedAt)))} ago, took ${formatDuration(Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)))}`
   return `for ${formatDuration(Math.max(0, now - Date.parse(startedAt)))}`
 }
-
-const clip = (text: string, room: number) => (text.length <= room ? text : `${text.slice(0, Math.max(0, room - 1))}…`)
 
 /** Images differ at their end, so the beginning goes. */
 function shorten(text: string, room: number): string {

@@ -1,4 +1,5 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { imageInWork } from "#core/rollout-state.ts"
 import { formatDuration } from "#lib/duration.ts"
 import type { Instant } from "#runtime/clock.ts"
 import { apiVersionOf, type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
@@ -13,8 +14,13 @@ import { toYaml } from "./yaml.ts"
 export function tableOf(
   rows: readonly (readonly string[])[],
   paintCell = (cell: string, _row: number, _column: number) => cell,
+  /** Of a table that goes on: as wide as before, or wider. */
+  least: number[] = [],
 ): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(least[column] ?? 0, ...rows.map(row => row[column]!.length)),
+  )
+  least.splice(0, least.length, ...widths)
   return rows
     .map((row, y) =>
       row
@@ -28,11 +34,10 @@ export function tableOf(
     .join("")
 }
 
+type How = { view: View; now: Instant; wide: boolean; widths?: number[] }
+
 /** `aim get`. */
-export function rolloutTable(
-  objects: readonly Seen[],
-  { view, now, wide }: { view: View; now: Instant; wide: boolean },
-): string {
+export function rolloutTable(objects: readonly Seen[], { view, now, wide, widths }: How): string {
   const rollouts = objects.map(rolloutOf)
   const head = [
     "NAME",
@@ -52,15 +57,17 @@ export function rolloutTable(
     rollout.createdAt ? formatDuration(Math.max(0, now - Date.parse(rollout.createdAt))) : "",
     ...(wide ? [rollout.target, rollout.reason, printable(rollout.message)] : []),
   ])
-  return tableOf([head, ...rows], (cell, row, column) =>
-    row > 0 && column === 1 ? paintState(view, rollouts[row - 1]!.state)(cell) : cell,
+  return tableOf(
+    [head, ...rows],
+    (cell, row, column) => (row > 0 && column === 1 ? paintState(view, rollouts[row - 1]!.state)(cell) : cell),
+    widths,
   )
 }
 
 /** `aim get ais`: the columns that the server prints for kubectl. */
 export function sourceTable(
   objects: readonly AlternateImageSource[],
-  { view, now, wide, everywhere }: { view: View; now: Instant; wide: boolean; everywhere: boolean },
+  { view, now, wide, widths, everywhere }: How & { everywhere: boolean },
 ): string {
   const { green, yellow, red } = paint(view)
   const ready = objects.map(({ status }) => status?.conditions.find(({ type }) => type === "Ready"))
@@ -84,15 +91,19 @@ export function sourceTable(
       const isReady = ready[row - 1]?.status === "True"
       return isStalled ? red(cell) : isReady && switched === 0 ? green(cell) : yellow(cell)
     },
+    widths,
   )
 }
 
-/** The image being worked on, and that there are others. */
-function imageOf({ tiers, currentPriority }: Rollout): string {
-  const images = [...new Set(tiers.map(({ image }) => image))]
-  const now = tiers.find(({ priority }) => priority === currentPriority)?.image ?? images[0] ?? ""
-  return images.length > 1 ? `${now} +${images.length - 1}` : now
-}
+/** The image being worked on, and that there are others; of what was taken back, the one that it returned to. */
+const imageOf = ({ tiers, currentPriority, state }: Rollout) =>
+  imageInWork(
+    tiers.map(({ image, proven, priority }) => ({
+      priority,
+      image: ((state === "RolledBack" || state === "RollingBack") && proven) || image,
+    })),
+    currentPriority,
+  )
 
 /** What every `-o` of get and status means, beyond the tables. */
 export function machineReadable(
@@ -106,7 +117,9 @@ export function machineReadable(
   const items = objects.map(({ metadata, ...object }) => {
     const { managedFields: _, ...shown } = metadata as typeof metadata & { managedFields?: unknown } // as kubectl does
     // A list leaves apiVersion and kind out of its items; whoever splits it again needs them.
-    return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: shown }
+    // In the order in which people write it.
+    const { apiVersion: _a, kind: _k, ...rest } = object
+    return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: shown, ...rest }
   })
   const value = single && items.length === 1 ? items[0] : { apiVersion: "v1", kind: "List", items }
   return format === "json" ? `${JSON.stringify(value, null, 2)}\n` : toYaml(value)

@@ -3,6 +3,7 @@ import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { View } from "../command.ts"
 import { paint, printable } from "./paint.ts"
+import { wrapped } from "./wrap.ts"
 
 /** What every answer of `aim why` has. */
 export type Answered = {
@@ -25,16 +26,4 @@ export function whyText(
   ]
   const wrap = (text: string) => (view.isTerminal ? wrapped(printable(text), view.columns) : [printable(text)])
   return `${[bold(reason) + age, ...sentences.flatMap(wrap), ...(decision ?? []).flatMap(wrap).map(dim)].join("\n")}\n`
-}
-
-function wrapped(text: string, columns: number): string[] {
-  const lines: string[] = []
-  let line = ""
-  for (const word of text.split(" ")) {
-    if (line !== "" && line.length + 1 + word.length > columns) {
-      lines.push(line)
-      line = word
-    } else line = line === "" ? word : `${line} ${word}`
-  }
-  return [...lines, line]
 }

@@ -184,7 +184,11 @@ export function describeTier(tier: JudgedTier): { reason: Reason; message: strin
     const managers = view.contestants(2).join(" and ")
     return { reason: "Contested", message: `${progress}; ${managers} puts another image back on ${contested.count}` }
   }
-  if (isReopened) return { reason: "TierReopened", message: `${progress}; ${counted.stale} have another image again` }
+  if (isReopened)
+    return {
+      reason: "TierReopened",
+      message: `${progress}; ${counted.stale} ${counted.stale === 1 ? "has" : "have"} another image again`,
+    }
   if (soaksUntil !== undefined)
     return { reason: "Soaking", message: `${progress}; soaking until ${formatInstant(soaksUntil)}` }
   const { stale, waiting } = view.cohort(step)

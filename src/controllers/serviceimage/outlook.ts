@@ -1,4 +1,5 @@
 import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Member } from "#core/member.ts"
 import { countOf } from "#core/tiers.ts"
 import type { Instant } from "#lib/instant.ts"
 import { remember } from "#lib/remember.ts"
@@ -96,6 +97,7 @@ function restOf({ fleet }: Surveyed): Map<string, { objects: number; pods: numbe
   for (const key of fleet?.keys() ?? []) {
     const standing = fleet!.standing(key)
     if (standing?.state !== "Stale" && standing?.state !== "Blank") continue
+    if (fleet!.get(key)!.problem) continue // it has no place for the image
     const { objects, pods } = rest.get(standing.tier) ?? { objects: 0, pods: 0 }
     rest.set(standing.tier, {
       objects: objects + 1,
@@ -129,6 +131,8 @@ export function warningsOf(
     else if (standing && (standing.state === "Stale" || standing.state === "Blank")) {
       const reason = standing.trouble ?? (standing.isContested ? "Contested" : undefined)
       if (!reason && ungranted(fleet!.get(key)!.namespace)) note("Forbidden", key, obstacles.Forbidden!)
+      else if (reason === "InvalidTarget")
+        note(reason, key, `${obstacles.InvalidTarget}: ${missingPlace(fleet!.get(key)!)}`)
       else if (reason) note(reason, key, obstacles[reason] ?? "cannot be changed now")
     } else if (standing?.isFailed) {
       const reason = fleet!.get(key)!.haltsOnFailure ? "FailureHaltsUpdate" : "IgnoredFailure"
@@ -140,6 +144,9 @@ export function warningsOf(
     note("ClaimedByAnother", key, `belong to another ServiceImage, such as si/${name}`)
   return [...warnings.values()].sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
 }
+
+/** Said of the last one that was looked at: most often it is the same for all. */
+const missingPlace = ({ problem = "" }: Member) => (problem.startsWith("has ") ? `one ${problem}` : problem)
 
 const obstacles: Partial<Record<Reason, string>> = {
   Forbidden: "may not be changed: aim grant NAMESPACE",

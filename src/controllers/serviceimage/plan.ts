@@ -303,13 +303,13 @@ function back({ operation }: Snapshot, tiers: readonly JudgedTier[], active: rea
   const { id, cause = "" } = operation
   const [total, done] = [sum(tiers, tier => tier.view.counted.total), sum(tiers, tier => tier.view.counted.done)]
   const failed = sum(tiers, tier => tier.view.counted.failed)
-  const trouble = failed > 0 ? `; ${failed} do not become healthy with it` : ""
+  const trouble = failed > 0 ? `; ${failed} ${failed === 1 ? "does" : "do"} not become healthy with it` : ""
   const common = { cause, also: "Halted" } as const
   if (active.length > 0) {
-    const message = `${cause}; ${done} of ${total} that operation ${id} changed are back${trouble}`
+    const message = `${cause}; ${done} of ${counted(total, "object")} changed by operation ${id} ${done === 1 ? "is" : "are"} back${trouble}`
     return { ...common, reason: "RollingBack", message, phase: "RollingBack", isInProgress: true }
   }
-  const message = `${cause}; all ${total} that operation ${id} changed are back${trouble}. The spec still names the new image: change it, or run aim resume to try again`
+  const message = `${cause}; ${total === 1 ? "the one object" : `all ${total} objects`} changed by operation ${id} ${total === 1 ? "is" : "are"} back${trouble}. The spec still names the new image: change it, or run aim resume to try again`
   return { ...common, reason: "RolledBack", message, phase: "RolledBack", isStalled: true }
 }
 

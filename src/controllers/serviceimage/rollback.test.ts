@@ -138,7 +138,7 @@ describe("a rollback", () => {
     const members = { "n/a": back({ isUpToDate: false }) }
     const next = decide({ ...asked, members, now: start + 700 * second })
     expect(condition(next, "Complete")).toMatchObject({ reason: "RolledBack" })
-    expect(condition(next, "Complete")!.message).toMatch(/1 do not become healthy with it/)
+    expect(condition(next, "Complete")!.message).toMatch(/1 does not become healthy with it/)
   })
 
   test("of several paths gives each its own image back", () => {

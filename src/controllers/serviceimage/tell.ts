@@ -11,6 +11,8 @@ import type {
 import { maxExamples, maxExamplesPerTier } from "#api/v1alpha1/serviceimage/index.ts"
 import type { TierView } from "#core/fleet.ts"
 import { endOfOperation, recordOperation } from "#core/operation.ts"
+import { imageInWork, stateOf } from "#core/rollout-state.ts"
+import { effectiveTiers } from "#core/tiers.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
@@ -39,8 +41,24 @@ type Judged = {
   newImage(tier: JudgedTier): string
 }
 
-/** The status that says all this. Times move only when what they date changes. */
-export function tell(
+/** The status that says all this, and in two words what `kubectl get` shows of it. */
+export const tell = (seen: Snapshot, ...given: Rest<Parameters<typeof statusOf>>): ServiceImageStatus => {
+  const status = statusOf(seen, ...given)
+  const { state } = stateOf(status.conditions, status.operation?.phase)
+  const provenIn = new Map(status.tierStatus.map(tier => [tier.upgradeTier, tier.newDeploymentImage]))
+  const tiers = effectiveTiers(seen.serviceImage.spec).map(({ name, image, priority }) => ({
+    priority,
+    image: (isBack(state) && provenIn.get(name)) || image,
+  }))
+  const image = imageInWork(tiers, status.currentPriority)
+  // One that an older schema admitted and that is no image must not make the whole status impossible to write.
+  return { ...status, state, image: /^[!-~]* ?[!-~]*$/.test(image) && !/["&<>\\]/.test(image) ? image : "" }
+}
+
+type Rest<T extends unknown[]> = T extends [unknown, ...infer R] ? R : never
+
+/** Times move only when what they date changes. */
+function statusOf(
   seen: Snapshot,
   verdict: Verdict,
   inflight: string[],
@@ -90,6 +108,8 @@ export function tell(
       upToDate: sum(tiers, upToDateOf),
       failed: sum(tiers, tier => tier.view.counted.failed),
       ...(cause !== undefined && { cause: plain(cause) }),
+      // Kept when a tier is reopened: it was complete then, and how long it took does not change.
+      ...(isComplete && { endedAt: operation.endedAt ?? formatInstant(now) }),
     },
     history:
       isNew && before?.operation

@@ -40,6 +40,8 @@ export function sinceOf({ conditions, priorityStartedAt }: ServiceImageStatus, r
 export const list = (names: readonly string[]) =>
   names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`
 export const titleOf = (tier: string) => (tier === "" ? "the default tier" : `tier ${tier}`)
-export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+/** As a sentence begins; the name of a field stays as it is written. */
+export const capital = (text: string) => (/^(spec|status|metadata)\./.test(text) ? text : capitalised(text))
+const capitalised = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 export const many = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`

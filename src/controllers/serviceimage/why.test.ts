@@ -224,7 +224,7 @@ const cases: Record<string, Case> = {
     reason: "RollingBack",
     says: [
       `has ${v2} and goes back to ${v1}`,
-      "Operation g1 of si/web is being taken back: aim rollback asked for it",
+      "Operation g1 of si/web is being taken back: requested by aim rollback",
       "changed next",
     ],
   },

@@ -93,7 +93,7 @@ export function whyRollout({ serviceImage, plan }: Surveyed, now: Instant): Why 
       ...(wait && !active.some(tier => tier.halt) ? [wait] : []),
       ...remedyOf(complete.reason, metadata.name),
       ...(plan.lookAgainAt !== undefined && plan.lookAgainAt > now && complete.status !== "True"
-        ? [`Time alone changes it in ${formatDuration(plan.lookAgainAt - now)}.`]
+        ? [`If nothing else happens, this changes in ${formatDuration(plan.lookAgainAt - now)}.`]
         : []),
     ],
   }

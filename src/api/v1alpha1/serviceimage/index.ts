@@ -23,6 +23,7 @@ export {
   phases,
   type Reason,
   reasons,
+  type State,
 } from "./reasons.ts"
 export {
   builtInGroups,

@@ -169,3 +169,14 @@ export const phases = {
   Superseded: "The spec changed before it was complete.",
 } as const
 export type Phase = keyof typeof phases
+
+/** How a rollout stands, in one word, the most pressing first; docs/cli.md explains each. */
+export type State =
+  | "RolledBack"
+  | "RollingBack"
+  | "Halted"
+  | "Stalled"
+  | "Complete"
+  | "Paused"
+  | "InProgress"
+  | "Waiting"

@@ -18,7 +18,7 @@ import {
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { group, version } from "../group.ts"
 import { imageReference, imageReferenceMaxLength } from "../image-reference.ts"
-import type { ConditionType, FailureReason, FailureScope, Phase, Reason } from "./reasons.ts"
+import type { ConditionType, FailureReason, FailureScope, Phase, Reason, State } from "./reasons.ts"
 
 /** More than any fleet we know has; the bounds of the status follow from it. */
 export const maxTiers = 64
@@ -428,6 +428,7 @@ const operation = z.object({
   upToDate: count(maxObjects).describe("Of these: up to date.").default(0),
   failed: count(maxObjects).describe("Of these: failed, ignored or not.").default(0),
   cause: plainText(128).describe("Why it was taken back.").optional(),
+  endedAt: timestamp().describe("When it was first complete, or when it was taken back or superseded.").optional(),
 })
 
 const status = z.object({
@@ -438,6 +439,10 @@ const status = z.object({
     .meta(listMap("type"))
     .describe("The answers to the questions below.")
     .default([]),
+  state: word<State>(16).describe("How it stands, in one word.").optional(),
+  image: plainText(imageReferenceMaxLength + 8)
+    .describe("The image of the priority being worked, and how many other images there are, such as web:v2 +1.")
+    .optional(),
   progress: plainText(32).describe("Objects up to date, of objects that count, such as 412/1000.").default(""),
   currentPriority: z
     .int32()
@@ -462,7 +467,7 @@ const status = z.object({
     .default(0),
   operation: operation.describe("The current operation, or the last one.").optional(),
   history: z
-    .array(operation.extend({ endedAt: timestamp().describe("When it ended.").optional() }))
+    .array(operation)
     .max(maxHistory)
     .meta({
       ...listAtomic,
@@ -498,9 +503,10 @@ export const ServiceImage = defineKind({
   description: "A ServiceImage says which image a set of objects runs and brings it to them, tier by tier.",
   printerColumns: [
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: "State", type: "string", jsonPath: ".status.state" },
     { name: "Progress", type: "string", jsonPath: ".status.progress" },
     { name: "Priority", type: "integer", jsonPath: ".status.currentPriority" },
-    { name: "Image", type: "string", jsonPath: ".spec.defaultImage" },
+    { name: "Image", type: "string", jsonPath: ".status.image" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
     { name: "Kind", type: "string", jsonPath: ".spec.target.kind", priority: 1 },
     { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason', priority: 1 },

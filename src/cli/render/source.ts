@@ -1,0 +1,53 @@
+import { formatDuration } from "#lib/duration.ts"
+import { type Instant, parseInstant } from "#lib/instant.ts"
+import { counted } from "#lib/text.ts"
+import type { View } from "../command.ts"
+import type { Source, Switch } from "../source.ts"
+import { paint, printable } from "./paint.ts"
+import { tableOf } from "./table.ts"
+import { wrappedText } from "./wrap.ts"
+
+/** One AlternateImageSource in one line: for logs, pipes and the progress of `aim wait`. */
+export function sourceLine({ name, namespace, state, reason, message }: Source): string {
+  const why = [reason && reason !== state ? reason : "", printable(message)].filter(Boolean).join(": ")
+  return `ais/${name} -n ${namespace} ${state}${why ? ` (${why})` : ""}`
+}
+
+/** The same with the containers that do not go as their workload says. */
+export function sourceLines(source: Source): string {
+  const lines = source.astray.map(({ target, container, from, incident }) => {
+    const why = incident ? ` (${incident.reason} since ${incident.since}: ${incident.image})` : ""
+    return printable(`  ${target} ${container} is pulled from ${from}${why}`)
+  })
+  const rest = source.targets - source.astray.length
+  const others =
+    rest > 0
+      ? [`  ${counted(rest, source.astray.length > 0 ? "other container" : "container")} as the workload says`]
+      : []
+  return `${[sourceLine(source), ...lines, ...others].join("\n")}\n`
+}
+
+/** The same for a terminal. */
+export function sourceBlock(source: Source, view: View): string {
+  const { bold, dim, green, yellow, red } = paint(view)
+  const { name, namespace, state, reason, message } = source
+  const painted = { NotSeenYet: dim, Stalled: red, Ready: green, NotReady: yellow }[state]
+  const marker = { NotSeenYet: "○", Stalled: "✗", Ready: "✓", NotReady: "●" }[state]
+  const why = [reason, printable(message)].filter(Boolean).join(": ")
+  const [, ...lines] = sourceLines(source).trimEnd().split("\n")
+  const below = [...(why ? [`  ${why}`] : []), ...lines].map(line => wrappedText(line, view.columns, 2))
+  return `${[`${bold(name)}  ${painted(`${marker} ${state}`)}  ${namespace}`, ...below].join("\n")}\n`
+}
+
+/** `aim history ais/NAME`: what was switched, the newest first. */
+export function switchTable(switches: readonly Switch[], { now, wide }: { now: Instant; wide: boolean }): string {
+  const head = ["WHEN", "WORKLOAD", "CONTAINER", "FROM", "TO", "REASON", "PODS"]
+  const rows = switches.map(({ time, target, container, oldImage, newImage, reason, pods }) => {
+    const at = parseInstant(time)
+    const when = wide || at === undefined ? time : `${formatDuration(Math.max(0, now - at))} ago`
+    return [when, target, container, oldImage, newImage, reason ?? "", pods === undefined ? "-" : String(pods)].map(
+      printable,
+    )
+  })
+  return tableOf([head, ...rows])
+}

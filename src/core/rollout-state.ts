@@ -13,6 +13,8 @@ export function stateOf(
   const isImpossible = holds("Invalid") ?? holds("Conflict") ?? holds("TargetKindMissing")
   if (!isImpossible && (phase === "RolledBack" || (phase === "RollingBack" && !holds("Paused"))))
     return { state: phase, because: why }
+  const degraded = conditions.find(({ type, reason }) => type === "Ready" && reason === "Degraded")
+  if (degraded && holds("Complete")) return { state: "Degraded", because: degraded }
   for (const state of ["Halted", "Stalled", "Complete", "Paused", "InProgress"] as const) {
     const found = holds(state)
     // In progress, but why not done: Complete=False says it in finer words.

@@ -62,6 +62,19 @@ describe("it is not going to be", () => {
     )
   })
 
+  test("when it was complete and its objects have lost their health since", async () => {
+    const object = serviceImage("web", complete())
+    const lost = { type: "Ready", status: "False", reason: "Degraded", message: "2 of 12 objects lost their health" }
+    const conditions = [
+      ...(object.status?.conditions ?? []),
+      { ...lost, observedGeneration: object.metadata.generation },
+    ]
+    const degraded = { ...object, status: { ...object.status, conditions } } as typeof object
+    const ending = await waiting(testCluster(degraded)).promise
+    expect(ending.is).toBe("failed")
+    expect(sentence(ending)).toContain("si/web Degraded 12/12 up to date (2 of 12 objects lost their health)")
+  })
+
   test("when it was rolled back, but not before", async () => {
     const phase = (is: string) => serviceImage("web", { status: { operation: operation("g1", is) } })
     const cluster = testCluster(phase("RollingBack"))

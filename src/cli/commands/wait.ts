@@ -87,8 +87,11 @@ const sources = (namespace: string): Watched => ({
 
 function isOver({ state }: Rollout) {
   if (state === "Complete") return "complete"
-  return state === "Halted" || state === "Stalled" || state === "RolledBack" ? "failed" : undefined
+  // Complete once, and no longer healthy: a pipeline that goes on from here would build on what fails.
+  return failed.has(state) ? "failed" : undefined
 }
+
+const failed: ReadonlySet<Rollout["state"]> = new Set(["Halted", "Stalled", "RolledBack", "Degraded"])
 
 /** Waits for all of them, each for itself: one that fails does not hide how the others end. */
 export const waitFor = (names: readonly string[], waiting: Waiting): Promise<Ending[]> =>

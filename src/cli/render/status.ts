@@ -134,7 +134,7 @@ function leftOut(tiers: readonly TierProgress[]): string[] {
 /** What there is to say of a tier beside its counts. What it waits for is named instead of a time that nobody knows. */
 function notesOf(
   tier: TierProgress,
-  { currentPriority }: Rollout,
+  { currentPriority, state }: Rollout,
   { perMinute, msLeft }: Outlook,
   now?: Instant,
 ): string[] {
@@ -142,7 +142,7 @@ function notesOf(
   const goes = isGoing(tier)
   return [
     tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
-    tier.ignoredFailures ? `${tier.ignoredFailures} failed and ignored` : "",
+    tier.ignoredFailures ? `${tier.ignoredFailures} failed${state === "Halted" ? "" : " and ignored"}` : "",
     step && tier.priority === currentPriority ? stepWords(step, now) : "",
     awaitsApproval ? "waits for approval" : "",
     goes && perMinute !== undefined ? rateWords(perMinute) : "",
@@ -179,6 +179,7 @@ const markers: Record<State, string> = {
   RollingBack: "↩",
   Halted: "✗",
   Stalled: "✗",
+  Degraded: "✗",
   Complete: "✓",
   Paused: "‖",
   InProgress: "●",
@@ -193,6 +194,7 @@ export function paintState(view: Pick<View, "colours">, state: State): (text: st
     RollingBack: yellow,
     Halted: red,
     Stalled: red,
+    Degraded: red,
     Complete: green,
     Paused: yellow,
     InProgress: cyan,
@@ -226,7 +228,7 @@ const failureLines = (tier: TierProgress) =>
 function elapsed({ startedAt, endedAt, state }: Rollout, now: Instant): string {
   if (!startedAt) return ""
   if (state === "RolledBack") return ""
-  if (state === "Complete" && endedAt)
+  if ((state === "Complete" || state === "Degraded") && endedAt)
     return `done ${formatDuration(Math.max(0, now - Date.parse(endedAt)))} ago, took ${formatDuration(Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)))}`
   return `for ${formatDuration(Math.max(0, now - Date.parse(startedAt)))}`
 }

@@ -176,6 +176,7 @@ export type State =
   | "RollingBack"
   | "Halted"
   | "Stalled"
+  | "Degraded"
   | "Complete"
   | "Paused"
   | "InProgress"

@@ -42,7 +42,7 @@ export type TierProgress = {
   image: string
   /** What new objects get: the last image that proved itself. While an operation is taken back, what others return to. */
   proven: string
-  state: "Complete" | "InProgress" | "Waiting"
+  state: "Complete" | "InProgress" | "Waiting" | "Halted"
   total: number
   updated: number
   upToDate: number
@@ -72,10 +72,11 @@ export type Seen = Omit<ServiceImage, "status"> & { status?: Partial<ServiceImag
 
 export function rolloutOf(object: Seen): Rollout {
   const { metadata, spec, status = {} } = object
-  const tiers = tiersOf(object)
+  const said = judge(object)
+  const tiers = tiersOf(object).map(tier => haltedWith(tier, said.state))
   return {
     name: metadata.name,
-    ...judge(object),
+    ...said,
     target: spec.target?.kind ?? "",
     currentPriority: status.currentPriority ?? 0,
     upToDate: sum(tiers, tier => tier.upToDate),
@@ -88,6 +89,10 @@ export function rolloutOf(object: Seen): Rollout {
     endedAt: endOfOperation(status) ?? status.completedAt,
   }
 }
+
+/** What has stopped waits for nothing, and so do the tiers behind it. */
+const haltedWith = (tier: TierProgress, state: State): TierProgress =>
+  state === "Halted" && tier.state === "Waiting" ? { ...tier, state: "Halted" } : tier
 
 /** A condition counts only if it is about what was last written: an old Complete says nothing about a new image. */
 function judge({ metadata, status = {} }: Seen): Pick<Rollout, "state" | "reason" | "message"> {

@@ -143,7 +143,7 @@ describe("status", () => {
 si/shop Halted 0/5 up to date (AllFailed: no object of earlyAccess can pull the image)
   tier earlyAccess priority 1 InProgress 0/5 up to date, 5 under way registry.example.com/dicom:v3
     all failing: ImagePullFailed (shop/a, shop/b, …)
-  default tier priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
+  default tier priority 0 Halted 0/0 up to date registry.example.com/dicom:v2
 si/web InProgress 3/12 up to date, priority 1 (WaitingForHealth: 2 objects are on their way)
   tier earlyAccess priority 1 InProgress 3/5 up to date, 2 under way registry.example.com/dicom:v3
   default tier priority 0 Waiting 0/7 up to date registry.example.com/dicom:v2

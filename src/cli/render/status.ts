@@ -121,12 +121,12 @@ const linesIn = (text: string) => text.split("\n").length - 1
 /** `  … 33 more tiers: 12 complete, 21 waiting` */
 function leftOut(tiers: readonly TierProgress[]): string[] {
   if (tiers.length === 0) return []
-  const states = (["Complete", "InProgress", "Waiting"] as const)
+  const states = (["Complete", "InProgress", "Waiting", "Halted"] as const)
     .map(state => ({ state, count: tiers.filter(tier => tier.state === state).length }))
     .filter(({ count }) => count > 0)
     .map(
       ({ state, count }) =>
-        `${count} ${{ Complete: "complete", InProgress: "in progress", Waiting: "waiting" }[state]}`,
+        `${count} ${{ Complete: "complete", InProgress: "in progress", Waiting: "waiting", Halted: "halted" }[state]}`,
     )
   return [`  … ${counted(tiers.length, "more tier")}: ${states.join(", ")}`]
 }

@@ -7,8 +7,14 @@ import { seededRandom } from "#runtime/random.ts"
 import { testWorld } from "./test-world.ts"
 
 /** A world whose cluster has these objects, with their status, and in which nothing moves. */
-export async function storedWorld(clock: Clock, ...objects: readonly Json[]) {
-  const { transport } = createCluster({ clock })
+export const storedWorld = (clock: Clock, ...objects: readonly Json[]) => storedWorldOf({ clock }, ...objects)
+
+/** The same where the cluster's clock is not the command line's. */
+export async function storedWorldOf(
+  { clock, clusterClock = clock }: { clock: Clock; clusterClock?: Clock },
+  ...objects: readonly Json[]
+) {
+  const { transport } = createCluster({ clock: clusterClock })
   const connect = () =>
     createClient({ transport: { send: transport.send, close: () => {} }, clock, random: seededRandom(1) })
   const client = connect()

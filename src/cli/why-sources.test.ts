@@ -1,10 +1,11 @@
 import { beforeAll, expect, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
+import { alternateImageSources } from "#controllers/alternateimagesource/resources.ts"
 import { formatDecision } from "#core/decision.ts"
 import { formatInstant } from "#lib/instant.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { run } from "./commands/why.ts"
-import { storedWorld } from "./test-store.ts"
+import { storedWorld, storedWorldOf } from "./test-store.ts"
 
 const [quay, hub] = ["quay.io/team/app", "docker.io/team/app"]
 const now = Date.parse("2026-01-01T12:00:00Z")
@@ -38,6 +39,28 @@ const decision = formatDecision({
   at: now - 60_000,
 })
 
+const changed: Json = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: {
+    name: "changed",
+    namespace: "shop",
+    annotations: {
+      "autoimagemanager.io/last-decision": formatDecision({
+        ...{ from: `${quay}:9`, was: { app: `${quay}:9` }, to: `${hub}:9`, reason: "Unreachable" },
+        ...{ operation: "incident-2", by: "alternateimagesource/demo", at: now - 120_000 },
+      }),
+    },
+  },
+  spec: {
+    selector: { matchLabels: { app: "changed" } },
+    template: {
+      metadata: { labels: { app: "changed" } },
+      spec: { containers: [{ name: "app", image: `${hub}:9` }] },
+    },
+  },
+}
+
 const space = (name: string): Json => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })
 const source: Json = {
   apiVersion: "autoimagemanager.io/v1alpha1",
@@ -52,6 +75,7 @@ const objects: Json[] = [
   space("shop"),
   space("lab"),
   source,
+  changed,
   pod("well", `${quay}:1`),
   pod("fresh", `${quay}:1`, { status: failing() }),
   pod("repaired", `${hub}:2`, { metadata: { annotations: { "autoimagemanager.io/last-decision": decision } } }),
@@ -94,16 +118,13 @@ beforeAll(async () => {
       attempts: 2,
       tryAgainAt: time(90),
     }),
-    entry("repaired", await uidOf("repaired"), { reason: "Switched", image: `${quay}:2`, working: hub }),
+    {
+      ...entry("repaired", await uidOf("repaired"), { reason: "Switched", image: `${quay}:2`, working: hub }),
+      switches: [{ oldImage: `${quay}:2`, newImage: `${hub}:2`, time: time(-60) }],
+    },
   ]
   await here.client.patch(
-    {
-      group: "autoimagemanager.io",
-      version: "v1alpha1",
-      plural: "alternateimagesources",
-      kind: "AlternateImageSource",
-      namespaced: true,
-    },
+    alternateImageSources,
     { name: "demo", namespace: "shop" },
     { type: "merge", body: { status: { targetsAvailable } } },
     { subresource: "status" },
@@ -119,12 +140,12 @@ const cases: Record<string, string[]> = {
   fresh: [
     "Confirming",
     `app cannot pull ${quay}:1 (Unreachable): ${refused}`,
-    "ais/demo: Confirming: The failure has to last confirmSeconds first. It looks again at 2026-01-01T12:00:20Z.",
+    `ais/demo: Confirming: It waits until the failing repository is seen to fail by aim too, or has failed for confirmSeconds. It asks ${hub}. It looks again at 2026-01-01T12:00:01Z.`,
   ],
   repaired: [
-    "Switched  since 2026-01-01T11:55:00Z (5m)",
+    "Switched  since 2026-01-01T11:59:00Z (1m)",
     `app pulls ${hub}:2 instead of ${quay}:2: alternateimagesource/demo decided so at 2026-01-01T11:59:00Z (Unreachable).`,
-    `Since 2026-01-01T11:55:00Z new pods pull from ${hub}, until the workload names another image.`,
+    `Since 2026-01-01T11:59:00Z new pods pull from ${hub}, until the workload names another image.`,
     `last decision: 2026-01-01T11:59:00Z by alternateimagesource/demo, operation incident-1 (Unreachable): ${quay}:2 → ${hub}:2`,
   ],
   rejected: ["SignatureRejected", "Never switched: that would get around it."],
@@ -135,7 +156,7 @@ const cases: Record<string, string[]> = {
   skipped: ["Watching", "It says autoimagemanager.io/skip, so it is left alone."],
   stuck: [
     "AllSourcesDown  since 2026-01-01T11:55:00Z (5m)",
-    "Nobody could serve it 2 times so far. It looks again at 2026-01-01T12:01:30Z.",
+    "No repository could serve it, 2 times so far. It looks again at 2026-01-01T12:01:30Z.",
   ],
 }
 for (const [name, sentences] of Object.entries(cases))
@@ -148,7 +169,7 @@ for (const [name, sentences] of Object.entries(cases))
 test("for programs, container by container", async () => {
   expect(JSON.parse(await ask("po/repaired", { output: "json" }))).toMatchObject({
     reason: "Switched",
-    since: "2026-01-01T11:55:00Z",
+    since: "2026-01-01T11:59:00Z",
     lastDecision: { to: `${hub}:2`, at: "2026-01-01T11:59:00Z" },
     containers: [{ name: "app", image: `${hub}:2`, reason: "Switched", alternateImageSource: "demo" }],
   })
@@ -156,8 +177,11 @@ test("for programs, container by container", async () => {
 
 test("why ais/NAME tells of everything that does not go as its workload says", async () => {
   const text = await ask("ais/demo")
-  expect(text).toContain("ais/demo looks after 7 containers of namespace shop.")
+  expect(text).toContain("ais/demo looks after 8 containers of namespace shop.")
   expect(text).toMatch(new RegExp(`pod/stuck app: 1 pod cannot pull ${quay}:4 \\(Unreachable\\).*\\. AllSourcesDown: `))
+  expect(text).toContain(
+    `deployment/changed app: ais/demo changed the workload from ${quay}:9 to ${hub}:9 at 2026-01-01T11:58:00Z (Unreachable).`,
+  )
   expect(text).toContain(`pod/repaired app is pulled from ${hub} instead of ${quay}.`)
 })
 
@@ -183,4 +207,26 @@ test("a name in two namespaces, in none, or in a dump", async () => {
     "no Pod wel in namespace shop; did you mean well?",
   )
   await expect(ask("pod/well", { from: "a.dump" })).rejects.toThrow("a dump has no AlternateImageSources")
+})
+
+test("times are compared by the cluster's own clock, which may go faster than ours", async () => {
+  const begin = { clock: virtualClock(now), clusterClock: virtualClock(now + 3_600_000) }
+  const status = failing()
+  const world = await storedWorldOf(begin, space("shop"), source, pod("fresh", `${quay}:1`, { status }))
+  const pods = { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true }
+  const { uid } = (await world.client.get(pods, { name: "fresh", namespace: "shop" })).metadata
+  const incident = {
+    ...{ since: time(3560), failing: quay, image: `${quay}:1`, bad: [], attempts: 1, reason: "NotFoundAnywhere" },
+    tryAgainAt: time(3660),
+  }
+  const type = { group: "", kind: "pod" }
+  const target = { container: "app", currentRepository: quay, name: "fresh", type, uid, incident }
+  await world.client.patch(
+    alternateImageSources,
+    { name: "demo", namespace: "shop" },
+    { type: "merge", body: { status: { targetsAvailable: [target] } } },
+    { subresource: "status" },
+  )
+  const { text } = await run({ arguments: ["ais/demo"], options: {} }, world.world)
+  expect(text).toContain("NotFoundAnywhere  since 2026-01-01T12:59:20Z (40s)")
 })

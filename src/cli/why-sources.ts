@@ -2,6 +2,7 @@ import { alternateImageSources, pods } from "#controllers/alternateimagesource/r
 import { surveyNamespace } from "#controllers/alternateimagesource/survey.ts"
 import { whyPod, whySource } from "#controllers/alternateimagesource/why.ts"
 import { closest } from "#lib/closest.ts"
+import type { Instant } from "#lib/instant.ts"
 import { nameSome } from "#lib/text.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
@@ -21,7 +22,7 @@ export async function askAboutSources(
   input: Input,
   world: World,
   { word, name, namespace: given }: { word: string; name: string; namespace: string | undefined },
-): Promise<Answered> {
+): Promise<{ answer: Answered; now: Instant }> {
   if (input.options.from !== undefined)
     throw new UsageError(`--from: a dump has no AlternateImageSources in it, so ${word}/${name} is asked of a cluster`)
   const client = await world.connect(connectionOf(input))
@@ -31,9 +32,9 @@ export async function askAboutSources(
     const survey = await surveyNamespace(client, namespace, world)
     for (const each of survey.unseen) world.say(`Not seen, and left out: ${each}`)
     const source = survey.all.find(({ metadata }) => metadata.name === name)
-    if (resource === alternateImageSources && source) return whySource(survey, source)
+    if (resource === alternateImageSources && source) return { answer: whySource(survey, source), now: survey.now }
     const pod = survey.pod(name)
-    if (resource === pods && pod) return whyPod(survey, pod)
+    if (resource === pods && pod) return { answer: whyPod(survey, pod), now: survey.now }
     const known = resource === pods ? survey.podNames : survey.all.map(({ metadata }) => metadata.name)
     const meant = closest(name, known)
     throw new Failure(

@@ -15,6 +15,8 @@ export type Decision = {
   at: Instant
   /** It had been available before this decision. Kept for kinds whose status does not remember it. */
   wasDeployed?: true
+  /** Which revision of its template it had, where it names them: pods that were made from it carry that name. */
+  revision?: string
 }
 
 export const formatDecision = (decision: Decision) => JSON.stringify({ ...decision, at: formatInstant(decision.at) })
@@ -29,7 +31,7 @@ export function parseDecision(text: unknown): Decision | undefined {
     return undefined
   }
   if (typeof value !== "object" || value === null) return undefined
-  const { from, to, reason, operation, by, at: written, was, wasDeployed } = value as Record<string, unknown>
+  const { from, to, reason, operation, by, at: written, was, wasDeployed, revision } = value as Record<string, unknown>
   const at = parseInstant(written)
   if (at === undefined) return undefined
   for (const word of [from, to, reason, operation, by]) if (typeof word !== "string") return undefined
@@ -43,6 +45,7 @@ export function parseDecision(text: unknown): Decision | undefined {
     by,
     at,
     ...(wasDeployed === true && { wasDeployed }),
+    ...(typeof revision === "string" && { revision }),
   } as Decision
 }
 

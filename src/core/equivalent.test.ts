@@ -92,7 +92,9 @@ describe("equivalent images", () => {
     ["quay.io/team/app:1", "team/app:2", false],
     ["quay.io/team/app:1", "team/app:1.0", false],
     ["quay.io/team/app:V", "team/app:v", false],
-    [`quay.io/team/app:1@${digest}`, "team/app:1", false],
+    [`quay.io/team/app:1@${digest}`, "team/app:1", true], // the same tag, nailed to its bits
+    [`quay.io/team/app:1@${digest}`, "team/app:2", false],
+    [`quay.io/team/app:1@${digest}`, `team/app:1@${digest.replace("0", "1")}`, false],
     ["quay.io/team/app:1", "other/app:1", false],
     ["other/app:1", "other/app:1", false],
     ["Not Valid", "Not Valid", false],

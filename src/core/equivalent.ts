@@ -61,7 +61,16 @@ export function isEquivalent(a: string, b: string, replacement: Equivalents): bo
   const [left, right] = [read(a), read(b)]
   if (!left.ok || !right.ok) return false
   if (!names.has(repositoryOf(left.reference)) || !names.has(repositoryOf(right.reference))) return false
-  return versionOf(left.reference) === versionOf(right.reference)
+  return isSameVersion(normaliseImageReference(left.reference), normaliseImageReference(right.reference))
+}
+
+/** Why a set of repositories can never help; undefined for one that can. */
+export function whyUseless({ equivalentRepositories }: Equivalents, disabled: readonly string[]): string | undefined {
+  const names = [...namesOf({ equivalentRepositories }).keys()]
+  const some = equivalentRepositories.slice(0, 3).join(", ")
+  if (names.length < 2) return `${some}: there is only one repository in this set`
+  const closed = new Set(disabled.map(nameOf))
+  return names.every(name => closed.has(name)) ? `${some}: every repository of this set is disabled` : undefined
 }
 
 /** What is wrong with a text where a repository is wanted; undefined for one. */
@@ -76,10 +85,10 @@ export function repositoryProblem(text: string): string | undefined {
   return undefined
 }
 
-/** With a digest it decides, and the tag beside it is a remark. */
-function versionOf(reference: ImageReference): string {
-  const { tag, digest } = normaliseImageReference(reference)
-  return digest ? `@${digest}` : `:${tag}`
+/** Two digests decide, and the tags beside them are remarks. A digest beside a tag only nails that tag to its bits. */
+function isSameVersion(a: ImageReference, b: ImageReference): boolean {
+  if (a.digest && b.digest) return a.digest === b.digest
+  return (a.tag ?? "latest") === (b.tag ?? "latest")
 }
 
 const nameOf = remember(2000, (text): string | undefined => {

@@ -18,7 +18,11 @@ export function classify(reason: string, message: string): PullFailure | undefin
   return wordings.find(({ words }) => words.test(text))?.failure ?? fromStatus(text) ?? fromAnswer(text)
 }
 
-/** The kubelet holds pulls back (registryPullQPS), or does not reach its container runtime. */
+/** The kubelet starts only so many pulls a second (registryPullQPS), and has not started this one. */
+export const isHeldBack = (reason: string, message: string) =>
+  (reason === "ErrImagePull" || reason === "ImagePullBackOff") && /(^|: )pull QPS exceeded$/.test(message)
+
+/** The kubelet holds pulls back, or does not reach its container runtime. */
 const nodesOwn = /pull qps exceeded|dial unix|error reading from server|transport is closing/
 
 /**

@@ -35,7 +35,7 @@ export function targetsTold(targets: readonly TargetAvailable[]): TargetAvailabl
 
 /** Without switches. */
 function charactersOf({ container, currentRepository, name, type, incident }: TargetAvailable): number {
-  const { image = "", failing = "", working = "", bad = [], matchLabels = {} } = incident ?? {}
-  const texts = [container, currentRepository, name, type.group, type.kind, image, failing, working, ...bad]
+  const { image = "", failing = "", working = "", pin = "", bad = [], matchLabels = {} } = incident ?? {}
+  const texts = [container, currentRepository, name, type.group, type.kind, image, failing, working, pin, ...bad]
   return [...texts, ...Object.entries(matchLabels).flat()].reduce((sum, text) => sum + text.length, 0)
 }

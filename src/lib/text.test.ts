@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { clip, counted, nameSome, withoutControls } from "./text.ts"
+import { clip, clipMiddle, counted, nameSome, withoutControls } from "./text.ts"
 
 test("a number and its noun agree", () => {
   expect([0, 1, 2].map(count => counted(count, "pod"))).toEqual(["0 pods", "1 pod", "2 pods"])
@@ -23,4 +23,14 @@ test("nothing that moves, reverses or hides text is left, and everything with a 
   ]
   for (const each of hidden) expect(withoutControls(`a${each}b`, "?")).toBe("a?b")
   for (const each of ["é", "ش", "漢", "😀", "✓", "…", " "]) expect(withoutControls(each, "?")).toBe(each)
+})
+
+test("what is cut in the middle keeps its end, and no more than the room there is", () => {
+  expect(clipMiddle("four", 4)).toBe("four")
+  const cut = clipMiddle(
+    `Back-off pulling image "${"x".repeat(300)}": unexpected status code: 503 Service Unavailable`,
+    64,
+  )
+  expect(cut).toHaveLength(64)
+  expect(cut).toMatch(/^Back-off pulling.*….*503 Service Unavailable$/)
 })

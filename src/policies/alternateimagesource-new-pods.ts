@@ -48,7 +48,10 @@ const variables = named({
     "target.container == container.name && target.incident.image == container.image))})",
     ".filter(found, found.targets.size() > 0).map(found, {'path': found.container.path, 'name': found.container.name,",
     "'from': found.container.image, 'to': dyn(found.targets[0].incident.working",
-    "+ found.container.image.substring(found.targets[0].incident.failing.size())), 'target': found.targets[0]})",
+    "+ found.container.image.substring(found.targets[0].incident.failing.size())",
+    // Where the same bits are a must, they are named. An image with a digest of its own has no pin.
+    "+ (found.targets[0].incident.?pin.orValue('') == '' ? '' : '@' + found.targets[0].incident.pin)),",
+    "'target': found.targets[0]})",
   ].join(" "),
   first: "variables.changes[0].target",
   switches: "variables.first.?switches.orValue([])",

@@ -164,6 +164,46 @@ async function until(clock: VirtualClock, holds: () => boolean, limitMs = 120_00
   return clock.now() - began
 }
 
+describe("where there is no Lease", () => {
+  const leadsAfter = async (trustAbsence: ElectionOptions["trustAbsence"]) => {
+    const { clock, start } = newWorld()
+    const a = start({ identity: "a", options: trustAbsence === undefined ? {} : { trustAbsence } })
+    return until(clock, () => a.isLeader)
+  }
+  test("it leads at once where no other can have acted", async () =>
+    expect(await leadsAfter(async () => true)).toBeLessThan(100))
+  for (const [name, trustAbsence] of Object.entries({
+    "another may have acted": async (): Promise<boolean> => false,
+    "that cannot be found out": async (): Promise<boolean> => {
+      throw new KubeError("Forbidden", "403")
+    },
+    "no answer comes": () => new Promise<boolean>(() => {}),
+  }))
+    test(`it waits for a whole lease where ${name}`, async () =>
+      expect(await leadsAfter(trustAbsence)).toBeGreaterThanOrEqual(15_000))
+
+  test("of two that come at once one leads, and the other stands by", async () => {
+    const { clock, start } = newWorld()
+    const options = { trustAbsence: async () => true }
+    const both = ["a", "b"].map((identity, seed) => start({ identity, options, seed }))
+    await until(clock, () => both.some(each => each.isLeader), 1000)
+    await clock.advance(60_000)
+    expect(both.filter(each => each.passes())).toHaveLength(1)
+  })
+
+  test("one that finds the Lease of another while it looks around does not take it", async () => {
+    const { clock, server, start } = newWorld()
+    const look = Promise.withResolvers<boolean>()
+    const a = start({ identity: "a", options: { trustAbsence: () => look.promise } })
+    await until(clock, () => server.stored !== undefined, 100)
+    const stored = server.get()
+    server.replace({ ...stored, spec: { ...stored.spec, holderIdentity: "b" } })
+    look.resolve(true)
+    await clock.advance(5000)
+    expect(a.passes()).toBe(false)
+  })
+})
+
 describe("an election", () => {
   test("the first to come leads, and writes the Lease as client-go does", async () => {
     const { clock, server, start } = newWorld()

@@ -51,9 +51,10 @@ export type ElectionOptions = {
   retryMs?: number
   /**
    * Lead at once where there is no Lease. Otherwise the first start of all waits for `leaseMs`: a Lease that is not
-   * there may have been deleted under a holder who still acts. For clusters that are ours alone (demo, tests).
+   * there may have been deleted under a holder that still acts. True for clusters that are ours alone (demo, tests);
+   * a function finds out, after the Lease was created, whether another can have acted before. See decision 18.
    */
-  trustAbsence?: boolean
+  trustAbsence?: boolean | (() => Promise<boolean>)
 }
 
 export type Election = {
@@ -215,8 +216,14 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
       if (isFailure(error, "Exists")) return
       throw error
     }
-    if (options.trustAbsence) await take({ atOnce: true })
+    if (await isTrusted()) await take({ atOnce: true })
     else log.info("there was no Lease; waiting in case somebody still acts on it", { lease: name, leaseMs })
+  }
+
+  /** What cannot be found out in time is not trusted. */
+  async function isTrusted(): Promise<boolean> {
+    const { trustAbsence = false } = options
+    return typeof trustAbsence === "boolean" ? trustAbsence : within(trustAbsence()).catch(() => false)
   }
 
   async function take({ atOnce = false } = {}) {

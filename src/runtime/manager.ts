@@ -1,6 +1,6 @@
 import { aborted } from "#lib/aborted.ts"
 import { sharedCaches } from "./cache/index.ts"
-import { createClient, type Transport } from "./client/index.ts"
+import { type Client, createClient, type Transport } from "./client/index.ts"
 import type { Clock } from "./clock.ts"
 import { type Controller, type RunningController, startController } from "./controller.ts"
 import { createEventRecorder, type EventRecorder } from "./events.ts"
@@ -15,7 +15,9 @@ export type ManagerOptions = {
   transport: Transport
   controllers: readonly Controller[]
   /** Where the Lease is; `false` runs without election and without a guard. */
-  leaderElect: { namespace: string; name: string; trustAbsence?: boolean } | false
+  leaderElect:
+    | { namespace: string; name: string; trustAbsence?: boolean | ((client: Client) => Promise<boolean>) }
+    | false
   /** Where `/livez`, `/readyz` and `/metrics` are served. In a pod the host must be one that the kubelet reaches. */
   metrics?: { host: string; port: number } | undefined
   clock: Clock
@@ -75,7 +77,10 @@ export async function runManager(options: ManagerOptions): Promise<number> {
   try {
     if (leaderElect) {
       const client = createClient({ ...basics, isUrgent: true })
-      election = takePartInElection({ client, clock, random, log }, { ...leaderElect, identity })
+      const { trustAbsence = false } = leaderElect
+      const isTrusted = typeof trustAbsence === "boolean" ? trustAbsence : () => trustAbsence(client)
+      const options = { ...leaderElect, trustAbsence: isTrusted, identity }
+      election = takePartInElection({ client, clock, random, log }, options)
       metrics.watchElection(leaderElect.name, () => election?.isLeader === true)
       election.lost.then(() => {
         hasLost = true

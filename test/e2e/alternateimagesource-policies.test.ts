@@ -238,6 +238,10 @@ describe("where new pods pull from", () => {
       pod: podOf([{ name: "app", image: `${failing}:v1@${digest}` }]),
       images: { app: `${working}:v1@${digest}` },
     },
+    "a digest is added where the same bits are a must": {
+      entries: [switched("app", { pin: digest })],
+      images: { app: `${working}:v1@${digest}` },
+    },
     "neither tag nor digest": {
       entries: [switched("app", { image: failing })],
       pod: podOf([{ name: "app", image: failing }]),

@@ -395,7 +395,7 @@ test("the original's manifest changes the workload, and its status is the origin
   const entry = { container: "basic-demo", currentRepository: quay, type }
   const { status } = await until("both to be told", async () => {
     const source = await getSource(namespace)
-    return conditionOf(source, "Ready")?.reason === "Watching" && source
+    return conditionOf(source, "Ready")?.reason === "Switched" && source.status.incidents === 0 && source
   })
   expect(status.observedGeneration).toBe(1)
   const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)

@@ -1,13 +1,18 @@
 import { expect, test } from "vitest"
+import { isWatch, stale } from "#cluster-sim/faults/faults.ts"
+import type { Json } from "#cluster-sim/index.ts"
 import {
   containers,
   Deployments,
   deployment,
   digest,
+  type FailoverStory,
   failover,
   hub,
+  pushEverywhere,
   quay,
   source,
+  workload,
 } from "#test/support/failover-story.ts"
 
 // Stories of registries that fail, in virtual time, with pods that really try to pull.
@@ -83,4 +88,103 @@ test("a template that was changed in vain does not go back to what was bad", asy
     .map(({ object }) => object.spec.template.spec.containers[0].image)
   expect([...new Set(templates)]).toEqual([`${quay}:1`, `${hub}:1`])
   expect((await world.get(Deployments, "demo", "default")).spec.template.spec.containers[0].image).toBe(`${hub}:1`)
+})
+
+/** From the first pull that failed until the last container that is there has started, in seconds. */
+function took({ world }: FailoverStory): number {
+  const pods = world.history.filter(({ object }) => object.kind === "Pod")
+  const statusOf = ({ object }: (typeof pods)[number]) => object.status?.containerStatuses?.[0]?.state ?? {}
+  const failed = pods.find(each => /ErrImagePull/.test(statusOf(each).waiting?.reason))
+  const started = new Map<string, number>()
+  for (const each of pods)
+    if (statusOf(each).running && !started.has(each.object.metadata.uid)) started.set(each.object.metadata.uid, each.at)
+  return (Math.max(...started.values()) - failed!.at) / 1000
+}
+
+test("with the default policy pods run within seconds where our own question shows the same failure", async () => {
+  for (const fault of ["refused", "500", "404"]) {
+    const story = await failover({ description: `registries: {quay.io: {fault: ${fault}}}` })
+    await story.world.apply(source(), deployment("demo", `${quay}:1`))
+    await story.untilRunning(3)
+    expect(took(story), fault).toBeLessThanOrEqual(4) // the simulated registry takes a second of it
+  }
+})
+
+test("where it shows another picture, the failure has to last", async () => {
+  const story = await failover({
+    description: "registries: {quay.io: {fault: refused}}",
+    says: () => ({ ok: true, digest: digest("1"), mediaType: "" }),
+  })
+  await story.world.apply(source(), deployment("demo", `${quay}:1`))
+  await story.untilRunning(3)
+  expect(took(story)).toBeGreaterThan(20)
+})
+
+test("a registry that hiccups for two seconds has no pod switched, whenever in it a pull comes", async () => {
+  for (let at = 0; at <= 2000; at += 100) {
+    const story = await failover()
+    pushEverywhere(story.registries, "1")
+    await story.world.apply(source())
+    await story.world.advance("5s")
+    story.registries.setFault("quay.io", { kind: "refused" })
+    const hiccup = story.world.clock.after(2000, () => story.registries.setFault("quay.io", undefined))
+    await story.world.advance(`${at}ms`)
+    await story.world.apply(deployment("demo", `${quay}:1`))
+    expect(await story.untilRunning(3), `${at} ms`).toEqual(Array(3).fill(`${quay}:1`))
+    await story.world.settle()
+    expect(await story.target("demo"), `${at} ms`).not.toHaveProperty("switches")
+    hiccup()
+  }
+})
+
+test("twenty pods of one node, more than its kubelet pulls at once: none waits for the kubelet's next try", async () => {
+  const story = await failover({ description: "registries: {quay.io: {fault: refused}}", nodes: 1 })
+  pushEverywhere(story.registries, "1", [hub])
+  await story.world.apply(source(), deployment("demo", `${quay}:1`, { spec: { replicas: 20 } }))
+  expect(await story.untilRunning(20)).toEqual(Array(20).fill(`${hub}:1`))
+  const pods = story.world.history.filter(({ object }) => object.kind === "Pod")
+  const isHeld = (status: Json) => /QPS/.test(status?.containerStatuses?.[0]?.state?.waiting?.message ?? "")
+  const held = new Set(pods.filter(({ object }) => isHeld(object.status)).map(({ object }) => object.metadata.uid))
+  expect(held.size).toBeGreaterThan(5)
+  expect(new Set(pods.map(({ object }) => object.metadata.uid)).size).toBe(20)
+  expect(took(story)).toBeLessThanOrEqual(6)
+})
+
+test("no pod is patched twice, however late the watch tells of what was patched", async () => {
+  const story = await failover({ description: "registries: {quay.io: {fault: refused}}", isIdle: true })
+  const { world } = story
+  world.run([story.controller()], { faults: [stale(isWatch, world.clock, 2000)], seesLateByMs: 2000 })
+  await world.apply(source(), deployment("demo", `${quay}:1`), deployment("other", `${quay}:2`))
+  await story.untilRunning(6)
+  await world.settle()
+  const patches = (world.record.failovers ?? []).filter(({ path }) => /\/pods\//.test(path))
+  expect(patches.map(({ revision }) => revision === undefined)).toEqual(Array(6).fill(false))
+})
+
+test("a template that was changed does not have a StatefulSet's pod replaced that was just repaired", async () => {
+  const story = await failover({ description: "registries: {quay.io: {fault: refused}}" })
+  const { world } = story
+  await world.apply(source({ policy: { apply: "Template" } }), workload("StatefulSet", "db", `${quay}:1`))
+  expect(await story.untilRunning(3)).toEqual(Array(3).fill(`${hub}:1`))
+  await world.settle("15m")
+  const pods = world.history.filter(({ object }) => object.kind === "Pod").map(({ object }) => object.metadata.uid)
+  expect(new Set(pods).size).toBe(3)
+  const [set] = await world.list({
+    group: "apps",
+    version: "v1",
+    plural: "statefulsets",
+    kind: "StatefulSet",
+    namespaced: true,
+  })
+  expect(set?.spec.template.spec.containers[0].image).toBe(`${hub}:1`)
+  expect(set?.status).toMatchObject({
+    updatedReplicas: 3,
+    readyReplicas: 3,
+    currentRevision: set?.status.updateRevision,
+  })
+  expect(await story.condition("Ready")).toMatchObject({
+    status: "True",
+    reason: "Switched",
+    message: `1 of 1: statefulset/db basic-demo from ${hub} (the workload was changed)`,
+  })
 })

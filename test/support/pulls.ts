@@ -15,6 +15,8 @@ export type Pull = {
   image: string
   failedAt?: number
   message?: string
+  /** All that the kubelet said of it, each once. */
+  messages: string[]
   repairedAt?: number
   startedAt?: number
   digest?: string
@@ -47,7 +49,7 @@ function note(pulls: Pull[], { metadata, spec, status }: Json): void {
     const { uid, name: pod } = metadata
     let pull = pulls.find(each => each.uid === uid && each.container === name)
     if (!pull) {
-      pull = { pod, uid, container: name, created: image, image }
+      pull = { pod, uid, container: name, created: image, image, messages: [] }
       pulls.push(pull)
     }
     if (image !== pull.image) {
@@ -58,6 +60,7 @@ function note(pulls: Pull[], { metadata, spec, status }: Json): void {
     if (/^(ErrImagePull|ImagePullBackOff)$/.test(state?.waiting?.reason)) {
       pull.failedAt ??= now
       pull.message ??= state.waiting.message
+      if (!pull.messages.includes(state.waiting.message)) pull.messages.push(state.waiting.message)
     }
     if (state?.running || state?.terminated) {
       pull.startedAt ??= now

@@ -19,6 +19,8 @@ export type Mood =
   /** Ends every connection without an answer, as a registry that is going down does. */
   | { do: "hangUp" }
   | { do: "limit"; retryAfterSeconds: number }
+  /** Answers everything with this, as a registry with trouble of its own does. */
+  | { do: "answer"; status: number }
   /** Answers, but only after this long. */
   | { do: "delay"; ms: number }
 
@@ -38,6 +40,8 @@ export type Registry = {
   close(): Promise<void>
   /** Where it is without what stands in front of it. */
   backend: string
+  /** When the first request since the last `be` came. */
+  readonly askedAt: number | undefined
 }
 
 /**
@@ -76,6 +80,7 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
   }
 
   let mood: Mood = { do: "serve" }
+  let askedAt: number | undefined
   const tokens = new Set<string>()
   const front = createServer((asked, answer) => {
     handle(asked, answer).catch(() => answer.destroy())
@@ -83,12 +88,14 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
 
   async function handle(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
     const now = mood
+    askedAt ??= Date.now()
     if (now.do === "hangUp") return void answer.destroy()
     if (now.do === "limit") {
       const error = { code: "TOOMANYREQUESTS", message: "You have reached your pull rate limit" }
       answer.writeHead(429, { "retry-after": String(now.retryAfterSeconds), "content-type": "application/json" })
       return void answer.end(asked.method === "HEAD" ? "" : JSON.stringify({ errors: [error] }))
     }
+    if (now.do === "answer") return void answer.writeHead(now.status).end()
     if (now.do === "delay") await new Promise(resolve => setTimeout(resolve, now.ms))
     if (credentials && asked.url?.startsWith("/token")) return giveToken(asked, answer, credentials)
     if (credentials && !tokens.has(asked.headers.authorization?.replace(/^Bearer /, "") ?? ""))
@@ -143,6 +150,9 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
     address,
     port,
     backend,
+    get askedAt() {
+      return askedAt
+    },
     push: async (name, options) => (await pushImage(backend, name, options)).digest,
     async copyFrom(other, name) {
       const plain = ["--src-tls-verify=false", "--dest-tls-verify=false"]
@@ -156,6 +166,7 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
     },
     be(next) {
       mood = next
+      askedAt = undefined
       // Who waits for a slow answer, or has a connection from better days, notices.
       front.closeAllConnections()
     },

@@ -1,6 +1,7 @@
 import { networkInterfaces } from "node:os"
 import { setFlagsFromString } from "node:v8"
 import { controllersWith, controllers as everyController } from "#controllers/all.ts"
+import { isUntouched } from "#controllers/untouched.ts"
 import { createRegistryClient, parseAllowed } from "#registry/index.ts"
 import { runsInCluster } from "#runtime/client/in-cluster.ts"
 import type { Controller } from "#runtime/controller.ts"
@@ -37,7 +38,9 @@ export const run: Run = async (input, world) => {
   const exitCode = await runManager({
     transport,
     controllers,
-    leaderElect: wanted.leaderElect ? { namespace: leaseNamespace, name: controllerName } : false,
+    leaderElect: wanted.leaderElect
+      ? { namespace: leaseNamespace, name: controllerName, trustAbsence: isUntouched }
+      : false,
     metrics: wanted.metrics,
     clock,
     random,

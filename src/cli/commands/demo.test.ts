@@ -29,9 +29,8 @@ const sentencesOf = {
   "registry-outage": [
     "2 run registry.example.com/shop/web:v1",
     "goes down. The pods that run do not need it",
-    "4 cannot pull",
-    "connection refused",
     "4 run mirror.example.com/shop/web:v1, 2 run registry.example.com/shop/web:v1",
+    "connection refused",
     "4 of the 4 that failed are the same pods",
     "The Deployment still says registry.example.com/shop/web:v1",
     "NotFoundAnywhere",

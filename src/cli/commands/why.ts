@@ -18,8 +18,10 @@ export const run: Run = async (input, world) => {
   const format = input.options.output as "json" | "yaml" | undefined
   const given = input.options.namespace as string | undefined
   const namespace = given === undefined ? undefined : checkNamespace(given, "--namespace")
-  if (isAboutSources(word))
-    return told(await askAboutSources(input, world, { word, name, namespace }), world.clock.now())
+  if (isAboutSources(word)) {
+    const { answer, now } = await askAboutSources(input, world, { word, name, namespace })
+    return told(answer, now)
+  }
   const { inventory, now } = await look(input, world, { targets: seen => targetsFor(word, name, seen) })
   return told(explain(inventory, now), now)
 

@@ -50,7 +50,8 @@ export function createApiServer({ registry, clock, random }: ApiServerOptions): 
       request.guard?.()
       const answer = await answerTo(api, request)
       const { status, headers, body } = answer
-      return { status, headers, body: until(request.signal, body) } satisfies Response
+      const dated = { date: new Date(clock.now()).toUTCString(), ...headers }
+      return { status, headers: dated, body: until(request.signal, body) } satisfies Response
     },
     close() {},
   }

@@ -1,13 +1,15 @@
 import { decisionAnnotation, formatDecision, imagesByName, type Decision as Record_ } from "#core/decision.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
-import type { Instant } from "#lib/instant.ts"
+import { earliest, type Instant } from "#lib/instant.ts"
 import { createTurns } from "#lib/turns.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { nameOf } from "#runtime/resource.ts"
 import type { Decision, Repair, Retarget } from "./decide.ts"
+import { revisionLabel } from "./facts.ts"
+import type { PullPace } from "./pull-pace.ts"
 import { pods, workloadKinds } from "./resources.ts"
-import type { Sources } from "./sources.ts"
+import type { Scene, Sources } from "./sources.ts"
 
 /** Many fail at once when a registry does; the server is not to be the next. */
 const writesAtOnce = 16
@@ -19,6 +21,15 @@ export type Acted = {
   accepted: Map<Decision, number>
   /** The server refuses us: the right is missing, or something else speaks against it. */
   refused: { reason: "Forbidden" | "Refused"; message: string } | undefined
+  /** When the repairs that had to wait for their node may be sent. */
+  goOnAt: Instant | undefined
+}
+
+type Surroundings = {
+  client: Client
+  sources: Pick<Sources, "pod" | "answered">
+  inTurn: ReturnType<typeof createWriteTurns>
+  pace: PullPace
 }
 
 /**
@@ -26,15 +37,21 @@ export type Acted = {
  * is left for the next look.
  */
 export async function act(
-  client: Client,
-  sources: Pick<Sources, "pod">,
+  { client, sources, inTurn, pace }: Surroundings,
   decisions: readonly Decision[],
-  { by, at, inTurn }: { by: string; at: Instant; inTurn: ReturnType<typeof createWriteTurns> },
+  { hasArrived }: Pick<Scene, "hasArrived">,
+  { by, at }: { by: string; at: Instant },
 ): Promise<Acted> {
-  const acted: Acted = { accepted: new Map(), refused: undefined }
+  const acted: Acted = { accepted: new Map(), refused: undefined, goOnAt: undefined }
+  const mayGo = ({ pod: { node, pullsAlways }, to }: Repair) => {
+    if (node === "" || (!pullsAlways && hasArrived(node, to))) return true
+    const later = pace.waitFor(node)
+    acted.goOnAt = earliest(acted.goOnAt, later)
+    return later === undefined
+  }
   const jobs = decisions.flatMap(decision => [
     ...(decision.retarget ? [{ decision, action: decision.retarget }] : []),
-    ...decision.repairs.map(action => ({ decision, action })),
+    ...decision.repairs.filter(mayGo).map(action => ({ decision, action })),
   ])
   await forEachLimited(jobs, writesAtOnce, async ({ decision, action }) => {
     if (acted.refused?.reason === "Forbidden") return
@@ -43,7 +60,7 @@ export async function act(
       await inTurn({ owner: decision.group.workload.namespace }, () =>
         action.do === "repair"
           ? repair(client, sources, decision, action, { by, at, operation })
-          : retarget(client, action, { by, at, operation }),
+          : retarget(client, sources, action, { by, at, operation }),
       )
       acted.accepted.set(decision, (acted.accepted.get(decision) ?? 0) + 1)
     } catch (error) {
@@ -60,9 +77,9 @@ type Signed = Pick<Record_, "by" | "at" | "operation">
 
 async function repair(
   client: Client,
-  sources: Pick<Sources, "pod">,
+  sources: Surroundings["sources"],
   { group }: Decision,
-  { pod, container, isInit, to, reason }: Repair,
+  { pod, container, isInit, to, reason, revision }: Repair,
   signed: Signed,
 ): Promise<void> {
   // What a container had at first is kept through every repair: a pod without a workload is known by it.
@@ -71,19 +88,25 @@ async function repair(
   const decision = formatDecision({ from: pod.image, was, to, reason, ...signed })
   const { uid, resourceVersion } = pod
   const body = {
-    metadata: { uid, resourceVersion, annotations: { [decisionAnnotation]: decision } },
+    metadata: {
+      uid,
+      resourceVersion,
+      annotations: { [decisionAnnotation]: decision },
+      ...(revision !== undefined && { labels: { [revisionLabel]: revision } }),
+    },
     spec: { [isInit ? "initContainers" : "containers"]: [{ name: container, image: to }] },
   }
-  await client.patch(pods, nameOf(pod.key), { type: "strategic", body })
+  sources.answered(undefined, await client.patch(pods, nameOf(pod.key), { type: "strategic", body }))
 }
 
 async function retarget(
   client: Client,
+  sources: Surroundings["sources"],
   { workload, container, isInit, from, to, reason }: Retarget,
   signed: Signed,
 ): Promise<void> {
   const kind = workloadKinds.find(({ name }) => name === workload.type.kind)!
-  const { uid, resourceVersion, name, namespace } = workload
+  const { uid, resourceVersion, name, namespace, revision } = workload
   const template = {
     template: { spec: { [isInit ? "initContainers" : "containers"]: [{ name: container, image: to }] } },
   }
@@ -92,10 +115,17 @@ async function retarget(
       uid,
       resourceVersion,
       annotations: {
-        [decisionAnnotation]: formatDecision({ from, was: { [container]: from }, to, reason, ...signed }),
+        [decisionAnnotation]: formatDecision({
+          from,
+          was: { [container]: from },
+          to,
+          reason,
+          ...signed,
+          ...(revision !== undefined && { revision }),
+        }),
       },
     },
     spec: kind.name === "cronjob" ? { jobTemplate: { spec: template } } : template,
   }
-  await client.patch(kind.resource, { name, namespace }, { type: "strategic", body })
+  sources.answered(kind, await client.patch(kind.resource, { name, namespace }, { type: "strategic", body }))
 }

@@ -1,9 +1,14 @@
-import type { AlternateImageSource, Replacement, Target } from "#api/v1alpha1/alternateimagesource/index.ts"
+import type {
+  AlternateImageSource,
+  PullFailure,
+  Replacement,
+  Target,
+} from "#api/v1alpha1/alternateimagesource/index.ts"
 import type { Decision } from "#core/decision.ts"
 import { repositoryNameOf, repositoryNamesIn } from "#core/equivalent.ts"
 import { keyOf } from "#runtime/resource.ts"
 import { isSelected, kindOf, type Named, placeOf, placesOf } from "./coverage.ts"
-import type { Workload } from "./decide.ts"
+import type { Repaired, Workload } from "./decide.ts"
 import type { Container } from "./facts.ts"
 
 /** A workload that belongs to no other of ours: what sources look after. */
@@ -14,7 +19,18 @@ export type Root = Named & {
   readonly decision?: Decision | undefined
 }
 
-export type Entry = { readonly workload: Workload; readonly container: Container }
+export type Entry = {
+  readonly workload: Workload
+  readonly container: Container
+  /** aim wrote the image that the workload has now. */
+  readonly retargeted?: Repaired | undefined
+}
+
+/** The decision by which we gave a workload the image that it has now. */
+export function retargetOf({ decision }: Root, { name, image }: Container): Repaired | undefined {
+  const isOurs = decision?.to === image && decision.was?.[name] !== undefined
+  return isOurs ? { ...decision, reason: decision.reason as PullFailure, pods: 0 } : undefined
+}
 
 /** The source that looks after a container, by its key, and with which of its sets. */
 export type Claim = { readonly source: string; readonly replacement: Replacement }
@@ -205,7 +221,8 @@ export class Claims {
       if (!claim) continue
       const container = root.containers[at]!
       const share = this.#shareFor(claim.source)
-      share.roster.set(`${root.workload.uid}/${container.name}`, { workload: root.workload, container })
+      const entry = { workload: root.workload, container, retargeted: retargetOf(root, container) }
+      share.roster.set(`${root.workload.uid}/${container.name}`, entry)
       share.sorted = undefined
       moved.add(claim.source)
     }

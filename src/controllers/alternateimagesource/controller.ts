@@ -11,6 +11,7 @@ import type { Asker } from "./ask.ts"
 import { type Decision, decide, type Group } from "./decide.ts"
 import { createAlternateImageSourceMetrics } from "./metrics.ts"
 import { Probes } from "./probes.ts"
+import { PullPace } from "./pull-pace.ts"
 import { alternateImageSources, permissions } from "./resources.ts"
 import { type Scene, Sources } from "./sources.ts"
 import { storyOf, tell, tellTooMany, tellUnlisted } from "./tell.ts"
@@ -32,7 +33,7 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
     const sources = new Sources(wiring)
     const metrics = createAlternateImageSourceMetrics(wiring.metrics)
     const probes = new Probes({ client, clock, registry, onAnswer: metrics.probed })
-    const inTurn = createWriteTurns()
+    const hands = { client, sources, inTurn: createWriteTurns(), pace: new PullPace(clock) }
     const memories = new Map<string, Memory>()
     watchGrants(wiring, namespace => {
       for (const [key, memory] of memories)
@@ -79,12 +80,12 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
           for (const image of asks) probes.ask(asker, image, onAnswer)
         }
         const by = `alternateimagesource/${source.metadata.name}`
-        const acted = await act(client, sources, wanted, { by, at: now, inTurn })
+        const acted = await act(hands, wanted, scene, { by, at: now })
         remember(memory, acted, clock.now())
         // What the server refused is told as refused, not as being done.
         const isOpen = (decision: Decision) => acted.refused !== undefined && !acted.accepted.has(decision)
         const decisions = wanted.map(decision => (isOpen(decision) ? decideOn(decision.group) : decision))
-        const lookAgainAt = earliest(...decisions.map(decision => decision.lookAgainAt))
+        const lookAgainAt = earliest(acted.goOnAt, ...decisions.map(decision => decision.lookAgainAt))
         const answeredBy = awaitsAnswers(memory, decisions, acted, now)
         if (answeredBy !== undefined && answeredBy > now) return earliest(answeredBy, lookAgainAt)
         const status = await report(wiring, source, scene, decisions, acted, memory)

@@ -32,6 +32,8 @@ const pod = (name: string, more: Partial<FailingPod> = {}): FailingPod => ({
   image: `${a}:1`,
   failure: "Unreachable",
   since: now - seconds(60),
+  node: "node-1",
+  pullsAlways: false,
   ...more,
 })
 const three = ["one", "two", "three"].map(name => pod(name))
@@ -60,6 +62,7 @@ const group: Group = {
   digest: undefined,
   pods: () => 3,
   failing: three,
+  held: [],
 }
 
 const incident: Incident = {
@@ -206,7 +209,7 @@ describe("patience", () => {
     switches: [{ oldImage: `${c}:1`, newImage: `${a}:1`, time: ago(count) }],
   })
   table({
-    "a blip is waited out": [{ group: since(5) }, "Confirming, in 15 s"],
+    "a blip is waited out": [{ group: since(5) }, "Confirming, in 15 s"], // the first repository has the image
     "a rate limit is believed at once": [
       { group: { failing: [pod("one", { since: now, failure: "RateLimited" })] } },
       `Repairing, 1 pods to ${b}:1, switch ${a}:1 → ${b}:1 (RateLimited)`,
@@ -238,6 +241,90 @@ describe("patience", () => {
       "Forbidden, in 15 s",
     ],
     "then it is": [{ group: { refusal: { reason: "Forbidden", retryAt: now } } }, to(b)],
+  })
+})
+
+describe("a failure that our own question shows needs no further wait", () => {
+  const early = (failure: PullFailure, own: Resolution | undefined, more: Given = {}): Given => ({
+    ...more,
+    group: { failing: [pod("one", { since: now - seconds(3), failure })], ...more.group },
+    probes: { [b]: has("1"), [c]: has("1"), ...more.probes, [a]: own },
+  })
+  const switched = (failure: PullFailure, repository = b) =>
+    `Repairing, 1 pods to ${repository}:1, switch ${a}:1 → ${repository}:1 (${failure})`
+  const waits = "Confirming, in 17 s"
+  for (const [failure, ...classes] of [
+    ["Unreachable", "Unreachable", "Timeout", "TLS"],
+    ["Timeout", "Unreachable", "Timeout"],
+    ["TLS", "TLS", "Unreachable"],
+    ["NotFound", "NotFound"],
+    ["UnknownFailure", "NotFound", "Unreachable"],
+  ] as const)
+    for (const kind of classes)
+      table({ [`${failure} for the kubelet, ${kind} for us`]: [early(failure, says(kind)), switched(failure)] })
+  table({
+    "the first question is whether it still fails": [
+      early("Unreachable", undefined, { probes: { [b]: undefined, [c]: undefined } }),
+      `Probing, asks ${a}:1 ${b}:1 ${c}:1, in 17 s`,
+    ],
+    "an answer from before says nothing": [
+      { ...early("Unreachable", says("Unreachable")), probedAt: now - seconds(2) },
+      `Probing, asks ${a}:1, in 17 s`,
+    ],
+    "it serves us: the kubelet's word has to last": [early("Unreachable", has("1")), waits],
+    "it says something else to us": [early("Unreachable", says("NotFound")), waits],
+    "it limits us: that is our own doing": [early("Unreachable", says("RateLimited")), waits],
+    "it may not be asked": [early("Unreachable", says("ForbiddenAddress")), waits],
+    "it cannot tell of platforms": [early("NoPlatform", has("1")), waits],
+    "refused credentials, where the policy has them switched": [
+      early("Denied", says("Denied"), { policy: { onAuthError: "Switch" } }),
+      switched("Denied"),
+    ],
+    "nowhere else was the image seen": [
+      early("Unreachable", says("Unreachable"), {
+        probes: { [b]: says("ForbiddenAddress"), [c]: says("ForbiddenAddress") },
+      }),
+      waits,
+    ],
+    "the others are down, which may pass as well": [
+      early("Unreachable", says("Unreachable"), { probes: { [b]: says("Timeout"), [c]: says("Timeout") } }),
+      waits,
+    ],
+    "only another one has the same bits": [
+      early("Unreachable", says("Unreachable"), { group: { digest: digest("2") }, probes: { [c]: has("2") } }),
+      switched("Unreachable", c),
+    ],
+    "after the whole wait, what was bad is asked again": [
+      {
+        probes: { [a]: has("1"), [b]: says("Timeout"), [c]: has("1") },
+        group: { failing: [pod("one", { since: now - seconds(20) })] },
+        probedAt: now - seconds(18),
+      },
+      `Probing, asks ${b}:1`,
+    ],
+    "a cool-down is not shortened": [
+      early("Unreachable", says("Unreachable"), {
+        before: { switches: [{ oldImage: `${c}:1`, newImage: `${a}:1`, time: ago(45) }] },
+      }),
+      "CoolingDown, in 15 s",
+    ],
+  })
+})
+
+describe("pods that their node holds back", () => {
+  const held = [pod("held")].map(({ failure: _, ...waiting }) => waiting)
+  table({
+    "are no trouble by themselves": [{ group: { failing: [], held } }, "Watching"],
+    "go with the first that is switched": [
+      { group: { held } },
+      `Repairing, 4 pods to ${b}:1, switch ${a}:1 → ${b}:1 (Unreachable)`,
+    ],
+    "follow where it works": [{ group: { failing: [], held }, before: { incident } }, `Repairing, 1 pods to ${b}:1`],
+    "stay where it works": [
+      { group: { failing: [], held: held.map(each => ({ ...each, image: `${b}:1` })) }, before: { incident } },
+      "Switched",
+    ],
+    "do not decide anything": [{ group: { failing: [pod("one", { since: now })], held } }, "Confirming, in 1.9 s"],
   })
 })
 
@@ -299,6 +386,49 @@ describe("where to", () => {
     expect(step?.newImage).toBe(`${b}:1@${digest("1")}`)
   })
 
+  describe("where the same bits are a must", () => {
+    const pin: Given = { group: { digest: digest("1") }, policy: { requireSameDigest: "Always" } }
+    test("the digest is written behind the tag, and new pods get it too", () => {
+      const { repairs, incident: next } = decided(pin)
+      expect(repairs[0]?.to).toBe(`${b}:1@${digest("1")}`)
+      expect(next).toMatchObject({ working: b, pin: digest("1") })
+    })
+    test("and for those that follow", () => {
+      const { repairs } = decided({ ...pin, before: { incident: { ...incident, pin: digest("1") } } })
+      expect(repairs[0]?.to).toBe(`${b}:1@${digest("1")}`)
+    })
+    test("and in a template, which is then known again", () => {
+      const { retarget } = decided({ ...pin, policy: { ...pin.policy, apply: "Template" } })
+      expect(retarget?.to).toBe(`${b}:1@${digest("1")}`)
+      const image = retarget!.to
+      const { incident: next } = decided({
+        group: { image, failing: [] },
+        before: {
+          incident: { ...incident, pin: digest("1") },
+          switches: [{ oldImage: `${a}:1`, newImage: image, time: ago(5) }],
+        },
+      })
+      expect(next).toMatchObject({ image, failing: b, bad: [a] })
+    })
+    test("and it is known from the pods alone, where no status tells of it", () => {
+      const repaired = { from: `${a}:1`, to: `${b}:1@${digest("1")}`, reason: "Unreachable" as const, at: now, pods: 1 }
+      const { repairs } = decided({ ...pin, group: { ...pin.group, repaired } })
+      expect(repairs[0]?.to).toBe(`${b}:1@${digest("1")}`)
+    })
+    test("elsewhere the tag stays as it is", () =>
+      expect(decided({ group: { digest: digest("1") } }).repairs[0]?.to).toBe(`${b}:1`))
+  })
+
+  test("it is said which repository has other bits, and what they are", () => {
+    const { message } = decided({
+      group: { digest: digest("1") },
+      probes: { [b]: has("2"), [c]: says("NotFound") },
+    })
+    expect(message).toBe(
+      `deployment/web app: 3 pods cannot pull ${a}:1 (Unreachable); ${b} has other bits (sha256:222222222222) than sha256:111111111111`,
+    )
+  })
+
   test("what was found bad is remembered once, however it is spelt", () => {
     const spelt = { ...incident, failing: "web", image: "web:1", working: undefined, bad: ["docker.io/library/web"] }
     const failing = [pod("one", { image: "web:1" })]
@@ -330,9 +460,21 @@ describe("probes", () => {
       { probes: {}, policy: { disabledRepositories: [b] } },
       `Probing, asks ${c}:1`,
     ],
-    "are not asked before the failure is confirmed": [
+    "are made of the others while it may be a hiccup": [
       { probes: {}, group: { failing: [pod("one", { since: now })] } },
-      "Confirming, in 20 s",
+      `Confirming, asks ${b}:1 ${c}:1, in 1.9 s`,
+    ],
+    "or while it is confirmed, where that is shorter": [
+      { probes: {}, group: { failing: [pod("one", { since: now })] }, policy: { confirmSeconds: 1 } },
+      `Confirming, asks ${b}:1 ${c}:1, in 1 s`,
+    ],
+    "are not made while it cools down": [
+      {
+        probes: {},
+        group: { failing: [pod("one", { since: now })] },
+        before: { switches: [{ oldImage: `${c}:1`, newImage: `${a}:1`, time: ago(45) }] },
+      },
+      "Confirming, in 1.9 s",
     ],
     "one that is down is passed by": [{ probes: { [b]: says("Unreachable"), [c]: has("1") } }, to(c)],
     "what was seen goes before what could not be asked": [
@@ -361,7 +503,7 @@ describe("probes", () => {
     ],
     "nothing is known of the bits, and the policy insists": [
       { policy: { requireSameDigest: "Always" } },
-      "DigestDiffers, in 60 s",
+      "DigestUnknown, in 60 s",
     ],
     "nobody may look, and the policy insists": [
       {
@@ -545,6 +687,43 @@ describe("the template", () => {
     ],
     "is left alone if somebody else owns it": [template({ workload: { isOwned: true } }), onlyPods("OwnedByAnother")],
     "cannot be changed if there is none": [template({ workload: { hasTemplate: false } }), onlyPods("OwnedByAnother")],
+  })
+
+  describe("of a StatefulSet", () => {
+    const [old, next] = ["web-old", "web-new"]
+    const set = (given: Given): Given =>
+      template({
+        ...given,
+        workload: { replacesPods: false, hasRevisions: true, revision: old, ...given.workload },
+      })
+    const made = threeAt(a).map(each => ({ ...each, revision: old }))
+    const changed = (revision: string | undefined, secondsAgo = 1): Given =>
+      set({
+        workload: { revision },
+        group: {
+          image: `${b}:1`,
+          failing: made,
+          retargeted: {
+            ...{ from: `${a}:1`, to: `${b}:1`, reason: "Unreachable", pods: 0, revision: old },
+            at: now - seconds(secondsAgo),
+          },
+        },
+        before: { incident, switches: [{ oldImage: `${a}:1`, newImage: `${b}:1`, time: ago(secondsAgo) }] },
+      })
+    table({
+      "is changed first": [set({}), `Repairing, template to ${b}:1, switch ${a}:1 → ${b}:1 (Unreachable)`],
+      "is seen by its controller before the pods are repaired": [changed(undefined), "Repairing, in 4 s"],
+      "has its new name waited for": [changed(old), "Repairing, in 4 s"],
+      "has its pods repaired then": [changed(next), `Repairing, 3 pods to ${b}:1`],
+      "has its pods repaired also if that takes too long": [changed(old, 5), `Repairing, 3 pods to ${b}:1`],
+    })
+    const revisions = (given: Given) => decided(given).repairs.map(({ revision }) => revision)
+    test("has its pods made its own", () => expect(revisions(changed(next))).toEqual([next, next, next]))
+    test("leaves pods of yet another template to its controller", () => {
+      const given = changed(next)
+      const failing = made.map((each, index) => (index === 0 ? { ...each, revision: "web-older" } : each))
+      expect(revisions({ ...given, group: { ...given.group, failing } })).toEqual([undefined, next, next])
+    })
   })
 
   const moved: Given = {

@@ -6,10 +6,10 @@ import type {
   TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { imageAt, repositoryTextOf, sameSource } from "#core/equivalent.ts"
-import { parseImageReference } from "#core/image-reference.ts"
+import { isPinOf, parseImageReference, pinned as withDigest } from "#core/image-reference.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
-import type { Resolution } from "#registry/index.ts"
+import type { FailureClass, Resolution } from "#registry/index.ts"
 
 /** A workload as far as it matters where its images come from. */
 export type Workload = {
@@ -22,6 +22,10 @@ export type Workload = {
   readonly hasTemplate: boolean
   /** Changing the template makes new pods by itself; else the pods that are there stay as they are. */
   readonly replacesPods: boolean
+  /** Its controller replaces pods of an older template once they run: those that were repaired must be of the new one. */
+  readonly hasRevisions?: boolean | undefined
+  /** What its pods are made from now; undefined until its controller has seen it. */
+  readonly revision?: string | undefined
   readonly isGitOps: boolean
   /** Belongs to an object that would change it back. */
   readonly isOwned: boolean
@@ -43,6 +47,8 @@ export type Group = {
   /** Asked only where a template may be changed. */
   readonly pods: () => number
   readonly failing: readonly FailingPod[]
+  /** Pods whose node holds the pull back (registryPullQPS): what they would pull is known, and no registry was asked. */
+  readonly held: readonly WaitingPod[]
   /** Pods that we repaired, by what they say themselves; the last one. */
   readonly repaired?: Repaired | undefined
   /** The workload's own template, if it was us who wrote the image it has now. */
@@ -51,14 +57,20 @@ export type Group = {
   readonly refusal?: { readonly reason: "Forbidden" | "Refused"; readonly retryAt: Instant } | undefined
 }
 
-export type FailingPod = {
+/** A pod whose container has never started. */
+export type WaitingPod = {
   readonly key: string
   readonly uid: string
   readonly resourceVersion: string
   readonly image: string
-  readonly failure: PullFailure
   readonly since: Instant
+  readonly node: string
+  /** It pulls even where its node has the image. */
+  readonly pullsAlways: boolean
+  /** What it was made from, where its workload names that. */
+  readonly revision?: string | undefined
 }
+export type FailingPod = WaitingPod & { readonly failure: PullFailure }
 
 /** What a repaired object tells of its repair: a process that died before it wrote the status left this behind. */
 export type Repaired = {
@@ -67,6 +79,8 @@ export type Repaired = {
   readonly reason: PullFailure
   readonly at: Instant
   readonly pods: number
+  /** Of a workload: what its pods had been made from. */
+  readonly revision?: string | undefined
 }
 
 /** What a registry said about an image, and when. */
@@ -74,11 +88,13 @@ export type Probe = { readonly at: Instant; readonly said: Resolution }
 
 export type Repair = {
   do: "repair"
-  pod: FailingPod
+  pod: WaitingPod
   container: string
   isInit: boolean
   to: string
   reason: PullFailure
+  /** It is then as if it had been made from this. */
+  revision?: string | undefined
 }
 export type Retarget = {
   do: "retarget"
@@ -116,6 +132,13 @@ export type Circumstances = {
 
 /** How long an answer of a registry is believed. */
 const probeMs = 60_000
+/**
+ * After this long the failing repository is asked whether it still fails. With what a kubelet takes to tell of a pull
+ * that is longer than a hiccup of two seconds: see decision 17.
+ */
+const hiccupMs = 1900
+/** How long a StatefulSet's controller may take to see that its template was changed. */
+const revisionMs = 5000
 const downMsFirst = 60_000
 const downMsMost = 900_000
 /** As many as the status counts. */
@@ -128,7 +151,10 @@ const stableMs = 600_000
 export function decide(group: Group, circumstances: Circumstances): Decision {
   const { policy, before, now } = circumstances
   const known = incidentOf(group, before)
-  if (group.failing.length === 0) return known ? calm(group, known, circumstances) : nothing(group)
+  const home = known && homeOf(known)
+  // Of those that were held back nothing is known before the others have shown where the image can be pulled.
+  const held = group.held.filter(pod => home !== undefined && !isAt(pod, home))
+  if (group.failing.length + held.length === 0) return known ? calm(group, known, circumstances) : nothing(group)
   const incident: Incident = known ?? {
     since: formatInstant(Math.min(...group.failing.map(pod => pod.since))),
     reason: dominant(group.failing),
@@ -140,13 +166,12 @@ export function decide(group: Group, circumstances: Circumstances): Decision {
   }
   const movable = group.failing.filter(({ failure }) => !neverSwitches(failure, policy))
   const { refusal } = group
-  if (movable.length === 0) return wait(group, incident, dominant(group.failing), cannotPull(group.failing))
+  if (movable.length + held.length === 0) return wait(group, incident, dominant(group.failing), cannotPull(group))
   if (refusal && refusal.retryAt > now)
-    return wait(group, incident, refusal.reason, cannotPull(movable), { lookAgainAt: refusal.retryAt })
-  const home = homeOf(incident)
+    return wait(group, incident, refusal.reason, cannotPull(group), { lookAgainAt: refusal.retryAt })
   const stuck = movable.filter(pod => home === undefined || isAt(pod, home))
   if (stuck.length > 0 || home === undefined) return seek(group, incident, stuck, movable, circumstances)
-  return follow(group, incident, movable, home, circumstances)
+  return follow(group, incident, [...movable, ...held], home, circumstances)
 }
 
 /** The incident that goes on: of the status, as far as it is about what the workload says, and of the pods themselves. */
@@ -154,10 +179,12 @@ function incidentOf(group: Group, before: TargetAvailable | undefined): Incident
   const told = toldIncident(group, before)
   const { repaired, image, workload } = group
   if (!repaired || repaired.to === image) return told
-  const moved = { working: repositoryTextOf(repaired.to), bad: [repositoryTextOf(repaired.from)] }
+  const pin = digestIn(image) ? undefined : digestIn(repaired.to)
+  const moved = { working: repositoryTextOf(repaired.to), ...(pin !== undefined && { pin }) }
+  const bad = [repositoryTextOf(repaired.from)]
   if (told) {
     const isNews = untold(group, before) === repaired
-    return isNews ? { ...told, working: moved.working, bad: distinct([...told.bad, ...moved.bad]) } : told
+    return isNews ? { ...told, ...moved, bad: distinct([...told.bad, ...bad]) } : told
   }
   const last = lastSwitch(group, before)
   if (last?.reason === "SwitchedBack" && (parseInstant(last.time) ?? 0) >= repaired.at) return undefined
@@ -167,6 +194,7 @@ function incidentOf(group: Group, before: TargetAvailable | undefined): Incident
     image,
     failing: repositoryTextOf(image),
     ...moved,
+    bad,
     attempts: 0,
     ...(workload.matchLabels && { matchLabels: workload.matchLabels }),
   }
@@ -179,10 +207,11 @@ function toldIncident(
   const incident = before?.uid === workload.uid ? before.incident : undefined
   if (!incident || incident.image === image) return incident
   // It was us who changed the workload: the story goes on from there.
-  const isTold = incident.working !== undefined && imageAt(incident.image, incident.working) === image
+  const sent = incident.working !== undefined && imageAt(incident.image, incident.working)
+  const isTold = sent && (sent === image || isPinOf(image, sent))
   const isOurs = isTold || retargeted?.from === incident.image
   if (!isOurs) return undefined
-  const { working: _, ...rest } = incident
+  const { working: _, pin: __, ...rest } = incident
   return { ...rest, image, failing: repositoryTextOf(image), bad: distinct([...incident.bad, incident.failing]) }
 }
 
@@ -228,7 +257,7 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
     const moved = homeOf(incident) === undefined ? undefined : lastMoved(group, before)
     const overAt = moved === undefined ? now : moved + stableMs
     if (overAt <= now) return nothing(group)
-    const message = `${group.container} is pulled from ${incident.failing}`
+    const message = `${titleOf(group)}: the workload was changed, and is pulled from ${incident.failing}`
     return {
       ...base,
       incident: { ...incident, reason: "Switched" },
@@ -237,7 +266,7 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
       lookAgainAt: overAt,
     }
   }
-  const message = `${group.container} is pulled from ${incident.working} instead of ${incident.failing}`
+  const message = `${titleOf(group)} is pulled from ${incident.working} instead of ${incident.failing}`
   if (policy.switchBack === "Never")
     return { ...base, incident: { ...incident, reason: "Switched" }, reason: "Switched", message }
   const answer = probe(incident.image)
@@ -245,7 +274,7 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
   const isWell = answer?.said.ok === true
   const since = isWell ? (parseInstant(incident.tryAgainAt) ?? now) : undefined
   if (isWell && since !== undefined && now - since >= stableMs) {
-    const back = { oldImage: imageAt(incident.image, incident.working), newImage: incident.image }
+    const back = { oldImage: sentTo(incident, incident.working), newImage: incident.image }
     const step = { ...back, reason: "SwitchedBack" as const, repository: incident.failing }
     const last = before?.switches?.at(-1)
     const isTold = last?.newImage === back.newImage
@@ -253,7 +282,7 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
       ...nothing(group),
       reason: "SwitchedBack",
       ...(!isTold && { step }),
-      message: `${incident.failing} serves again`,
+      message: `${titleOf(group)}: ${incident.failing} serves again`,
     }
   }
   // While it is watched for its return, `tryAgainAt` is the moment since when it answers well.
@@ -286,20 +315,31 @@ const wait = (
   group,
   incident: { ...incident, reason },
   reason,
-  message: `${group.container}: ${message}`,
+  message: `${titleOf(group)}: ${message}`,
   repairs: [],
   asks: [],
   ...more,
 })
 
-const cannotPull = (pods: readonly FailingPod[]) =>
-  `${counted(pods.length, "pod")} cannot pull ${pods[0]!.image} (${dominant(pods)})`
+const titleOf = ({ workload: { type, name }, container }: Group) => `${type.kind}/${name} ${container}`
 
-/** It is known where the image can be pulled: whoever still fails elsewhere goes there, without a word more. */
+function cannotPull({ failing, held }: Pick<Group, "failing" | "held">): string {
+  const [first] = failing.length > 0 ? failing : held
+  const why = failing.length > 0 ? dominant(failing) : "held back by its node"
+  return `${counted(failing.length || held.length, "pod")} cannot pull ${first!.image} (${why})`
+}
+
+/** The image of an incident at another repository, nailed to its bits where the policy wants that. */
+const sentTo = ({ image, pin }: Incident, repository: string) => {
+  const to = imageAt(image, repository)
+  return pin === undefined ? to : withDigest(to, pin)
+}
+
+/** It is known where the image can be pulled: pods that wait elsewhere go there, without another question. */
 function follow(
   group: Group,
   incident: Incident,
-  movable: readonly FailingPod[],
+  waiting: readonly (FailingPod | WaitingPod)[],
   home: string,
   { policy, before, now }: Circumstances,
 ): Decision {
@@ -308,12 +348,24 @@ function follow(
   // The workload was changed: it has its time to replace them itself. Where it does not, they are repaired.
   if (incident.working === undefined && group.workload.replacesPods && replacedBy > now)
     return wait(group, incident, "Repairing", `its pods go to ${home}`, { lookAgainAt: replacedBy })
+  const { workload, retargeted } = group
+  const isSeen = workload.revision !== undefined && workload.revision !== retargeted?.revision
+  const seenBy = (moved ?? 0) + revisionMs
+  if (workload.hasRevisions && retargeted && !isSeen && seenBy > now)
+    return wait(group, incident, "Repairing", `its pods go to ${home}`, { lookAgainAt: seenBy })
+  const failure = (lastSwitch(group, before) ?? group.repaired)?.reason
+  const reason = failure === undefined || failure === "SwitchedBack" ? "UnknownFailure" : failure
   return {
     group,
     incident: { ...incident, reason: "Switched" },
     reason: "Repairing",
-    message: `moving ${counted(movable.length, "pod")} to ${home}`,
-    repairs: repairsOf(group, movable, imageAt(incident.image, home)),
+    message: `${titleOf(group)}: moving ${counted(waiting.length, "pod")} to ${home}`,
+    repairs: repairsOf(group, waiting, sentTo(incident, home), reason).map(repair => {
+      // The template differs from the one it was made from by this image alone. Without the name of the new one its
+      // controller would replace it as soon as it runs.
+      const isOfThis = isSeen && retargeted?.revision !== undefined && repair.pod.revision === retargeted.revision
+      return isOfThis ? { ...repair, revision: workload.revision } : repair
+    }),
     asks: [],
   }
 }
@@ -327,16 +379,18 @@ function seek(
   { policy, before, probe, now }: Circumstances,
 ): Decision {
   const failure = dominant(stuck)
-  const here = cannotPull(stuck)
+  const here = cannotPull({ failing: stuck, held: [] })
   const later = (reason: Reason, lookAgainAt: Instant) => wait(group, incident, reason, here, { lookAgainAt })
 
-  const confirmedAt = Math.min(...stuck.map(pod => pod.since)) + policy.confirmSeconds * 1000
-  if (failure !== "RateLimited" && confirmedAt > now) return later("Confirming", confirmedAt)
+  const since = Math.min(...stuck.map(pod => pod.since))
+  const confirmedAt = since + policy.confirmSeconds * 1000
+  const isConfirmed = failure === "RateLimited" || confirmedAt <= now
+  const seenAt = since + hiccupMs
   const last = lastMoved(group, before)
   const cooledAt = last === undefined ? now : last + policy.cooldownSeconds * 1000
-  if (cooledAt > now) return later("CoolingDown", cooledAt)
   const restsUntil = parseInstant(incident.tryAgainAt)
-  const nowhere = `${here}, and nowhere else it can be pulled`
+  const nowhere = `${here}, and no other repository can be used`
+  if (isConfirmed && cooledAt > now) return later("CoolingDown", cooledAt)
   if (restsUntil !== undefined && restsUntil > now)
     return wait(group, incident, downReason(incident), nowhere, { lookAgainAt: restsUntil })
 
@@ -347,29 +401,56 @@ function seek(
   const candidates = group.repositories.filter(
     repository => ![...bad, ...policy.disabledRepositories].some(other => sameSource(other, repository)),
   )
-  const asks = candidates
-    .map(repository => imageAt(group.image, repository))
-    // Who has rested asks anew: what was said before is what he rested for.
-    .filter(image => isStale(probe(image), now) || probe(image)!.at < (restsUntil ?? 0))
-  if (asks.length > 0) return wait(group, { ...incident, bad }, "Probing", here, { asks })
+  // After a rest, or after the whole wait, a bad answer from before says nothing of now.
+  const believedSince = restsUntil ?? (confirmedAt <= now ? confirmedAt : Number.NEGATIVE_INFINITY)
+  const isOld = (answer: Probe | undefined) =>
+    isStale(answer, now) || answer!.at < (answer!.said.ok ? (restsUntil ?? 0) : believedSince)
+  const asks = candidates.map(repository => imageAt(group.image, repository)).filter(image => isOld(probe(image)))
+  // What the others have is found out while it is waited: when it matters, it is known.
+  if (!isConfirmed && seenAt > now)
+    return wait(group, incident, "Confirming", here, {
+      asks: cooledAt > now ? [] : asks,
+      lookAgainAt: Math.min(seenAt, confirmedAt),
+    })
+  if (cooledAt > now) return later("CoolingDown", cooledAt)
+  const failingImage = stuck[0]!.image
+  const own = probe(failingImage)
+  if (!isConfirmed && (!own || own.at < seenAt)) asks.unshift(failingImage)
+  if (asks.length > 0)
+    return wait(group, { ...incident, bad }, "Probing", here, {
+      asks,
+      ...(!isConfirmed && { lookAgainAt: confirmedAt }),
+    })
 
   const judged = candidates.map(repository => {
     const { said } = probe(imageAt(group.image, repository))!
-    return { repository, verdict: judge(said, failure, group, policy) }
+    return { repository, said, verdict: judge(said, failure, group, policy) }
   })
-  const chosen = judged.find(({ verdict }) => verdict === "Good") ?? judged.find(({ verdict }) => verdict === "Unknown")
+  const good = judged.find(({ verdict }) => verdict === "Good")
+  // What our own question shows needs no wait; where it contradicts the kubelet, or could not be asked, time decides.
+  if (!isConfirmed && !(good && isAlike(failure, own!.said))) return later("Confirming", confirmedAt)
+  const chosen = good ?? judged.find(({ verdict }) => verdict === "Unknown")
   if (!chosen) {
-    const reason = whyNone(
-      judged.map(({ verdict }) => verdict),
-      failure,
-    )
+    const { reason, message } = whyNone(judged, failure, group)
     const attempts = Math.min(incident.attempts + 1, attemptsMost)
     const tryAgainAt = now + Math.min(downMsFirst * 2 ** (attempts - 1), downMsMost)
     const next: Incident = { ...incident, bad, attempts, tryAgainAt: formatInstant(tryAgainAt) }
-    return wait(group, next, reason, nowhere, { lookAgainAt: tryAgainAt })
+    return wait(group, next, reason, message ? `${here}; ${message}` : nowhere, { lookAgainAt: tryAgainAt })
   }
   return switchTo(group, { ...incident, bad }, { stuck, movable }, chosen.repository, failure, policy)
 }
+
+const cannotServe: readonly FailureClass[] = ["Unreachable", "TLS", "Timeout"]
+/** What a registry says to us when it says to a kubelet what made its pull fail. */
+const alike: Partial<Record<PullFailure, readonly FailureClass[]>> = {
+  Unreachable: cannotServe,
+  TLS: cannotServe,
+  Timeout: cannotServe,
+  NotFound: ["NotFound"],
+  Denied: ["Denied"],
+  UnknownFailure: [...cannotServe, "NotFound"],
+}
+const isAlike = (failure: PullFailure, said: Resolution) => !said.ok && alike[failure]?.includes(said.class) === true
 
 function switchTo(
   group: Group,
@@ -379,21 +460,24 @@ function switchTo(
   failure: PullFailure,
   policy: Policy,
 ): Decision {
-  const { workload, container, isInit } = group
-  const to = imageAt(group.image, repository)
-  const { tryAgainAt: _, ...rest } = incident
+  const { workload, container, isInit, digest, held } = group
+  const { tryAgainAt: _, pin: __, ...rest } = incident
+  const mustPin = policy.requireSameDigest === "Always" && digest !== undefined && !digestIn(group.image)
+  const next: Incident = { ...rest, working: repository, reason: "Switched", ...(mustPin && { pin: digest }) }
+  const to = sentTo({ ...next, image: group.image }, repository)
   const refusal = policy.apply === "Template" ? templateRefusal(group, policy) : undefined
   const isNamed = sameSource(repository, group.image)
   const retarget: Retarget | undefined =
     policy.apply === "Template" && !refusal && !isNamed
       ? { do: "retarget", workload, container, isInit, from: group.image, to, reason: failure }
       : undefined
+  const waiting = [...movable, ...held.filter(pod => !isAt(pod, repository))]
   return {
     group,
-    incident: { ...rest, working: repository, reason: "Switched" },
+    incident: next,
     reason: refusal ?? "Repairing",
-    message: `${container}: ${stuck[0]!.image} cannot be pulled (${failure}); going to ${repository}`,
-    repairs: retarget && workload.replacesPods ? [] : repairsOf(group, movable, to),
+    message: `${titleOf(group)}: ${stuck[0]!.image} cannot be pulled (${failure}); going to ${repository}`,
+    repairs: retarget && (workload.replacesPods || workload.hasRevisions) ? [] : repairsOf(group, waiting, to, failure),
     ...(retarget && { retarget }),
     step: { oldImage: stuck[0]!.image, newImage: to, reason: failure, repository },
     asks: [],
@@ -411,14 +495,19 @@ function templateRefusal({ workload, failing, pods, image }: Group, policy: Poli
   return concerned.length * 100 < pods() * Number.parseInt(policy.templateShare, 10) ? "PartOfPodsFails" : undefined
 }
 
-const repairsOf = ({ container, isInit }: Group, pods: readonly FailingPod[], to: string): Repair[] =>
-  pods.map(pod => ({ do: "repair", pod, container, isInit, to, reason: pod.failure }))
+const repairsOf = (
+  { container, isInit }: Group,
+  pods: readonly (FailingPod | WaitingPod)[],
+  to: string,
+  reason: PullFailure,
+): Repair[] =>
+  pods.map(pod => ({ do: "repair", pod, container, isInit, to, reason: "failure" in pod ? pod.failure : reason }))
 
 /** Another repository would not help, or would get around a check. */
 const neverSwitches = (failure: PullFailure, { onAuthError }: Policy) =>
   failure === "SignatureRejected" || failure === "DiskFull" || (failure === "Denied" && onAuthError === "Ignore")
 
-type Verdict = "Good" | "Unknown" | "Absent" | "Differs" | "Down" | "Closed"
+type Verdict = "Good" | "Unknown" | "Absent" | "Differs" | "Unproven" | "Down" | "Closed"
 
 /** A probe is advice: where it could not be made, a pod may try, but only if what it pulls cannot be something else. */
 function judge(
@@ -427,8 +516,7 @@ function judge(
   { image, digest }: Group,
   { requireSameDigest }: Policy,
 ): Verdict {
-  const parsed = parseImageReference(image)
-  const pinned = parsed.ok ? parsed.reference.digest : undefined
+  const pinned = digestIn(image)
   // Nodes check what they pull by digest.
   const mustCompare =
     requireSameDigest !== "Never" && !pinned && (digest !== undefined || requireSameDigest === "Always")
@@ -440,25 +528,52 @@ function judge(
     return mustCompare || mustBeSeen.has(failure) ? "Absent" : "Unknown"
   }
   if (pinned && requireSameDigest !== "Never") return said.digest === pinned ? "Good" : "Differs"
-  return !mustCompare || said.digest === digest ? "Good" : "Differs"
+  if (!mustCompare || said.digest === digest) return "Good"
+  return digest === undefined ? "Unproven" : "Differs"
+}
+
+function digestIn(image: string): string | undefined {
+  const parsed = parseImageReference(image)
+  return parsed.ok ? parsed.reference.digest : undefined
 }
 
 /** What a wrong tag looks like, or may. */
 const mustBeSeen = new Set<PullFailure>(["NotFound", "NoPlatform", "UnknownFailure"])
 
-function whyNone(verdicts: readonly Verdict[], failure: PullFailure): Reason {
-  if (verdicts.includes("Differs")) return "DigestDiffers"
-  if (verdicts.includes("Closed") && !verdicts.includes("Down")) return "SecretMissing"
+type Judged = { readonly repository: string; readonly said: Resolution; readonly verdict: Verdict }
+
+function whyNone(
+  judged: readonly Judged[],
+  failure: PullFailure,
+  { image, digest }: Group,
+): { reason: Reason; message?: string } {
+  const has = (wanted: Verdict) => judged.some(({ verdict }) => verdict === wanted)
+  if (has("Differs")) {
+    const others = judged.flatMap(({ repository, said, verdict }) =>
+      verdict === "Differs" && said.ok ? [`${repository} has other bits (${short(said.digest)})`] : [],
+    )
+    const wanted = digestIn(image) ?? digest ?? ""
+    return { reason: "DigestDiffers", message: `${others.join(", ")} than ${short(wanted)}` }
+  }
+  if (has("Unproven"))
+    return {
+      reason: "DigestUnknown",
+      message: `requireSameDigest is Always, and no pod of this namespace has run ${image}`,
+    }
+  if (has("Closed") && !has("Down")) return { reason: "SecretMissing" }
   const isAbsent = failure === "NotFound" || failure === "NoPlatform"
-  return isAbsent && verdicts.every(verdict => verdict === "Absent") ? "NotFoundAnywhere" : "AllSourcesDown"
+  const isNowhere = isAbsent && judged.every(({ verdict }) => verdict === "Absent")
+  return { reason: isNowhere ? "NotFoundAnywhere" : "AllSourcesDown" }
 }
 
-const downReason = ({ reason }: Incident): Reason =>
-  reason === "NotFoundAnywhere" || reason === "DigestDiffers" || reason === "SecretMissing" ? reason : "AllSourcesDown"
+const short = (digest: string) => digest.slice(0, "sha256:".length + 12)
+
+const restful = new Set<Reason>(["NotFoundAnywhere", "DigestDiffers", "DigestUnknown", "SecretMissing"])
+const downReason = ({ reason }: Incident): Reason => (restful.has(reason) ? reason : "AllSourcesDown")
 
 const isStale = (probe: Probe | undefined, now: Instant) => !probe || now - probe.at >= probeMs
 
-const isAt = ({ image }: FailingPod, place: string) => sameSource(image, place)
+const isAt = ({ image }: WaitingPod, place: string) => sameSource(image, place)
 
 /** However they are spelt. */
 const distinct = (repositories: readonly string[]) =>

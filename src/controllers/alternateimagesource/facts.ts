@@ -4,8 +4,9 @@ import { repositoryTextOf, sameSource } from "#core/equivalent.ts"
 import { isDigest, parseImageReference, repositoryOf } from "#core/image-reference.ts"
 import { mirrorMark, skipMark } from "#core/left-alone.ts"
 import { fieldOf as field, isObject, textOf } from "#core/object-facts.ts"
-import { classify } from "#core/pull-failure.ts"
+import { classify, isHeldBack } from "#core/pull-failure.ts"
 import { Interner } from "#lib/interner.ts"
+import { clipMiddle } from "#lib/text.ts"
 import type { Projected } from "#runtime/cache/cache.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 
@@ -25,6 +26,8 @@ export type WorkloadFacts = Projected & {
   readonly isGitOps: boolean
   readonly isDeleting: boolean
   readonly matchLabels: Readonly<Record<string, string>> | undefined
+  /** Of a StatefulSet, the name of what its pods are made from now; undefined until its controller has seen it. */
+  readonly revision: string | undefined
   /** What we last changed in it. */
   readonly decision: Decision | undefined
 }
@@ -46,9 +49,22 @@ export type PodFacts = Projected & {
   readonly decision: Decision | undefined
   readonly secrets: readonly string[]
   readonly account: string
+  /** "" until it has one. */
+  readonly node: string
+  /** Of a pod that fails: which revision of its workload it was made from, where that names them. */
+  readonly revision: string | undefined
 }
 
-export type FailingContainer = Container & { readonly failure: PullFailure; readonly message: string }
+/** The label by which a StatefulSet's controller knows what a pod was made from. */
+export const revisionLabel = "controller-revision-hash"
+
+export type FailingContainer = Container & {
+  /** Undefined: its node holds the pull back, and no registry was asked. */
+  readonly failure: PullFailure | undefined
+  readonly message: string
+  /** It pulls even where its node has the image. */
+  readonly pullsAlways: boolean
+}
 
 type Json = Record<string, unknown>
 
@@ -67,8 +83,15 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
     isGitOps: isGitOps(metadata as Json),
     isDeleting: metadata.deletionTimestamp !== undefined,
     matchLabels: isObject(matchLabels) ? (matchLabels as Record<string, string>) : undefined,
+    revision: revisionOf(object),
     decision: parseFailover(mapOf(metadata, "annotations")[decisionAnnotation]),
   }
+}
+
+function revisionOf(object: KubeObject): string | undefined {
+  const status = field(object, "status")
+  const isSeen = Number(field(status, "observedGeneration") ?? 0) >= Number(field(object.metadata, "generation") ?? 0)
+  return isSeen ? textOf(field(status, "updateRevision")) || undefined : undefined
 }
 
 /** What a pod of this object is, or would be, made from. */
@@ -102,7 +125,8 @@ export function readPod(object: KubeObject): PodFacts {
   // A mirror of a static pod is the kubelet's own: the API server has no say in it.
   const isLeftAlone = isOver || isMarked(metadata as Json, skipMark) || isMarked(metadata as Json, mirrorMark)
   const decision = parseFailover(mapOf(metadata, "annotations")[decisionAnnotation])
-  const failing = isLeftAlone ? [] : statuses.flatMap(each => failureIn(each, containers, decision))
+  const failing = isLeftAlone ? [] : statuses.flatMap(each => failureIn(each, spec, containers, decision))
+  const node = textOf(field(spec, "nodeName"))
   return {
     resourceVersion: metadata.resourceVersion ?? "",
     uid: metadata.uid ?? "",
@@ -114,6 +138,8 @@ export function readPod(object: KubeObject): PodFacts {
     failing: failing.length > 0 ? failing : noFailures,
     running: runningIn(statuses, containers),
     decision,
+    node: nodes.share(node, node),
+    revision: failing.length > 0 ? metadata.labels?.[revisionLabel] : undefined,
     ...(failing.length > 0 ? credentialsIn(spec, metadata.namespace) : { secrets: noNames, account: "" }),
   }
 }
@@ -121,6 +147,7 @@ export function readPod(object: KubeObject): PodFacts {
 /** A container that was never started in this pod: one that ran would be restarted by a change of its image. */
 function failureIn(
   status: unknown,
+  spec: unknown,
   containers: readonly Container[],
   decision: Decision | undefined,
 ): FailingContainer[] {
@@ -131,7 +158,13 @@ function failureIn(
   const [reason, message] = [textOf(field(waiting, "reason")), textOf(field(waiting, "message")).slice(0, 4096)]
   if (decision && isOldNews(message, container.image, decision.from)) return []
   const failure = classify(reason, message)
-  return failure ? [{ ...container, failure, message: message.slice(0, 256) }] : []
+  if (!failure && !isHeldBack(reason, message)) return []
+  const own = listOf(spec, container.isInit ? "initContainers" : "containers").find(
+    each => field(each, "name") === container.name,
+  )
+  const pullsAlways = field(own, "imagePullPolicy") === "Always"
+  // Errors are wrapped from the front, and the cause stands last.
+  return [{ ...container, failure, message: clipMiddle(message, 256), pullsAlways }]
 }
 
 /** While a kubelet pulls what we have put there, it goes on telling of what it could not pull before. */
@@ -182,6 +215,8 @@ function ownerOf(metadata: Json): Owner | undefined {
   const id = JSON.stringify(owner)
   return id.length <= 1024 ? owners.share(id, owner) : owner
 }
+/** A node has many pods. */
+const nodes = new Interner<string>(10_000)
 /** The pods of a workload have the same. */
 const owners = new Interner<Owner>(10_000)
 

@@ -23,18 +23,25 @@ export type WorkloadKind = {
   readonly hasTemplate: boolean
   /** And does so by making new pods. */
   readonly replacesPods: boolean
+  /** Its controller replaces pods that were made from an older template, once they run, and knows them by a label. */
+  readonly hasRevisions: boolean
 }
 
-const workload = (group: string, kind: string, { hasTemplate = true, replacesPods = false } = {}): WorkloadKind => ({
+const workload = (
+  group: string,
+  kind: string,
+  { hasTemplate = true, replacesPods = false, hasRevisions = false } = {},
+): WorkloadKind => ({
   name: kind.toLowerCase(),
   resource: { group, version: "v1", plural: `${kind.toLowerCase()}s`, kind, namespaced: true },
   hasTemplate,
   replacesPods,
+  hasRevisions,
 })
 
 export const workloadKinds: readonly WorkloadKind[] = [
   workload("apps", "Deployment", { replacesPods: true }),
-  workload("apps", "StatefulSet"),
+  workload("apps", "StatefulSet", { hasRevisions: true }),
   workload("apps", "DaemonSet", { replacesPods: true }),
   workload("apps", "ReplicaSet"),
   workload("batch", "Job", { hasTemplate: false }),

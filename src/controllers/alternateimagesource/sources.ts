@@ -4,13 +4,14 @@ import { ownerWalk, topOwner } from "#core/owner-walk.ts"
 import { podFieldSelector } from "#core/pod-facts.ts"
 import type { Instant } from "#lib/instant.ts"
 import { MultiMap } from "#lib/multi-map.ts"
+import { compareVersions } from "#lib/resource-version.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { createPieces, type InPieces } from "#runtime/pieces.ts"
 import { type KubeObject, keyOf, nameOf } from "#runtime/resource.ts"
-import { Claims, type Entry, type Root } from "./claims.ts"
+import { Claims, type Entry, type Root, retargetOf } from "./claims.ts"
 import type { Named } from "./coverage.ts"
-import type { FailingPod, Group, Workload } from "./decide.ts"
+import type { FailingPod, Group, Repaired, WaitingPod, Workload } from "./decide.ts"
 import { type Container, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
 import { alternateImageSources, pods, type WorkloadKind, workloadKinds } from "./resources.ts"
 
@@ -23,6 +24,8 @@ export type Scene = {
   /** Containers that an older one looks after. */
   claimed: number
   missing: readonly string[]
+  /** Whether a pod that we sent elsewhere runs that image on a node: the others of that node need not pull it. */
+  hasArrived(node: string, image: string): boolean
 }
 
 /** Where a pod's containers come from: its workload's words, and the sources that look after them. */
@@ -31,6 +34,7 @@ export type Standing = {
   readonly containers: readonly {
     readonly container: Container
     readonly claim: Claim | undefined
+    readonly retargeted: Repaired | undefined
   }[]
 }
 
@@ -41,7 +45,7 @@ export type Surroundings = Pick<Wiring, "watch" | "clock" | "enqueue" | "enqueue
 export type { Entry }
 
 type Listing = Pick<Cache<Projected>, "hasSynced" | "synced" | "failure">
-type MutableGroup = Group & { failing: FailingPod[]; repaired?: Group["repaired"] }
+type MutableGroup = Group & { failing: FailingPod[]; held: WaitingPod[]; repaired?: Group["repaired"] }
 type Found = { readonly kind: WorkloadKind; readonly facts: WorkloadFacts }
 type Read = { readonly resourceVersion: string; readonly object: AlternateImageSource }
 /** A namespace that has a source. */
@@ -67,6 +71,8 @@ export class Sources {
   readonly #sources: Cache<Read>
   readonly #workloads = new Map<WorkloadKind, Cache<WorkloadFacts>>()
   #pods: Cache<PodFacts> | undefined
+  /** Pods and workloads as the server answered our own writes, until the watch tells as much. */
+  readonly #answers = new Map<string, PodFacts | WorkloadFacts>()
   #close: (() => void)[] = []
   readonly #failing = new Map<string, Set<string>>()
   readonly #repaired = new Map<string, Set<string>>()
@@ -100,13 +106,19 @@ export class Sources {
       const cache = this.#wiring.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
       this.#workloads.set(kind, cache)
       this.#close.push(cache.close)
-      cache.subscribe(({ before, after }) => this.#workloadChanged(kind, before, after))
+      cache.subscribe(({ key, before, after }) => {
+        const known = this.#newest(kind, key, before)
+        if (!this.#isOutrun(idOf(kind, key), after)) this.#workloadChanged(kind, known, after)
+      })
     }
     const indexes = { namespace: (pod: PodFacts) => [pod.namespace] }
     const cache = this.#wiring.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector: podFieldSelector })
     this.#pods = cache
     this.#close.push(cache.close)
-    cache.subscribe(({ key, before, after }) => this.#podChanged(key, before, after))
+    cache.subscribe(({ key, before, after }) => {
+      const known = this.#newest(undefined, key, before)
+      if (!this.#isOutrun(idOf(undefined, key), after)) this.#podChanged(key, known, after)
+    })
     Promise.all(this.#watched().map(({ synced }) => synced())).then(() => {
       for (const [key] of this.#sources.entries()) this.#wiring.enqueue(key)
     })
@@ -116,7 +128,10 @@ export class Sources {
     for (const close of this.#close.splice(0)) close()
     this.#pods = undefined
     this.#owned = new MultiMap()
-    const known = [this.#workloads, this.#failing, this.#repaired, this.#since, this.#digests, this.#podsOwned]
+    const known = [
+      ...[this.#workloads, this.#failing, this.#repaired, this.#answers],
+      ...[this.#since, this.#digests, this.#podsOwned],
+    ]
     for (const map of known) map.clear()
   }
 
@@ -141,7 +156,35 @@ export class Sources {
   }
 
   pod(key: string): PodFacts | undefined {
-    return this.#pods?.get(key)
+    return this.#newest(undefined, key, this.#pods?.get(key))
+  }
+
+  /**
+   * What the server answered to a write of ours. A look that comes before the watch tells of it would decide the same
+   * write again, and meet a conflict.
+   */
+  answered(kind: WorkloadKind | undefined, object: KubeObject): void {
+    const key = keyOf(object.metadata)
+    const facts = kind ? readWorkload(object) : readPod(object)
+    const cached = kind ? this.#workloads.get(kind)?.get(key) : this.#pods?.get(key)
+    if (cached?.uid !== facts.uid || compareVersions(cached.resourceVersion, facts.resourceVersion) >= 0) return
+    const before = this.#newest(kind, key, cached)
+    this.#answers.set(idOf(kind, key), facts)
+    if (kind) this.#workloadChanged(kind, before as WorkloadFacts, facts as WorkloadFacts)
+    else this.#podChanged(key, before as PodFacts, facts as PodFacts)
+  }
+
+  #newest<T extends PodFacts | WorkloadFacts>(kind: WorkloadKind | undefined, key: string, cached: T | undefined) {
+    return cached && ((this.#answers.get(idOf(kind, key)) as T | undefined) ?? cached)
+  }
+
+  /** The watch still tells of a time before our write. */
+  #isOutrun(id: string, after: PodFacts | WorkloadFacts | undefined): boolean {
+    const answer = this.#answers.get(id)
+    if (!answer) return false
+    if (after?.uid === answer.uid && compareVersions(after.resourceVersion, answer.resourceVersion) < 0) return true
+    this.#answers.delete(id)
+    return false
   }
 
   /** Undefined where nothing is known of the pod, or of the workload it belongs to. */
@@ -157,7 +200,11 @@ export class Sources {
     }
     return {
       workload: root.workload,
-      containers: root.containers.map(container => ({ container, claim: claimOf(container) })),
+      containers: root.containers.map(container => ({
+        container,
+        claim: claimOf(container),
+        retargeted: retargetOf(root, container),
+      })),
     }
   }
 
@@ -209,7 +256,12 @@ export class Sources {
     const groups = new Map<string, MutableGroup>()
     const { failing, repaired } = this.#troubledIn(space).get(key) ?? noTrouble
     for (const pod of failing) this.#addFailing(groups, key, pod)
-    for (const pod of repaired) this.#addRepaired(groups, key, this.pod(pod)!)
+    const arrived = new Set<string>()
+    for (const each of repaired) {
+      const pod = this.pod(each)!
+      for (const { image } of pod.running) arrived.add(`${pod.node} ${image}`)
+      this.#addRepaired(groups, key, pod)
+    }
     for (const { type, name, uid, container: named, incident } of source.status?.targetsAvailable ?? []) {
       if (!incident || groups.has(`${uid}/${named}`)) continue
       const root = this.#find(space, { ...type, name, uid })
@@ -218,7 +270,8 @@ export class Sources {
       if (replacement) this.#group(groups, root!, container, replacement)
     }
     const share = this.#spaces.get(space)?.claims.shareOf(key)
-    return { groups: [...groups.values()], roster: [], claimed: 0, missing: [], ...share }
+    const hasArrived = (node: string, image: string) => arrived.has(`${node} ${image}`)
+    return { groups: [...groups.values()], roster: [], claimed: 0, missing: [], hasArrived, ...share }
   }
 
   /** Found out once for all sources of a namespace. */
@@ -258,8 +311,11 @@ export class Sources {
       if (!replacement || !isEquivalent(failing.image, container.image, replacement)) continue
       const group = this.#group(groups, root, container, replacement)
       const since = this.#since.get(key)?.get(sightOf(pod, failing)) ?? this.#wiring.clock.now()
-      const { uid, resourceVersion } = pod
-      group.failing.push({ key, uid, resourceVersion, image: failing.image, failure: failing.failure, since })
+      const { uid, resourceVersion, node, revision } = pod
+      const { image, failure, pullsAlways } = failing
+      const waiting = { key, uid, resourceVersion, image, since, node, pullsAlways, revision }
+      if (failure) group.failing.push({ ...waiting, failure })
+      else group.held.push(waiting)
     }
   }
 
@@ -273,7 +329,7 @@ export class Sources {
     const id = `${workload.uid}/${container.name}`
     const known = groups.get(id)
     if (known) return known
-    const retarget = retargetOf(root, container)
+    const retargeted = retargetOf(root, container)
     const group = {
       workload,
       container: container.name,
@@ -283,7 +339,8 @@ export class Sources {
       digest: this.digest(workload.namespace, container.image),
       pods: () => this.#podsOf(workload),
       failing: [] as FailingPod[],
-      ...(retarget && { retargeted: { ...retarget, reason: retarget.reason as PullFailure, pods: 0 } }),
+      held: [] as WaitingPod[],
+      ...(retargeted && { retargeted }),
     }
     groups.set(id, group)
     return group
@@ -334,7 +391,7 @@ export class Sources {
     const [name = "", key = ""] = ref.split(" ")
     for (const [kind, cache] of this.#workloads) {
       if (kind.name !== name) continue
-      const facts = cache.get(key)
+      const facts = this.#newest(kind, key, cache.get(key))
       return facts && { kind, facts }
     }
     return undefined
@@ -365,7 +422,8 @@ export class Sources {
     if (!owner) return undefined
     for (const [kind, cache] of this.#workloads) {
       if (kind.name !== owner.kind) continue
-      const facts = cache.get(`${space}/${owner.name}`)
+      const key = `${space}/${owner.name}`
+      const facts = this.#newest(kind, key, cache.get(key))
       if (facts?.uid === owner.uid) return { kind, facts }
     }
     return undefined
@@ -476,7 +534,9 @@ export class Sources {
     const isConcerned = isFailing.now || isFailing.before || isRepaired.now || isRepaired.before
     if (!known || !isConcerned) return
     known.troubled = undefined
-    if (isFailing.now || isFailing.before || isRepaired.now !== isRepaired.before) {
+    // Where the first of those that were sent elsewhere runs, the others need not wait any longer.
+    const hasArrived = isRepaired.now && (after?.running.length ?? 0) > (before?.running.length ?? 0)
+    if (isFailing.now || isFailing.before || isRepaired.now !== isRepaired.before || hasArrived) {
       if (before) this.#wake(before)
       if (after) this.#wake(after)
     }
@@ -512,7 +572,11 @@ const isSameSpec = ({ metadata: a }: AlternateImageSource, { metadata: b }: Alte
 
 /** All of a workload that decides which source looks after it. */
 const gistOf = (facts: WorkloadFacts | undefined) =>
-  facts && JSON.stringify([facts.uid, facts.labels, facts.containers, facts.owner, facts.isDeleting, facts.isGitOps])
+  facts &&
+  JSON.stringify([
+    ...[facts.uid, facts.labels, facts.containers, facts.owner, facts.isDeleting, facts.isGitOps],
+    ...[facts.revision, facts.decision],
+  ])
 
 /** The same of a pod that is its own workload. */
 function rootGistOf(pod: PodFacts | undefined): string | undefined {
@@ -533,9 +597,7 @@ const isTellable = ({ group, kind, name, uid }: Owner) =>
   /^[a-z0-9.-]{1,253}$/.test(name) &&
   /^[A-Za-z0-9-]{1,64}$/.test(uid)
 
-/** The decision by which we gave a workload the image that it has now. */
-const retargetOf = ({ decision }: Root, { name, image }: Container) =>
-  decision?.to === image && decision.was?.[name] !== undefined ? decision : undefined
+const idOf = (kind: WorkloadKind | undefined, key: string) => `${kind?.name ?? "pod"} ${key}`
 
 const sightOf = ({ uid }: PodFacts, { name, image }: Container) => `${uid} ${name} ${image}`
 const namespace = ({ object }: Read) => [object.metadata.namespace ?? ""]
@@ -543,7 +605,7 @@ const namespace = ({ object }: Read) => [object.metadata.namespace ?? ""]
 function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
   const type = { group: kind.resource.group, kind: kind.name }
   const { name, uid, resourceVersion, namespace: space, isGitOps, owner, matchLabels, labels } = facts
-  const { containers, decision } = facts
+  const { containers, decision, revision } = facts
   const workload: Workload = {
     type,
     name,
@@ -554,6 +616,8 @@ function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
     replacesPods: kind.replacesPods,
     isGitOps,
     isOwned: owner !== undefined,
+    hasRevisions: kind.hasRevisions,
+    revision,
     matchLabels: matchLabels && Object.keys(matchLabels).length <= 8 ? matchLabels : undefined,
   }
   return { type, name, labels, owner, workload, containers, decision }

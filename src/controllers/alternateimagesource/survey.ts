@@ -50,7 +50,8 @@ export async function surveyNamespace(
   sources.open() // a pod is told of also where no source looks after it
   return {
     namespace,
-    now: clock.now(),
+    // Times in a status are the server's own; a cluster in a process may have its own speed.
+    now: client.serverTime() ?? clock.now(),
     all: [...listOf(alternateImageSources).values()] as unknown as AlternateImageSource[],
     sources,
     pod: name => listOf(pods).get(keyOf({ namespace, name })),
@@ -75,7 +76,10 @@ export function decisionsOf(
     )
     const since = parseInstant(before?.incident?.since) ?? now
     const failing = group.failing.map(pod => ({ ...pod, since }))
-    return decide({ ...group, failing }, { policy: source.spec.policy, before, probe, now })
+    const decision = decide({ ...group, failing }, { policy: source.spec.policy, before, probe, now })
+    // What it would have to ask first, the controller has asked: what it made of it stands in the status.
+    const told = decision.asks.length > 0 ? before?.incident?.reason : undefined
+    return told && told !== "Switched" ? { ...decision, reason: told, asks: [] } : decision
   })
 }
 

@@ -45,6 +45,8 @@ const pod = {
   image: `${a}:1`,
   failure: "Unreachable",
   since: 0,
+  node: "node-1",
+  pullsAlways: false,
 } as const
 
 function decision(name: string, reason: Reason, more: Partial<Decision> = {}, failing = 1): Decision {
@@ -58,10 +60,12 @@ function decision(name: string, reason: Reason, more: Partial<Decision> = {}, fa
     digest: undefined,
     pods: () => 3,
     failing: Array(failing).fill(pod),
+    held: [],
   }
   return { group, incident, reason, message: `${name} ${reason}`, repairs: [], asks: [], ...more }
 }
 
+const retargeted = { from: `${a}:1`, to: `${b}:1`, reason: "Unreachable" as const, at: now, pods: 0 }
 const step = { oldImage: `${a}:1`, newImage: `${b}:1`, reason: "Unreachable" as const, repository: b }
 
 type Given = {
@@ -71,10 +75,22 @@ type Given = {
   missing?: string[]
   decisions?: Decision[]
   accepted?: [Decision, number][]
+  repositories?: string[]
+  disabledRepositories?: string[]
 }
 
-function told({ status, roster = [entry("web")], claimed = 0, missing = [], decisions = [], accepted = [] }: Given) {
-  const object = { metadata: { name: "demo", generation: 4 }, status } as AlternateImageSource
+function told({
+  status,
+  roster = [entry("web")],
+  claimed = 0,
+  missing = [],
+  decisions = [],
+  accepted = [],
+  ...given
+}: Given) {
+  const { repositories: equivalentRepositories = [a, b], disabledRepositories = [] } = given
+  const spec = { imageSourceReplacements: [{ equivalentRepositories }], policy: { disabledRepositories } }
+  const object = { metadata: { name: "demo", generation: 4 }, spec, status } as unknown as AlternateImageSource
   return tell(object, { roster, claimed, missing }, decisions, new Map(accepted), now)
 }
 
@@ -182,7 +198,7 @@ describe("conditions", () => {
         "Ready False AllSourcesDown",
         "Switched False Watching",
         "AllSourcesDown True AllSourcesDown",
-        "Stalled True AllSourcesDown",
+        "Stalled False NothingToDo",
       ],
     ],
     "the gravest speaks": [
@@ -206,8 +222,34 @@ describe("conditions", () => {
         "Ready False TargetNotFound",
         "Switched False Watching",
         "AllSourcesDown False Watching",
-        "Stalled True TargetNotFound",
+        "Stalled False NothingToDo",
       ],
+    ],
+    "a set that can never help": [
+      { repositories: ["nginx", "docker.io/library/nginx"] },
+      [
+        "Ready False NoAlternative",
+        "Switched False Watching",
+        "AllSourcesDown False Watching",
+        "Stalled True NoAlternative",
+      ],
+    ],
+    "a set of which all are disabled": [
+      { disabledRepositories: [a, b] },
+      [
+        "Ready False NoAlternative",
+        "Switched False Watching",
+        "AllSourcesDown False Watching",
+        "Stalled True NoAlternative",
+      ],
+    ],
+    "a set of which only the way back is disabled": [
+      { disabledRepositories: [a] },
+      ["Ready True Watching", "Switched False Watching", "AllSourcesDown False Watching", "Stalled False NothingToDo"],
+    ],
+    "a workload that was changed": [
+      { roster: [{ ...entry("web"), retargeted }] },
+      ["Ready True Switched", "Switched True Switched", "AllSourcesDown False Watching", "Stalled False NothingToDo"],
     ],
     "an older one looks after them": [
       { claimed: 2, roster: [] },
@@ -221,6 +263,17 @@ describe("conditions", () => {
   }
   for (const [name, [given, expected]] of Object.entries(cases))
     test(name, () => expect(words(given)).toEqual(expected))
+
+  test("name the workload", () => {
+    const message = (given: Given, type: string) => told(given).conditions.find(each => each.type === type)?.message
+    const elsewhere = { decisions: [decision("web", "Switched", {}, 0)] }
+    expect(message(elsewhere, "Switched")).toBe(`deployment/web app from ${b}`)
+    expect(message(elsewhere, "Ready")).toBe(`1 of 1: deployment/web app from ${b}`)
+    expect(message({ roster: [{ ...entry("web"), retargeted }] }, "Ready")).toBe(
+      `1 of 1: deployment/web app from ${b} (the workload was changed)`,
+    )
+    expect(message({ repositories: [a] }, "Ready")).toBe(`${a}: there is only one repository in this set`)
+  })
 
   test("are of this generation, and keep their time while they say the same", () => {
     const status = told({})

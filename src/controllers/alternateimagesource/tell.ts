@@ -7,12 +7,13 @@ import {
   maxTargetsAvailable,
   type Reason,
   type Switch,
+  stuck,
   type TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { repositoryTextOf } from "#core/equivalent.ts"
+import { repositoryTextOf, whyUseless } from "#core/equivalent.ts"
 import { targetsTold } from "#core/targets-told.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
-import { clip, counted, nameSome } from "#lib/text.ts"
+import { clip, clipMiddle, counted, nameSome } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
 import { most } from "./claims.ts"
 import { type Decision, untold } from "./decide.ts"
@@ -23,7 +24,7 @@ export type Accepted = ReadonlyMap<Decision, number>
 
 /** What is known after acting: a switch stands here only if the server took it. */
 export function tell(
-  { metadata, status: before }: AlternateImageSource,
+  { metadata, spec, status: before }: AlternateImageSource,
   { roster, claimed, missing }: Pick<Scene, "roster" | "claimed" | "missing">,
   decisions: readonly Decision[],
   accepted: Accepted,
@@ -41,27 +42,33 @@ export function tell(
     return entryOf(entry, known.get(id), decision, (decision && accepted.get(decision)) ?? 0, now)
   })
   const troubled = decisions.filter(
-    decision => decision.group.failing.length > 0 && !isMended(decision, accepted.get(decision) ?? 0),
+    decision =>
+      decision.group.failing.length + decision.repairs.length > 0 && !isMended(decision, accepted.get(decision) ?? 0),
   )
   const staying = decisions.filter(staysElsewhere).length
-  const switched = entries.filter(entry => entry.incident?.working !== undefined).length + staying
-  const verdict = judge(troubled, { switched, staying, missing, claimed, total })
+  const elsewhere = all.flatMap((entry, index) =>
+    fromElsewhere(entry, entries[index]!, decided.get(`${entry.workload.uid}/${entry.container.name}`)),
+  )
+  const switched = elsewhere.length
+  const { imageSourceReplacements, policy } = spec
+  const useless = imageSourceReplacements.flatMap(each => whyUseless(each, policy.disabledRepositories) ?? [])
+  const verdict = judge(troubled, { elsewhere, missing, claimed, useless, staying, total })
   const condition = conditionWriter<Condition>(generation, now)
   const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
     condition(before?.conditions, type, isTrue, reason, message)
   const down = troubled.filter(({ reason }) => reason === "AllSourcesDown" || reason === "NotFoundAnywhere")
-  const message = clip(verdict.message, 256)
+  const message = clipMiddle(verdict.message, 256)
   return {
     observedGeneration: generation,
     conditions: [
-      write("Ready", troubled.length === 0 && missing.length === 0, verdict.reason, message),
+      write("Ready", troubled.length + missing.length + useless.length === 0, verdict.reason, message),
       write(
         "Switched",
         switched > 0,
         switched > staying ? "Switched" : staying > 0 ? "SwitchedBack" : "Watching",
-        switched > 0 ? counted(switched, "container") : "",
+        switched > 0 ? clip(nameSome(elsewhere.slice(0, 2), switched), 256) : "",
       ),
-      write("AllSourcesDown", down.length > 0, down[0]?.reason ?? "Watching", clip(down[0]?.message ?? "", 256)),
+      write("AllSourcesDown", down.length > 0, down[0]?.reason ?? "Watching", clipMiddle(down[0]?.message ?? "", 256)),
       write(
         "Stalled",
         verdict.isStalled,
@@ -151,7 +158,21 @@ export function tellTooMany(
 
 /** All of its pods have been given another source: nothing is left to do but to see whether it serves. */
 const isMended = ({ group, repairs, retarget }: Decision, accepted: number) =>
-  repairs.length === group.failing.length && accepted === repairs.length + (retarget ? 1 : 0)
+  repairs.filter(({ pod }) => "failure" in pod).length === group.failing.length &&
+  accepted === repairs.length + (retarget ? 1 : 0)
+
+/** In a few words, if a container is pulled from elsewhere than its workload said at first. */
+function fromElsewhere(
+  { workload, container, retargeted }: Entry,
+  { incident }: TargetAvailable,
+  decision: Decision | undefined,
+): string[] {
+  const name = `${workload.type.kind}/${workload.name} ${container.name}`
+  if (incident?.working !== undefined) return [`${name} from ${incident.working}`]
+  if (decision && staysElsewhere(decision))
+    return [`${name} from ${repositoryTextOf(decision.group.repaired!.to)} until its pods are made anew`]
+  return retargeted ? [`${name} from ${repositoryTextOf(retargeted.to)} (the workload was changed)`] : []
+}
 
 function entryOf(
   { workload, container }: Entry,
@@ -216,23 +237,34 @@ type Verdict = { reason: Reason; message: string; isStalled: boolean }
 function judge(
   troubled: readonly Decision[],
   {
-    switched,
+    elsewhere,
     staying,
     missing,
     claimed,
+    useless,
     total,
-  }: { switched: number; staying: number; missing: readonly string[]; claimed: number; total: number },
+  }: {
+    elsewhere: readonly string[]
+    staying: number
+    missing: readonly string[]
+    claimed: number
+    useless: readonly string[]
+    total: number
+  },
 ): Verdict {
   const worst = [...troubled].sort((a, b) => gravity(b.reason) - gravity(a.reason))[0]
+  if (useless[0] && !(worst && needsPerson.has(worst.reason)))
+    return { reason: "NoAlternative", message: nameSome(useless.slice(0, 1), useless.length), isStalled: true }
   if (worst) {
     const more = troubled.length > 1 ? ` (and ${troubled.length - 1} more)` : ""
-    return { reason: worst.reason, message: worst.message + more, isStalled: gravity(worst.reason) > 1 }
+    return { reason: worst.reason, message: worst.message + more, isStalled: needsPerson.has(worst.reason) }
   }
+  // It may come any moment, as in one apply with its AlternateImageSource, and is then looked after.
   if (missing.length > 0)
     return {
       reason: "TargetNotFound",
       message: `not in this namespace: ${nameSome(missing.slice(0, 3), missing.length)}`,
-      isStalled: true,
+      isStalled: false,
     }
   if (claimed > 0)
     return {
@@ -240,19 +272,17 @@ function judge(
       message: `an older AlternateImageSource has ${counted(claimed, "container")} of these`,
       isStalled: true,
     }
-  if (switched > 0 && switched === staying)
-    return {
-      reason: "SwitchedBack",
-      message: `${staying} of ${total} containers run from elsewhere until their pods are made anew`,
-      isStalled: false,
-    }
-  if (switched > 0)
-    return { reason: "Switched", message: `${switched} of ${total} containers run from elsewhere`, isStalled: false }
+  if (elsewhere.length > 0) {
+    const message = `${elsewhere.length} of ${total}: ${nameSome(elsewhere.slice(0, 2), elsewhere.length)}`
+    return { reason: elsewhere.length === staying ? "SwitchedBack" : "Switched", message, isStalled: false }
+  }
   return { reason: "Watching", message: counted(total, "container"), isStalled: false }
 }
 
-/** 2: a person must act; 1: it goes on by itself. */
-const gravity = (reason: Reason) => (patient.has(reason) ? 1 : 2)
+const needsPerson = new Set<Reason>(stuck)
+
+/** 3: a person must act; 2: nothing can be done now; 1: it goes on. */
+const gravity = (reason: Reason) => (needsPerson.has(reason) ? 3 : patient.has(reason) ? 1 : 2)
 const patient = new Set<Reason>([
   "Confirming",
   "CoolingDown",
@@ -284,17 +314,16 @@ export function storyOf(
 ): Episode[] {
   return decisions.flatMap((decision): Episode[] => {
     const { group, step, reason, message } = decision
-    const name = `${group.workload.type.kind}/${group.workload.name}`
     const count = accepted.get(decision) ?? 0
     if (step && count > 0) {
-      const what = `${name} ${group.container}: ${step.oldImage} → ${step.newImage} (${step.reason}, ${count} writes)`
+      const name = `${group.workload.type.kind}/${group.workload.name} ${group.container}`
+      const what = `${name}: ${step.oldImage} → ${step.newImage} (${step.reason}, ${counted(count, "write")})`
       return [{ type: "Warning", reason: "Switched", message: what }]
     }
-    if (step?.reason === "SwitchedBack")
-      return [{ type: "Normal", reason: "SwitchedBack", message: `${name} ${message}` }]
+    if (step?.reason === "SwitchedBack") return [{ type: "Normal", reason: "SwitchedBack", message }]
     const id = `${group.workload.uid}/${group.container}`
     const was = before?.targetsAvailable.find(entry => idOf(entry) === id)?.incident?.reason
     const isNews = group.failing.length > 0 && gravity(reason) > 1 && was !== reason
-    return isNews ? [{ type: "Warning", reason, message: `${name} ${message}` }] : []
+    return isNews ? [{ type: "Warning", reason, message }] : []
   })
 }

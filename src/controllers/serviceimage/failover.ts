@@ -70,6 +70,7 @@ const hopeless = new Set<Reason>([
   "AllSourcesDown",
   "NotFoundAnywhere",
   "DigestDiffers",
+  "DigestUnknown",
   "SecretMissing",
   "Denied",
   "SignatureRejected",

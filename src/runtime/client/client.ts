@@ -1,3 +1,4 @@
+import type { Instant } from "#lib/instant.ts"
 import type { KubeObject, ObjectName, Resource } from "../resource.ts"
 
 export type List<T> = {
@@ -85,5 +86,7 @@ export type Client = {
   discover(apiVersion: string, kind: string): Promise<Resource | undefined>
   /** For paths that are no resources: `/version`, `/readyz`. */
   raw(path: string, signal?: AbortSignal): Promise<unknown>
+  /** What the server's clock said with its last answer, in whole seconds. What it stores was written by that clock. */
+  serverTime(): Instant | undefined
   close(): void
 }

@@ -1,3 +1,4 @@
+import { type Instant, parseInstant } from "#lib/instant.ts"
 import { type Clock, sleep } from "../clock.ts"
 import { jitter, type Random } from "../random.ts"
 import { apiVersionOf, type KubeObject, type ObjectName, type Resource, resourceName } from "../resource.ts"
@@ -90,6 +91,7 @@ const writing = { create: "creating", update: "replacing", patch: "patching" }
 
 export function createClient(options: ClientOptions): Client {
   const { transport, clock, random, guard, isUrgent, onRequest, onWarning, userAgent = "aim" } = options
+  let toldTime: Instant | undefined
 
   /** Sends once. Resolves with the head of the answer, whatever its status. */
   async function open(call: Call, signal: AbortSignal, more?: Pick<Request, "longLived">): Promise<Response> {
@@ -118,6 +120,7 @@ export function createClient(options: ClientOptions): Client {
     try {
       const response = await transport.send(request)
       code = response.status
+      toldTime = parseInstant(response.headers.date) ?? toldTime
       return response
     } catch (cause) {
       if (!refusal) throw noAnswer(call, cause, signal)
@@ -388,6 +391,7 @@ export function createClient(options: ClientOptions): Client {
       const { text, headers } = await ask(call)
       return headers["content-type"]?.includes("json") ? parse(call, text) : text
     },
+    serverTime: () => toldTime,
     close: () => transport.close(),
   }
 }

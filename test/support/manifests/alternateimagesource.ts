@@ -182,6 +182,26 @@ export const cases: Record<string, Case> = {
     manifest: withTarget({ name: "" }),
     refused: { path: `${badTarget}.name`, words: "write the name of a workload", serverWords: "at least 1 chars long" },
   },
+  "a target in another namespace": {
+    manifest: withTarget({ name: "../tenant-b/web" }),
+    refused: { path: `${badTarget}.name`, words: "write the name of a workload", serverWords: "should match" },
+  },
+  "a target with a control character in its name": {
+    manifest: withTarget({ name: "web\u001b[2J" }),
+    refused: { path: `${badTarget}.name`, words: "write the name of a workload", serverWords: "should match" },
+  },
+  "a target whose kind is no word": {
+    manifest: withTarget({ type: { group: "apps", kind: "deployment\n" } }),
+    refused: { path: `${badTarget}.type.kind`, words: "write a kind", serverWords: "should match" },
+  },
+  "a target whose group is no group": {
+    manifest: withTarget({ type: { group: "apps v1", kind: "deployment" } }),
+    refused: { path: `${badTarget}.type.group`, words: "write an API group", serverWords: "should match" },
+  },
+  "a target whose container is no name": {
+    manifest: withTarget({ container: "app/../x" }),
+    refused: { path: `${badTarget}.container`, words: "write the name of a container", serverWords: "should match" },
+  },
   "65 targets": {
     manifest: alternateImageSource({
       imageSourceReplacements: [

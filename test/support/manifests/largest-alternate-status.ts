@@ -20,6 +20,7 @@ export function largestAlternateStatus(): AlternateImageSourceStatus {
     incident.bad = incident.bad.map(() => "z".repeat(8))
     incident.matchLabels = Object.fromEntries(labels)
     incident.image = incident.failing = incident.working = target.name = type.group = "z".repeat(10)
+    incident.pin = "z".repeat(8)
     target.container = type.kind = "z".repeat(8)
     target.currentRepository = ""
     target.currentRepository = "z".repeat(charactersEach - characters(target))
@@ -34,7 +35,7 @@ function characters({
   incident,
   ...target
 }: AlternateImageSourceStatus["targetsAvailable"][number]) {
-  const { image, failing, working, bad, matchLabels = {} } = incident!
+  const { image, failing, working, pin, bad, matchLabels = {} } = incident!
   const images = switches.map(({ oldImage, newImage }) => [oldImage, newImage])
   return [
     Object.values({ ...target, type: "" }),
@@ -43,6 +44,7 @@ function characters({
     image,
     failing,
     working,
+    pin,
     bad,
     Object.entries(matchLabels),
   ]

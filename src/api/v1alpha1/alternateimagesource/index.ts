@@ -1,4 +1,4 @@
-export { type ConditionType, conditions, type PullFailure, type Reason, reasons } from "./reasons.ts"
+export { type ConditionType, conditions, type PullFailure, type Reason, reasons, stuck } from "./reasons.ts"
 export {
   AlternateImageSource,
   type AlternateImageSourceSpec,

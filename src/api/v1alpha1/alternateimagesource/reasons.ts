@@ -5,7 +5,7 @@
 export const reasons = {
   // How it stands.
   Watching: "Every image is pulled where its workload says; nothing has to be done.",
-  Switched: "Some containers run from another repository than their workload names.",
+  Switched: "Some containers are pulled from elsewhere: their pods were sent there, or their workload was changed.",
   Repairing: "A pull failed, and it is being decided or tried where else to pull from.",
   Observing: "Seen for the first time; not judged yet.",
 
@@ -23,12 +23,15 @@ export const reasons = {
     "The kubelet's message is none we know; switched only to a repository that was seen to have the image.",
 
   // Why it is not, or not yet, switched.
-  Confirming: "The failure has to last confirmSeconds first.",
+  HeldBack: "The node starts only so many pulls a second (registryPullQPS); the kubelet tries again by itself.",
+  Confirming: "It waits until the failing repository is seen to fail by aim too, or has failed for confirmSeconds.",
   CoolingDown: "The container was switched less than cooldownSeconds ago.",
   Probing: "The next repository is being asked whether it has the image.",
   NotFoundAnywhere: "No equivalent repository has this tag or digest: most likely it is misspelt.",
   AllSourcesDown: "No equivalent repository can serve the image now; asked again later and later.",
   DigestDiffers: "The other repository has other bits under the same tag, and requireSameDigest forbids them.",
+  DigestUnknown:
+    "requireSameDigest is Always, and no pod of the namespace has run the image: there is nothing to compare.",
   PartOfPodsFails: "apply is Template, and fewer pods fail than templateShare: only these are looked after.",
   ManagedByGitOps:
     "apply is Template, and GitOps owns the workload: its pods are repaired, its template is not touched.",
@@ -50,6 +53,7 @@ export const reasons = {
 
   // The spec cannot be carried out.
   InvalidRepository: "A repository is not written as one, or carries a tag or digest.",
+  NoAlternative: "A set of repositories names only one, or none that may be used instead: it can never help.",
 } as const satisfies Record<string, string>
 
 export type Reason = keyof typeof reasons
@@ -77,39 +81,34 @@ const waiting: Reason[] = [
   "ManagedByGitOps",
   "OwnedByAnother",
 ]
-const stuck: Reason[] = [
+/** It goes on by itself when the world changes. */
+const patient: Reason[] = ["AllSourcesDown", "TargetNotFound"]
+/** A person must act. */
+export const stuck: Reason[] = [
   "NotFoundAnywhere",
-  "AllSourcesDown",
   "DigestDiffers",
+  "DigestUnknown",
   "SecretMissing",
   "Forbidden",
   "Refused",
   "ClaimedByAnother",
   "TooMany",
-  "TargetNotFound",
   "ListFailed",
   "Denied",
   "SignatureRejected",
   "DiskFull",
+  "InvalidRepository",
+  "NoAlternative",
 ]
 
 /** The conditions of an AlternateImageSource, what each means when True, and the reasons it may give. */
 export const conditions = {
   Ready: {
     means: "Every container it looks after can be pulled, from where its workload says or from elsewhere.",
-    reasons: [
-      "Watching",
-      "Switched",
-      "SwitchedBack",
-      "Repairing",
-      "Observing",
-      ...waiting,
-      ...stuck,
-      "InvalidRepository",
-    ],
+    reasons: ["Watching", "Switched", "SwitchedBack", "Repairing", "Observing", ...waiting, ...patient, ...stuck],
   },
   Switched: {
-    means: "Some containers run from another repository than their workload names.",
+    means: "Some containers are pulled from elsewhere: their pods were sent there, or their workload was changed.",
     reasons: ["Watching", "Switched", "SwitchedBack", "Observing"],
   },
   AllSourcesDown: {
@@ -118,7 +117,7 @@ export const conditions = {
   },
   Stalled: {
     means: "It does not get better without a person.",
-    reasons: ["NothingToDo", "Observing", ...stuck, "InvalidRepository"],
+    reasons: ["NothingToDo", "Observing", ...stuck],
   },
 } as const satisfies Record<string, { means: string; reasons: Reason[] }>
 

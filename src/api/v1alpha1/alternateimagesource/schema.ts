@@ -38,10 +38,17 @@ const kindWord = () =>
     .string()
     .min(1)
     .max(63)
+    .regex(/^[A-Za-z0-9]*$/)
     .meta({ hint: "write a kind, such as deployment, statefulset, daemonset, job, cronjob or pod" })
 
 const targetType = z.object({
-  group: z.string().max(253).describe("The API group, such as apps; may be left out.").default(""),
+  group: z
+    .string()
+    .max(253)
+    .regex(/^[A-Za-z0-9./-]*$/)
+    .meta({ hint: "write an API group, such as apps" })
+    .describe("The API group, such as apps; may be left out.")
+    .default(""),
   kind: kindWord().describe(
     "The kind, in any case: deployment, statefulset, daemonset, replicaset, job, cronjob, pod, or a custom kind that owns them.",
   ),
@@ -54,11 +61,18 @@ const target = z
       .string()
       .min(1)
       .max(253)
+      .regex(/^[a-z0-9.-]*$/)
       .meta({ hint: "write the name of a workload in the same namespace" })
       .describe("Its name.")
       .optional(),
     labelSelector: labelSelector().describe("Instead of a name: workloads with these labels.").optional(),
-    container: z.string().max(63).describe("Only this container. Without it: each whose image matches.").optional(),
+    container: z
+      .string()
+      .max(63)
+      .regex(/^[a-z0-9-]*$/)
+      .meta({ hint: "write the name of a container" })
+      .describe("Only this container. Without it: each whose image matches.")
+      .optional(),
   })
   .meta(
     rules({
@@ -111,7 +125,9 @@ const spec = z.object({
         .min(0)
         .max(3600)
         .meta({ hint: "write seconds, from 0 to 3600" })
-        .describe("How long a failure must last before it counts. Rate limits count at once.")
+        .describe(
+          "How long a failure must last where the repository, asked by aim, does not fail as it did for the kubelet, or may not be asked. Rate limits count at once.",
+        )
         .default(20),
       cooldownSeconds: z
         .int()
@@ -174,6 +190,12 @@ const incident = z.object({
   image: image().describe("The image its workload names."),
   failing: recordedRepository().describe("The repository of that image, as it is written there."),
   working: recordedRepository().describe("Where new pods pull from as long as this lasts.").optional(),
+  pin: z
+    .string()
+    .max(135)
+    .regex(/^[a-z0-9:]*$/)
+    .describe("With requireSameDigest: Always, the digest that is written behind the image there.")
+    .optional(),
   bad: z
     .array(recordedRepository())
     .max(maxRepositories)
@@ -227,6 +249,7 @@ const charactersOfTarget = [
   "(has(target.switches) ? target.switches.map(each, each.oldImage.size() + each.newImage.size()).sum() : 0)",
   "(has(target.incident) ? target.incident.image.size() + target.incident.failing.size() : 0)",
   "(has(target.incident) && has(target.incident.working) ? target.incident.working.size() : 0)",
+  "(has(target.incident) && has(target.incident.pin) ? target.incident.pin.size() : 0)",
   "(has(target.incident) ? target.incident.bad.map(each, each.size()).sum() : 0)",
   "(has(target.incident) && has(target.incident.matchLabels) ? target.incident.matchLabels.map(key, key.size() + target.incident.matchLabels[key].size()).sum() : 0)",
 ].join(" + ")

@@ -48,6 +48,21 @@ describe("images", () => {
     }
   })
 
+  test("of many pulls that end at once ten are started, and then five a second; the others wait as after a failure", async () => {
+    const world = testWorld({ contents: [{ host: "ghcr.io", images: {} }], parallelPulls: Number.POSITIVE_INFINITY })
+    const pulls = pullsOf(world)
+    const names = Array.from({ length: 20 }, (_, index) => `pod-${index}`)
+    for (const name of names) world.create(name, spec("ghcr.io/web:1"))
+    await world.advance("3s")
+    expect(pulls.length).toBeGreaterThanOrEqual(10)
+    expect(pulls.length).toBeLessThan(20)
+    const held = names.map(name => app(world.pod(name))?.state.waiting).filter(({ message }) => /QPS/.test(message))
+    expect(held).toHaveLength(20 - pulls.length)
+    expect(held[0]?.message).toMatch(/^(Back-off pulling image "ghcr.io\/web:1": ErrImagePull: )?pull QPS exceeded$/)
+    await world.advance("20s")
+    expect(pulls.length).toBeGreaterThanOrEqual(20)
+  })
+
   test("another image is pulled at once, however long the old one would wait", async () => {
     const world = testWorld({ contents: [{ host: "ghcr.io", images: { web: { 2: {} } } }] })
     world.create("pod", spec("ghcr.io/web:1"))

@@ -86,6 +86,11 @@ type Worker = {
 
 type SyncResult = { hasFailed: boolean; retryAt?: Instant; didSomething: boolean; isTerminal?: boolean }
 
+/** The kubelet's own defaults: registryPullQPS and registryBurst. */
+const pullsPerSecond = 5
+const pullBurst = 10
+const heldBack = { isFound: false, durationMs: 0, message: "pull QPS exceeded" } as const
+
 const resyncMs = 60_000
 const errorBackOffMs = 10_000
 const shortestGraceSeconds = 2
@@ -103,6 +108,7 @@ export class Kubelet {
   readonly #crashBackOff = new BackOff()
   readonly #waitingPulls: (() => void)[] = []
   #pulling = 0
+  #pulls = { left: pullBurst, at: 0 }
   #isAlive = true
   /** What waits for a dead kubelet to come back. */
   #frozen: (() => void)[] = []
@@ -549,7 +555,7 @@ export class Kubelet {
     const askedAt = this.#now()
     yield resume => this.#takePull(resume)
     const startedAt = this.#now()
-    const pull = registries.pull(reference, { now: startedAt, platform })
+    const pull = this.#mayPull() ? registries.pull(reference, { now: startedAt, platform }) : heldBack
     // Layers that are on the node are not fetched again: what is left is asking for the manifest.
     const hasIt = pull.isFound && [...this.#images.values()].some(({ digest }) => digest === pull.digest)
     yield hasIt && pull.isFound ? pull.latencyMs : pull.durationMs
@@ -583,6 +589,14 @@ export class Kubelet {
     this.#images.set(image.imageId, image) // so that a pod that pins the digest finds it
     this.#options.onImage?.()
     return image
+  }
+
+  /** Whether one more pull may be started now, which then counts. */
+  #mayPull(): boolean {
+    const now = this.#now()
+    const left = Math.min(pullBurst, this.#pulls.left + ((now - this.#pulls.at) * pullsPerSecond) / 1000)
+    this.#pulls = { left: left < 1 ? left : left - 1, at: now }
+    return left >= 1
   }
 
   #takePull(resume: () => void): void {

@@ -9,6 +9,13 @@ export const clip = (text: string, length: number) =>
 export const withoutControls = (text: string, instead: string) =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, instead)
 
+/** At most `length` characters, an ellipsis in the middle where something was cut: the end often says the most. */
+export function clipMiddle(text: string, length: number): string {
+  if (text.length <= length) return text
+  const front = Math.floor((length - 1) / 3)
+  return `${text.slice(0, front).toWellFormed()}…${text.slice(text.length - (length - 1 - front)).toWellFormed()}`
+}
+
 /** `1 pod`, `2 pods`. */
 export const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`
 

@@ -9,6 +9,7 @@ import type { Member } from "./member.ts"
 const percents = [1, 5, 25, 100]
 const rules: FleetRules = {
   by: "serviceimage/web",
+  uid: "s",
   operation: "g1",
   isRollback: false,
   startedAt: 0,

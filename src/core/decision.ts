@@ -12,6 +12,8 @@ export type Decision = {
   operation: string
   /** The object that decided, e.g. `serviceimage/dicom-prod`. */
   by: string
+  /** Its uid. Missing where an earlier version decided. */
+  uid?: string
   at: Instant
   /** It had been available before this decision. Kept for kinds whose status does not remember it. */
   wasDeployed?: true
@@ -31,10 +33,14 @@ export function parseDecision(text: unknown): Decision | undefined {
     return undefined
   }
   if (typeof value !== "object" || value === null) return undefined
-  const { from, to, reason, operation, by, at: written, was, wasDeployed, revision } = value as Record<string, unknown>
+  const { from, to, reason, operation, by, uid, at: written, was, wasDeployed, revision } = value as Record<
+    string,
+    unknown
+  >
   const at = parseInstant(written)
   if (at === undefined) return undefined
   for (const word of [from, to, reason, operation, by]) if (typeof word !== "string") return undefined
+  if (uid !== undefined && typeof uid !== "string") return undefined
   if (was !== undefined && !isImagesByPath(was)) return undefined
   return {
     from,
@@ -43,6 +49,7 @@ export function parseDecision(text: unknown): Decision | undefined {
     reason,
     operation,
     by,
+    ...(uid !== undefined && { uid }),
     at,
     ...(wasDeployed === true && { wasDeployed }),
     ...(typeof revision === "string" && { revision }),

@@ -63,6 +63,8 @@ export type TierView = {
   readonly troubles: readonly {
     readonly reason: FailureReason
     readonly count: number
+    /** Of the first example, in the words of the server or of the pod. */
+    readonly message: string
     examples(limit: number): string[]
   }[]
   /** Pods on lost nodes that may run another image than their object's. */
@@ -74,7 +76,7 @@ export type TierView = {
   invalidExample(): string | undefined
   /** Waiting objects whose time is not up, the earliest deadline first. */
   waitingExamples(limit: number): string[]
-  /** Who restores other images, by field manager. */
+  /** What restores other images, by field manager; `anAdmissionWebhook` where our own write comes back changed. */
   contestants(limit: number): string[]
   /** Counted objects that the steps up to this one take in: the first in the queue where its share would be nobody. */
   cohort(step: number): Counts
@@ -85,6 +87,8 @@ export type TierView = {
   /** Objects that never had an image. */
   blank(limit: number): Candidate[]
 }
+
+export const anAdmissionWebhook = "an admission webhook"
 
 export type Candidate = {
   readonly key: string
@@ -125,6 +129,8 @@ export type Standing = {
   settlesAt: Instant | undefined
   /** When time alone changes any of this. */
   changesAt: Instant | undefined
+  /** When it came from another ServiceImage, or by a label, if the others were there already: its time begins then. */
+  cameAt: Instant | undefined
   /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
   deadline: Instant | undefined
   isFailed: boolean
@@ -137,6 +143,10 @@ export type Standing = {
   /** Not to be tried now. */
   isHeld: boolean
   isContested: boolean
+  /** By admission, in our own write. */
+  isAltered: boolean
+  /** What the server, or whatever else is in the way, says of the trouble. */
+  words: string | undefined
   lost: number
 }
 
@@ -179,6 +189,7 @@ const unjudged: Standing = {
   isRegressed: false,
   settlesAt: undefined,
   changesAt: undefined,
+  cameAt: undefined,
   deadline: undefined,
   isFailed: false,
   isEarly: false,
@@ -186,6 +197,8 @@ const unjudged: Standing = {
   trouble: undefined,
   isHeld: false,
   isContested: false,
+  isAltered: false,
+  words: undefined,
   lost: 0,
 }
 
@@ -273,7 +286,12 @@ export class Tier implements TierView {
   get troubles() {
     return [...this.#troubles]
       .filter(([, heap]) => heap.size > 0)
-      .map(([reason, heap]) => ({ reason, count: heap.size, examples: (limit: number) => keysOf(heap, limit) }))
+      .map(([reason, heap]) => ({
+        reason,
+        count: heap.size,
+        message: heap.first()?.item.standing.words ?? "",
+        examples: (limit: number) => keysOf(heap, limit),
+      }))
       .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
   }
 
@@ -289,7 +307,10 @@ export class Tier implements TierView {
 
   contestants(limit: number): string[] {
     const entries = this.#troubles.get("Contested")?.firstItems(limit) ?? []
-    return [...new Set(entries.map(({ member }) => member.contestedBy ?? "somebody"))]
+    const writers = entries.map(({ member, standing }) =>
+      standing.isAltered ? anAdmissionWebhook : (member.contestedBy ?? "somebody"),
+    )
+    return [...new Set(writers)]
   }
 
   lostExamples(limit: number): LostPod[] {

@@ -11,6 +11,7 @@ import type { Trace } from "./trace.ts"
 const second = 1000
 const rules: FleetRules = {
   by: "serviceimage/web",
+  uid: "s1",
   operation: "g1",
   isRollback: false,
   startedAt: 100 * second,
@@ -52,7 +53,7 @@ test("an object whose label names no tier belongs to the default one", () => {
 
 test("without a default tier it is counted apart, and named", () => {
   const fleet = fleetOf({ "a/1": member() }, 0, { ...rules, tiers: [rules.tiers[1]!] })
-  expect([...fleet.unmatched]).toEqual(["a/1"])
+  expect(fleet.unmatched.firstItems(9)).toEqual(["a/1"])
 })
 
 test("an object that waits fails at its deadline, not before, counted from our stamp", () => {
@@ -270,6 +271,142 @@ describe("a contest", () => {
   })
 })
 
+describe("a stamp that comes back with another image", () => {
+  /** Stamps, and gets the object back as admission left it: with the image it had. */
+  function altered(fields: Partial<Member> = {}) {
+    const fleet = fleetOf({ "a/1": member({ image: "shop/web:1", ...fields }) })
+    let version = 2
+    let now = rules.startedAt
+    return {
+      fleet,
+      stamp() {
+        const [candidate] = [...defaultTier(fleet).stale(1, last), ...defaultTier(fleet).blank(1)]
+        if (!candidate) return false
+        const decision = ours({ from: candidate.member.image, to: candidate.to, at: now })
+        fleet.stamped("a/1", member({ image: "shop/web:1", ...fields, decision, resourceVersion: String(version++) }))
+        return true
+      },
+      pass(seconds: number) {
+        now += seconds * second
+        fleet.advance(now)
+      },
+    }
+  }
+
+  test("is contested at once, told with its cause, and tried less and less often", () => {
+    const { fleet, stamp, pass } = altered()
+    expect(stamp()).toBe(true)
+    expect(stamp()).toBe(false)
+    expect(defaultTier(fleet).troubles).toMatchObject([
+      { reason: "Contested", count: 1, message: "an admission webhook changes it in the same write" },
+    ])
+    let stamps = 1
+    for (let seconds = 0; seconds < 3600; seconds++) {
+      pass(1)
+      if (stamp()) stamps++
+    }
+    expect(stamps).toBeGreaterThan(10)
+    expect(stamps).toBeLessThan(20)
+  })
+
+  test("is one also where the object is left without any image", () => {
+    const { fleet, stamp } = altered({ image: "" })
+    expect(stamp()).toBe(true)
+    expect(stamp()).toBe(false)
+    expect(defaultTier(fleet).troubles).toMatchObject([{ reason: "Contested" }])
+  })
+
+  test("is no contest any more when the image stays", () => {
+    const { fleet, stamp, pass } = altered()
+    stamp()
+    pass(15)
+    fleet.stamped("a/1", member({ image: v2, decision: ours(), resourceVersion: "9" }))
+    expect(defaultTier(fleet).troubles).toEqual([])
+  })
+})
+
+test("a decision of another ServiceImage of the same name is not this operation's", () => {
+  const decided = (fields: Partial<Decision>) => member({ decision: ours(fields) })
+  const back = { ...rules, isRollback: true }
+  const goesBack = (each: Member) => defaultTier(fleetOf({ "a/1": each }, rules.startedAt, back)).stale(1, last).length
+  expect(goesBack(decided({ uid: rules.uid }))).toBe(1)
+  expect(goesBack(decided({ uid: "s0" }))).toBe(0)
+  // Written by an earlier version, which kept no uid: by its time.
+  expect(goesBack(decided({ at: rules.startedAt }))).toBe(1)
+  expect(goesBack(decided({ at: rules.startedAt - 61 * second }))).toBe(0)
+})
+
+test("objects in no tier are named in the order of their names, not of their coming", () => {
+  const none = { ...rules, tiers: [rules.tiers[1]!] }
+  const fleet = fleetOf({ "a/3": member(), "a/1": member(), "a/2": member() }, 0, none)
+  fleet.set("a/1", member({ resourceVersion: "2" }))
+  expect(fleet.unmatched.firstItems(2)).toEqual(["a/1", "a/2"])
+})
+
+test("an unhealthy object that comes from another ServiceImage has all of its time here", () => {
+  const now = rules.startedAt + 9000 * second
+  // The status of this one counted no failure when its fleet was first looked at, long ago.
+  const fleet = new Fleet(rules, rules.startedAt + 70 * second, { cleanAt: rules.startedAt + 70 * second })
+  fleet.advance(rules.startedAt + 70 * second)
+  fleet.set("a/1", member({ isUpToDate: false, decision: ours({ by: "serviceimage/other" }) }))
+  fleet.advance(now)
+  expect(defaultTier(fleet).counted).toMatchObject({ waiting: 1, failed: 0 })
+  fleet.advance(now + 60 * second - 1)
+  expect(defaultTier(fleet).counted.failed).toBe(0)
+  fleet.advance(now + 60 * second)
+  expect(defaultTier(fleet).counted.failed).toBe(1)
+})
+
+describe("a write that fails", () => {
+  const why = { reason: "WriteFailed", message: "no answer" } as const
+  const stale = (namespace: string) => member({ image: "shop/web:1", namespace })
+  const candidates = (fleet: Fleet) =>
+    defaultTier(fleet)
+      .stale(10, last)
+      .map(({ key }) => key)
+
+  test("lets others of its namespace be tried before it: one object does not stop its neighbours", () => {
+    const fleet = fleetOf({ "a/1": stale("a"), "a/2": stale("a"), "b/1": stale("b") })
+    fleet.refuse({ key: "a/1" }, why)
+    fleet.refuse({ namespace: "a" }, why)
+    expect(candidates(fleet)).toEqual(["b/1"])
+    fleet.advance(fleet.nextChangeAt()!)
+    expect(candidates(fleet)).toEqual(["a/2", "b/1"])
+    fleet.advance(fleet.nextChangeAt()!)
+    expect(candidates(fleet)).toEqual(["a/1", "a/2", "b/1"])
+  })
+
+  test("is tried again after a second, and in the end every five minutes", () => {
+    const fleet = fleetOf({ "a/1": stale("a") })
+    const waits = Array.from({ length: 10 }, () => {
+      fleet.refuse({ key: "a/1" }, why)
+      const { retryAt } = fleet.refusalOf("a/1")!
+      fleet.advance(retryAt)
+      return retryAt
+    })
+    expect(waits.map((at, index) => (at - (waits[index - 1] ?? rules.startedAt)) / second)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300]) // biome-ignore format: a row
+  })
+
+  test("while one is tried, the others of its namespace wait for how that goes", () => {
+    const fleet = fleetOf({ "a/1": stale("a"), "a/2": stale("a") })
+    fleet.refuse({ namespace: "a" }, why)
+    fleet.advance(fleet.nextChangeAt()!)
+    fleet.awaits("a")
+    expect(candidates(fleet)).toEqual([])
+    fleet.stamped("a/1", member({ resourceVersion: "2" }))
+    expect(candidates(fleet)).toEqual(["a/2"])
+  })
+
+  test("is forgotten when the object has its image, however it came there", () => {
+    const fleet = fleetOf({ "a/1": stale("a") })
+    fleet.refuse({ key: "a/1" }, why)
+    fleet.set("a/1", member({ resourceVersion: "2" }))
+    fleet.set("a/1", { ...stale("a"), resourceVersion: "3" })
+    expect(candidates(fleet)).toEqual(["a/1"])
+    expect(defaultTier(fleet).troubles).toEqual([])
+  })
+})
+
 // ---- the index equals a plain recount, whatever happens in whatever order ----
 
 /** The default tier waits 20 s until an object counts as done, the other one does not. */
@@ -283,6 +420,7 @@ const anyDecision = fc.record({
   reason: fc.constantFrom("Stamped", "RolledBack"),
   operation: fc.constantFrom("g1", "g1", "g0"),
   by: fc.constantFrom(rules.by, rules.by, "serviceimage/other"),
+  uid: fc.constantFrom(rules.uid, rules.uid, "s0", "none"),
   at: fc.constantFrom(0, rules.startedAt + 5 * second, 10 ** 12),
 })
 const anyMember = fc.record({
@@ -295,7 +433,10 @@ const anyMember = fc.record({
   isUpToDate: fc.boolean(),
   isDeployed: fc.boolean(),
   createdAt: fc.constantFrom(0, rules.startedAt + 1),
-  decision: fc.option(anyDecision, { nil: undefined }),
+  decision: fc.option(
+    anyDecision.map(({ uid, ...rest }): Decision => (uid === "none" ? rest : { ...rest, uid })),
+    { nil: undefined },
+  ),
 })
 const crash = (fields: Partial<Crash>): Crash => ({ image: v2, isLoop: true, isOver: false, at: 0, message: "", said: "", ...fields }) // biome-ignore format: a row
 const anyTrace = fc.option(
@@ -333,6 +474,8 @@ type Known = {
   restores: Map<string, number[]>
   /** Everything that was ever seen of the health of an object. */
   sights: Map<string, Sight[]>
+  /** When objects came that were not in the first look; undefined until the next one. */
+  arrivals: Map<string, number | undefined>
 }
 
 /** `at` is the next look after it was seen: an event has no time of its own. */
@@ -341,7 +484,10 @@ type Sight = { seenAt: number; at: number | undefined; wanted: string; isThere: 
 const backoff = (attempts: number) => Math.min(15 * 2 ** (attempts - 1), 300) * second
 const tierFor = ({ rules: { tiers } }: Known, { labels }: Member) =>
   tiers.find(({ name }) => name === labels["upgrade-tier"]) ?? tiers.find(({ name }) => name === "")!
-const isOurs = ({ decision }: Member) => decision?.operation === "g1" && decision.by === rules.by
+const isOurs = ({ decision }: Member) =>
+  decision?.operation === "g1" &&
+  decision.by === rules.by &&
+  (decision.uid === undefined ? decision.at >= rules.startedAt - 60 * second : decision.uid === rules.uid)
 
 function wantedImage(known: Known, each: Member): string | undefined {
   const { image, fallback } = tierFor(known, each)
@@ -353,9 +499,10 @@ function wantedImage(known: Known, each: Member): string | undefined {
   return decision.reason !== "RolledBack" && sameImage(to, decision.to) ? undefined : to
 }
 
-/** We gave it the image it is to have, and it has another. */
+/** We gave it the image it is to have, and it has another; or we gave it one, and it has none. */
 function isContested(known: Known, each: Member | undefined): boolean {
-  if (!each || each.isUnmanaged || known.rules.isRollback || !isOurs(each)) return false
+  if (!each || each.isUnmanaged || !isOurs(each)) return false
+  if (each.image === "" || known.rules.isRollback) return each.image === ""
   const { image } = tierFor(known, each)
   return sameImage(each.decision!.to, image) && !sameImage(each.image, image)
 }
@@ -442,7 +589,8 @@ function judge(known: Known, key: string, each: Member) {
     const isLapsed = lapse !== undefined
     if (isWell && (isSteady || !isOurs(each) || base.isNew)) return { ...common, state: "Done", isLapsed }
     if (isWell && !loops) return { ...common, state: "Settling", trouble: crash && "Unhealthy", isLapsed }
-    const isLate = Math.max(stampedAt(each, wanted), lapse?.at ?? 0) + rule.deadlineMs <= now
+    const isLate =
+      Math.max(stampedAt(each, wanted), lapse?.at ?? 0, known.arrivals.get(key) ?? 0) + rule.deadlineMs <= now
     const isFailed = isLate || loops
     const isLoop = crashInTrace(trace, wanted)
     const found = trace?.troubles.find(({ images }) => !images || images.some(image => sameImage(image, wanted)))
@@ -454,9 +602,11 @@ function judge(known: Known, key: string, each: Member) {
     return { ...common, state: "Waiting", isFailed, isEarly: isFailed && !isLate, trouble, isRegressed, isLapsed }
   }
   const state = each.image === "" ? "Blank" : "Stale"
-  const hold = holds.get(key) ?? holds.get(each.namespace)
+  const [own, around] = [holds.get(key), holds.get(each.namespace)]
+  const hold = own ?? around
   if (hold) {
-    const [isFailed, isHeld] = [hold.since + rule.deadlineMs <= now, hold.retryAt > now]
+    const isHeld = [own, around].some(each => each && each.retryAt > now)
+    const isFailed = hold.since + rule.deadlineMs <= now
     return { ...common, state, isFailed, isHeld, trouble: "Forbidden" }
   }
   const contest = isContested(known, each) ? contestOf(known.restores.get(key) ?? []) : undefined
@@ -559,19 +709,27 @@ test("what is kept with each event equals a recount, forwards and back", () => {
     fc.property(fc.boolean(), fc.array(step, { maxLength: 60, size: "max" }), (isBack, steps) => {
       const with_ = isBack ? back : settling
       const fleet = new Fleet(with_, rules.startedAt)
-      const known: Known = { rules: with_, now: rules.startedAt, members: new Map(), traces: new Map(), holds: new Map(), restores: new Map(), sights: new Map() } // biome-ignore format: a row
-      const { members, traces, holds, restores, sights } = known
+      const known: Known = { rules: with_, now: rules.startedAt, members: new Map(), traces: new Map(), holds: new Map(), restores: new Map(), sights: new Map(), arrivals: new Map() } // biome-ignore format: a row
+      const { members, traces, holds, restores, sights, arrivals } = known
       let version = 1
+      let isListed = false
       const forget = (key: string) => {
-        for (const map of [traces, holds, restores, sights]) map.delete(key)
+        for (const map of [traces, holds, restores, sights, arrivals]) map.delete(key)
+      }
+      // What has its image was not refused it.
+      const forgetHold = (key: string) => {
+        const each = members.get(key)!
+        if (!each.isDeleting && !["Stale", "Blank"].includes(judge(known, key, each).state)) holds.delete(key)
       }
       const set = (key: string, next: Member) => {
         const before = members.get(key)
         if (before && before.uid !== next.uid) forget(key)
         const was = before?.uid === next.uid && !before.isDeleting && isContested(known, before)
         if (!was && isContested(known, next)) restores.set(key, [...(restores.get(key) ?? []), known.now])
+        if (isListed && before?.uid !== next.uid) arrivals.set(key, undefined)
         members.set(key, next)
         look(known, key)
+        forgetHold(key)
         fleet.set(key, next)
       }
       for (const step of steps) {
@@ -602,6 +760,8 @@ test("what is kept with each event equals a recount, forwards and back", () => {
           fleet.delete(step.key)
         } else if (step.do === "advance") {
           known.now += step.seconds * second
+          isListed = true
+          for (const [key, at] of arrivals) arrivals.set(key, at ?? known.now)
           for (const [key, list] of sights)
             sights.set(
               key,
@@ -615,6 +775,7 @@ test("what is kept with each event equals a recount, forwards and back", () => {
           const attempts = (holds.get(name)?.attempts ?? 0) + 1
           const since = holds.get(name)?.since ?? known.now
           holds.set(name, { since, attempts, retryAt: known.now + backoff(attempts) })
+          forgetHold(step.key)
           fleet.refuse(step.isWide ? { namespace } : { key: step.key }, { reason: "Forbidden", message: "" })
         } else {
           holds.delete(step.key)

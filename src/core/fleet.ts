@@ -3,18 +3,26 @@ import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import { cohortOf, placeOf } from "./cohort.ts"
+import { Contests, changedInSameWrite, isHolding, isTold } from "./contests.ts"
+import type { Decision } from "./decision.ts"
 import { byDeadline, Entry, podsOf, type Standing, Tier, type TierRule, type TierView } from "./fleet-tier.ts"
+import { type Hold, Holds, namespaceOf, type Refusal, type Scope, scopeName } from "./holds.ts"
 import { sameImage } from "./image-reference.ts"
 import { hasImage, type Member } from "./member.ts"
 import { type Crash, isLooping, settlesAt } from "./steady.ts"
 import { crashOf, diagnose, lostWithOther, type Trace } from "./trace.ts"
-import { tryAgainMs } from "./try-again.ts"
+
+/** Objects in no tier, the first by name first. */
+export type Unmatched = Pick<IndexedHeap, "size" | "has" | "firstItems">
 
 export type { Candidate, Counts, TierRule, TierView } from "./fleet-tier.ts"
+export { anAdmissionWebhook } from "./fleet-tier.ts"
 
 export type FleetRules = {
   /** The ServiceImage, as decisions name it. */
   readonly by: string
+  /** Its uid: one that is deleted and created again under its name is another, and may have operations of the same id. */
+  readonly uid: string
   /** The operation: what it stamped itself is told apart from what others did. */
   readonly operation: string
   readonly tiers: readonly TierRule[]
@@ -32,13 +40,7 @@ export type FleetHistory = {
   readonly isStill?: boolean
 }
 
-/** Why a stamp was refused, for one object or for all of a namespace, and when to try again. */
-type Hold = { reason: FailureReason; message: string; since: Instant; retryAt: Instant; attempts: number }
-
-type Obstacle = Pick<Hold, "since" | "retryAt"> & { reason: FailureReason | undefined }
-
-/** Somebody puts another image back, how often already, and when we try again. */
-type Contest = { count: number; since: Instant; at: Instant; retryAt: Instant }
+type Obstacle = Pick<Hold, "since" | "retryAt"> & { reason: FailureReason | undefined; message: string | undefined }
 
 /**
  * The fleet of one ServiceImage, counted. Each event moves one object from one set of counts to another, so that
@@ -49,16 +51,20 @@ export class Fleet {
   readonly #tiers = new Map<string, Tier>()
   readonly #entries = new Map<string, Entry>()
   readonly #byNamespace = new Map<string, Set<string>>()
-  readonly #unmatched = new Set<string>()
-  readonly #holds = new Map<string, Hold>()
-  readonly #contests = new Map<string, Contest>()
+  #unmatched = new IndexedHeap()
+  readonly #holds = new Holds()
+  readonly #contests = new Contests()
   #retries = new IndexedHeap()
   #deadlines = new IndexedHeap(byDeadline)
   /** Became well, or ceased to be, since the last look. The next one dates it: an event has no time of its own. */
   readonly #undated = new Set<Entry>()
+  /** Came from elsewhere since the last look. */
+  readonly #arrived = new Set<Entry>()
   #now: Instant
   readonly #cleanAt: Instant
   readonly #isStill: boolean
+  /** Everything that was there at the start is in: what is seen for the first time from now on comes to this fleet now. */
+  #isListed = false
 
   constructor(rules: FleetRules, now: Instant, { cleanAt = 0, isStill = false }: FleetHistory = {}) {
     this.#rules = rules
@@ -74,7 +80,7 @@ export class Fleet {
     this.#now = Math.max(this.#now, now)
     this.#tiers.clear()
     for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule))
-    this.#unmatched.clear()
+    this.#unmatched = new IndexedHeap()
     this.#holds.clear()
     this.#contests.clear()
     this.#retries = new IndexedHeap()
@@ -88,7 +94,7 @@ export class Fleet {
   }
 
   /** Objects that match no tier while there is no default image: never stamped, but named. */
-  get unmatched(): ReadonlySet<string> {
+  get unmatched(): Unmatched {
     return this.#unmatched
   }
 
@@ -110,12 +116,12 @@ export class Fleet {
 
   refusalOf(key: string): Readonly<Hold> | undefined {
     const member = this.#entries.get(key)?.member
-    return member && this.#holdOn(key, member)
+    return member && this.#holds.on(key, member.namespace)
   }
 
-  #holdOn(key: string, { namespace }: Member): Hold | undefined {
-    if (this.#holds.size === 0) return undefined
-    return this.#holds.get(key) ?? this.#holds.get(scopeName({ namespace }))
+  /** It was refused a moment ago, or its namespace was: not to be written now. */
+  isHeld(key: string): boolean {
+    return this.#entries.get(key)?.standing.isHeld ?? false
   }
 
   namespaces(): IterableIterator<string> {
@@ -144,6 +150,10 @@ export class Fleet {
   }
 
   set(key: string, member: Member, trace?: Trace): void {
+    this.#set(key, member, trace, false)
+  }
+
+  #set(key: string, member: Member, trace: Trace | undefined, isOurStamp: boolean): void {
     const known = this.#entries.get(key)
     if (known && isEcho(member, known.member)) return
     const isSame = known?.member.uid === member.uid
@@ -151,11 +161,12 @@ export class Fleet {
     if (known) this.#leave(known)
     else addTo(this.#byNamespace, member.namespace, key)
     if (known && !isSame) this.#forget(key)
-    if (!wasContested) this.#noteContest(key, member)
+    if (isOurStamp || !wasContested) this.#noteContest(key, member, isOurStamp)
     const entry = isSame ? known : new Entry(key, placeOf(this.#rules.by, member.uid), member)
     entry.member = member
     if (trace) entry.trace = trace
     if (!isSame) this.#entries.set(key, entry)
+    if (!isSame && this.#isListed) this.#arrived.add(entry)
     this.#join(entry)
   }
 
@@ -182,8 +193,20 @@ export class Fleet {
     if (this.#entries.get(key)?.member.uid === member.uid) this.set(key, member)
   }
 
+  /** What our own stamp returned: the server takes writes again, and if the image is not in it, admission changed it. */
+  stamped(key: string, member: Member): void {
+    this.release(key)
+    if (this.#entries.get(key)?.member.uid === member.uid) this.#set(key, member, undefined, true)
+  }
+
   advance(now: Instant): void {
     this.#now = Math.max(this.#now, now)
+    this.#isListed = true
+    for (const entry of this.#arrived) {
+      entry.standing.cameAt = this.#now
+      if (this.#entries.get(entry.key) === entry) this.#judgeAgain(entry)
+    }
+    this.#arrived.clear()
     for (const entry of [...this.#undated]) {
       const { standing } = entry
       if (standing.lapsedAt === undated) standing.lapsedAt = this.#now
@@ -201,17 +224,22 @@ export class Fleet {
   }
 
   /**
-   * Stops trying for a while, for one object or (a missing grant concerns them all) for a namespace; longer each time.
-   * Without it, ten thousand objects in a namespace that nobody granted would be ten thousand refused writes a minute.
+   * Stops trying for a while, for one object or (a missing grant concerns them all) for a namespace; longer each time, or
+   * for `waitMs`. Without it, ten thousand objects in a namespace without a grant would be ten thousand refused writes
+   * a minute.
    */
-  refuse(scope: { key: string } | { namespace: string }, why: { reason: FailureReason; message: string }): void {
-    const name = scopeName(scope)
-    const before = this.#holds.get(name)
-    const attempts = (before?.attempts ?? 0) + 1
-    const retryAt = this.#now + tryAgainMs(attempts)
-    this.#holds.set(name, { ...why, since: before?.since ?? this.#now, retryAt, attempts })
-    this.#retries.set(name, retryAt)
-    this.#rejoin(name)
+  refuse(scope: Scope, why: Refusal, waitMs?: number): void {
+    const retryAt = this.#holds.add(scope, why, this.#now, waitMs)
+    this.#retries.set(scopeName(scope), retryAt)
+    this.#rejoin(scopeName(scope))
+  }
+
+  /** One write is tried where the last ones failed: the others of its namespace wait for how that goes. */
+  awaits(namespace: string): void {
+    const retryAt = this.#holds.extend({ namespace }, this.#now + answerMsMost)
+    if (retryAt === undefined) return
+    this.#retries.set(scopeName({ namespace }), retryAt)
+    this.#rejoin(scopeName({ namespace }))
   }
 
   /** A write went through: whatever was said about the object or its namespace no longer holds. */
@@ -220,7 +248,7 @@ export class Fleet {
     this.retry(this.#entries.get(key)?.member.namespace ?? "")
   }
 
-  /** There is reason to try a namespace again now: somebody granted something. */
+  /** There is reason to try a namespace again now: a grant, or a write of ours that was answered. */
   retry(namespace: string): void {
     this.#end(scopeName({ namespace }))
   }
@@ -238,9 +266,8 @@ export class Fleet {
   }
 
   #rejoin(scope: string): void {
-    const keys = scope.startsWith(namespaceScope)
-      ? (this.#byNamespace.get(scope.slice(namespaceScope.length)) ?? [])
-      : [scope]
+    const namespace = namespaceOf(scope)
+    const keys = namespace === undefined ? [scope] : (this.#byNamespace.get(namespace) ?? [])
     for (const key of keys) {
       const entry = this.#entries.get(key)
       if (entry) this.#judgeAgain(entry)
@@ -262,14 +289,16 @@ export class Fleet {
     if (member.isDeleting) return
     const tier = this.#tierOf(member)
     if (!tier) {
-      this.#unmatched.add(key)
+      this.#unmatched.set(key, 0)
       return
     }
     this.#judge(entry, tier.rule)
     if (standing.lapsedAt === undated || standing.wellAt === undated) this.#undated.add(entry)
     if (standing.changesAt !== undefined && standing.changesAt !== undated)
       this.#deadlines.set(entry, standing.changesAt)
-    // Nearly always nobody contests anything, and then the keys of a whole fleet need not be looked up.
+    // It has its image, wherever that came from: what was refused before is over.
+    if (standing.state !== "Stale" && standing.state !== "Blank" && this.#holds.delete(key)) this.#retries.delete(key)
+    // Nearly always nothing is contested, and then the keys of a whole fleet need not be looked up.
     const contest = this.#contests.size > 0 ? this.#contests.get(key) : undefined
     // A refusal has a time of its own, and gives way to this one when it is over.
     if (contest && contest.retryAt > this.#now && !this.#holds.has(key)) this.#retries.set(key, contest.retryAt)
@@ -304,6 +333,8 @@ export class Fleet {
     standing.trouble = undefined
     standing.isHeld = false
     standing.isContested = false
+    standing.isAltered = false
+    standing.words = undefined
     standing.lost = 0
     if (member.isUnmanaged || wanted === undefined) return
     // Where an object never had an image there is nothing to take back.
@@ -351,10 +382,9 @@ export class Fleet {
 
   /** Stamped by this operation, or switched to an equivalent repository since it began. */
   #isOurs(member: Member, wanted: string): boolean {
-    const { operation, by, startedAt } = this.#rules
     const { decision } = member
-    if (decision?.operation === operation && decision.by === by) return true
-    return decision !== undefined && decision.at >= startedAt && isFailedOver(member, wanted)
+    if (!decision) return false
+    return this.#isDecidedHere(decision) || (decision.at >= this.#rules.startedAt && isFailedOver(member, wanted))
   }
 
   /** What its containers with the image have done since it was stamped. */
@@ -403,12 +433,14 @@ export class Fleet {
       isLate ? undefined : deadline,
       standing.isRegressed ? undefined : regressesAt,
     )
+    standing.words = found?.message
   }
 
   /** It has another one, or none. */
   #judgeOther(key: string, standing: Standing, member: Member, rule: TierRule): void {
     standing.state = member.image === "" ? "Blank" : "Stale"
     standing.isContested = this.#isContested(member, standing.wanted)
+    standing.isAltered = standing.isContested && this.#contests.get(key)?.isInSameWrite === true
     const why = this.#obstacle(key, member, standing.isContested)
     if (!why) return
     const deadline = why.since + rule.deadlineMs
@@ -417,6 +449,7 @@ export class Fleet {
     standing.changesAt = standing.isFailed ? undefined : deadline
     standing.isHeld = why.retryAt > this.#now
     standing.trouble = why.reason ?? (standing.isFailed ? "Contested" : undefined)
+    standing.words = why.message
   }
 
   /** The image an object is to have; undefined if it is none of this operation's business. */
@@ -424,7 +457,7 @@ export class Fleet {
     if (!this.#rules.isRollback) return rule.image
     const { decision, image } = member
     if (image === "") return rule.fallback || rule.image
-    if (decision?.operation !== this.#rules.operation || decision.by !== this.#rules.by) return undefined
+    if (!decision || !this.#isDecidedHere(decision)) return undefined
     // Somebody chose another image since: that is theirs now. Where its paths had different ones, none is waited for.
     if (!hasImage(member, decision.to)) return undefined
     if (decision.reason === rolledBack) return decision.to
@@ -436,39 +469,50 @@ export class Fleet {
   /** What keeps us from stamping: the image has no place in the object, a refusal, or somebody who undoes it. */
   #obstacle(key: string, member: Member, isContested: boolean): Obstacle | undefined {
     if (member.problem)
-      return { reason: "InvalidTarget", since: this.#rules.startedAt, retryAt: Number.POSITIVE_INFINITY }
-    const hold = this.#holdOn(key, member)
+      return {
+        reason: "InvalidTarget",
+        message: member.problem,
+        since: this.#rules.startedAt,
+        retryAt: Number.POSITIVE_INFINITY,
+      }
+    const hold = this.#holds.on(key, member.namespace)
     if (hold) return hold
     const contest = isContested ? this.#contests.get(key) : undefined
-    if (!contest || contest.count < 2) return undefined
-    return { ...contest, reason: contest.count >= contestsUntilTold ? "Contested" : undefined }
+    if (!contest || !isHolding(contest)) return undefined
+    const message = contest.isInSameWrite
+      ? changedInSameWrite
+      : `${member.contestedBy ?? "another writer"} puts another image back`
+    return { ...contest, reason: isTold(contest) ? "Contested" : undefined, message }
   }
 
-  /** We gave it its image in this operation, and it has another one again. */
-  #isContested({ decision }: Member, wanted: string): boolean {
-    const { isRollback, operation, by } = this.#rules
-    return !isRollback && decision?.operation === operation && decision.by === by && sameImage(decision.to, wanted)
+  /**
+   * This very operation made the decision. Earlier versions did not write whose uid it was: then it must have been made
+   * since the operation started, as far as clocks can tell.
+   */
+  #isDecidedHere({ operation, by, uid, at }: Decision): boolean {
+    if (operation !== this.#rules.operation || by !== this.#rules.by) return false
+    return uid === undefined ? at >= this.#rules.startedAt - clockSkewMs : uid === this.#rules.uid
   }
 
-  /** The first time it is put right at once; whoever insists is answered more and more slowly. */
-  #noteContest(key: string, member: Member): void {
+  /** We gave it its image in this operation, or a first one, and it has another one again, or none. */
+  #isContested({ decision, image }: Member, wanted: string): boolean {
+    if (!decision || !this.#isDecidedHere(decision)) return false
+    return image === "" || (!this.#rules.isRollback && sameImage(decision.to, wanted))
+  }
+
+  #noteContest(key: string, member: Member, isInSameWrite: boolean): void {
     const tier = this.#tierOf(member)
-    // Who keeps his image himself contests nothing.
+    // An object that keeps its image itself contests nothing.
     if (!tier || member.isUnmanaged || hasImage(member, tier.rule.image)) return
-    if (!this.#isContested(member, tier.rule.image)) return
-    const before = this.#contests.get(key)
-    const isOver = before && this.#now - before.at > contestMemoryMs + tryAgainMs(before.count)
-    const count = before && !isOver ? before.count + 1 : 1
-    const retryAt = count < 2 ? this.#now : this.#now + tryAgainMs(count - 1)
-    this.#contests.set(key, { count, since: before && !isOver ? before.since : this.#now, at: this.#now, retryAt })
+    if (this.#isContested(member, tier.rule.image)) this.#contests.note(key, this.#now, isInSameWrite)
   }
 
   /**
    * An object that was up to date for settleSeconds and regressed gets a fresh deadline: in a rollout of hours there is
    * always one that is scaled, or loses a node.
    */
-  #waitingSince(member: Member, { wanted, lapsedAt = 0 }: Standing): Instant {
-    return Math.max(this.#stampedAt(member, wanted), this.#believable(lapsedAt))
+  #waitingSince(member: Member, { wanted, lapsedAt = 0, cameAt = 0 }: Standing): Instant {
+    return Math.max(this.#stampedAt(member, wanted), this.#believable(lapsedAt), cameAt)
   }
 
   /** Our own stamp; else the start of the operation. A stamp of an earlier one got a new chance with this one. */
@@ -490,11 +534,11 @@ export class Fleet {
   }
 
   /**
-   * Of an object first seen now: what it says itself, unless that may be what the stamp did. One that says nothing and
-   * did not count as failed when it was due had been up to date.
+   * Of an object seen for the first time: what it says itself, unless that may be what the stamp did. One that says
+   * nothing and did not count as failed when it was due had been up to date; but only if it was counted here.
    */
   #toldLapse({ unwellSince = 0 }: Member, due: Instant): Instant | undefined {
-    const at = unwellSince > due ? unwellSince : this.#cleanAt
+    const at = unwellSince > due ? unwellSince : this.#isListed ? 0 : this.#cleanAt
     return at > due ? at : undefined
   }
 
@@ -518,14 +562,9 @@ const isFailedOver = (member: Member, wanted: string) =>
 /** The reason in the decision of an object that was taken back. */
 export const rolledBack = "RolledBack"
 
-const contestsUntilTold = 3
-const contestMemoryMs = 600_000
+/** Longer than any answer is waited for. */
+const answerMsMost = 120_000
 const clockSkewMs = 60_000
-
-const namespaceScope = "namespace:"
-// A colon cannot stand in a namespace or a name, so the two sorts of scope never meet.
-const scopeName = (scope: { key: string } | { namespace: string }) =>
-  "key" in scope ? scope.key : `${namespaceScope}${scope.namespace}`
 
 /** A version that we have already passed: our own write answered before the cache showed it. */
 const isEcho = (member: Member, known: Member) =>

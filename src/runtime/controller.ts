@@ -245,7 +245,7 @@ function retry({ queue, log, signal, key, error }: Failure): ReconcileResult {
     log.debug("stopped in the middle, as told", { key })
     return "error"
   }
-  const willHeal = failure && ["Throttled", "Unreachable", "UnknownOutcome"].includes(failure.kind)
+  const willHeal = failure && ["Throttled", "Unreachable", "UnknownOutcome", "Refused"].includes(failure.kind)
   const say = willHeal ? log.warn : log.error
   say("reconcile failed, trying again later", { key, attempt, error })
   return "error"

@@ -647,7 +647,7 @@ test("30. a conflict is looked at again; one object that is refused does not kee
   await story.change({ defaultImage: v2 })
   await story.world.advance("1m")
   expect(await story.images()).toEqual({ e: "v2", d1: "v1", d2: "v2" })
-  expect((await story.tier("")).failures).toEqual([
+  expect((await story.tier("")).failures).toMatchObject([
     { reason: "AdmissionDenied", scope: "Partial", count: 1, examples: ["default/d1"] },
   ])
   await story.complete() // it counts as failed at its deadline, and does not halt

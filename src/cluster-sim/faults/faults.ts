@@ -60,10 +60,11 @@ export const arriveLate = (strikes: Matcher, clock: Clock, ms: number) =>
 export const answer = (
   strikes: Matcher,
   status: number,
-  options: { reason?: string; retryAfterSeconds?: number } = {},
+  options: { reason?: string; message?: string; retryAfterSeconds?: number } = {},
 ) =>
   at(strikes, async () => {
-    const body = { kind: "Status", apiVersion: "v1", status: "Failure", code: status, reason: options.reason ?? "" }
+    const { reason = "", message } = options
+    const body = { kind: "Status", apiVersion: "v1", status: "Failure", code: status, reason, message }
     const retryAfter =
       options.retryAfterSeconds === undefined ? {} : { "retry-after": String(options.retryAfterSeconds) }
     return {
@@ -71,6 +72,17 @@ export const answer = (
       headers: { "content-type": "application/json", ...retryAfter },
       body: chunks([new TextEncoder().encode(JSON.stringify(body))]),
     }
+  })
+
+/** A webhook that mutates: the server stores what it makes of the request. */
+export const alter = (strikes: Matcher, change: (body: string) => string) =>
+  at(strikes, (request, next) => next.send({ ...request, body: request.body && change(request.body) }))
+
+/** The server takes its time before it does anything. */
+export const slow = (strikes: Matcher, clock: Clock, ms: number) =>
+  at(strikes, async (request, next) => {
+    await sleep(clock, ms)
+    return next.send(request)
   })
 
 /** Watches that match say nothing more, with their connections open. */

@@ -65,7 +65,7 @@ export async function act(
       acted.accepted.set(decision, (acted.accepted.get(decision) ?? 0) + 1)
     } catch (error) {
       if (isFailure(error, "Conflict", "NotFound", "UnknownOutcome")) return // the next event tells
-      if (!isFailure(error, "Forbidden", "Invalid")) throw error
+      if (!isFailure(error, "Forbidden", "Invalid", "Refused")) throw error
       const isForbidden = error.message.includes("cannot patch resource")
       acted.refused = { reason: isForbidden ? "Forbidden" : "Refused", message: error.message }
     }

@@ -1,18 +1,21 @@
 import {
+  type FailureReason,
   maxInflight,
   retryAnnotation,
   rollbackAnnotation,
   type ServiceImage,
 } from "#api/v1alpha1/serviceimage/index.ts"
+import { Doubts } from "#core/doubts.ts"
 import { type Pace, spend } from "#core/pace.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import type { RegistryClient } from "#registry/index.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
-import { isFailure } from "#runtime/client/errors.ts"
+import { isFailure, saysWebhookFailed } from "#runtime/client/errors.ts"
+import type { Clock } from "#runtime/clock.ts"
 import type { Controller, Wiring } from "#runtime/controller.ts"
 import { newest } from "#runtime/newest.ts"
-import type { KubeObject } from "#runtime/resource.ts"
-import { applyTouches, beginStamps, type Outcomes, writesAtOnce } from "./apply.ts"
+import { type KubeObject, nameOf } from "#runtime/resource.ts"
+import { beginStamps, beginTouches, type Outcomes, writesAtOnce } from "./apply.ts"
 import { createServiceImageMetrics, type ServiceImageMetrics, tierNumbers } from "./metrics.ts"
 import { observe } from "./observe.ts"
 import { type Pinning, pin } from "./pins.ts"
@@ -20,6 +23,7 @@ import { type Plan, plan } from "./plan.ts"
 import { storyOf, whenToReport } from "./report.ts"
 import { permissions, serviceImages } from "./resources.ts"
 import { type Claim, Targets } from "./targets.ts"
+import { type Trust, trustOf } from "./trust.ts"
 import { Writes } from "./writes.ts"
 
 /**
@@ -98,7 +102,7 @@ async function look(
   count(metrics, serviceImage, next)
   const reportAt = await report(wiring, serviceImage, next, memory, now)
   if (seen.claim) await catchUp(wiring, seen.claim, memory)
-  const actedAt = seen.claim && (await act(wiring, metrics, seen.claim, serviceImage, next, memory))
+  const actedAt = seen.claim && act(wiring, metrics, seen.claim, serviceImage, next, memory)
   return { lookAgainAt: earliest(reportAt, actedAt, next.lookAgainAt), hasBegun: next.stamps.length > 0 }
 }
 
@@ -125,8 +129,10 @@ export type Memory = {
   pinning?: Pinning
   /** Our intents that stand in the status, and the version of each object read before. */
   declared: Map<string, string>
-  /** Objects a write may still be on its way to; with the time since when the server refuses to let us touch it. */
-  unsure: Map<string, Instant | undefined>
+  /** Objects a write may still be on its way to. */
+  doubts: Doubts
+  /** How the last write to each namespace went. */
+  trust: Trust
   touches: number
   /** Objects that had changed when we wrote, the version we had of them, and when that was. */
   outdated: Map<string, { version: string; at: Instant }>
@@ -139,14 +145,20 @@ export type Memory = {
   behind: "No" | "Yes" | "CatchingUp"
 }
 
-export const newMemory = (): Omit<Memory, "uid"> => ({
-  declared: new Map(),
-  unsure: new Map(),
-  touches: 0,
-  outdated: new Map(),
-  writes: new Writes(writesAtOnce),
-  behind: "No",
-})
+export function newMemory(): Omit<Memory, "uid"> {
+  const trust: Trust = new Map()
+  // Where no write has gone well yet, the first goes alone: if it fails, the others must not follow it.
+  const atOnceIn = (namespace: string) => (trustOf(trust, namespace) === "Proven" ? writesAtOnce : 1)
+  return {
+    declared: new Map(),
+    doubts: new Doubts(),
+    trust,
+    touches: 0,
+    outdated: new Map(),
+    writes: new Writes(writesAtOnce, atOnceIn),
+    behind: "No",
+  }
+}
 
 /** Everything that says which object gets which image; pausing or pacing does not. */
 function aimOf({ spec: { paused: _, pace: __, ...spec }, metadata: { annotations = {} } }: ServiceImage): string {
@@ -174,7 +186,7 @@ function takeOver({ metadata, status }: ServiceImage, memory: Memory, identity: 
   if (memory.takenOverAt !== undefined && memory.takenOverAt !== metadata.resourceVersion) memory.behind = "Yes"
   memory.takenOverAt = metadata.resourceVersion ?? ""
   memory.declared = new Map()
-  for (const key of status.inflight ?? []) if (!memory.unsure.has(key)) memory.unsure.set(key, undefined)
+  for (const key of status.inflight ?? []) memory.doubts.inherit(key)
 }
 
 /** Says before doing: a crash in between leaves an explanation behind. The write fails if anything has changed since. */
@@ -214,42 +226,92 @@ async function catchUp({ client, enqueue, signal }: Wiring, { resource, cache, n
   )
 }
 
-/** Touches what has to be, and begins to write the stamps. Returns when to look again. */
-async function act(
+/** Begins to touch what has to be, and to write the stamps. Returns when to look again. */
+function act(
   { client, clock, identity, enqueue }: Wiring,
   metrics: ServiceImageMetrics,
   claim: Claim,
   { metadata }: ServiceImage,
   { stamps, touches, status }: Plan,
   memory: Memory,
-): Promise<Instant | undefined> {
+): Instant | undefined {
+  const { doubts, trust, writes } = memory
   const outcomes: Outcomes = {
-    answered(key) {
-      memory.declared.delete(key)
-      memory.unsure.delete(key)
+    ...outcomesOf(claim, memory, clock),
+    stamped(key) {
+      doubts.settled(key)
+      trust.set(namespaceOf(key), "Proven")
+      metrics.stamped(metadata.name, 1)
     },
-    outdated: (key, version) => memory.outdated.set(key, { version, at: clock.now() }),
-    stamped: () => metrics.stamped(metadata.name, 1),
-    unknown(key) {
-      memory.declared.delete(key)
-      memory.unsure.set(key, undefined)
-    },
+    touched: key => trust.set(namespaceOf(key), "Proven"),
   }
-  const due = touches.filter(key => memory.unsure.get(key) === undefined)
-  if (due.length > 0) {
-    // The same value twice would not move the version, so each round has its own.
-    const refused = await applyTouches(client, claim, due, `${identity}.${++memory.touches}`, outcomes)
-    for (const key of refused) memory.unsure.set(key, clock.now())
-  }
+  writes.onEnd = () => enqueue(metadata.name)
+  const due = touches.filter(key => doubts.isDue(key, clock.now()) && !writes.keys.has(key))
+  // The same value twice would not move the version, so each round has its own.
+  if (due.length > 0) beginTouches(client, writes, claim, due, `${identity}.${++memory.touches}`, outcomes)
   if (stamps.length > 0) {
     const pods = stamps.reduce((sum, stamp) => sum + (stamp.reason === "StampedNew" ? 0 : stamp.pods), 0)
     if (memory.pace) memory.pace = spend(memory.pace, pods)
-    const decided = { operation: status.operation!.id, by: `serviceimage/${metadata.name}`, at: clock.now() }
-    beginStamps(client, memory.writes, claim, stamps, decided, outcomes)
-    memory.writes.onEnd = () => enqueue(metadata.name)
+    const { name, uid = "" } = metadata
+    const decided = { operation: status.operation!.id, by: `serviceimage/${name}`, uid, at: clock.now() }
+    beginStamps(client, writes, claim, stamps, decided, outcomes)
   }
-  const isLate = memory.unsure.size > 0 || memory.outdated.size > 0
-  return isLate ? clock.now() + conflictMs : due.length > 0 ? clock.now() : undefined
+  const outdatedAt = memory.outdated.size > 0 ? clock.now() + conflictMs : undefined
+  return earliest(doubts.nextAt(writes.keys), outdatedAt)
+}
+
+/** What the answers to writes mean for what is remembered, and for what is written next. */
+function outcomesOf({ fleet }: Claim, memory: Memory, clock: Clock): Omit<Outcomes, "stamped" | "touched"> {
+  const { doubts, trust } = memory
+  return {
+    answered(key) {
+      memory.declared.delete(key)
+      doubts.answered(key)
+    },
+    outdated: (key, version) => memory.outdated.set(key, { version, at: clock.now() }),
+    unknown(key, { said }) {
+      const namespace = namespaceOf(key)
+      memory.declared.delete(key)
+      trust.set(namespace, "Suspect")
+      const waitMs = doubts.unanswered(key, clock.now())
+      if (waitMs === 0) return // an answer may get lost: it is touched at once, and if that is answered all is well
+      const why = { reason: "WriteFailed", message: said } as const
+      fleet.refuse({ key }, why, waitMs)
+      // Longer than the object, so that its touch comes first; the answer to that lets the others go on.
+      if (namespace !== "") fleet.refuse({ namespace }, why, 2 * waitMs)
+    },
+    refused(key, { said }) {
+      const namespace = namespaceOf(key)
+      const reason = refusal(said)
+      const why = { reason, message: said }
+      if (reason !== "Forbidden") fleet.refuse({ key }, why)
+      // A missing grant concerns all of a namespace, and most webhooks do.
+      const isOfAll = reason === "Forbidden" || (reason === "WriteFailed" && namespace !== "")
+      if (!isOfAll) return
+      trust.set(namespace, "Suspect")
+      fleet.refuse({ namespace }, why)
+    },
+    begins(key) {
+      const namespace = namespaceOf(key)
+      if (trustOf(trust, namespace) !== "Suspect") return true
+      if (doubts.areIn(namespace)) return false
+      fleet.awaits(namespace)
+      return true
+    },
+    untouchable: key => doubts.refused(key, clock.now()),
+    unused({ reason, pods }) {
+      if (memory.pace && reason !== "StampedNew") memory.pace = spend(memory.pace, -pods)
+    },
+  }
+}
+
+const namespaceOf = (key: string) => nameOf(key).namespace ?? ""
+
+/** The server answers 403 for a missing role, an exceeded quota and a webhook alike; only its words tell them apart. */
+function refusal(said: string): FailureReason {
+  if (said.includes("cannot patch resource")) return "Forbidden"
+  if (saysWebhookFailed(said)) return "WriteFailed"
+  return said.includes("exceeded quota") ? "QuotaExceeded" : "AdmissionDenied"
 }
 
 function count(metrics: ServiceImageMetrics, serviceImage: ServiceImage, { status, tiers }: Plan): void {

@@ -7,6 +7,8 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { alternateImageSources } from "../alternateimagesource/resources.ts"
 
+type Root = { readonly uid: string; readonly namespace: string }
+
 type Source = Projected & {
   readonly namespace: string
   readonly sets: readonly { equivalentRepositories: string[] }[]
@@ -20,11 +22,13 @@ type Source = Projected & {
  */
 export class Failover {
   readonly #wiring: Wiring
-  readonly #onChange: (namespace: string) => void
+  readonly #onChange: (uid: string) => void
+  /** By namespace, the objects with pods that cannot pull: no others are concerned. */
+  readonly #concerned = new Map<string, Set<string>>()
   #sources: (Cache<Source> & { close(): void }) | undefined
 
-  /** Calls back with a namespace in which that may have changed. */
-  constructor(wiring: Wiring, onChange: (namespace: string) => void) {
+  /** Calls back with the uid of an object for which that may have changed. */
+  constructor(wiring: Wiring, onChange: (uid: string) => void) {
     this.#wiring = wiring
     this.#onChange = onChange
   }
@@ -36,24 +40,39 @@ export class Failover {
     this.#sources = this.#wiring.watch<Source>(alternateImageSources, { project: readSource, indexes })
     this.#sources.subscribe(({ before, after }) => {
       const gist = (source: Source | undefined) => JSON.stringify([source?.sets, source?.given])
-      if (gist(before) !== gist(after)) this.#onChange((after ?? before)!.namespace)
+      if (gist(before) === gist(after)) return
+      for (const uid of [...(this.#concerned.get((after ?? before)!.namespace) ?? [])]) this.#onChange(uid)
     })
   }
 
   close(): void {
     this.#sources?.close()
     this.#sources = undefined
+    this.#concerned.clear()
+  }
+
+  forget({ uid, namespace }: Root): void {
+    this.#note({ uid, namespace }, false)
   }
 
   /** The trace, in which a pull that somebody looks after is not yet a failure. */
-  soften(trace: Trace | undefined, namespace: string): Trace | undefined {
-    if (!trace?.troubles.some(({ reason }) => reason === "ImagePullFailed")) return trace
+  soften(trace: Trace | undefined, root: Root): Trace | undefined {
+    const cannotPull = trace?.troubles.some(({ reason }) => reason === "ImagePullFailed") ?? false
+    this.#note(root, cannotPull)
+    if (!trace || !cannotPull) return trace
+    const { namespace } = root
     const troubles = trace.troubles.map(trouble =>
       trouble.reason === "ImagePullFailed" && this.#isExpected(namespace, trouble.images ?? [])
         ? { ...trouble, isTentative: true }
         : trouble,
     )
     return { ...trace, troubles }
+  }
+
+  #note({ uid, namespace }: Root, isConcerned: boolean): void {
+    const known = this.#concerned.get(namespace)
+    if (isConcerned) this.#concerned.set(namespace, (known ?? new Set()).add(uid))
+    else if (known?.delete(uid) && known.size === 0) this.#concerned.delete(namespace)
   }
 
   #isExpected(namespace: string, images: readonly string[]): boolean {

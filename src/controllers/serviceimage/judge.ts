@@ -6,7 +6,8 @@ import {
   type TierStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseApproval } from "#core/approval.ts"
-import type { Counts, TierView } from "#core/fleet.ts"
+import { changedInSameWrite } from "#core/contests.ts"
+import { anAdmissionWebhook, type Counts, type TierView } from "#core/fleet.ts"
 import { sameImage } from "#core/image-reference.ts"
 import { budgetOf, countOf, type EffectiveTier, effectiveTiers } from "#core/tiers.ts"
 import { formatDuration } from "#lib/duration.ts"
@@ -181,8 +182,16 @@ export function describeTier(tier: JudgedTier): { reason: Reason; message: strin
     return { reason: "Forbidden", message: `${progress}; ${refused.count} may not be changed: run aim grant NAMESPACE` }
   const contested = view.troubles.find(trouble => trouble.reason === "Contested")
   if (contested) {
-    const managers = view.contestants(2).join(" and ")
-    return { reason: "Contested", message: `${progress}; ${managers} puts another image back on ${contested.count}` }
+    const writers = view.contestants(2)
+    const how = writers.every(each => each === anAdmissionWebhook)
+      ? `of ${contested.count}: ${changedInSameWrite}`
+      : `${writers.join(" and ")} puts another image back on ${contested.count}`
+    return { reason: "Contested", message: `${progress}; ${how}` }
+  }
+  const failing = view.troubles.find(trouble => trouble.reason === "WriteFailed")
+  if (failing) {
+    const some = nameSome(failing.examples(2), failing.count)
+    return { reason: "WriteFailed", message: `${progress}; ${some} cannot be written: ${failing.message}` }
   }
   if (isReopened)
     return {

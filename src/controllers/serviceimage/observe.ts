@@ -4,6 +4,7 @@ import type { FleetRules } from "#core/fleet.ts"
 import { currentOperation, lastGoodImage } from "#core/operation.ts"
 import { readyAt, refill } from "#core/pace.ts"
 import { effectiveTiers } from "#core/tiers.ts"
+import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
 import type { Memory } from "./controller.ts"
@@ -20,8 +21,6 @@ export type Seen<T extends Counted> = { snapshot: Snapshot; claim: T | undefined
 
 /** How long a written status vouches for spec and leadership. */
 const freshMs = 5000
-/** The API server gives up a request after a minute; an object we may not touch is safe when that is over. */
-const requestMsMost = 90_000
 const listingMs = 5000
 
 /** Everything the plan decides from, or undefined as long as the first list of the target's objects is not in. */
@@ -33,23 +32,23 @@ export function observe<T extends Counted>(
 ): Seen<T> | undefined {
   const operation = currentOperation(serviceImage, now, memory.pinning?.pins)
   const { podsPerSecond } = serviceImage.spec.pace
-  for (const [key, since] of memory.unsure)
-    if (since !== undefined && now - since >= requestMsMost) memory.unsure.delete(key)
+  memory.doubts.expire(now)
   memory.pace = refill(memory.pace, podsPerSecond, now)
   const base = {
     serviceImage,
     operation,
     problem: findProblem(serviceImage.spec) ?? memory.pinning?.problem,
     tiers: [],
-    unmatched: new Set<string>(),
+    unmatched: new IndexedHeap(),
     conflicts: undefined,
     pace: { pods: memory.pace.pods, readyAt: readyAt(memory.pace, podsPerSecond) },
     fence: {
       electionID,
       declared: memory.declared,
       isFresh: now - (memory.reportedAt ?? Number.NEGATIVE_INFINITY) < freshMs,
-      unsure: new Set(memory.unsure.keys()),
+      unsure: new Set(memory.doubts.keys()),
       busy: memory.writes.keys,
+      trust: memory.trust,
       outdated: outdatedAt(memory, now),
       isBehind: memory.behind !== "No",
     },
@@ -100,6 +99,7 @@ export function rulesOf({ metadata, spec, status }: ServiceImage, operation: Ope
   const history = status?.history ?? []
   return {
     by: `serviceimage/${metadata.name}`,
+    uid: metadata.uid ?? "",
     operation: operation.id,
     startedAt: parseInstant(operation.startedAt) ?? now,
     isRollback,

@@ -139,7 +139,8 @@ export function warningsOf(
       note(reason, key, "have their image and did not become up to date in time")
     }
   }
-  for (const key of snapshot.unmatched) note("Unmatched", key, "are in no tier, and there is no defaultImage")
+  for (const key of snapshot.unmatched.firstItems(snapshot.unmatched.size))
+    note("Unmatched", key, "are in no tier, and there is no defaultImage")
   for (const [key, name] of conflicts)
     note("ClaimedByAnother", key, `belong to another ServiceImage, such as si/${name}`)
   return [...warnings.values()].sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))

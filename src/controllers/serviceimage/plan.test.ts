@@ -458,3 +458,10 @@ test("a failing tier names at most ten objects, many failing tiers fewer each, a
   expect(status.tierStatus.every(tier => tier.failures[0]!.count === 12)).toBe(true)
   expect(JSON.stringify(status).length).toBeLessThan(256_000)
 })
+
+test("a kind that is missing waits by itself: it is not stalled", () => {
+  const next = decide({ see: { target: { state: "Missing" } } })
+  expect(condition(next, "Stalled")).toMatchObject({ status: "False", reason: "NotStalled" })
+  expect(condition(next, "Ready")).toMatchObject({ status: "False", reason: "KindNotFound" })
+  expect(condition(next, "TargetKindMissing")).toMatchObject({ status: "True" })
+})

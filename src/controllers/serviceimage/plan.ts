@@ -1,5 +1,5 @@
 import type { Operation, Reason, ServiceImage, ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
-import type { TierView } from "#core/fleet.ts"
+import type { TierView, Unmatched } from "#core/fleet.ts"
 import { lastGoodImage } from "#core/operation.ts"
 import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
@@ -16,7 +16,7 @@ export type Snapshot = {
   /** What we know of the target's objects: nothing, or all of them. A partial list concludes nothing. */
   target: { state: "Missing" } | { state: "Unreadable"; message: string } | { state: "Synced" }
   tiers: readonly TierView[]
-  unmatched: ReadonlySet<string>
+  unmatched: Unmatched
   /** Objects that an older ServiceImage manages, and its name. */
   conflicts: { count: number; with: string } | undefined
   /** How many pods may be disturbed right now without exceeding `pace`, and when there may be one more. */
@@ -162,7 +162,7 @@ function kindMissing({ serviceImage, target }: Snapshot): Verdict | undefined {
   const { apiVersion, kind } = serviceImage.spec.target
   if (target.state !== "Missing") return undefined
   const message = `the cluster does not serve ${kind} in ${apiVersion}; the rollout starts when it does`
-  return { reason: "KindNotFound", message, isStalled: true, also: "TargetKindMissing" }
+  return { reason: "KindNotFound", message, also: "TargetKindMissing" }
 }
 
 function unreadable({ target }: Snapshot): Verdict | undefined {
@@ -244,7 +244,7 @@ function complete(
   const of = (count: (view: TierView) => number) => sum(tiers, tier => count(tier.view))
   const left =
     unmatched.size > 0
-      ? `; ${unmatched.size} in no tier are left alone (${nameSome([...unmatched].slice(0, 2), unmatched.size)})`
+      ? `; ${unmatched.size} in no tier are left alone (${nameSome(unmatched.firstItems(2), unmatched.size)})`
       : ""
   const rest = newcomersSentence(tiers) + lostSentence(tiers) + left
   const done = { isComplete: true, phase: "Complete", degraded: degradedSentence(tiers) } as const

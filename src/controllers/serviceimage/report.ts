@@ -1,6 +1,13 @@
-import type { Reason, ServiceImage, ServiceImageStatus, TierStatus } from "#api/v1alpha1/serviceimage/index.ts"
+import type {
+  FailureReason,
+  Reason,
+  ServiceImage,
+  ServiceImageStatus,
+  TierStatus,
+} from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
+import { nameSome } from "#lib/text.ts"
 
 /** Counts alone are told at most this often: N objects must not become N writes of the status. */
 const progressMs = 2000
@@ -50,7 +57,7 @@ export type Episode = { type: "Normal" | "Warning"; reason: Reason; message: str
 export function storyOf({ spec, status: before }: ServiceImage, next: ServiceImageStatus): Episode[] {
   return [
     ...beginning(spec, before, next),
-    ...next.tierStatus.flatMap(tier => chapter(before, tier)),
+    ...next.tierStatus.flatMap(tier => [...chapter(before, tier), ...refusals(before, tier)]),
     ...turns(before, next),
   ]
 }
@@ -77,7 +84,7 @@ function beginning(
 function chapter(before: ServiceImageStatus | undefined, tier: TierStatus): Episode[] {
   const was = before?.tierStatus.find(each => each.upgradeTier === tier.upgradeTier)
   const [now, then] = [tier, was].map(each => each?.conditions.find(({ type }) => type === "Complete"))
-  const title = tier.upgradeTier === "" ? "the default tier" : `tier ${tier.upgradeTier}`
+  const title = titleOf(tier.upgradeTier)
   const say = (reason: Reason, message: string): Episode[] => [
     { type: "Normal", reason, message: `${title}${message}` },
   ]
@@ -89,6 +96,20 @@ function chapter(before: ServiceImageStatus | undefined, tier: TierStatus): Epis
   const isFurther = was?.step && tier.step && tier.step.percent > was.step.percent
   return isFurther ? say("RollingOut", ` goes on to ${tier.step!.percent}%`) : []
 }
+
+/** The server refuses what it did not refuse before: once for each class in each tier, in its own words. */
+function refusals(before: ServiceImageStatus | undefined, { upgradeTier, failures }: TierStatus): Episode[] {
+  const was = before?.tierStatus.find(each => each.upgradeTier === upgradeTier)?.failures ?? []
+  return failures.flatMap(({ reason, count, message, examples }): Episode[] => {
+    if (!ofServer.has(reason) || was.some(each => each.reason === reason)) return []
+    const some = nameSome(examples.slice(0, 2), count)
+    return [{ type: "Warning", reason, message: `${titleOf(upgradeTier)}: ${some}${message ? `: ${message}` : ""}` }]
+  })
+}
+
+const ofServer = new Set<FailureReason>(["AdmissionDenied", "QuotaExceeded", "Forbidden", "WriteFailed", "Contested"])
+
+const titleOf = (tier: string) => (tier === "" ? "the default tier" : `tier ${tier}`)
 
 function turns(before: ServiceImageStatus | undefined, next: ServiceImageStatus): Episode[] {
   const [ready, wasReady] = [next, before].map(status => status?.conditions.find(({ type }) => type === "Ready"))

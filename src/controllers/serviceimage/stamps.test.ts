@@ -14,6 +14,7 @@ const fence: Fence = {
   isFresh: true,
   unsure: new Set(),
   busy: new Set(),
+  trust: new Map([["n", "Proven"]]),
   outdated: new Map(),
   isBehind: false,
 }
@@ -82,6 +83,40 @@ describe("the fence", () => {
     expect(inflight.length).toBeLessThanOrEqual(maxInflight)
     expect(inflight).toEqual(expect.arrayContaining([...unsure]))
     expect(decide(world({ unsure }, many(500))).stamps.filter(({ key }) => unsure.has(key))).toEqual([])
+  })
+})
+
+describe("what may be in flight is shared out", () => {
+  const of = (namespace: string, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${namespace}/${index}`, dicom({ namespace })]))
+  const stampedIn = (see: Partial<Fence>, members: Record<string, Member>) => {
+    const { stamps } = decide({ spec: oneTier(), members, see: { fence: { ...fence, trust: new Map(), ...see } } })
+    return Object.fromEntries(
+      [...Map.groupBy(stamps, ({ member }) => member.namespace)].map(([n, all]) => [n, all.length]),
+    )
+  }
+
+  test("a namespace in which no write has gone well yet gets a quarter", () => {
+    expect(stampedIn({}, of("a", 90))).toEqual({ a: 50 })
+    expect(stampedIn({ busy: new Set(Object.keys(of("a", 40))) }, of("a", 90))).toEqual({ a: 10 })
+    expect(stampedIn({ trust: new Map([["a", "Proven"]]) }, of("a", 90))).toEqual({ a: 90 })
+  })
+
+  test("all of these together get half, and one more each", () => {
+    const members = { ...of("a", 40), ...of("b", 40), ...of("c", 40), ...of("d", 1) }
+    const unsure = new Set([...Object.keys(of("a", 40)), ...Object.keys(of("b", 40)), ...Object.keys(of("c", 23))])
+    expect(stampedIn({ unsure }, members)).toEqual({ d: 1 })
+  })
+
+  test("one whose last write failed gets one, while nothing of it is in doubt", () => {
+    const trust = new Map([["a", "Suspect" as const]])
+    expect(stampedIn({ trust }, of("a", 90))).toEqual({ a: 1 })
+    expect(stampedIn({ trust, unsure: new Set(["a/7"]) }, of("a", 90))).toEqual({})
+  })
+
+  test("objects that may go are found behind many that may not", () => {
+    const trust = new Map([["a", "Suspect" as const]])
+    expect(stampedIn({ trust }, { ...of("a", 900), ...of("b", 30) })).toEqual({ a: 1, b: 30 })
   })
 })
 

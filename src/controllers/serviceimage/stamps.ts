@@ -2,6 +2,7 @@ import { maxInflight, type Reason } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Candidate } from "#core/fleet.ts"
 import { countOf } from "#core/tiers.ts"
 import type { JudgedTier } from "./judge.ts"
+import { shareOut } from "./trust.ts"
 
 /** One object gets an image, provided it still is what the decision was made from. */
 export type Stamp = Pick<Candidate, "key" | "member" | "to" | "pods"> & { do: "stamp"; reason: Reason }
@@ -20,6 +21,8 @@ export type Fence = {
   unsure: ReadonlySet<string>
   /** Objects that a write of ours is under way to, declared before. */
   busy: ReadonlySet<string>
+  /** Which namespaces took our last write, and which did not. */
+  trust: ReadonlyMap<string, "Proven" | "Suspect">
   /** Versions at which objects were found changed: nothing is to be tried with them before our copy shows the change. */
   outdated: ReadonlyMap<string, string>
   /** Our copy of the objects may be older than our taking over. */
@@ -28,6 +31,9 @@ export type Fence = {
 
 /** How many are declared at once: half of what may be in flight, so that one batch is declared while another is written. */
 const batch = maxInflight / 2
+
+/** How far back in a queue those are looked for that may be written now. */
+const deepest = 2000
 
 export type Chosen = {
   stamps: Stamp[] // in order; stopping after any of them is safe
@@ -60,7 +66,7 @@ export type Allowance = {
   newImage(tier: JudgedTier): string
   reason: Reason
   pods: number
-  fence: Pick<Fence, "unsure" | "busy" | "outdated">
+  fence: Pick<Fence, "unsure" | "busy" | "outdated" | "trust">
 }
 
 /**
@@ -77,6 +83,19 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
   const more = unsure.size + busy.size + outdated.size
   const isTaken = ({ key, member }: Candidate) =>
     unsure.has(key) || busy.has(key) || outdated.get(key) === member.resourceVersion
+  const shares = shareOut(fence.trust, [...unsure, ...busy])
+  const pick = (candidates: (limit: number) => Candidate[], count: number): Candidate[] => {
+    const picked: Candidate[] = []
+    const near = candidates(count + more)
+    const take = (candidate: Candidate) => {
+      if (picked.length < count && !isTaken(candidate) && shares.take(candidate.member.namespace))
+        picked.push(candidate)
+    }
+    near.forEach(take)
+    // Some that stand first have to wait for others of their namespace: further back there may be those that need not.
+    if (picked.length < count && near.length === count + more) candidates(deepest).slice(near.length).forEach(take)
+    return picked
+  }
   let podsLeft = allowance.pods
   for (const tier of tiers) {
     const open = isOpen(tier)
@@ -84,19 +103,15 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
     let room =
       maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.underWay
     const left = () => Math.max(0, limit - intended.length)
-    for (const candidate of view
-      .blank(left() + more)
-      .filter(each => !isTaken(each))
-      .slice(0, left())) {
+    for (const candidate of pick(view.blank, left())) {
       const goesToTarget = open && room > 0 && candidate.cohort <= step
       if (goesToTarget) room--
       const to = goesToTarget ? candidate.to : newImage(tier)
       intended.push({ ...candidate, do: "stamp", to, reason: "StampedNew", isDue: true })
     }
     if (!open) continue
-    const stale = view.stale(left() + more, step)
-    room -= stale.filter(({ key }) => busy.has(key)).length
-    for (const candidate of stale.filter(each => !isTaken(each)).slice(0, left())) {
+    room -= view.stale(left() + more, step).filter(({ key }) => busy.has(key)).length
+    for (const candidate of pick(limit => view.stale(limit, step), left())) {
       // Costs nothing: it disturbs nobody. Else the bucket must have something in it; a large object may overdraw it.
       const isDue = room > 0 && (candidate.pods === 0 || podsLeft >= 1)
       if (isDue) {

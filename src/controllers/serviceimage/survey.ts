@@ -1,4 +1,4 @@
-import type { FailureReason, ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
+import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { Fleet, type FleetRules } from "#core/fleet.ts"
 import type { Member } from "#core/member.ts"
 import { cleanAt } from "#core/operation.ts"
@@ -146,19 +146,18 @@ function claimOf(sight: Sight): Counted {
 
 /** What the controller was refused stands in the status, as far as that has room for it. */
 function recollect(fleet: Fleet, { status }: ServiceImage, inventory: Inventory): void {
-  for (const { failures } of status?.tierStatus ?? [])
-    for (const { reason, examples } of failures) {
-      if (reason === "Forbidden")
-        for (const each of [...fleet.namespaces()]) if (isUngranted(inventory, each)) hold({ namespace: each }, reason)
-      for (const key of examples) {
-        const state = fleet.standing(key)?.state
-        const isUnstamped = state === "Stale" || state === "Blank"
-        if (isUnstamped && !fleet.refusalOf(key)) hold({ key }, reason)
-      }
+  const all = (status?.tierStatus ?? []).flatMap(({ failures }) => failures)
+  // They are about the first example of all; those of the others are likely the same.
+  const wordsOf = (reason: string) => all.find(each => each.reason === reason && each.message)?.message ?? ""
+  for (const { reason, examples } of all) {
+    if (reason === "Forbidden")
+      for (const each of [...fleet.namespaces()])
+        if (isUngranted(inventory, each)) fleet.refuse({ namespace: each }, { reason, message: "" })
+    for (const key of examples) {
+      const state = fleet.standing(key)?.state
+      const isUnstamped = state === "Stale" || state === "Blank"
+      if (isUnstamped && !fleet.refusalOf(key)) fleet.refuse({ key }, { reason, message: wordsOf(reason) })
     }
-
-  function hold(scope: { key: string } | { namespace: string }, reason: FailureReason): void {
-    fleet.refuse(scope, { reason, message: "" })
   }
 }
 

@@ -76,10 +76,7 @@ export class Targets {
     watchGrants(wiring, namespace => this.#retry(namespace))
     this.#pods = new Pods(wiring)
     this.#pods.subscribe(uid => this.#traced(uid))
-    this.#failover = new Failover(wiring, namespace => {
-      for (const { cache } of this.#watched.values())
-        for (const key of cache.keysBy("namespace", namespace)) this.#traced(cache.get(key)!.uid)
-    })
+    this.#failover = new Failover(wiring, uid => this.#traced(uid))
   }
 
   /** The claim of a ServiceImage with its fleet under the present rules, or undefined if its kind is not served. */
@@ -186,7 +183,10 @@ export class Targets {
     this.#pods.open()
     this.#failover.open()
     cache.subscribe(({ key, before, after, initial }) => {
-      if (before && before.uid !== after?.uid) watched.keys.delete(before.uid)
+      if (before && before.uid !== after?.uid) {
+        watched.keys.delete(before.uid)
+        this.#failover.forget(before)
+      }
       if (after) watched.keys.set(after.uid, key)
       this.#offer(watched, key, after, initial)
     })
@@ -206,7 +206,7 @@ export class Targets {
   }
 
   #traceOf(member: Member) {
-    return this.#failover.soften(this.#pods.traceOf(member), member.namespace)
+    return this.#failover.soften(this.#pods.traceOf(member), member)
   }
 
   /** The pods of an object have changed, or can be told of at last. */

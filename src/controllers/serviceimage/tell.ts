@@ -8,13 +8,18 @@ import type {
   ServiceImageStatus,
   TierStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { maxExamples, maxExamplesPerTier } from "#api/v1alpha1/serviceimage/index.ts"
+import {
+  maxExamples,
+  maxExamplesPerTier,
+  maxFailureMessage,
+  maxFailureMessages,
+} from "#api/v1alpha1/serviceimage/index.ts"
 import type { TierView } from "#core/fleet.ts"
 import { endOfOperation, recordOperation } from "#core/operation.ts"
 import { imageInWork, stateOf } from "#core/rollout-state.ts"
 import { effectiveTiers } from "#core/tiers.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
-import { clip } from "#lib/text.ts"
+import { clip, clipMiddle } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
 import { describeTier, isTrue, type JudgedTier } from "./judge.ts"
 import type { Snapshot } from "./plan.ts"
@@ -98,7 +103,7 @@ function statusOf(
     ...kept,
     progress: `${sum(shown, each => each.upToDate)}/${sum(shown, each => each.total)}`,
     currentPriority,
-    tierStatus: tiers.map(tier => tierStatusOf(tier, judged, verdict, examples, condition)),
+    tierStatus: quotedOnce(tiers.map(tier => tierStatusOf(tier, judged, verdict, examples, condition))),
     unmatched: unmatched.size,
     lostPods: sum(tiers, tier => tier.view.lostPods),
     operation: {
@@ -192,11 +197,27 @@ function stepOf({ steps, step, upToDateAt }: JudgedTier): Pick<TierStatus, "step
 /** At most three classes, which name at most `examples` objects between them. */
 function failuresOf(view: TierView, total: number, examples: number): Failure[] {
   let left = examples
-  return view.troubles.slice(0, 3).map(({ reason, count, examples: some }) => {
+  return view.troubles.slice(0, 3).map(({ reason, count, message, examples: some }) => {
     const named = some(left)
     left -= named.length
-    return { reason, scope: count >= total ? "All" : "Partial", count, examples: named }
+    const words =
+      message === "" ? {} : { message: plain(clipMiddle(message, maxFailureMessage - 2), maxFailureMessage) }
+    return { reason, scope: count >= total ? "All" : "Partial", count, ...words, examples: named }
   })
+}
+
+/** The same for the words of others: one message for each reason is an example of all. */
+function quotedOnce(tiers: TierStatus[]): TierStatus[] {
+  const quoted = new Set<string>()
+  return tiers.map(tier => ({
+    ...tier,
+    failures: tier.failures.map(failure => {
+      const { message, ...rest } = failure
+      if (message === undefined || quoted.has(failure.reason) || quoted.size === maxFailureMessages) return rest
+      quoted.add(failure.reason)
+      return failure
+    }),
+  }))
 }
 
 /** The largest legal status stays small: many tiers in trouble at once name fewer objects each. */
@@ -221,5 +242,10 @@ const emptyStatus: ServiceImageStatus = {
 }
 
 /** A tier's message is one of many, so the schema keeps it to plain, single-byte characters. */
-const plain = (message: string) => message.replace(/[^ !#-%'-;=?-[\]-~]/g, "?").slice(0, 128)
+const plain = (message: string, most = 128) =>
+  message
+    .replaceAll('"', "'")
+    .replaceAll("…", "...")
+    .replace(/[^ !#-%'-;=?-[\]-~]/g, "?")
+    .slice(0, most)
 const sum = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((total, item) => total + of(item), 0)

@@ -91,6 +91,7 @@ export function look({
       isFresh: true,
       unsure: new Set(),
       busy: new Set(),
+      trust: new Map(),
       outdated: new Map(),
       isBehind: false,
     },

@@ -1,8 +1,9 @@
 import { manuallySpecifiedImageAnnotation, type Reason, upgradeTierLabel } from "#api/v1alpha1/serviceimage/index.ts"
+import { changedInSameWrite } from "#core/contests.ts"
 import type { Fleet } from "#core/fleet.ts"
 import type { Member } from "#core/member.ts"
 import type { Crash } from "#core/steady.ts"
-import { countOf } from "#core/tiers.ts"
+import { budgetOf, countOf } from "#core/tiers.ts"
 import { crashOf, diagnose } from "#core/trace.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
@@ -184,7 +185,7 @@ function waiting(known: Known): Said | undefined {
       sentences: [
         first,
         ...(halt ? [`The rollout has halted: ${halt.message}.`] : []),
-        `It has until ${formatInstant(deadline)} (${formatDuration(Math.max(0, deadline - now))} left); then it counts as failed${member.haltsOnFailure ? " and, because it says failureHaltsUpdate, halts the rollout" : halt ? "" : ", and the others go on"}.`,
+        `It has until ${formatInstant(deadline)} (${formatDuration(Math.max(0, deadline - now))} left); then it counts as failed${afterFailing(known)}.`,
       ],
     }
   const late = `Its time was up at ${formatInstant(deadline)}`
@@ -195,10 +196,26 @@ function waiting(known: Known): Said | undefined {
       first,
       member.haltsOnFailure
         ? `${late}, and it says failureHaltsUpdate: nobody after it is touched until it is up to date or another image is set.`
-        : `${late}; it counts as ${standing.trouble ?? "Timeout"}${halt ? `. The rollout has halted: ${halt.message}` : " and the rollout goes on without it"}. It is counted in as soon as it is up to date.`,
+        : `${late}; it counts as ${standing.trouble ?? "Timeout"}${halt ? `. The rollout has halted: ${halt.message}` : goesOn(known.rollout) ? " and the rollout goes on without it" : ""}. It is counted in as soon as it is up to date.`,
     ],
   }
 }
+
+/** What its failure will mean for the others. */
+function afterFailing({ member, standing, tier, rollout }: Known): string {
+  if (!goesOn(rollout) || !standing.isCounted) return ""
+  if (member.haltsOnFailure) return " and, because it says failureHaltsUpdate, halts the rollout"
+  const { failureBudget, view } = tier
+  const isSpent = failureBudget !== undefined && view.ignored + 1 > budgetOf(failureBudget, view.counted.total)
+  if (isSpent) return ` and halts the rollout: failureBudget is ${failureBudget}`
+  const { total, failed } = view.increment(tier.step)
+  return failed + 1 >= total
+    ? " and, because no other object of its step is left, halts the rollout"
+    : ", and the others go on"
+}
+
+/** Nothing but time keeps the others from their images. */
+const goesOn = ({ plan, serviceImage }: Surveyed) => !serviceImage.spec.paused && !plan.active.some(({ halt }) => halt)
 
 function unwritable(known: Known): Said | undefined {
   const { member, rollout } = known
@@ -226,8 +243,12 @@ function refused(known: Known): Said | undefined {
     reason === "Forbidden"
       ? `Nobody has granted aim to change objects of namespace ${member.namespace}: run aim grant ${member.namespace}.`
       : reason === "Contested"
-        ? `${member.contestedBy ?? "Somebody"} puts ${member.image} back whenever it is stamped, so it is tried less and less often; let ${member.contestedBy ?? "that"} leave the image alone, or set manuallySpecifiedImage.`
-        : `The API server refused the stamp (${reason}${message}); it is tried again, less and less often.`
+        ? hold.message === changedInSameWrite
+          ? `It comes back with ${member.image || "no image"} whenever it is stamped: ${changedInSameWrite}. It is tried less and less often; let the webhook or policy leave this image alone, or set manuallySpecifiedImage.`
+          : `${member.contestedBy ?? "Somebody"} puts ${member.image} back whenever it is stamped, so it is tried less and less often; let ${member.contestedBy ?? "that"} leave the image alone, or set manuallySpecifiedImage.`
+        : reason === "WriteFailed"
+          ? `It cannot be written${message}. It is tried again, less and less often, and so are others of its namespace.`
+          : `The API server refused the stamp (${reason}${message}); it is tried again, less and less often.`
   return { reason, since: hold.since < now ? hold.since : undefined, sentences: [head(known), sentence] }
 }
 

@@ -149,6 +149,46 @@ const cases: Record<string, Case> = {
       'Then its tier waits for a person to approve operation g1: aim approve si/web ""',
     ],
   },
+  "it is the only one left: if it fails, nothing goes on": {
+    spec: { tiers: [] },
+    dicoms: { a: { ...stamped, isUpToDate: false } },
+    now: start + minute,
+    reason: "WaitingForHealth",
+    says: ["then it counts as failed and, because no other object of its step is left, halts the rollout."],
+  },
+  "its failure would spend the budget": {
+    spec: { tiers: [{ upgradeTier: "early", failureBudget: 0 }, { upgradeTier: "" }] },
+    dicoms: { ...calm, a: { ...well, isUpToDate: false } },
+    now: start + minute,
+    reason: "WaitingForHealth",
+    says: ["then it counts as failed and halts the rollout: failureBudget is 0."],
+  },
+  "it waits, and the rollout is paused": {
+    spec: { paused: true },
+    dicoms: { ...calm, a: { ...well, isUpToDate: false } },
+    now: start + minute,
+    reason: "WaitingForHealth",
+    says: ["then it counts as failed."],
+  },
+  "its namespace cannot be written to": {
+    status: first => ({
+      ...first,
+      tierStatus: first.tierStatus.map(tier => ({
+        ...tier,
+        failures: [
+          {
+            reason: "WriteFailed",
+            scope: "All",
+            count: 1,
+            message: "failed calling webhook 'x': EOF",
+            examples: ["shop/a"],
+          },
+        ],
+      })),
+    }),
+    reason: "WriteFailed",
+    says: ["It cannot be written: failed calling webhook 'x': EOF. It is tried again, less and less often"],
+  },
   "an earlier step is under way": {
     who: four[3]!,
     spec: { tiers: steps(0) },

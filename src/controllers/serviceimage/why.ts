@@ -1,4 +1,4 @@
-import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Reason, TierStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Decision } from "#core/decision.ts"
 import { leftOutBy } from "#core/ownership.ts"
 import { targetReader } from "#core/target-reader.ts"
@@ -91,6 +91,7 @@ export function whyRollout({ serviceImage, plan }: Surveyed, now: Instant): Why 
         : `si/${metadata.name} is at operation ${operation.id} (${operation.phase}), with ${images}; ${status.progress} up to date.`,
       `${capital(complete.message)}.`,
       ...(wait && !active.some(tier => tier.halt) ? [wait] : []),
+      ...status.tierStatus.flatMap(failureSentences),
       ...remedyOf(complete.reason, metadata.name),
       ...(plan.lookAgainAt !== undefined && plan.lookAgainAt > now && complete.status !== "True"
         ? [`If nothing else happens, this changes in ${formatDuration(plan.lookAgainAt - now)}.`]
@@ -98,6 +99,12 @@ export function whyRollout({ serviceImage, plan }: Surveyed, now: Instant): Why 
     ],
   }
 }
+
+/** In the words of the server, or of whatever else is in the way. */
+const failureSentences = ({ failures }: TierStatus): string[] =>
+  failures.flatMap(({ reason, count, message, examples }) =>
+    message ? [`${count} ${reason}${examples[0] ? `, such as ${examples[0]}` : ""}: ${message}.`] : [],
+  )
 
 const isOf = ({ serviceImage }: Surveyed, { apiVersion = "", kind = "" }: KubeObject) => {
   const [a, b] = [partsOf(serviceImage.spec.target), partsOf({ apiVersion, kind })]

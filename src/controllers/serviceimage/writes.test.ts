@@ -2,11 +2,12 @@ import { expect, test } from "vitest"
 import { Writes } from "./writes.ts"
 
 /** Writes that end when they are told to. */
-function writes(atOnce: number) {
-  const list = new Writes(atOnce)
+function writes(atOnce: number, atOnceIn?: (lane: string) => number) {
+  const list = new Writes(atOnce, atOnceIn)
   const under = new Map<string, { resolve(): void; reject(error: Error): void }>()
   const begin = (...keys: string[]) => {
-    for (const key of keys) list.begin(key, () => new Promise((resolve, reject) => under.set(key, { resolve, reject })))
+    for (const key of keys)
+      list.begin(key, key.split("/")[0]!, () => new Promise((resolve, reject) => under.set(key, { resolve, reject })))
   }
   const end = async (key: string, error?: Error) => {
     const { resolve, reject } = under.get(key)!
@@ -58,4 +59,14 @@ test("after a failure nothing more begins, what is under way ends, and then it i
   await end("b")
   expect(await failed).toBe("no")
   await list.untilAtMost(0)
+})
+
+test("no more of one lane are under way than it allows, and others pass them", async () => {
+  const { begin, end, under } = writes(3, lane => (lane === "slow" ? 1 : 3))
+  begin("slow/1", "slow/2", "slow/3", "a/1", "a/2", "a/3")
+  expect(under()).toEqual(["slow/1", "a/1", "a/2"])
+  await end("a/1")
+  expect(under()).toEqual(["slow/1", "a/2", "a/3"])
+  await end("slow/1")
+  expect(under()).toEqual(["a/2", "a/3", "slow/2"])
 })

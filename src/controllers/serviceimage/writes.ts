@@ -1,29 +1,33 @@
 /**
- * Writes to objects that are under way, at most so many at once. A batch may be begun while the one before it ends:
+ * Writes to objects that are under way, at most so many at once, in all and in each lane. A batch may be begun while the one before it ends:
  * waiting for the slowest of each, and then for a status, would leave the server idle in between.
  */
 export class Writes {
   readonly #atOnce: number
+  readonly #atOnceIn: (lane: string) => number
   /** Objects with a write under way, or about to be. */
   readonly #keys = new Set<string>()
-  readonly #queue: { key: string; write: () => Promise<void> }[] = []
+  readonly #queue: Queued[] = []
+  /** How many are under way in each lane. */
+  readonly #lanes = new Map<string, number>()
   #running = 0
   #failure: { error: unknown } | undefined
   #waiting: { most: number; go: () => void }[] = []
   /** Called whenever one has ended, well or not. */
   onEnd: () => void = () => {}
 
-  constructor(atOnce: number) {
+  constructor(atOnce: number, atOnceIn: (lane: string) => number = () => atOnce) {
     this.#atOnce = atOnce
+    this.#atOnceIn = atOnceIn
   }
 
   get keys(): ReadonlySet<string> {
     return this.#keys
   }
 
-  begin(key: string, write: () => Promise<void>): void {
+  begin(key: string, lane: string, write: () => Promise<void>): void {
     this.#keys.add(key)
-    this.#queue.push({ key, write })
+    this.#queue.push({ key, lane, write })
     this.#next()
   }
 
@@ -38,19 +42,30 @@ export class Writes {
   }
 
   #next(): void {
-    while (this.#running < this.#atOnce && this.#queue.length > 0) {
-      const { key, write } = this.#queue.shift()!
+    while (this.#running < this.#atOnce) {
+      const index = this.#queue.findIndex(({ lane }) => (this.#lanes.get(lane) ?? 0) < this.#atOnceIn(lane))
+      const [next] = index < 0 ? [] : this.#queue.splice(index, 1)
+      if (!next) return
+      const { key, lane, write } = next
       this.#running++
+      this.#count(lane, 1)
       write()
         .catch(error => this.#fail(error))
         .finally(() => {
           this.#running--
+          this.#count(lane, -1)
           this.#keys.delete(key)
           this.#next()
           this.#tell()
           this.onEnd()
         })
     }
+  }
+
+  #count(lane: string, by: 1 | -1): void {
+    const count = (this.#lanes.get(lane) ?? 0) + by
+    if (count > 0) this.#lanes.set(lane, count)
+    else this.#lanes.delete(lane)
   }
 
   /** What has not begun is not begun any more: the server is in trouble, or does not want us. */
@@ -66,3 +81,5 @@ export class Writes {
     for (const { go } of ready) go()
   }
 }
+
+type Queued = { key: string; lane: string; write: () => Promise<void> }

@@ -319,6 +319,26 @@ describe("failures", () => {
       expect([read.status, read.reason]).toEqual([status, reason || undefined])
     })
 
+  const refusedByAdmission = [
+    'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: Post "https://x/": EOF',
+    'admission webhook "a.example.com" denied the request: not today',
+  ]
+  for (const message of refusedByAdmission)
+    for (const status of [404, 409, 410, 429, 500, 503])
+      test(`${status} for a write that admission did not let through is certainly not applied: ${message}`, async () => {
+        const { client } = await world((_, response) =>
+          json(response, { ...statusBody(status, "Any"), message }, status),
+        )
+        const error = await failureOf(client.create(pods, pod))
+        expect([error.kind, error.status, error.said]).toEqual(["Refused", status, message])
+      })
+
+  test("what a webhook puts into its words does not count: only the server's own do", async () => {
+    const message = 'conversion webhook for x failed: Internal error occurred: failed calling webhook "a": no'
+    const { client } = await world((_, response) => json(response, { ...statusBody(500, "Any"), message }, 500))
+    expect((await failureOf(client.create(pods, pod))).kind).toBe("UnknownOutcome")
+  })
+
   test("the message says what was tried and what the server said, causes it left out included", async () => {
     const causes = [
       { field: "spec.a", message: "Required value" },

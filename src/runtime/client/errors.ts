@@ -9,6 +9,7 @@ export type FailureKind =
   | "NotFound" // 404
   | "Invalid" // 400, 405, 406, 413, 415, 422: asking again will not help
   | "Forbidden" // 401, 403
+  | "Refused" // admission denied it under another code, or could not be asked: certainly not applied
   | "Throttled" // 429: certainly not applied
   | "Unreachable" // the server was not reached, or a read failed: certainly nothing applied
   | "UnknownOutcome" // a write was sent and its answer is missing or is a 5xx: it may be applied, even later
@@ -24,6 +25,8 @@ export class KubeError extends Error {
   /** The server's own word, e.g. `AlreadyExists`. */
   readonly reason: string | undefined
   readonly causes: readonly Cause[]
+  /** The server's own sentence; the whole message where it gave none. */
+  readonly said: string
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -33,6 +36,7 @@ export class KubeError extends Error {
       status?: number | undefined
       reason?: string | undefined
       causes?: readonly Cause[]
+      said?: string | undefined
       retryAfterMs?: number | undefined
       cause?: unknown
     } = {},
@@ -42,9 +46,13 @@ export class KubeError extends Error {
     this.status = details.status
     this.reason = details.reason
     this.causes = details.causes ?? []
+    this.said = details.said || message
     this.retryAfterMs = details.retryAfterMs
   }
 }
 
 export const isFailure = (error: unknown, ...kinds: FailureKind[]): error is KubeError =>
   error instanceof KubeError && kinds.includes(error.kind)
+
+/** A webhook without which the server admits nothing did not answer, or answered nonsense. */
+export const saysWebhookFailed = (said: string) => said.startsWith('Internal error occurred: failed calling webhook "')

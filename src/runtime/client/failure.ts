@@ -1,4 +1,4 @@
-import { type Cause, type FailureKind, KubeError } from "./errors.ts"
+import { type Cause, type FailureKind, KubeError, saysWebhookFailed } from "./errors.ts"
 
 /** What the server answered, as far as it concerns a failure. */
 type Answer = { status: number; headers: Record<string, string | undefined>; body: string }
@@ -13,14 +13,16 @@ const maxQuote = 200
 /** The error for an answer that is not a 2xx. `doing` reads as in "creating pods web/a". */
 export function failureOf(doing: string, isWrite: boolean, { status, headers, body }: Answer, now: number): KubeError {
   const told = readStatus(body)
-  const kind = kindOf(status, told.reason, isWrite)
+  const kind = kindOf(status, told, isWrite)
   const retryAfterMs = retryAfter(headers["retry-after"], now) ?? told.retryAfterMs
   const word = told.reason ? `${status} ${told.reason}` : `${status}`
   const message = [`${doing}: ${word}`, told.message, extraCauses(told)].filter(Boolean).join(": ")
-  return new KubeError(kind, clip(message), { status, reason: told.reason, causes: told.causes, retryAfterMs })
+  const { reason, causes, message: said } = told
+  return new KubeError(kind, clip(message), { status, reason, causes, said: said && clip(said), retryAfterMs })
 }
 
-function kindOf(status: number, reason: string | undefined, isWrite: boolean): FailureKind {
+function kindOf(status: number, { reason, message = "" }: Told, isWrite: boolean): FailureKind {
+  if (isWrite && !isPlain.has(status) && isByAdmission(message)) return "Refused"
   if (status >= 500) return isWrite ? "UnknownOutcome" : "Unreachable"
   switch (status) {
     case 401:
@@ -38,6 +40,17 @@ function kindOf(status: number, reason: string | undefined, isWrite: boolean): F
       return "Invalid" // also redirects: whoever sends one is not the API server we were told of
   }
 }
+
+/** What these codes mean is the same, whether admission answers or the server itself. */
+const isPlain = new Set([400, 401, 403, 405, 406, 413, 415, 422])
+
+/**
+ * Admission comes before the store, so what it refuses is not carried out, whatever the code. A webhook chooses the code
+ * of its denial: with 409, 429 or 500 it would have us repeat the write without end. Only the server's own words at the
+ * beginning count: what follows them is the webhook's.
+ */
+const isByAdmission = (said: string) =>
+  saysWebhookFailed(said) || /^admission webhook "[^"]*" denied the request/.test(said)
 
 /** A Kubernetes Status, or whatever a proxy in between has to say. */
 function readStatus(body: string): Told {

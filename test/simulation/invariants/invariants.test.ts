@@ -99,7 +99,13 @@ class Story {
   stamp(process: number, name: string, image: string, { isUnconditional = false, after = this.#revision } = {}): this {
     const before = this.#objects.get(name)!
     const { generation } = this.#objects.get("si")!.metadata
-    const decision = { from: before.spec.image, to: image, by: "serviceimage/si", operation: `g${generation}` }
+    const decision = {
+      from: before.spec.image,
+      to: image,
+      by: "serviceimage/si",
+      uid: "si",
+      operation: `g${generation}`,
+    }
     const annotations = { [decisionAnnotation]: JSON.stringify(decision) }
     const version = isUnconditional ? {} : { resourceVersion: before.metadata.resourceVersion }
     this.#send(process, "PATCH", "/tenants", { spec: { image }, metadata: { ...version, annotations } }, after)

@@ -12,6 +12,7 @@ import {
   idOf,
   imageIn,
   isCounted,
+  isDecisionOf,
   isImage,
   isManaged,
   isPinned,
@@ -74,7 +75,8 @@ function wantedImages({ stamps }: Reading): string[] {
     const { source, before } = stamp
     if (!source) return [`${tell(stamp)}: its process had not written a status yet`]
     const allowed = allowedImages(source, before)
-    const image = imageIn(source.serviceImage, stamp.commit.object)
+    // What it asked for: admission may make something else of it.
+    const image = imageIn(source.serviceImage, stamp.sent.body!)
     return allowed.some(each => isImage(image, each))
       ? []
       : [`${tell(stamp)} got ${image}, wanted was ${allowed.join(" or ")}`]
@@ -86,10 +88,10 @@ function allowedImages({ serviceImage }: StatusWrite, before: Json): string[] {
   if (!tier) return []
   const forNew = imageIn(serviceImage, before) !== "" ? [] : [tierStatusOf(serviceImage, tier)?.newDeploymentImage]
   if (!isRollingBack(serviceImage)) return [tier.image, ...forNew]
-  const { history, operation } = serviceImage.status
+  const { history } = serviceImage.status
   const good = history.find((entry: Json) => entry.phase === "Complete")?.images[tier.upgradeTier]
-  const { from, operation: by } = decisionOf(before)
-  return [by === operation.id && from ? from : good, ...forNew].filter(image => image !== undefined)
+  const { from } = decisionOf(before)
+  return [isDecisionOf(serviceImage, before) && from ? from : good, ...forNew].filter(image => image !== undefined)
 }
 
 const completes = ({ status, metadata }: Json) => {
@@ -298,9 +300,14 @@ function contradictions({ run: { commits } }: Reading): string[] {
 function stampedOnce({ stamps, run: { commits } }: Reading): string[] {
   const ours = new Set(stamps.map(({ commit }) => commit.revision))
   const groups = Map.groupBy(stamps, ({ commit, decision }) =>
-    [commit.object.metadata.uid, decision.by, decision.operation, decision.reason === "RolledBack", decision.to].join(
-      " ",
-    ),
+    [
+      commit.object.metadata.uid,
+      decision.by,
+      decision.uid,
+      decision.operation,
+      decision.reason === "RolledBack",
+      decision.to,
+    ].join(" "),
   )
   return [...groups.values()].flatMap(group => {
     if (group.length === 1) return []
@@ -310,7 +317,13 @@ function stampedOnce({ stamps, run: { commits } }: Reading): string[] {
       const [mark, markBefore] = [object, before].map(({ metadata }) => metadata.annotations?.[fenceAnnotation])
       return mark !== markBefore || JSON.stringify(object.spec) !== JSON.stringify(before.spec)
     })
-    return group.length > 1 + excuses.length ? [`${tell(group.at(-1)!)}, for the ${group.length}th time`] : []
+    // Admission put another image into it.
+    const altered = group.filter(({ source, commit, decision }) => {
+      return source && !isImage(imageIn(source.serviceImage, commit.object), decision.to)
+    })
+    return group.length > 1 + excuses.length + altered.length
+      ? [`${tell(group.at(-1)!)}, for the ${group.length}th time`]
+      : []
   })
 }
 

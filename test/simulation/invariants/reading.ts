@@ -56,7 +56,7 @@ export function read(run: Run): Reading {
     const decision = decisionOf(commit.object)
     const name = String(decision.by ?? "").replace("serviceimage/", "")
     const isSource = ({ process, commit, serviceImage }: StatusWrite) =>
-      process === sent.process && commit.revision <= sent.after && serviceImage.metadata.name === name
+      process === sent.process && commit.revision <= sent.after && serviceImage.metadata.uid === decision.uid
     const standing = [...run.commits].reverse().find(each => {
       return each.revision < commit.revision && isServiceImage(each.object) && each.object.metadata.name === name
     })
@@ -112,6 +112,12 @@ export const isTrue = (status: Json, type: string) => conditionOf(status, type)?
 export function decisionOf({ metadata }: Json): Json {
   const text = metadata.annotations?.[decisionAnnotation]
   return text === undefined ? {} : JSON.parse(text)
+}
+
+/** Made by the present operation of this very ServiceImage: one created again under its name is another. */
+export function isDecisionOf({ metadata, status }: Json, object: Json): boolean {
+  const { by, uid, operation } = decisionOf(object)
+  return by === `serviceimage/${metadata.name}` && uid === metadata.uid && operation === status.operation.id
 }
 
 /** Moves nothing but the mark: the only write that may go without a version. */

@@ -26,7 +26,7 @@ export const mutants: Record<string, Mutant> = {
   ),
   "a successor who does not touch what was declared": edit(
     `${controllers}/controller.ts`,
-    "for (const key of status.inflight ?? []) if (!memory.unsure.has(key)) memory.unsure.set(key, undefined)",
+    "for (const key of status.inflight ?? []) memory.doubts.inherit(key)",
     "",
     "withdrawn",
   ),
@@ -101,8 +101,8 @@ export const mutants: Record<string, Mutant> = {
   ),
   "a write without an answer, taken for answered": edit(
     `${controllers}/apply.ts`,
-    'if (isFailure(error, "UnknownOutcome")) return outcomes.unknown(key)',
-    'if (isFailure(error, "UnknownOutcome")) return outcomes.answered(key)',
+    'if (isFailure(error, "UnknownOutcome")) return outcomes.unknown(key, error)\n      outcomes.unused(stamp)',
+    'if (isFailure(error, "UnknownOutcome")) return outcomes.answered(key)\n      outcomes.unused(stamp)',
     "withdrawn.*it arrives a minute late, at",
   ),
   "Complete, while a write of the predecessor may be on its way": edit(

@@ -1,6 +1,7 @@
 import {
   maxExamples,
   maxExamplesPerTier,
+  maxFailureMessages,
   maxHistory,
   maxHistoryImageCharacters,
   maxTiers,
@@ -13,12 +14,14 @@ import { largest } from "./largest.ts"
 export function largestStatus(): ServiceImageStatus {
   const status = largest(ServiceImage.schema.properties!.status!) as ServiceImageStatus
   let examplesLeft = maxExamples
+  let messagesLeft = maxFailureMessages
   for (const tier of status.tierStatus) {
     let tierLeft = maxExamplesPerTier
     for (const failure of tier.failures) {
       failure.examples = failure.examples.slice(0, Math.min(tierLeft, examplesLeft))
       tierLeft -= failure.examples.length
       examplesLeft -= failure.examples.length
+      if (messagesLeft-- <= 0) delete failure.message
     }
   }
   for (const entry of status.history) {

@@ -32,6 +32,8 @@ export {
   type HistoryEntry,
   maxExamples,
   maxExamplesPerTier,
+  maxFailureMessage,
+  maxFailureMessages,
   maxHistory,
   maxHistoryImageCharacters,
   maxInflight,

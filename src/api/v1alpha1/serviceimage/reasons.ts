@@ -73,6 +73,8 @@ export const reasons = {
   AdmissionDenied: "The API server or an admission policy refused the new image.",
   QuotaExceeded: "A resource quota does not leave room for the new pods.",
   Forbidden: "Nobody has granted aim the right to change objects of this namespace; run `aim grant NAMESPACE`.",
+  WriteFailed:
+    "A write to the object fails or stays without an answer: an admission webhook is down, or the way to the server is. It is tried again, less and less often.",
   Timeout: "The object did not become up to date within progressDeadlineSeconds, for none of the causes above.",
 } as const satisfies Record<string, string>
 
@@ -90,6 +92,7 @@ export type FailureReason = Extract<
   | "Forbidden"
   | "Contested"
   | "InvalidTarget"
+  | "WriteFailed"
   | "Timeout"
 >
 
@@ -110,6 +113,7 @@ const going: Reason[] = [
   "ListFailed",
   "Forbidden",
   "Contested",
+  "WriteFailed",
 ]
 const halted: Reason[] = ["FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "WrongTarget", "PreCacheIncomplete"]
 const invalid: Reason[] = [
@@ -139,7 +143,7 @@ export const conditions = {
   },
   Stalled: {
     means: "It does not go on without a person: halted, invalid or in conflict.",
-    reasons: ["NotStalled", "Observing", ...halted, "RolledBack", ...invalid, "ClaimedByAnother", "KindNotFound"],
+    reasons: ["NotStalled", "Observing", ...halted, "RolledBack", ...invalid, "ClaimedByAnother"],
   },
   Halted: {
     means: "A failure, or a person, stopped the rollout before its next step.",

@@ -26,10 +26,13 @@ export const maxTiers = 64
 export const maxInflight = 200
 export const maxHistory = 10
 export const maxExamplesPerTier = 10
+/** Of the words of others, what is kept of each, and how many over all tiers: one for a class of failure. */
+export const maxFailureMessage = 160
+export const maxFailureMessages = 4
 /** Over all tiers: ten examples in each of 64 tiers would fill most of the largest status. */
 export const maxExamples = 20
 /** Characters of tier names and images over the whole history; the oldest entries go without first. */
-export const maxHistoryImageCharacters = 12_288
+export const maxHistoryImageCharacters = 11_264
 const maxObjects = 9_999_999
 
 /** What every object of JavaScript answers to. No kind has such a field for an image. */
@@ -365,6 +368,11 @@ const failure = z.object({
   reason: word<FailureReason>(24).describe("The class of failure."),
   scope: word<FailureScope>(8).describe("All: every counted object of the step fails like this. Partial: some do."),
   count: count(maxObjects).describe("How many objects fail like this."),
+  message: plainText(maxFailureMessage)
+    .describe(
+      "What the server, a pod or another writer says of the first example, shortened; given once for each reason, in the first tier that has it.",
+    )
+    .optional(),
   examples: z
     .array(objectKey())
     .max(maxExamplesPerTier)
@@ -454,10 +462,16 @@ const status = z.object({
     .max(maxTiers)
     .meta({
       ...listMap("upgradeTier"),
-      ...rules({
-        rule: `self.map(tier, tier.failures.map(failure, failure.examples.size()).sum()).sum() <= ${maxExamples}`,
-        message: `a status names at most ${maxExamples} examples`,
-      }),
+      ...rules(
+        {
+          rule: `self.map(tier, tier.failures.map(failure, failure.examples.size()).sum()).sum() <= ${maxExamples}`,
+          message: `a status names at most ${maxExamples} examples`,
+        },
+        {
+          rule: `self.map(tier, tier.failures.filter(failure, has(failure.message)).size()).sum() <= ${maxFailureMessages}`,
+          message: `a status quotes at most ${maxFailureMessages} messages`,
+        },
+      ),
     })
     .describe("Each tier.")
     .default([]),

@@ -1,0 +1,66 @@
+import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Instant } from "#lib/instant.ts"
+import { tryAgainMs, tryAgainSoonMs } from "./try-again.ts"
+
+export type Scope = { key: string } | { namespace: string }
+export type Refusal = { reason: FailureReason; message: string }
+
+/** Why a write was refused, for one object or for all of a namespace, and when to try again. */
+export type Hold = Refusal & { since: Instant; retryAt: Instant; attempts: number }
+
+/** What is not to be written for a while, each time for longer. */
+export class Holds {
+  readonly #holds = new Map<string, Hold>()
+
+  /** What keeps an object from being written: its own hold, and its namespace's for as long as that lasts. */
+  on(key: string, namespace: string): Hold | undefined {
+    // Nearly always nothing is held, and then the keys of a whole fleet need not be looked up.
+    if (this.#holds.size === 0) return undefined
+    const [own, around] = [this.#holds.get(key), this.#holds.get(scopeName({ namespace }))]
+    return own && around ? { ...own, retryAt: Math.max(own.retryAt, around.retryAt) } : (own ?? around)
+  }
+
+  has(key: string): boolean {
+    return this.#holds.has(key)
+  }
+
+  /** Holds the scope once more, `waitMs` if that is given. Returns when it ends. */
+  add(scope: Scope, why: Refusal, now: Instant, waitMs?: number): Instant {
+    const name = scopeName(scope)
+    const before = this.#holds.get(name)
+    const attempts = (before?.attempts ?? 0) + 1
+    const retryAt = now + (waitMs ?? waitOf(scope, why, attempts))
+    this.#holds.set(name, { ...why, since: before?.since ?? now, retryAt, attempts })
+    return retryAt
+  }
+
+  /** Holds on to a scope that is held, or was until now. */
+  extend(scope: Scope, retryAt: Instant): Instant | undefined {
+    const hold = this.#holds.get(scopeName(scope))
+    if (hold) hold.retryAt = retryAt
+    return hold?.retryAt
+  }
+
+  delete(name: string): boolean {
+    return this.#holds.delete(name)
+  }
+
+  clear(): void {
+    this.#holds.clear()
+  }
+}
+
+/**
+ * A failing webhook may concern one object or all of its namespace. The namespace waits half as long as the object, so
+ * that another object is tried first: one that keeps failing must not stop its neighbours.
+ */
+function waitOf(scope: Scope, { reason }: Refusal, attempts: number): number {
+  if (reason !== "WriteFailed") return tryAgainMs(attempts)
+  return "key" in scope ? tryAgainSoonMs(attempts) : tryAgainSoonMs(attempts) / 2
+}
+
+const namespaceScope = "namespace:"
+// A colon cannot stand in a namespace or a name, so the two sorts of scope never meet.
+export const scopeName = (scope: Scope) => ("key" in scope ? scope.key : `${namespaceScope}${scope.namespace}`)
+export const namespaceOf = (name: string) =>
+  name.startsWith(namespaceScope) ? name.slice(namespaceScope.length) : undefined

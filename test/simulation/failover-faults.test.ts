@@ -241,7 +241,7 @@ async function misfortunes(seed: number) {
   return { wrongs: [], told: [where] }
 }
 
-playSeeds("several misfortunes in one story", { short: 20 }, misfortunes)
+playSeeds("several misfortunes in one story", { short: 20, share: 0.25 }, misfortunes)
 
 test("what runs from elsewhere is left alone, over a day", async () => {
   const { world } = await play(stories["the first repository is out"]!, 1, () => ({}))

@@ -4,7 +4,7 @@ import { unjudgedRuns, wasJudged } from "#test/support/record.ts"
 /** What was wrong with one seed, and everything that was done in it. */
 type Judged = { wrongs: readonly string[]; told: readonly string[] }
 
-export type Amount = {
+type Amount = {
   /** How many seeds in the short form. */
   short: number
   /** In the long form, the part of AIM_RUNS. */

@@ -112,7 +112,7 @@ async function misfortunes(seed: number) {
   return { wrongs: [], told: [where] }
 }
 
-playSeeds("several misfortunes in one story", { short: 30 }, misfortunes)
+playSeeds("several misfortunes in one story", { short: 30, share: 0.25 }, misfortunes)
 
 test("where nothing goes wrong, no write is refused: nothing is decided from a copy that our own write has overtaken", async () => {
   const refused: string[] = []

@@ -164,7 +164,7 @@ export function imageIn({ spec }: Json, object: Json): string {
 /** Its health is told by the ImageSpec contract: the only way these invariants read it. */
 export const keepsContract = ({ spec }: Json) => spec.target.image?.container === undefined && !spec.target.health
 
-/** Objects that are the ServiceImage's business, as far as the object itself says so; whose they are is another question. */
+/** Objects that are the ServiceImage's business, as far as the object itself says so. Another one may have it: see ownerOf. */
 export function isManaged(serviceImage: Json, object: Json): boolean {
   if (!selects(serviceImage, object) || object.metadata.deletionTimestamp) return false
   return !isPinned(object) && tierOf(serviceImage, object) !== undefined

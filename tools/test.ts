@@ -6,6 +6,8 @@ const usage = `Runs the tests.
   npm run test:unit        those that need nothing but Node
   npm run test:long        properties and fault campaigns with many more runs (AIM_RUNS sets how many)
   npm test -- FILE…        only files whose path contains one of these
+
+  AIM_SEED=N               plays one seed of the simulation's random runs and tells everything that was done in it
 `
 
 const suites: Record<string, string[]> = { unit: ["unit"], e2e: ["e2e"], long: ["unit"] }

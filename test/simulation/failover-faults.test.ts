@@ -21,6 +21,7 @@ import {
 import type { ProcessOptions } from "#test/support/scenario.ts"
 import { type Fate, faults, keepRunning, watches } from "./fates.ts"
 import { judge } from "./invariants/invariants.ts"
+import { playSeeds } from "./runs.ts"
 
 /** Registries that go and come, told in conditions rather than in times. */
 type Story = Pick<FailoverOptions, "says"> & {
@@ -222,7 +223,7 @@ for (const [title, story] of calm)
   })
 
 /** Up to three faults at random writes of a random story; the seed is all there is to it. */
-async function misfortunes(seed: number): Promise<void> {
+async function misfortunes(seed: number) {
   const random = seededRandom(seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)]!
   const [title, story] = pick([...calm])
@@ -237,14 +238,10 @@ async function misfortunes(seed: number): Promise<void> {
     const dies = Object.assign({}, ...all.map(({ dies }) => dies))
     return { faults: all.flatMap(({ faults = [] }) => faults), dies, successor }
   })
+  return { wrongs: [], told: [where] }
 }
 
-test("several misfortunes in one story", async () => {
-  const failures: string[] = []
-  for (let seed = 1; seed <= Number(process.env.AIM_RUNS ?? 20) && failures.length < 3; seed++)
-    await misfortunes(seed).catch((error: Error) => failures.push(error.message))
-  expect(failures).toEqual([])
-})
+playSeeds("several misfortunes in one story", { short: 20, share: 0.25 }, misfortunes)
 
 test("what runs from elsewhere is left alone, over a day", async () => {
   const { world } = await play(stories["the first repository is out"]!, 1, () => ({}))

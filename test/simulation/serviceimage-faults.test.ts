@@ -9,6 +9,7 @@ import type { ProcessOptions, World } from "#test/support/scenario.ts"
 import { type Fate, faults, from, keepRunning, type Make, watches } from "./fates.ts"
 import { judge } from "./invariants/invariants.ts"
 import { fenceAnnotation, isStatusOf } from "./invariants/reading.ts"
+import { playSeeds } from "./runs.ts"
 import { outcome, play, type Story, stories } from "./stories.ts"
 
 /** Only where somebody else stands by: whoever is cut off for good and has no rival does nothing more. */
@@ -93,7 +94,7 @@ for (const [title, story] of calm)
   })
 
 /** Up to three faults at random writes of a random story; the seed is all there is to it. */
-async function misfortunes(seed: number): Promise<void> {
+async function misfortunes(seed: number) {
   const random = seededRandom(seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)]!
   const [title, story] = pick([...calm])
@@ -108,14 +109,10 @@ async function misfortunes(seed: number): Promise<void> {
     const dies = Object.assign({}, ...all.map(({ dies }) => dies))
     return { faults: all.flatMap(({ faults = [] }) => faults), dies, successor }
   })
+  return { wrongs: [], told: [where] }
 }
 
-test("several misfortunes in one story", async () => {
-  const failures: string[] = []
-  for (let seed = 1; seed <= Number(process.env.AIM_RUNS ?? 30) && failures.length < 3; seed++)
-    await misfortunes(seed).catch((error: Error) => failures.push(error.message))
-  expect(failures).toEqual([])
-})
+playSeeds("several misfortunes in one story", { short: 30, share: 0.25 }, misfortunes)
 
 test("where nothing goes wrong, no write is refused: nothing is decided from a copy that our own write has overtaken", async () => {
   const refused: string[] = []

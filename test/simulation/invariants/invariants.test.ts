@@ -143,6 +143,23 @@ const specOf = (image: string): Json => ({
   ],
 })
 
+/** A ServiceImage for the same tenants that does nothing. */
+const another = (name: string, creationTimestamp: string): Json => ({
+  kind: "ServiceImage",
+  metadata: { name, uid: name, generation: 1, creationTimestamp },
+  spec: specOf("v1"),
+})
+
+const stampedBy =
+  (name: string) =>
+  (object: Json): Json => ({
+    ...object,
+    metadata: {
+      ...object.metadata,
+      annotations: { [decisionAnnotation]: JSON.stringify({ to: object.spec.image, by: `serviceimage/${name}` }) },
+    },
+  })
+
 const condition = (type: string, isTrue: boolean, generation: number, now: number): Json => ({
   type,
   status: isTrue ? "True" : "False",
@@ -210,6 +227,75 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
         tierStatus: [{ upgradeTier: "late", ignoredFailures: 1, newDeploymentImage: "v2" }],
       }),
     breaks: [],
+  },
+  "Complete, and one is in no tier while there is no default image": {
+    story: new Story()
+      .spec("", { tiers: [{ upgradeTier: "early", image: "v1", priority: 1 }] })
+      .upToDate("early")
+      .later(60)
+      .status(1, [], { isComplete: true }),
+    breaks: [],
+  },
+  "Complete, and what they have is only written otherwise": {
+    story: new Story()
+      .upToDate(...names)
+      .spec("docker.io/library/v1:latest")
+      .later(60)
+      .status(1, [], { isComplete: true }),
+    breaks: [],
+  },
+  "Complete, and one has another image that begins like the wanted one": {
+    story: new Story()
+      .upToDate(...names)
+      .spec("docker.io/library/v1:latest-2")
+      .later(60)
+      .status(1, [], { isComplete: true }),
+    breaks: ["S3"],
+  },
+  "an image that the spec has in other words": {
+    story: early().stamp(1, "late", "docker.io/library/v2:latest"),
+    breaks: [],
+  },
+  "a lower priority, while the higher one has its image in other words": {
+    story: new Story()
+      .edit("early", object => ({ ...object, spec: { ...object.spec, image: "docker.io/library/v2" } }))
+      .upToDate(...names)
+      .spec("v2")
+      .later(60)
+      .status(1, names)
+      .stamp(1, "late", "v2"),
+    breaks: [],
+  },
+  "a lower priority, while the higher one belongs to an older ServiceImage": {
+    story: new Story()
+      .put(another("older", "2025-01-01T00:00:00Z"))
+      .upToDate(...names)
+      .spec("v2")
+      .edit("late", stampedBy("si"))
+      .later(60)
+      .status(1, names)
+      .stamp(1, "late", "v2"),
+    breaks: [],
+  },
+  "a lower priority, while the higher one belonged to a ServiceImage that is gone": {
+    story: new Story()
+      .edit("early", stampedBy("gone"))
+      .upToDate(...names)
+      .spec("v2")
+      .later(60)
+      .status(1, names)
+      .stamp(1, "late", "v2"),
+    breaks: ["S4"],
+  },
+  "a lower priority, while the higher one is also selected by a younger ServiceImage": {
+    story: new Story()
+      .put(another("younger", "2027-01-01T00:00:00Z"))
+      .upToDate(...names)
+      .spec("v2")
+      .later(60)
+      .status(1, names)
+      .stamp(1, "late", "v2"),
+    breaks: ["S4"],
   },
   "the lower priority first": {
     story: new Story()

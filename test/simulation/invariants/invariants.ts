@@ -1,5 +1,5 @@
 import type { Json } from "#cluster-sim/index.ts"
-import { selects } from "#lib/label-selector.ts"
+import type { Instant } from "#lib/instant.ts"
 import { type Commit, type Run, wasJudged } from "#test/support/record.ts"
 import { failoverViolationsOf } from "./failover.ts"
 import {
@@ -9,6 +9,7 @@ import {
   decisionOf,
   fenceAnnotation,
   haltsOnFailure,
+  hasLabels,
   idOf,
   imageIn,
   isCounted,
@@ -24,10 +25,12 @@ import {
   isUpToDate,
   keepsContract,
   keyOf,
+  ownerOf,
   type Reading,
   read,
   type Stamp,
   type StatusWrite,
+  selects,
   tierOf,
   tierStatusOf,
 } from "./reading.ts"
@@ -131,7 +134,7 @@ function completeIsTrue(reading: Reading): string[] {
       if (!isObjectOf(serviceImage, states)) continue
       if (states.some(state => !state || !gates(serviceImage, state) || isDone(serviceImage, state))) continue
       const object = states.at(-1)!
-      if (!isInScope(serviceImage, object, reading, commit.revision)) continue
+      if (!isOwned(serviceImage, object, reading, from, commit.revision)) continue
       const hasImage = isImage(imageIn(serviceImage, object), tierOf(serviceImage, object)!.image)
       late[hasImage ? "right" : "wrong"]++
       if (haltsOnFailure(object) && !hasImage)
@@ -155,12 +158,28 @@ const isObjectOf = ({ spec }: Json, states: readonly (Json | undefined)[]) =>
   states.some(state => state?.kind === spec.target.kind && state?.apiVersion === spec.target.apiVersion)
 const gates = (serviceImage: Json, object: Json) => isManaged(serviceImage, object) && isCounted(serviceImage, object)
 
+/**
+ * Of all ServiceImages that select the object this one has it: the one that stamped it, else the oldest. A ServiceImage
+ * that came or went within the time may or may not have been known.
+ */
+function isOwned(serviceImage: Json, object: Json, reading: Reading, from: Instant, until: number): boolean {
+  const all = [...reading.lives.values()].flatMap(life => {
+    const states = between(life, from, until)
+    return states.some(state => state && isServiceImage(state)) ? [states] : []
+  })
+  return [0, -1].every(end => {
+    const there = all.flatMap(states => states.at(end) ?? []).filter(({ metadata }) => !metadata.deletionTimestamp)
+    const selecting = there.filter(each => selects(each, object) && isInScope(each, object, reading, until))
+    return ownerOf(selecting, object)?.metadata.uid === serviceImage.metadata.uid
+  })
+}
+
 /** The namespace is one that the ServiceImage selects, if it selects any. */
 function isInScope({ spec }: Json, object: Json, { lives }: Reading, until: number): boolean {
   if (!spec.target.namespaceSelector) return true
   const life = lives.get(idOf({ apiVersion: "v1", kind: "Namespace", metadata: { name: object.metadata.namespace } }))
   const namespace = between(life ?? [], Number.POSITIVE_INFINITY, until).at(-1)
-  return selects(spec.target.namespaceSelector, namespace?.metadata.labels ?? {})
+  return hasLabels(namespace ?? { metadata: {} }, spec.target.namespaceSelector)
 }
 const isDone = (serviceImage: Json, object: Json) =>
   isUpToDate(object) && isImage(imageIn(serviceImage, object), tierOf(serviceImage, object)!.image)
@@ -180,10 +199,10 @@ function priorities(reading: Reading): string[] {
       const isBehind = (state: Json | undefined) =>
         state !== undefined &&
         gates(serviceImage, state) &&
-        isInScope(serviceImage, state, reading, stamp.commit.revision) &&
         tierOf(serviceImage, state)!.priority > tier.priority &&
         !isDone(serviceImage, state) &&
-        !mayLag(serviceImage, state, stamp.commit.at)
+        !mayLag(serviceImage, state, stamp.commit.at) &&
+        isOwned(serviceImage, state, reading, from, stamp.commit.revision)
       if (states.every(isBehind)) return [`${tell(stamp)}, before ${keyOf(states.at(-1)!)}`]
     }
     return []

@@ -1,7 +1,7 @@
 import type { Json } from "#cluster-sim/index.ts"
-import { type Instant, parseInstant } from "#lib/instant.ts"
-import { selects } from "#lib/label-selector.ts"
+import type { Instant } from "#lib/instant.ts"
 import type { Commit, Run, Sent } from "#test/support/record.ts"
+import { sameImage } from "./images.ts"
 
 // What a record says, read without the code that is judged by it: only the contract and the spec are believed.
 
@@ -142,14 +142,18 @@ export function tierOf({ spec }: Json, { metadata }: Json): Json | undefined {
   const tier = named(label) ?? named("")
   if (tier) return { ...tier, image: tier.image || spec.defaultImage }
   const lowest = Math.min(0, ...(spec.tiers ?? []).map((each: Json) => each.priority - 1))
-  return spec.defaultImage && { upgradeTier: "", image: spec.defaultImage, priority: lowest }
+  // Without a default image it is none of the rollout's business.
+  return spec.defaultImage ? { upgradeTier: "", image: spec.defaultImage, priority: lowest } : undefined
 }
 
 export const tierStatusOf = ({ status }: Json, tier: Json): Json | undefined =>
   status?.tierStatus?.find((each: Json) => each.upgradeTier === tier.upgradeTier)
 
-export const isImage = (image: string | undefined, wanted: string | undefined) =>
-  wanted !== undefined && (image === wanted || image?.startsWith(`${wanted}@`) === true)
+/** The image that is wanted, in whatever words, or that one with the digest its tag was found to mean. */
+export const isImage = (image: string | undefined, wanted: string | undefined): boolean =>
+  image !== undefined &&
+  wanted !== undefined &&
+  (sameImage(image, wanted) || (!wanted.includes("@") && sameImage(image.split("@")[0]!, wanted)))
 
 export const isRollingBack = ({ status }: Json) => /^Roll/.test(status?.operation?.phase ?? "")
 
@@ -166,19 +170,46 @@ export function imageIn({ spec }: Json, object: Json): string {
 /** Its health is told by the ImageSpec contract: the only way these invariants read it. */
 export const keepsContract = ({ spec }: Json) => spec.target.image?.container === undefined && !spec.target.health
 
-/** Objects whose image is the ServiceImage's business, as far as the object itself says so. */
-export function isManaged({ metadata, spec }: Json, object: Json): boolean {
-  const { apiVersion, kind, selector } = spec.target
-  if (object.apiVersion !== apiVersion || object.kind !== kind || object.metadata.deletionTimestamp) return false
-  if (selector && !selects(selector, object.metadata.labels ?? {})) return false
-  if (isPinned(object) || tierOf({ spec }, object) === undefined) return false
-  return (decisionOf(object).by ?? `serviceimage/${metadata.name}`) === `serviceimage/${metadata.name}`
+/** Objects that are the ServiceImage's business, as far as the object itself says so. Another one may have it: see ownerOf. */
+export function isManaged(serviceImage: Json, object: Json): boolean {
+  if (!selects(serviceImage, object) || object.metadata.deletionTimestamp) return false
+  return !isPinned(object) && tierOf(serviceImage, object) !== undefined
 }
+
+/** Kind and labels are those of the target. */
+export function selects({ spec }: Json, object: Json): boolean {
+  const { apiVersion, kind, selector } = spec.target
+  return object.apiVersion === apiVersion && object.kind === kind && hasLabels(object, selector)
+}
+
+export function hasLabels({ metadata }: Json, { matchLabels = {}, matchExpressions = [] }: Json = {}): boolean {
+  const labels = metadata.labels ?? {}
+  const holds: Record<string, (value: string | undefined, values: string[]) => boolean> = {
+    In: (value, values) => value !== undefined && values.includes(value),
+    NotIn: (value, values) => value === undefined || !values.includes(value),
+    Exists: value => value !== undefined,
+    DoesNotExist: value => value === undefined,
+  }
+  return (
+    Object.entries(matchLabels).every(([name, value]) => labels[name] === value) &&
+    matchExpressions.every(({ key, operator, values = [] }: Json) => holds[operator]!(labels[key], values))
+  )
+}
+
+/** Of those that select an object: the ServiceImage that stamped it, else the oldest. */
+export function ownerOf(selecting: readonly Json[], object: Json): Json | undefined {
+  const { by } = decisionOf(object)
+  const age = ({ metadata }: Json) => metadata.creationTimestamp + metadata.name
+  const oldest = [...selecting].sort((a, b) => (age(a) < age(b) ? -1 : 1))
+  return oldest.find(({ metadata }) => by === `serviceimage/${metadata.name}`) ?? oldest[0]
+}
+
+export const timeOf = (text: string | undefined): Instant => (text === undefined ? 0 : Date.parse(text))
 
 /** Was there when the operation started, or has been deployed since. */
 export function isCounted({ status }: Json, object: Json): boolean {
-  const created = parseInstant(object.metadata.creationTimestamp) ?? 0
-  return created <= (parseInstant(status.operation.startedAt) ?? 0) || isTrue(object.status, "Deployed")
+  const created = timeOf(object.metadata.creationTimestamp)
+  return created <= timeOf(status.operation.startedAt) || isTrue(object.status, "Deployed")
 }
 
 /** By the contract: it says so itself, of this very generation. */
@@ -195,7 +226,7 @@ export function isUpToDate({ metadata, status }: Json): boolean {
 export function deadlineOf(serviceImage: Json, object: Json): Instant {
   const tier = tierOf(serviceImage, object)!
   const { to, at } = decisionOf(object)
-  const stamped = isImage(to, tier.image) ? (parseInstant(at) ?? 0) : 0
-  const started = parseInstant(serviceImage.status.operation.startedAt) ?? 0
+  const stamped = isImage(to, tier.image) ? timeOf(at) : 0
+  const started = timeOf(serviceImage.status.operation.startedAt)
   return Math.max(stamped, started) + (tier.progressDeadlineSeconds ?? 600) * 1000
 }

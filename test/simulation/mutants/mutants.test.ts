@@ -6,12 +6,13 @@ import { describe, expect, test } from "vitest"
 import { repository } from "#tools/kube/folders.ts"
 import { failoverMutants } from "./failover.ts"
 import { type Mutant, mutants } from "./mutants.ts"
+import { operationMutants } from "./operations.ts"
 
 // Tests the tests. That each mistake can still be made is looked at always; that it is found, in the long form only.
 
 const isLong = process.env.AIM_RUNS !== undefined
 
-const all: Record<string, Mutant> = { ...mutants, ...failoverMutants }
+const all: Record<string, Mutant> = { ...mutants, ...failoverMutants, ...operationMutants }
 
 for (const [name, { file, edits }] of Object.entries(all))
   test(`can be made: ${name}`, async () => {
@@ -51,7 +52,7 @@ if (isLong)
       expect(await failureOf({ caughtBy: "withdrawn" }, async () => {})).toBeUndefined()
     })
 
-    for (const [name, { file, edits, caughtBy, tests }] of Object.entries(all))
+    for (const [name, { file, edits, caughtBy, tests, says }] of Object.entries(all))
       test(name, async () => {
         const said = await failureOf({ caughtBy, tests }, async folder => {
           let source = await readFile(join(folder, file), "utf8")
@@ -63,6 +64,7 @@ if (isLong)
         })
         // A copy that cannot even be loaded proves nothing.
         expect(said).toMatch(/S\d|not within|to deeply equal|to (not )?(be|have|match)|less than|not done/)
+        if (says) expect(said).toContain(says)
         process.stdout.write(`${name}: ${said?.match(/Error.{0,6}: (.*)/)?.[1]}\n`)
       })
   })

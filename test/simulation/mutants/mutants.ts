@@ -7,6 +7,8 @@ export type Mutant = {
   caughtBy: string
   /** Where they are; those of the ServiceImage's simulation if nothing is said. */
   tests?: string | undefined
+  /** What they must say, where it is not enough that they fail. */
+  says?: string | undefined
 }
 
 const controllers = "src/controllers/serviceimage"
@@ -88,8 +90,8 @@ export const mutants: Record<string, Mutant> = {
   },
   "a next tier that does not wait for the health of the one before": edit(
     `${controllers}/judge.ts`,
-    "if (halt || stale > 0 || waiting > 0) return",
-    "if (halt || stale > 0) return",
+    "if (halt || stale > 0 || waiting > 0 || settling > 0)",
+    "if (halt || stale > 0)",
     "an upgrade over two tiers",
   ),
   "a touch that has the same value each time": edit(

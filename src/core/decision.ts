@@ -33,10 +33,18 @@ export function parseDecision(text: unknown): Decision | undefined {
     return undefined
   }
   if (typeof value !== "object" || value === null) return undefined
-  const { from, to, reason, operation, by, uid, at: written, was, wasDeployed, revision } = value as Record<
-    string,
-    unknown
-  >
+  const {
+    from,
+    to,
+    reason,
+    operation,
+    by,
+    uid,
+    at: written,
+    was,
+    wasDeployed,
+    revision,
+  } = value as Record<string, unknown>
   const at = parseInstant(written)
   if (at === undefined) return undefined
   for (const word of [from, to, reason, operation, by]) if (typeof word !== "string") return undefined

@@ -7,8 +7,7 @@ import type {
   TierStatus,
   State as Written,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { endOfOperation } from "#core/operation.ts"
-import { stateOf } from "#core/rollout-state.ts"
+import { endOfOperation, stateOf } from "#core/rollout-state.ts"
 import { effectiveTiers } from "#core/tiers.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 

@@ -6,7 +6,6 @@ import {
   retryAnnotation,
   rollbackAnnotation,
   type ServiceImage,
-  type ServiceImageStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
@@ -66,21 +65,6 @@ function nextTry(id: string): string {
 export function isInProgress({ metadata, status }: Pick<ServiceImage, "metadata" | "status">): boolean {
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return true
   return status?.operation?.phase === "InProgress" || status?.operation?.phase === "RollingBack"
-}
-
-/**
- * When it ended, if it has: when it was first complete, also if a tier was reopened since. The end of a rollback is dated
- * by its condition: nothing was completed then.
- */
-export function endOfOperation({
-  operation,
-  completedAt,
-  conditions = [],
-}: Partial<Pick<ServiceImageStatus, "operation" | "completedAt" | "conditions">>): string | undefined {
-  if (operation?.phase === "RollingBack") return undefined
-  if (operation?.phase === "Complete") return operation.endedAt ?? completedAt
-  if (operation?.phase !== "RolledBack") return operation?.endedAt
-  return conditions.find(({ type, status }) => type === "InProgress" && status === "False")?.lastTransitionTime
 }
 
 /** When the status was last written, if it counts nobody of the operation as failed: what was known before us. */

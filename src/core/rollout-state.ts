@@ -1,4 +1,4 @@
-import type { Condition, ConditionType, Phase, State } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Condition, ConditionType, Phase, ServiceImageStatus, State } from "#api/v1alpha1/serviceimage/index.ts"
 
 /**
  * How a rollout stands, and the condition that says so. One function for the status, `aim get` and `kubectl get`.
@@ -30,4 +30,19 @@ export function imageInWork(tiers: readonly TierImage[], currentPriority: number
   const images = [...new Set(tiers.map(({ image }) => image))]
   const now = tiers.find(({ priority }) => priority === currentPriority)?.image ?? images[0] ?? ""
   return images.length > 1 ? `${now} +${images.length - 1}` : now
+}
+
+/**
+ * When the operation of a status ended, if it has: when it was first complete, also if a tier was reopened since. The end of a rollback is dated
+ * by its condition: nothing was completed then.
+ */
+export function endOfOperation({
+  operation,
+  completedAt,
+  conditions = [],
+}: Partial<Pick<ServiceImageStatus, "operation" | "completedAt" | "conditions">>): string | undefined {
+  if (operation?.phase === "RollingBack") return undefined
+  if (operation?.phase === "Complete") return operation.endedAt ?? completedAt
+  if (operation?.phase !== "RolledBack") return operation?.endedAt
+  return conditions.find(({ type, status }) => type === "InProgress" && status === "False")?.lastTransitionTime
 }

@@ -74,6 +74,7 @@ test("the package is the launcher and the bundle, small, installs offline withou
     "package/NOTICE",
     "package/README.md",
     "package/bin/aim",
+    "package/bin/kubectl_complete-aim",
     "package/bin/prepare.cjs",
     "package/dist/THIRD-PARTY-NOTICES.txt",
     "package/package.json",

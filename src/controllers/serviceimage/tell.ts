@@ -15,8 +15,8 @@ import {
   maxFailureMessages,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import type { TierView } from "#core/fleet.ts"
-import { endOfOperation, recordOperation } from "#core/operation.ts"
-import { imageInWork, stateOf } from "#core/rollout-state.ts"
+import { recordOperation } from "#core/operation.ts"
+import { endOfOperation, imageInWork, stateOf } from "#core/rollout-state.ts"
 import { effectiveTiers } from "#core/tiers.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, clipMiddle } from "#lib/text.ts"

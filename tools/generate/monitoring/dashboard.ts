@@ -80,6 +80,7 @@ export const rows: readonly Row[] = [
         queries: [
           show("serviceimage_instances_unmanaged", "{{serviceimage}} unmanaged"),
           show("serviceimage_ignored_failures", "{{serviceimage}} ignored failures"),
+          show("serviceimage_instances_regressed", "{{serviceimage}} regressed"),
           show("serviceimage_lost_pods", "{{serviceimage}} pods on lost nodes"),
         ],
       },

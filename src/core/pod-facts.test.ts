@@ -314,3 +314,9 @@ describe("why no pod could be made", () => {
 function said(reason: "ImagePullFailed" | "Unhealthy" | "Unschedulable", message: string) {
   return { reason, message, isTentative: false } as const
 }
+
+test("a pull that the node holds back has failed nowhere yet", () => {
+  const waiting = { reason: "ErrImagePull", message: "pull QPS exceeded" }
+  const status = { phase: "Pending", containerStatuses: [{ name: "app", ready: false, state: { waiting } }] }
+  expect(readPod({ metadata: {}, status } as never).trouble).toBeUndefined()
+})

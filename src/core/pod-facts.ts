@@ -2,6 +2,7 @@ import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { decisionAnnotation, parseFailover } from "./decision.ts"
+import { isHeldBack } from "./pull-failure.ts"
 import { type ContainerState, type Crash, steadySince, worstCrash } from "./steady.ts"
 
 /** A pod, reduced to what tells whose it is and what is wrong with it. There may be many: it is kept small. */
@@ -43,7 +44,7 @@ export function readPod(object: { metadata: object }): PodFacts {
   const annotations = metadata.annotations as Json | undefined
   const was = annotations && parseFailover(annotations[decisionAnnotation])?.was
   const phase = status?.phase
-  const containers = containersIn(spec, status, was)
+  const containers = containerStates(spec, status, was)
   const crash = worstCrash(containers)
   const ready = condition(status, "Ready")
   const readyAt = ready?.status === "True" ? (parseInstant(ready.lastTransitionTime) ?? 0) : undefined
@@ -79,8 +80,12 @@ export function imagesOf(spec: Json | undefined, was?: Readonly<Record<string, s
   return [...new Set(images)].sort().slice(0, maxImages)
 }
 
-/** The containers that were started, as the status tells of them, with the images of the spec. */
-function containersIn(spec: Json | undefined, status: Json | undefined, was: Readonly<Record<string, string>> = {}) {
+/** The containers of a pod, as its status tells of them, with the images of its spec. */
+export function containerStates(
+  spec: Json | undefined,
+  status: Json | undefined,
+  was: Readonly<Record<string, string>> = {},
+) {
   const written = [...entries(spec?.containers), ...entries(spec?.initContainers)]
   const imageOf = (name: string) =>
     clip(
@@ -189,7 +194,8 @@ function troubleOf(status: Json | undefined): PodTrouble | undefined {
 
 function pullFailure({ state }: Json): PodTrouble | undefined {
   const { reason, message } = part(state, "waiting")
-  if (!pullFailures.has(text(reason))) return undefined
+  // A node that starts only so many pulls a second has asked no registry yet.
+  if (!pullFailures.has(text(reason)) || isHeldBack(text(reason), text(message))) return undefined
   // A kubelet says the error and that it waits in turn. What both end with is the cause; what they begin with is noise.
   const cause = text(message)
     .replace(/^Back-off pulling image "[^"]*"(: )?/, "")

@@ -84,3 +84,23 @@ test("after the way back, the status says where the pods run from until they are
   expect(await condition("Switched")).toMatchObject({ status: "False" })
   expect(await condition("Ready")).toMatchObject({ status: "True", reason: "Watching" })
 })
+
+test("containers that start elsewhere and crash there are told of, and no restart in between says otherwise", async () => {
+  const { world, registries, untilReason, condition, target } = await failover({ description: quayIsDown })
+  // Nothing is known of the bits, so nothing could be compared: the mirror has others.
+  registries.push(`${hub}:1`, { exits: { afterMs: 1000, exitCode: 3 } })
+  await world.apply(source(), deployment("demo", `${quay}:1`))
+  await untilReason("CrashLoop")
+  expect(await condition("Ready")).toMatchObject({ status: "False" })
+  expect((await condition("Ready"))!.message).toMatch(
+    /deployment\/demo .* crashed there: container basic-demo exited with 3/,
+  )
+  expect(await condition("Stalled")).toMatchObject({ status: "False" })
+  expect(await target("demo")).toMatchObject({ currentRepository: hub })
+  await world.advance("1m")
+  const { length } = world.history
+  await world.advance("20m")
+  const later = world.history.slice(length).filter(({ object }) => object.kind === "AlternateImageSource")
+  for (const { object } of later)
+    expect(object.status.conditions.find((each: { type: string }) => each.type === "Ready").status).toBe("False")
+})

@@ -14,7 +14,7 @@ import { Probes } from "./probes.ts"
 import { PullPace } from "./pull-pace.ts"
 import { alternateImageSources, permissions } from "./resources.ts"
 import { type Scene, Sources } from "./sources.ts"
-import { storyOf, tell, tellTooMany, tellUnlisted } from "./tell.ts"
+import { crashEndsAt, storyOf, tell, tellTooMany, tellUnlisted } from "./tell.ts"
 
 export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
 
@@ -85,7 +85,10 @@ export const createAlternateImageSourceController = ({ registry }: Surroundings 
         // What the server refused is told as refused, not as being done.
         const isOpen = (decision: Decision) => acted.refused !== undefined && !acted.accepted.has(decision)
         const decisions = wanted.map(decision => (isOpen(decision) ? decideOn(decision.group) : decision))
-        const lookAgainAt = earliest(acted.goOnAt, ...decisions.map(decision => decision.lookAgainAt))
+        const lookAgainAt = earliest(
+          acted.goOnAt,
+          ...decisions.flatMap(({ lookAgainAt, group }) => [lookAgainAt, crashEndsAt(group, now)]),
+        )
         const answeredBy = awaitsAnswers(memory, decisions, acted, now)
         if (answeredBy !== undefined && answeredBy > now) return earliest(answeredBy, lookAgainAt)
         const status = await report(wiring, source, scene, decisions, acted, memory)

@@ -7,6 +7,7 @@ import type {
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { imageAt, repositoryTextOf, sameSource } from "#core/equivalent.ts"
 import { isPinOf, parseImageReference, pinned as withDigest } from "#core/image-reference.ts"
+import type { Crash } from "#core/steady.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
 import type { FailureClass, Resolution } from "#registry/index.ts"
@@ -51,6 +52,8 @@ export type Group = {
   readonly held: readonly WaitingPod[]
   /** Pods that we repaired, by what they say themselves; the last one. */
   readonly repaired?: Repaired | undefined
+  /** Of the pods that we repaired: those that keep crashing with what they were sent, and what one of them says. */
+  readonly crashes?: { readonly pods: number; readonly worst: Crash } | undefined
   /** The workload's own template, if it was us who wrote the image it has now. */
   readonly retargeted?: Repaired | undefined
   /** The server did not let us, and when to ask again. */

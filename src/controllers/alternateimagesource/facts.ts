@@ -4,9 +4,11 @@ import { repositoryTextOf, sameSource } from "#core/equivalent.ts"
 import { isDigest, parseImageReference, repositoryOf } from "#core/image-reference.ts"
 import { mirrorMark, skipMark } from "#core/left-alone.ts"
 import { fieldOf as field, isObject, textOf } from "#core/object-facts.ts"
+import { containerStates } from "#core/pod-facts.ts"
 import { classify, isHeldBack } from "#core/pull-failure.ts"
+import { type Crash, worstCrash } from "#core/steady.ts"
 import { Interner } from "#lib/interner.ts"
-import { clipMiddle } from "#lib/text.ts"
+import { clip, clipMiddle } from "#lib/text.ts"
 import type { Projected } from "#runtime/cache/cache.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 
@@ -47,6 +49,8 @@ export type PodFacts = Projected & {
   readonly running: readonly { readonly image: string; readonly digest: string }[]
   /** What we last changed in it, and what its containers had before, by name. */
   readonly decision: Decision | undefined
+  /** Of a pod that was repaired: the container with the new image keeps crashing. */
+  readonly crash: Crash | undefined
   readonly secrets: readonly string[]
   readonly account: string
   /** "" until it has one. */
@@ -138,10 +142,18 @@ export function readPod(object: KubeObject): PodFacts {
     failing: failing.length > 0 ? failing : noFailures,
     running: runningIn(statuses, containers),
     decision,
+    crash: decision && !isOver ? crashIn(spec, status, decision) : undefined,
     node: nodes.share(node, node),
     revision: failing.length > 0 ? metadata.labels?.[revisionLabel] : undefined,
     ...(failing.length > 0 ? credentialsIn(spec, metadata.namespace) : { secrets: noNames, account: "" }),
   }
+}
+
+/** Only of what we brought there: what else crashes is not ours to judge. */
+function crashIn(spec: unknown, status: unknown, { to }: Decision): Crash | undefined {
+  const states = containerStates(spec as Json | undefined, status as Json | undefined)
+  const crash = worstCrash(states.filter(({ image }) => image === to))
+  return crash?.isLoop ? { ...crash, message: clip(crash.message, 128), said: "" } : undefined
 }
 
 /** A container that was never started in this pod: one that ran would be restarted by a change of its image. */

@@ -2,9 +2,11 @@ import type { AlternateImageSource, PullFailure, Replacement } from "#api/v1alph
 import { isEquivalent } from "#core/equivalent.ts"
 import { ownerWalk, topOwner } from "#core/owner-walk.ts"
 import { podFieldSelector } from "#core/pod-facts.ts"
+import { byBadness } from "#core/steady.ts"
 import type { Instant } from "#lib/instant.ts"
 import { MultiMap } from "#lib/multi-map.ts"
 import { compareVersions } from "#lib/resource-version.ts"
+import { isSame } from "#lib/same.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { createPieces, type InPieces } from "#runtime/pieces.ts"
@@ -45,7 +47,12 @@ export type Surroundings = Pick<Wiring, "watch" | "clock" | "enqueue" | "enqueue
 export type { Entry }
 
 type Listing = Pick<Cache<Projected>, "hasSynced" | "synced" | "failure">
-type MutableGroup = Group & { failing: FailingPod[]; held: WaitingPod[]; repaired?: Group["repaired"] }
+type MutableGroup = Group & {
+  failing: FailingPod[]
+  held: WaitingPod[]
+  repaired?: Group["repaired"]
+  crashes?: Group["crashes"]
+}
 type Found = { readonly kind: WorkloadKind; readonly facts: WorkloadFacts }
 type Read = { readonly resourceVersion: string; readonly object: AlternateImageSource }
 /** A namespace that has a source. */
@@ -362,6 +369,10 @@ export class Sources {
       const pods = (group.repaired?.to === to ? group.repaired.pods : 0) + 1
       const isLast = !group.repaired || group.repaired.at <= at || group.repaired.to === to
       if (isLast) group.repaired = { from, to, at, reason: reason as PullFailure, pods }
+      if (pod.crash) {
+        const worst = [pod.crash, ...(group.crashes ? [group.crashes.worst] : [])].sort(byBadness)[0]!
+        group.crashes = { pods: (group.crashes?.pods ?? 0) + 1, worst }
+      }
     }
   }
 
@@ -536,7 +547,8 @@ export class Sources {
     known.troubled = undefined
     // Where the first of those that were sent elsewhere runs, the others need not wait any longer.
     const hasArrived = isRepaired.now && (after?.running.length ?? 0) > (before?.running.length ?? 0)
-    if (isFailing.now || isFailing.before || isRepaired.now !== isRepaired.before || hasArrived) {
+    const crashes = isRepaired.now && !isSame(before?.crash, after?.crash)
+    if (isFailing.now || isFailing.before || isRepaired.now !== isRepaired.before || hasArrived || crashes) {
       if (before) this.#wake(before)
       if (after) this.#wake(after)
     }

@@ -11,6 +11,7 @@ import {
   type TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { repositoryTextOf, whyUseless } from "#core/equivalent.ts"
+import { isLooping } from "#core/steady.ts"
 import { targetsTold } from "#core/targets-told.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, clipMiddle, counted, nameSome } from "#lib/text.ts"
@@ -52,7 +53,8 @@ export function tell(
   const switched = elsewhere.length
   const { imageSourceReplacements, policy } = spec
   const useless = imageSourceReplacements.flatMap(each => whyUseless(each, policy.disabledRepositories) ?? [])
-  const verdict = judge(troubled, { elsewhere, missing, claimed, useless, staying, total })
+  const crashing = decisions.filter(({ group }) => isCrashing(group, now))
+  const verdict = judge(troubled, { crashing, elsewhere, missing, claimed, useless, staying, total })
   const condition = conditionWriter<Condition>(generation, now)
   const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
     condition(before?.conditions, type, isTrue, reason, message)
@@ -61,7 +63,12 @@ export function tell(
   return {
     observedGeneration: generation,
     conditions: [
-      write("Ready", troubled.length + missing.length + useless.length === 0, verdict.reason, message),
+      write(
+        "Ready",
+        troubled.length + missing.length + useless.length + crashing.length === 0,
+        verdict.reason,
+        message,
+      ),
       write(
         "Switched",
         switched > 0,
@@ -232,11 +239,21 @@ function switchesOf(
   return switches
 }
 
+/** As long as anywhere else: a container that runs again has to go on for as long before it counts as well. */
+const settleMs = 10_000
+const isCrashing = ({ crashes }: Decision["group"], now: Instant) =>
+  crashes !== undefined && isLooping(crashes.worst, settleMs, now)
+
+/** When time alone ends what is said of a crash. */
+export const crashEndsAt = ({ crashes }: Decision["group"], now: Instant): Instant | undefined =>
+  crashes?.worst.isOver && crashes.worst.at + settleMs > now ? crashes.worst.at + settleMs : undefined
+
 type Verdict = { reason: Reason; message: string; isStalled: boolean }
 
 function judge(
   troubled: readonly Decision[],
   {
+    crashing,
     elsewhere,
     staying,
     missing,
@@ -244,6 +261,7 @@ function judge(
     useless,
     total,
   }: {
+    crashing: readonly Decision[]
     elsewhere: readonly string[]
     staying: number
     missing: readonly string[]
@@ -258,6 +276,13 @@ function judge(
   if (worst) {
     const more = troubled.length > 1 ? ` (and ${troubled.length - 1} more)` : ""
     return { reason: worst.reason, message: worst.message + more, isStalled: needsPerson.has(worst.reason) }
+  }
+  const [crash] = crashing
+  if (crash) {
+    const { workload, container, repaired, crashes } = crash.group
+    const more = crashing.length > 1 ? ` (and ${crashing.length - 1} more)` : ""
+    const message = `${workload.type.kind}/${workload.name} ${container} was sent to ${repositoryTextOf(repaired!.to)}, and ${counted(crashes!.pods, "pod")} crashed there: ${crashes!.worst.message}${more}`
+    return { reason: "CrashLoop", message, isStalled: false }
   }
   // It may come any moment, as in one apply with its AlternateImageSource, and is then looked after.
   if (missing.length > 0)

@@ -47,6 +47,7 @@ export const reasons = {
   ListFailed: "aim may not list workloads or pods, so nothing is concluded about them.",
 
   // What became of it.
+  CrashLoop: "Containers that were sent to another repository start and crash there: it may have other bits.",
   SwitchedBack:
     "The first repository serves the image again: new pods pull from it, and repaired ones run from elsewhere until they are made anew.",
   NothingToDo: "Nothing needs a person.",
@@ -105,7 +106,17 @@ export const stuck: Reason[] = [
 export const conditions = {
   Ready: {
     means: "Every container it looks after can be pulled, from where its workload says or from elsewhere.",
-    reasons: ["Watching", "Switched", "SwitchedBack", "Repairing", "Observing", ...waiting, ...patient, ...stuck],
+    reasons: [
+      "Watching",
+      "Switched",
+      "SwitchedBack",
+      "CrashLoop",
+      "Repairing",
+      "Observing",
+      ...waiting,
+      ...patient,
+      ...stuck,
+    ],
   },
   Switched: {
     means: "Some containers are pulled from elsewhere: their pods were sent there, or their workload was changed.",

@@ -16,8 +16,8 @@ const edit = (file: string, find: string, replace: string, tests: string, caught
 export const failoverMutants: Record<string, Mutant> = {
   "a repair without what it was decided from": edit(
     "apply.ts",
-    "metadata: { uid, resourceVersion, annotations: { [decisionAnnotation]: decision } },",
-    "metadata: { annotations: { [decisionAnnotation]: decision } },",
+    "      uid,\n      resourceVersion,\n      annotations: { [decisionAnnotation]: decision },\n      ...(revision",
+    "      annotations: { [decisionAnnotation]: decision },\n      ...(revision",
     stories,
     "is passed by, in place",
   ),

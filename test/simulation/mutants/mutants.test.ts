@@ -35,7 +35,7 @@ async function failureOf(
     const vitest = join(repository, "node_modules/vitest/vitest.mjs")
     const args = [vitest, "run", "--project", "unit", tests, "-t", caughtBy, "--bail", "1"]
     const { VITEST: _, VITEST_POOL_ID: __, VITEST_WORKER_ID: ___, ...outer } = process.env
-    const env = { ...outer, AIM_RUNS: "30" } // every fault at every write
+    const env = { ...outer, AIM_RUNS: "60" } // every fault at every write, and enough random operations
     return await new Promise(resolve => {
       execFile(process.execPath, args, { cwd: folder, env, maxBuffer: 1 << 26, timeout: 600_000 }, (error, out, err) =>
         resolve(error ? `${out}${err}` : undefined),

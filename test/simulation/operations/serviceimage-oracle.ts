@@ -537,6 +537,7 @@ function hasStood(moment: Moment, serviceImage: Json, ms: number): boolean {
 function brokenUntil({ past, revision }: Moment, serviceImage: Json, member: Member): number {
   const life = past.life(member.object).filter(state => state.revision <= revision)
   const all = past.all(isServiceImage, revision)
+  const settleMs = settleMsOf(serviceImage, member.object, member.tier)
   const breaks = life.flatMap(({ object, at }, index) => {
     const end = life[index + 1]?.at ?? Number.POSITIVE_INFINITY
     if (!object || end === at || object.metadata.uid !== member.object.metadata.uid) return []
@@ -544,13 +545,12 @@ function brokenUntil({ past, revision }: Moment, serviceImage: Json, member: Mem
     const isMine = !isPinned(object) && ownerOf(all, object)?.metadata.uid === serviceImage.metadata.uid
     if (!isMine || tier?.name !== member.tier.name || !isCountedIn(serviceImage, object)) return []
     if (sameImage(imageOf(object), tier.image) && isUpToDate(object)) return []
-    return [{ from: at, to: Math.min(end, member.failsFrom) }]
+    // A failure is waited for no longer, and does not settle.
+    return [{ from: at, to: end < member.failsFrom ? end + settleMs : member.failsFrom }]
   })
   const isSeen = ({ from, to }: { from: number; to: number }) =>
     !past.outages.some(outage => outage.from <= from && to <= outage.to)
-  return (
-    Math.max(0, ...breaks.filter(isSeen).map(({ to }) => to)) + settleMsOf(serviceImage, member.object, member.tier)
-  )
+  return Math.max(0, ...breaks.filter(isSeen).map(({ to }) => to))
 }
 
 // ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -63,7 +63,6 @@ class Run {
   readonly told: string[] = []
   readonly outages: Played["outages"] = []
   readonly #resource: Resource
-  readonly #used = new Set<string>()
   #process: Process | undefined
   #created = 0
 
@@ -174,7 +173,7 @@ class Run {
   async #editRest(): Promise<void> {
     const found = await this.#pickServiceImage()
     if (!found) return
-    const spec = { pace: this.#pace(), onFailure: this.#onFailure(found.metadata) }
+    const spec = { pace: this.#pace(), onFailure: this.#onFailure() }
     await this.#edit(found.metadata.name, JSON.stringify(spec), spec)
   }
 
@@ -203,7 +202,7 @@ class Run {
 
   async #takeBack(): Promise<void> {
     const found = await this.#pickServiceImage()
-    if (!found?.status?.operation || this.#isKnownFault(found.metadata)) return
+    if (!found?.status?.operation) return
     await this.#annotate(found.metadata.name, "rollback", found.status.operation.id)
   }
 
@@ -238,9 +237,8 @@ class Run {
       defaultImage: hasDefault ? this.#image() : "",
       tiers: tiers.map(tier => ({ ...tier, image: hasDefault && chance.often(0.7) ? "" : this.#image() })),
       pace: this.#pace(),
-      onFailure: this.#onFailure({ name }),
+      onFailure: this.#onFailure(),
     }
-    this.#used.add(name)
     await this.world.apply({
       apiVersion: "autoimagemanager.io/v1alpha1",
       kind: "ServiceImage",
@@ -367,13 +365,8 @@ class Run {
     return { podsPerSecond: this.chance.pick([0, 0, 1, 2, 3, 15]) }
   }
 
-  #onFailure({ name }: { name: string }): string {
-    return this.chance.often(0.3) && !this.#isKnownFault({ name }) ? "Rollback" : "Halt"
-  }
-
-  /** Was there before under its name: see `knownUntilMended`. */
-  #isKnownFault({ name }: { name: string }): boolean {
-    return knownUntilMended.rollbackAfterRecreate && this.#used.has(name)
+  #onFailure(): string {
+    return this.chance.often(0.3) ? "Rollback" : "Halt"
   }
 
   async #serviceImages(): Promise<Json[]> {
@@ -424,9 +417,3 @@ const someSteps: readonly Json[][] = [
     { percent: 100, soakSeconds: 15 },
   ],
 ]
-
-/** Faults that are known and being mended: operations that meet them are left out as long as these are true. */
-const knownUntilMended = {
-  /** A rollback takes back what its operation did not change, after a ServiceImage was deleted and created again. */
-  rollbackAfterRecreate: true,
-}

@@ -103,6 +103,9 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
     let room =
       maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.underWay
     const left = () => Math.max(0, limit - intended.length)
+    // What is being written is not yet counted as under way.
+    const near = [...view.blank(left() + more), ...view.stale(left() + more, step)]
+    room -= near.filter(({ key }) => busy.has(key)).length
     for (const candidate of pick(view.blank, left())) {
       const goesToTarget = open && room > 0 && candidate.cohort <= step
       if (goesToTarget) room--
@@ -110,7 +113,6 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
       intended.push({ ...candidate, do: "stamp", to, reason: "StampedNew", isDue: true })
     }
     if (!open) continue
-    room -= view.stale(left() + more, step).filter(({ key }) => busy.has(key)).length
     for (const candidate of pick(limit => view.stale(limit, step), left())) {
       // Costs nothing: it disturbs nobody. Else the bucket must have something in it; a large object may overdraw it.
       const isDue = room > 0 && (candidate.pods === 0 || podsLeft >= 1)

@@ -164,7 +164,8 @@ function tierStatusOf(
     newcomers: view.newcomers,
     unmanaged: view.unmanaged,
     ignoredFailures: view.ignored,
-    regressed: view.regressed,
+    // Of a tier that is complete, whatever is not up to date and did not fail in it has lost its health since.
+    regressed: isComplete ? view.counted.waiting + view.regressedAndFailed : view.regressed,
     ...stepOf(tier),
     failures: failuresOf(view, view.cohort(tier.step).total, examples),
   }

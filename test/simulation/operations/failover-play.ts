@@ -156,8 +156,7 @@ class Run {
     const workload = await this.#pickWorkload()
     if (!workload) return
     const now: string = workload.spec.template.spec.containers[0].image
-    const [repository] = now.split(":")
-    const places = knownUntilMended.incidentMoves ? [repository] : [...repositories, strange]
+    const places = [...repositories, strange]
     const image = `${this.#chance.pick(places)}:${this.#chance.pick(tags)}`
     await this.#patch(workload, { template: { spec: { containers: [{ name: "basic-demo", image }] } } })
   }
@@ -189,7 +188,6 @@ class Run {
     const workload = await this.#pickWorkload()
     if (!workload) return
     const { name, namespace } = workload.metadata
-    if (knownUntilMended.phantomTarget && (await this.#isRepaired(name))) return
     await requestInTime(this.world, this.world.client.delete(Deployments, { name, namespace }))
     this.#tell(`delete ${name}`)
   }
@@ -267,12 +265,4 @@ class Run {
   #tell(what: string): void {
     this.told.push(`${new Date(this.world.clock.now()).toISOString().slice(11, 23)} ${what}`)
   }
-}
-
-/** Faults that are known and being mended: operations that meet them are left out as long as these are true. */
-const knownUntilMended = {
-  /** A repaired Deployment is given an image from another of the repositories, which works: the incident moves there. */
-  incidentMoves: true,
-  /** A repaired Deployment is deleted: its ReplicaSet stays among the targets. */
-  phantomTarget: true,
 }

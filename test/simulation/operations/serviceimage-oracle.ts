@@ -343,21 +343,11 @@ function isOneTooMany(moment: Moment, stamp: Stamp, serviceImage: Json): string 
   const members = moment.members(serviceImage).filter(({ tier }) => tier.name === mine.name)
   const onTheirWay = isBack(stamp)
     ? members.filter(({ object }) => isOnItsWayBack(object, stamp))
-    : members.filter(
-        each =>
-          each.hasImage && !each.isDone && !mayHaveFailed(each, moment.now) && !isUncounted(moment.past, each, stamp),
-      )
+    : members.filter(each => each.hasImage && !each.isDone && !mayHaveFailed(each, moment.now))
   const most = countOf(mine.maxConcurrent, members.length)
   const some = isBack(stamp) ? "" : onTheirWay.map(lackOf).join(", ")
   return onTheirWay.length >= most ? `${onTheirWay.length} are on their way, ${most} may be: ${some}` : undefined
 }
-
-/** Its first image was sent in the very instant: see `knownUntilMended`. */
-const isUncounted = (past: Past, { object }: Member, { sent }: Stamp): boolean =>
-  knownUntilMended.firstImages &&
-  past.stamps.some(
-    each => isFirst(each) && each.sent.at === sent.at && each.commit.object.metadata.uid === object.metadata.uid,
-  )
 
 function isOnItsWayBack(object: Json, { decision, commit }: Stamp): boolean {
   const { reason, operation, by, to, at } = decisionOf(object)
@@ -600,10 +590,4 @@ function cohortOf(members: readonly Member[], percent: number): readonly Member[
   const inside = members.filter(({ place }) => place < (percent / 100) * 2 ** 32)
   const first = members.reduce<Member | undefined>((a, b) => (a && a.place <= b.place ? a : b), undefined)
   return inside.length > 0 || !first ? inside : [first]
-}
-
-/** Faults that are known and to be mended: the oracle does not tell of them as long as these are true. */
-const knownUntilMended = {
-  /** While first images are being written, they do not count towards maxConcurrent: seed 42. */
-  firstImages: true,
 }

@@ -33,6 +33,7 @@ const wanted: Record<string, string[]> = {
   ],
   "scheduling.k8s.io/v1": ["priorityclasses"],
   "discovery.k8s.io/v1": ["endpointslices"],
+  "networking.k8s.io/v1": ["networkpolicies"],
 } // biome-ignore format: a table of words
 
 await recordAnswers(await recordServed())

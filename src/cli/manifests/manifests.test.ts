@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest"
 import { parseAllDocuments } from "yaml"
+import type { Json } from "#cluster-sim/index.ts"
+import { virtualClock } from "#runtime/clock.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { toDocuments } from "../render/yaml.ts"
+import { storedWorld } from "../test-store.ts"
 import { manifests, type Sources, type Wanted } from "./all.ts"
 import type { Manifest } from "./names.ts"
 import { parseForeignKind } from "./rbac.ts"
@@ -145,6 +148,13 @@ describe("sections", () => {
       "NetworkPolicy/aim-controller",
       "Deployment/aim-controller",
     ])
+  })
+
+  test("all that is printed is taken by a cluster, in the order of printing, and kept", async () => {
+    const objects = manifests({ ...wanted, foreign: [dicoms] }, sources()) as Json[]
+    const { client } = await storedWorld(virtualClock(0), ...objects)
+    for (const { apiVersion, kind, metadata } of objects)
+      expect(await client.get((await client.discover(apiVersion, kind))!, metadata)).toMatchObject({ kind, metadata })
   })
 
   test("every policy is bound, and one that only warns never refuses, not even by an error of its own", () => {

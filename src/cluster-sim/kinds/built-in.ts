@@ -23,6 +23,7 @@ import {
   lease,
   mutatingAdmissionPolicy,
   mutatingAdmissionPolicyBinding,
+  networkPolicy,
   podDisruptionBudget,
   priorityClass,
   validatingAdmissionPolicy,
@@ -35,7 +36,7 @@ const definitions: readonly Definition[] = [
   serviceAccount, newEvent, controllerRevision, daemonSet, deployment, replicaSet, statefulSet, cronJob, job,
   podDisruptionBudget, horizontalPodAutoscaler, lease, clusterRole, clusterRoleBinding, role, roleBinding,
   customResourceDefinition, validatingAdmissionPolicy, validatingAdmissionPolicyBinding, mutatingAdmissionPolicy,
-  mutatingAdmissionPolicyBinding, priorityClass, endpointSlice,
+  mutatingAdmissionPolicyBinding, priorityClass, endpointSlice, networkPolicy,
 ] // biome-ignore format: a list of words
 
 /** Every built-in kind of the simulated server. */

@@ -1,7 +1,8 @@
 import type { Json } from "../object.ts"
-import { age, selectorText } from "./cells.ts"
+import { age, formatSelector, selectorText } from "./cells.ts"
 import type { Definition } from "./define.ts"
 import { edit, editEach, fill, fillZero, same, set } from "./edit.ts"
+import { validateNetworkPolicy } from "./network-validation.ts"
 import {
   validateAutoscaler,
   validateBudget,
@@ -90,6 +91,24 @@ export const endpointSlice: Definition = {
 function some(list: string[]): string {
   const shown = list.slice(0, 3).join(",")
   return list.length > 3 ? `${shown} + ${list.length - 3} more...` : shown || "<unset>"
+}
+
+export const networkPolicy: Definition = {
+  apiVersion: "networking.k8s.io/v1",
+  kind: "NetworkPolicy",
+  hasGeneration: true,
+  strategy: {
+    default(object) {
+      const ruleDefaults = (rule: Json) => editEach(rule, "ports", port => fill(port, { protocol: "TCP" }))
+      let spec = editEach(editEach(object.spec ?? {}, "ingress", ruleDefaults), "egress", ruleDefaults)
+      if (!spec.policyTypes?.length)
+        spec = set(spec, "policyTypes", spec.egress?.length ? ["Ingress", "Egress"] : ["Ingress"])
+      return set(object, "spec", spec)
+    },
+    validateCreate: validateNetworkPolicy,
+    validateUpdate: validateNetworkPolicy,
+  },
+  row: (object, nowMs) => [object.metadata.name, formatSelector(object.spec?.podSelector), age(object, nowMs)],
 }
 
 export const horizontalPodAutoscaler: Definition = {

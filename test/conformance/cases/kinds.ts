@@ -182,6 +182,19 @@ export const kinds = topic("kinds", "kinds", {
     await ask(on, "poddisruptionbudgets", budget({ minAvailable: "a%" }))
     await ask(on, "poddisruptionbudgets", budget({ minAvailable: -1 }))
   },
+  "network policies": async on => {
+    const policy = (spec: Json) => ({ metadata: { name: "a" }, spec })
+    const metrics = { from: [{ namespaceSelector: {} }], ports: [{ port: "metrics" }] }
+    await ask(on, "networkpolicies", { metadata: { name: "a" } })
+    await ask(on, "networkpolicies", policy({ podSelector: { matchLabels: { a: "b" } }, ingress: [metrics] }))
+    await ask(on, "networkpolicies", policy({ egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }] }))
+    await ask(on, "networkpolicies", policy({ policyTypes: ["Egress"], egress: [] }))
+    await ask(on, "networkpolicies", policy({ ingress: [{ from: [{}], ports: [{ port: 80, endPort: 79 }] }] }))
+    await ask(on, "networkpolicies", policy({ policyTypes: ["Sideways"] }))
+    await on.quietly.create("networkpolicies", policy({ ingress: [metrics] }))
+    await on.patch("networkpolicies", "a", "merge", { spec: { podSelector: { matchLabels: { a: "b" } } } })
+    await on.patch("networkpolicies", "a", "merge", { spec: { policyTypes: null, egress: [{}] } })
+  },
   leases: async on => {
     const lease = (spec: Json) => ({ metadata: { name: "a" }, spec })
     await ask(

@@ -199,6 +199,21 @@ export const kubectlOfWorkloads = topic(
       })
       await on.kubectl(["describe", "role", "r"])
     },
+    "a network policy": async on => {
+      const policy = {
+        apiVersion: "networking.k8s.io/v1",
+        kind: "NetworkPolicy",
+        metadata: { name: "a" },
+        spec: { podSelector: { matchLabels: { a: "b" } }, ingress: [{ ports: [{ port: "metrics" }] }] },
+      }
+      on.file("policy.yaml", policy)
+      await on.kubectl(["apply", "-f", "policy.yaml"])
+      await on.kubectl(["apply", "-f", "policy.yaml"])
+      await on.kubectl(["get", "netpol"])
+      await on.kubectl(["describe", "netpol", "a"])
+      await on.kubectl(["explain", "netpol.spec.ingress"])
+      await on.kubectl(["delete", "netpol", "a"])
+    },
     "explain of whole kinds": async on => {
       await on.kubectl(["explain", "pod"])
       await on.kubectl(["explain", "deployment", "--api-version=apps/v1"])

@@ -244,6 +244,14 @@ export const tables = topic("tables", "kinds", {
     })
     await table(on, "poddisruptionbudgets")
   },
+  "of network policies": async on => {
+    await on.quietly.create("networkpolicies", { metadata: { name: "all" } })
+    await on.quietly.create("networkpolicies", {
+      metadata: { name: "some" },
+      spec: { podSelector: { matchLabels: { a: "b" }, matchExpressions: [{ key: "c", operator: "Exists" }] } },
+    })
+    await table(on, "networkpolicies")
+  },
   "of roles": async on => {
     await on.quietly.create("roles", {
       metadata: { name: "r" },

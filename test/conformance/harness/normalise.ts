@@ -137,7 +137,7 @@ function page(text: string): string {
   return (
     text
       .replace(/(?<=[\s(])((\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?s|\d+[mh]|\d+m\d+s|<invalid>)(?=[\s)]|$)/g, "AGE")
-      .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g, "TIME")
+      .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4}/g, "TIME")
       .replace(/\/tmp\/(LIVE|MERGED)-\d+/g, "/tmp/$1")
       .replace(/\/tmp\/kubectl-edit-\d+/g, "/tmp/kubectl-edit")
       .replace(/AGE \(x\d+ over AGE\)/g, "AGE (xN over AGE)")

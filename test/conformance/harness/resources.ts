@@ -33,6 +33,7 @@ const places: Record<string, { under: string; plurals: string[]; clusterWide?: b
   },
   autoscaling: { under: "/apis/autoscaling/v2", plurals: ["horizontalpodautoscalers"] },
   slices: { under: "/apis/discovery.k8s.io/v1", plurals: ["endpointslices"] },
+  networks: { under: "/apis/networking.k8s.io/v1", plurals: ["networkpolicies"] },
   newEvents: { under: "/apis/events.k8s.io/v1", plurals: ["newevents"] },
   priorities: { under: "/apis/scheduling.k8s.io/v1", plurals: ["priorityclasses"], clusterWide: true },
   admission: {

@@ -69,6 +69,12 @@ const budget = {
   metadata,
   spec: { minAvailable: 1, selector: { matchLabels: labels } },
 }
+const networkPolicy = {
+  apiVersion: "networking.k8s.io/v1",
+  kind: "NetworkPolicy",
+  metadata,
+  spec: { podSelector: { matchLabels: labels }, ingress: [{ ports: [{ port: "metrics" }] }] },
+}
 const claim = {
   apiVersion: "v1",
   kind: "PersistentVolumeClaim",
@@ -641,6 +647,64 @@ export const creates: Record<string, Json> = {
     endpoints: [{ addresses: ["10.0.0.1"] }],
     ports: [{ port: 80 }],
   },
+
+  "network policy": networkPolicy,
+  "network policy without spec": change(networkPolicy, { spec: undefined }),
+  "network policy with empty lists": change(networkPolicy, {
+    spec: { ingress: [], egress: [], policyTypes: [] },
+  }),
+  "network policy both ways": change(networkPolicy, {
+    "spec.ingress.0.from": [
+      { podSelector: {}, namespaceSelector: { matchExpressions: [{ key: "team", operator: "Exists" }] } },
+      { ipBlock: { cidr: "10.0.0.0/8", except: ["10.1.0.0/16", "10.2.3.4/32"] } },
+    ],
+    "spec.egress": [
+      {
+        to: [{ ipBlock: { cidr: "2001:db8::/32", except: ["2001:db8:1::/48"] } }],
+        ports: [{ port: 53, protocol: "UDP" }],
+      },
+      { ports: [{ port: 8000, endPort: 9000 }, {}] },
+      {},
+    ],
+  }),
+  "network policy of egress alone": change(networkPolicy, {
+    "spec.policyTypes": ["Egress"],
+    "spec.ingress": undefined,
+  }),
+  "network policy with bad selectors": change(networkPolicy, {
+    "spec.podSelector": { matchLabels: { app: "a b" } },
+    "spec.ingress.0.from": [
+      { podSelector: { matchExpressions: [{ key: "app", operator: "In" }] } },
+      { namespaceSelector: { matchExpressions: [{ key: "app", operator: "Like", values: ["a"] }] } },
+    ],
+  }),
+  "network policy with bad ports": change(networkPolicy, {
+    "spec.ingress.0.ports": [
+      { port: 0 },
+      { port: "Bad_Name" },
+      { port: 80, protocol: "HTTP" },
+      { port: 80, endPort: 79 },
+      { port: 80, endPort: 70_000 },
+      { port: "metrics", endPort: 80 },
+    ],
+    "spec.egress": [{ ports: [{ endPort: 80 }] }],
+  }),
+  "network policy with bad peers": change(networkPolicy, {
+    "spec.ingress.0.from": [{}, { podSelector: {}, ipBlock: { cidr: "10.0.0.0/8" } }],
+    "spec.egress": [{ to: [{ ipBlock: {} }] }],
+  }),
+  "network policy with bad blocks": change(networkPolicy, {
+    "spec.ingress.0.from": [
+      { ipBlock: { cidr: "10.0.0.0", except: ["10.0.0.0/16"] } },
+      { ipBlock: { cidr: "10.0.0.0/33" } },
+      { ipBlock: { cidr: "10.0.0.0/8", except: ["nonsense", "11.0.0.0/16", "10.0.0.0/8", "2001:db8::/32"] } },
+      { ipBlock: { cidr: "10.0.0.1/8", except: ["10.1.0.1/16", "10.2.0.0/016"] } },
+      { ipBlock: { cidr: "010.0.0.0/8" } },
+      { ipBlock: { cidr: "::ffff:10.0.0.0/104", except: ["10.1.0.0/16"] } },
+    ],
+  }),
+  "network policy of unknown types": change(networkPolicy, { "spec.policyTypes": ["Ingress", "Sideways"] }),
+  "network policy of too many types": change(networkPolicy, { "spec.policyTypes": ["Ingress", "Egress", "Ingress"] }),
 }
 
 /** Objects that are created, then put back with fields changed, as a dry run. */
@@ -796,6 +860,13 @@ export const updates: Record<string, { given: Json; set: Deep; subresource?: "st
     given: creates["endpoint slice"],
     set: { endpoints: [{ addresses: ["10.0.0.2"] }] },
   },
+  "network policy rules": { given: networkPolicy, set: { "spec.egress": [{ ports: [{ port: 53 }] }] } },
+  "network policy labels": { given: networkPolicy, set: { "metadata.labels": { a: "b" } } },
+  "network policy without version": {
+    given: networkPolicy,
+    set: { "spec.ingress": [], "metadata.resourceVersion": undefined },
+  },
+  "network policy port": { given: networkPolicy, set: { "spec.ingress.0.ports": [{ port: 0 }] } },
 }
 
 const long = "2020-01-02T03:04:05Z"
@@ -1048,6 +1119,11 @@ export const rows: Record<string, Json> = {
       { addresses: ["10.0.0.3"] },
       { addresses: ["10.0.0.4"] },
     ],
+  }),
+  "network policy": networkPolicy,
+  "network policy for every pod": change(networkPolicy, { "spec.podSelector": undefined }),
+  "network policy by expressions": change(networkPolicy, {
+    "spec.podSelector.matchExpressions": [{ key: "tier", operator: "NotIn", values: ["b", "a"] }],
   }),
   node: {
     apiVersion: "v1",

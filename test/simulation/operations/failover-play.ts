@@ -155,7 +155,6 @@ class Run {
   async #setImage(): Promise<void> {
     const workload = await this.#pickWorkload()
     if (!workload) return
-    const now: string = workload.spec.template.spec.containers[0].image
     const places = [...repositories, strange]
     const image = `${this.#chance.pick(places)}:${this.#chance.pick(tags)}`
     await this.#patch(workload, { template: { spec: { containers: [{ name: "basic-demo", image }] } } })
@@ -235,15 +234,6 @@ class Run {
       this.#down.has(hosts[index]!) ? [] : tags.map(tag => `${repository}:${tag}`),
     )
     this.served = new Set(all.filter(image => !this.#missing.has(image)))
-  }
-
-  /** Does any pod of the workload run from elsewhere than it says? */
-  async #isRepaired(name: string): Promise<boolean> {
-    const { spec } = await this.world.get(Deployments, name, "default")
-    const said = spec.template.spec.containers[0].image
-    return (await this.world.list(pods)).some(
-      ({ metadata, spec }) => metadata.labels?.app === name && spec.containers[0].image !== said,
-    )
   }
 
   async #pickWorkload(): Promise<Json | undefined> {

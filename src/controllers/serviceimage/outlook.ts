@@ -136,7 +136,7 @@ export function warningsOf(
       else if (reason) note(reason, key, obstacles[reason] ?? "cannot be changed now")
     } else if (standing?.isFailed) {
       const reason = fleet!.get(key)!.haltsOnFailure ? "FailureHaltsUpdate" : "IgnoredFailure"
-      note(reason, key, "have their image and did not become up to date in time")
+      note(reason, key, "have their image and failed with it")
     }
   }
   for (const key of snapshot.unmatched.firstItems(snapshot.unmatched.size))

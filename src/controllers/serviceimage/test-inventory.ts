@@ -115,6 +115,22 @@ export const brokenPod = (of: string, image: string, message: string): KubeObjec
     },
   }) as unknown as KubeObject
 
+/** A pod of a Dicom whose container keeps exiting. */
+export const crashingPod = (of: string, image: string, at: Instant): KubeObject => {
+  const terminated = { exitCode: 3, reason: "Error", message: "no database", finishedAt: formatInstant(at) }
+  const waiting = { reason: "CrashLoopBackOff" }
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: `${of}-0`, namespace: "shop", ownerReferences: [{ uid: `uid-${of}`, controller: true }] },
+    spec: { nodeName: "node-1", containers: [{ name: "web", image }] },
+    status: {
+      phase: "Running",
+      containerStatuses: [{ name: "web", restartCount: 2, state: { waiting }, lastState: { terminated } }],
+    },
+  } as unknown as KubeObject
+}
+
 const definition = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",

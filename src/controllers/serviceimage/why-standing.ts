@@ -169,13 +169,14 @@ function waiting(known: Known): Said | undefined {
           : "The rollout was complete before and does not wait for it; Ready is False until it is up to date again.",
       ],
     }
-  if (standing.isEarly && !halt)
+  if (standing.isEarly)
     return {
       reason: member.haltsOnFailure ? "FailureHaltsUpdate" : "CrashLoop",
       since,
       sentences: [
         first,
         `A crash loop does not wait for the deadline: it counts as failed until it has been up to date for ${formatDuration(tier.settleSeconds * 1000)}.`,
+        ...(halt ? [`The rollout has halted: ${halt.message}.`] : []),
       ],
     }
   if (!standing.isFailed)

@@ -6,6 +6,7 @@ import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { survey } from "./survey.ts"
 import {
   brokenPod,
+  crashingPod,
   type DicomWords,
   dicom,
   inQueue,
@@ -79,6 +80,27 @@ const cases: Record<string, Case> = {
     now: start + minute,
     reason: "ImagePullFailed",
     says: ["The rollout has halted: tier early: none of 1 objects can pull", "then it counts as failed."],
+  },
+  "up to date, and that has yet to last": {
+    spec: { tiers: [{ upgradeTier: "early", priority: 1, settleSeconds: 60 }, { upgradeTier: "" }] },
+    dicoms: { ...calm, a: well },
+    now: start + 30 * second,
+    reason: "Settling",
+    says: ["and is up to date", "It counts as done in 40s", "for 1m without a break (settleSeconds)"],
+  },
+  "stamped, and it keeps crashing": {
+    dicoms: { ...calm, a: { ...well, isUpToDate: false } },
+    others: [crashingPod("a", v2, start + 30 * second)],
+    now: start + minute,
+    reason: "CrashLoop",
+    says: ["CrashLoop: container web exited with 3 (Error): no database.", "does not wait for the deadline"],
+  },
+  "stamped, and all of them keep crashing": {
+    dicoms: { a: { ...well, isUpToDate: false } },
+    others: [crashingPod("a", v2, start + 30 * second)],
+    now: start + minute,
+    reason: "CrashLoop",
+    says: ["does not wait for the deadline", "The rollout has halted: tier early: all 1 objects that started"],
   },
   "was up to date, and is not any more": {
     dicoms: { ...calm, a: { ...well, isUpToDate: false, unwellSince: start + 20 * minute } },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { maxTiers, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { serviceImageAuthor } from "#policies/serviceimage-author.ts"
@@ -56,6 +56,12 @@ const mayPatch = (resource: string): Rules => {
 
 const collection = `/apis/${ServiceImage.apiVersion}/${ServiceImage.plural}`
 const tryCreate = (access: Access, object: Json) => ask("POST", `${collection}?dryRun=All`, object, { access })
+
+/** It would claim every Dicom of the tests that come after. */
+async function createHere(object: Json): Promise<void> {
+  await floor().api.create(collection, object)
+  onTestFinished(() => floor().api.remove(serviceImagePath(object.metadata.name)))
+}
 
 function outcome({ status, body }: Answer): string {
   if (status < 300) return "accepted"
@@ -133,7 +139,7 @@ test("an update is judged where it changes target or images; pausing, approving 
   await inForce(operator, author)
   const tiers = [{ upgradeTier: "early", image: image("v1"), priority: 1 }, { upgradeTier: "late" }]
   const path = serviceImagePath(namespace)
-  await floor().api.create(collection, serviceImage(namespace, { tiers }))
+  await createHere(serviceImage(namespace, { tiers }))
   const patch = (access: Access, body: Json, at = path) => ask("PATCH", at, body, { access })
 
   const free: Record<string, Json> = {
@@ -184,7 +190,7 @@ test("as many tiers as there may be, of the longest names and images, can be aff
       upgradeTier: i ? `${"t".repeat(59)}-${i}` : "",
       image: long(i, tag),
     }))
-  await floor().api.create(collection, serviceImage(namespace, { tiers: tiers("v1") }))
+  await createHere(serviceImage(namespace, { tiers: tiers("v1") }))
   const path = serviceImagePath(namespace)
   const body = { spec: { tiers: tiers("v2") } }
   expect(outcome(await ask("PATCH", path, body, { access: operator }))).toBe("refused")

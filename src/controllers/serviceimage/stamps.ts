@@ -1,5 +1,6 @@
 import { maxInflight, type Reason } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Candidate } from "#core/fleet.ts"
+import { sameImage } from "#core/image-reference.ts"
 import { countOf } from "#core/tiers.ts"
 import type { JudgedTier } from "./judge.ts"
 import { shareOut } from "./trust.ts"
@@ -108,8 +109,9 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
     room -= near.filter(({ key }) => busy.has(key)).length
     for (const candidate of pick(view.blank, left())) {
       const goesToTarget = open && room > 0 && candidate.cohort <= step
-      if (goesToTarget) room--
       const to = goesToTarget ? candidate.to : newImage(tier)
+      // On the very first rollout the two are the same, and whatever has the target is on its way.
+      if (sameImage(to, candidate.to)) room--
       intended.push({ ...candidate, do: "stamp", to, reason: "StampedNew", isDue: true })
     }
     if (!open) continue

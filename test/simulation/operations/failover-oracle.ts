@@ -70,6 +70,12 @@ function waiting(world: World, isServed: (image: string) => boolean): string[] {
 /** Made from the template as it is; one of an older template may wait until the others run. */
 const isCurrent = (pod: Json, workload: Json) => tagOf(imageOf(pod)) === tagOf(imageOf(workload))
 
+/** What a pod that was sent elsewhere had before. A pod of an older template may run from anywhere. */
+const wasBefore = ({ metadata, spec }: Json): string | undefined => {
+  const decision = metadata.annotations?.["autoimagemanager.io/last-decision"]
+  return decision && JSON.parse(decision).was?.[spec.containers[0].name]
+}
+
 /** The status tells of the workloads that are there, and of incidents that are theirs. */
 function statuses(world: World): string[] {
   const { source, workloads } = world
@@ -86,7 +92,7 @@ function statuses(world: World): string[] {
   for (const workload of mine) {
     const { incident } = told.find(({ uid }) => uid === workload.metadata.uid) ?? {}
     const said = imageOf(workload)
-    const isElsewhere = podsOf(world, workload).some(pod => imageOf(pod) !== said && isCurrent(pod, workload))
+    const isElsewhere = podsOf(world, workload).some(pod => imageOf(pod) !== said && wasBefore(pod) === said)
     if (incident && incident.image !== said)
       problems.push(`incident: ${workload.metadata.name} says ${said}, the incident is about ${incident.image}`)
     // Where there are no pods, the incident says where new ones are sent.

@@ -101,13 +101,15 @@ test("kubectl prints the columns, and waits for Complete of this generation only
   })
   const setStatus = async (generation: number) => {
     const conditions = [condition("Complete", generation), condition("Ready", generation)]
-    const status = { observedGeneration: generation, progress: "412/1000", currentPriority: 7, conditions }
+    const told = { progress: "412/1000", currentPriority: 7, state: "Complete", image: "registry.example.com/web:v2 +1" }
+    const status = { observedGeneration: generation, ...told, conditions }
     await api.patch(`${resource}/${name}/status`, { status })
   }
   await setStatus(1)
   const [header = "", row = ""] = (await kubectlRun("get", "si", name)).split("\n")
-  expect(header.split(/\s+/).filter(Boolean)).toEqual(["NAME", "READY", "PROGRESS", "PRIORITY", "IMAGE", "AGE"])
-  expect(row.split(/\s+/).slice(0, 5)).toEqual([name, "True", "412/1000", "7", "registry.example.com/dicom-service:v2"])
+  const columns = ["NAME", "READY", "STATE", "PROGRESS", "PRIORITY", "IMAGE", "AGE"]
+  expect(header.split(/\s+/).filter(Boolean)).toEqual(columns)
+  expect(row).toMatch(/^\S+ +True +Complete +412\/1000 +7 +registry.example.com\/web:v2 [+]1 /)
   expect(await kubectlRun("get", "aim", "-o", "name")).toContain(`serviceimage.autoimagemanager.io/${name}`)
 
   const wait = () => kubectlRun("wait", "--for=condition=Complete", `si/${name}`, "--timeout=2s")

@@ -101,7 +101,12 @@ test("kubectl prints the columns, and waits for Complete of this generation only
   })
   const setStatus = async (generation: number) => {
     const conditions = [condition("Complete", generation), condition("Ready", generation)]
-    const told = { progress: "412/1000", currentPriority: 7, state: "Complete", image: "registry.example.com/web:v2 +1" }
+    const told = {
+      progress: "412/1000",
+      currentPriority: 7,
+      state: "Complete",
+      image: "registry.example.com/web:v2 +1",
+    }
     const status = { observedGeneration: generation, ...told, conditions }
     await api.patch(`${resource}/${name}/status`, { status })
   }

@@ -65,6 +65,9 @@ const group: Group = {
   held: [],
 }
 
+/** Two pods that were sent to the second repository are still there. */
+const repaired = { from: `${a}:1`, to: `${b}:1`, reason: "Unreachable" as const, at: now - seconds(30), pods: 2 }
+
 const incident: Incident = {
   since: ago(120),
   reason: "Switched",
@@ -321,7 +324,10 @@ describe("pods that their node holds back", () => {
     ],
     "follow where it works": [{ group: { failing: [], held }, before: { incident } }, `Repairing, 1 pods to ${b}:1`],
     "stay where it works": [
-      { group: { failing: [], held: held.map(each => ({ ...each, image: `${b}:1` })) }, before: { incident } },
+      {
+        group: { repaired, failing: [], held: held.map(each => ({ ...each, image: `${b}:1` })) },
+        before: { incident },
+      },
       "Switched",
     ],
     "do not decide anything": [{ group: { failing: [pod("one", { since: now })], held } }, "Confirming, in 1.9 s"],
@@ -622,16 +628,30 @@ describe("an incident is over", () => {
       { group: { failing: [] }, before: { incident: { ...incident, working: undefined, bad: [] } } },
       "Watching",
     ],
-    "not because nobody fails: what runs from elsewhere stays there": [
-      { group: { failing: [] }, before: { incident } },
+    "not because no pod fails: what runs from elsewhere stays there": [
+      { group: { repaired, failing: [] }, before: { incident } },
       "Switched",
+    ],
+    "when all repaired pods were replaced, and the new ones do not fail": [
+      { group: { failing: [] }, before: { incident: { ...incident, since: ago(601) } } },
+      "Watching",
+    ],
+    "not while a repaired pod is left": [
+      {
+        group: { failing: [], repaired: { ...repaired, at: now - seconds(601) } },
+        before: { incident: { ...incident, since: ago(601) } },
+      },
+      "Switched",
+    ],
+    "not while there are no pods: the next ones need it": [
+      { group: { failing: [], pods: () => 0 }, before: { incident: { ...incident, since: ago(601) } } },
+      "Switched, in 600 s",
     ],
     "when its workload was made anew": [{ group: { failing: [] }, before: { incident, uid: "web-0" } }, "Watching"],
   })
 })
 
 describe("what pods remember of a repair that no status tells of", () => {
-  const repaired = { from: `${a}:1`, to: `${b}:1`, reason: "Unreachable" as const, at: now - seconds(30), pods: 2 }
   const probing: Incident = { ...incident, working: undefined, reason: "Probing" }
   table({
     "is an incident": [{ group: { repaired, failing: [] } }, "Switched"],
@@ -768,12 +788,12 @@ describe("the way back", () => {
   const back = (given: Given): Given => ({
     ...given,
     policy: { switchBack: "WhenHealthy", ...given.policy },
-    group: { failing: [], ...given.group },
+    group: { repaired, failing: [], ...given.group },
     before: { incident, ...given.before },
   })
   const well = (count: number) => ({ incident: { ...incident, tryAgainAt: ago(count) } })
   table({
-    "is not looked for by itself": [{ group: { failing: [] }, before: { incident } }, "Switched"],
+    "is not looked for by itself": [{ group: { repaired, failing: [] }, before: { incident } }, "Switched"],
     "begins with a question": [back({ probes: {} }), `Switched, asks ${a}:1`],
     "waits until the first repository has been well for ten minutes": [back({}), "Switched, in 299 s"],
     "is taken then": [back({ before: well(600) }), `SwitchedBack, switch ${b}:1 → ${a}:1 (SwitchedBack)`],

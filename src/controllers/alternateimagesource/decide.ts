@@ -45,7 +45,7 @@ export type Group = {
   readonly repositories: readonly string[]
   /** What was last seen running under this image. */
   readonly digest: string | undefined
-  /** Asked only where a template may be changed. */
+  /** Asked only where a template may be changed, or an incident may be over. */
   readonly pods: () => number
   readonly failing: readonly FailingPod[]
   /** Pods whose node holds the pull back (registryPullQPS): what they would pull is known, and no registry was asked. */
@@ -270,8 +270,10 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
     }
   }
   const message = `${titleOf(group)} is pulled from ${incident.working} instead of ${incident.failing}`
+  const lookAgainAt = group.repaired ? undefined : leftAt(group, incident, before, now)
+  if (lookAgainAt !== undefined && lookAgainAt <= now) return nothing(group)
   if (policy.switchBack === "Never")
-    return { ...base, incident: { ...incident, reason: "Switched" }, reason: "Switched", message }
+    return { ...base, incident: { ...incident, reason: "Switched" }, reason: "Switched", message, lookAgainAt }
   const answer = probe(incident.image)
   const isStale = !answer || now - answer.at >= recheckMs
   const isWell = answer?.said.ok === true
@@ -302,10 +304,21 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
     message,
     asks: isStale ? [incident.image] : [],
     lookAgainAt: earliest(
+      lookAgainAt,
       isStale ? undefined : answer.at + recheckMs,
       since === undefined ? undefined : since + stableMs,
     ),
   }
+}
+
+/**
+ * When an incident ends of which no repaired pod is left. The workload's pods were made anew and pull from the original
+ * again; where it has none, the incident stays, because the next pods need it.
+ */
+function leftAt(group: Group, { since }: Incident, before: TargetAvailable | undefined, now: Instant): Instant {
+  const movedAt = lastMoved(group, before) ?? parseInstant(since) ?? now
+  const leastAt = movedAt + stableMs
+  return leastAt <= now && group.pods() === 0 ? now + stableMs : leastAt
 }
 
 const wait = (

@@ -345,6 +345,14 @@ describe("plan", () => {
     test(name, () => expect(words(decide(given))).toEqual({ stamps, reason, complete, priority }))
 })
 
+test("newcomers of a paused rollout are said to wait", () => {
+  const newcomer = dicom({ createdAt: start + 1, isDeployed: false, image: "", isUpToDate: false })
+  const { status } = decide({ members: { "n/new": newcomer }, spec: { paused: true } })
+  expect(status.conditions.find(({ type }) => type === "Complete")?.message).toBe(
+    "no objects existed at the start; 1 created since gets its image when spec.paused is false",
+  )
+})
+
 test("the same snapshot gives the same plan", () => {
   const seen = look({})
   expect(plan(seen)).toEqual(plan(seen))

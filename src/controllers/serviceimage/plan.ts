@@ -236,7 +236,7 @@ function conflicted({ conflicts }: Snapshot): Verdict | undefined {
 }
 
 function complete(
-  { unmatched }: Snapshot,
+  { unmatched, serviceImage }: Snapshot,
   tiers: readonly JudgedTier[],
   active: readonly JudgedTier[],
 ): Verdict | undefined {
@@ -246,7 +246,7 @@ function complete(
     unmatched.size > 0
       ? `; ${unmatched.size} in no tier are left alone (${nameSome(unmatched.firstItems(2), unmatched.size)})`
       : ""
-  const rest = newcomersSentence(tiers) + lostSentence(tiers) + left
+  const rest = newcomersSentence(tiers, serviceImage.spec.paused) + lostSentence(tiers) + left
   const done = { isComplete: true, phase: "Complete", degraded: degradedSentence(tiers) } as const
   if (of(view => view.total) === 0)
     return { ...done, reason: "NoObjects", message: `no object matches the target${rest}` }
@@ -265,9 +265,13 @@ function complete(
 }
 
 /** Objects that came later gate nothing before they were available once, so they are counted apart. */
-function newcomersSentence(tiers: readonly JudgedTier[]): string {
+function newcomersSentence(tiers: readonly JudgedTier[], isPaused: boolean): string {
   const newcomers = sum(tiers, tier => tier.view.newcomers)
-  return newcomers === 0 ? "" : `; ${newcomers} created since ${newcomers === 1 ? "is" : "are"} being updated`
+  if (newcomers === 0) return ""
+  const isOne = newcomers === 1
+  return isPaused
+    ? `; ${newcomers} created since ${isOne ? "gets its" : "get their"} image when spec.paused is false`
+    : `; ${newcomers} created since ${isOne ? "is" : "are"} being updated`
 }
 
 /** What was up to date once and no longer is. */

@@ -203,6 +203,8 @@ function memberOf({ past, revision, now }: Moment, serviceImage: Json, object: J
   const started = timeOf(serviceImage.status?.operation?.startedAt)
   const { to, at } = decisionOf(object)
   const stampedAt = to !== undefined && sameImage(to, tier.image) ? timeOf(at) : 0
+  const isElsewhere = ({ object: state }: State) => !state || tierOf(serviceImage, state)?.name !== tier.name
+  const joinedAt = life[life.findLastIndex(isElsewhere) + 1]?.at ?? 0
   const lapsedAt = isWell ? now : (life[life.findLastIndex(wasWell) + 1]?.at ?? 0)
   const failsFrom = Math.max(stampedAt, started) + tier.deadlineMs
   return {
@@ -212,7 +214,8 @@ function memberOf({ past, revision, now }: Moment, serviceImage: Json, object: J
     hasImage: sameImage(imageOf(object), tier.image),
     isWell,
     isDone: isWell && wellSince + settleMsOf(serviceImage, object, tier) <= now,
-    unwellSince: lapsedAt,
+    // A tier knows nothing of what it was like in another.
+    unwellSince: Math.max(lapsedAt, joinedAt),
     failsFrom,
     failsUntil: Math.max(failsFrom, lapsedAt + tier.deadlineMs) + secondMs,
     place: placeOf(serviceImage, object),
@@ -561,8 +564,10 @@ function endings(past: Past, revision: number, { isMended = false } = {}): strin
       )
       return why ? [] : [`stuck: ${metadata.name} is not complete: ${words}`]
     }
+    // What is created while a rollout is paused waits, and counts for nothing.
+    const isHeld = ({ isCounted }: Member) => serviceImage.spec.paused && !isCounted && !isMended
     return members
-      .filter(({ hasImage }) => !hasImage)
+      .filter(member => !member.hasImage && !isHeld(member))
       .map(
         ({ object, tier }) =>
           `final: ${object.metadata.name} has ${imageOf(object)}, ${metadata.name} wants ${tier.image}`,

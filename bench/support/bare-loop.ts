@@ -3,7 +3,7 @@
  * own, as the controller is. Takes what to do as JSON on stdin.
  */
 import { json } from "node:stream/consumers"
-import { decisionAnnotation, formatDecision } from "#core/decision.ts"
+import { decisionAnnotation, formatDecision } from "#core/image/record.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
 import { type Access, connectApi } from "#tools/kube/api.ts"
 import { writesAtOnce } from "./tenants.ts"

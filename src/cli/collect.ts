@@ -1,6 +1,8 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
-import { grantFields, grants } from "#controllers/serviceimage/granted.ts"
-import { Inventory } from "#controllers/serviceimage/inventory.ts"
+import { betweens, events, nodes, podFields, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
+import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
+import { Inventory } from "#explain/inventory.ts"
+import { grantFields, grants } from "#explain/serviceimage/granted.ts"
 import {
   cut,
   cutTarget,
@@ -12,10 +14,8 @@ import {
   neededOfPod,
   neededOfReplicaSet,
   neededOfServiceImage,
-} from "#controllers/serviceimage/needed.ts"
-import { betweens, events, nodes, podFields, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
-import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
-import { kindOf, resourceOf } from "#controllers/serviceimage/survey.ts"
+} from "#explain/serviceimage/needed.ts"
+import { kindOf, resourceOf } from "#explain/serviceimage/survey.ts"
 import type { Client, ListOptions } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"

@@ -1,6 +1,6 @@
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { validate } from "#api/validate.ts"
-import { Inventory } from "#controllers/serviceimage/inventory.ts"
+import { Inventory } from "#explain/inventory.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { keep, type Piece } from "./collect.ts"
 import { Failure, type World } from "./command.ts"

@@ -10,8 +10,8 @@ import {
   type RegistriesDescription,
 } from "#cluster-sim/index.ts"
 import { controllersWith } from "#controllers/all.ts"
-import { formatImageReference } from "#core/image-reference.ts"
-import { classify } from "#core/pull-failure.ts"
+import { classify } from "#core/image/pull-failure.ts"
+import { formatImageReference } from "#core/image/reference.ts"
 import type { FailureClass, RegistryClient } from "#registry/index.ts"
 import { type Client, createClient, type Transport } from "#runtime/client/index.ts"
 import type { Clock } from "#runtime/clock.ts"

@@ -1,4 +1,4 @@
-import { Inventory } from "#controllers/serviceimage/inventory.ts"
+import { Inventory } from "#explain/inventory.ts"
 import type { Instant } from "#lib/instant.ts"
 import { collect, keep, type Piece, type Wanted } from "./collect.ts"
 import { connectionOf, type Input, type World } from "./command.ts"

@@ -7,8 +7,8 @@ import type {
   TierStatus,
   State as Written,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { endOfOperation, stateOf } from "#core/rollout-state.ts"
-import { effectiveTiers } from "#core/tiers.ts"
+import { endOfOperation, stateOf } from "#core/fleet/rollout-state.ts"
+import { effectiveTiers } from "#core/fleet/tiers.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 
 /** In one word. The first is ours: no controller can say that none has looked. */

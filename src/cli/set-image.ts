@@ -1,5 +1,5 @@
-import { parseImageReference, sameImage } from "#core/image-reference.ts"
-import { effectiveTiers } from "#core/tiers.ts"
+import { effectiveTiers } from "#core/fleet/tiers.ts"
+import { parseImageReference, sameImage } from "#core/image/reference.ts"
 import { closest } from "#lib/closest.ts"
 import { Failure, UsageError } from "./command.ts"
 import { tierNamed, tierTitle, tierWord } from "./operate.ts"

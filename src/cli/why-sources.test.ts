@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
 import { alternateImageSources } from "#controllers/alternateimagesource/resources.ts"
-import { formatDecision } from "#core/decision.ts"
+import { formatDecision } from "#core/image/record.ts"
 import { formatInstant } from "#lib/instant.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { run } from "./commands/why.ts"

@@ -1,6 +1,6 @@
 import { alternateImageSources, pods } from "#controllers/alternateimagesource/resources.ts"
-import { surveyNamespace } from "#controllers/alternateimagesource/survey.ts"
-import { whyPod, whySource } from "#controllers/alternateimagesource/why.ts"
+import { surveyNamespace } from "#explain/alternateimagesource/survey.ts"
+import { whyPod, whySource } from "#explain/alternateimagesource/why.ts"
 import { closest } from "#lib/closest.ts"
 import type { Instant } from "#lib/instant.ts"
 import { nameSome } from "#lib/text.ts"

@@ -1,12 +1,12 @@
 import type { Transport } from "#runtime/client/transport.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
+import { type Admission, createRegistry, type ServerRegistry } from "./apiserver/index.ts"
+import type { ServedKind } from "./apiserver/kind.ts"
 import { serveCustomKinds } from "./crd/index.ts"
 import { createApiServer } from "./http/index.ts"
 import { builtInKinds, podAdmission } from "./kinds/index.ts"
 import type { Part, PhysicsWorld } from "./physics/world.ts"
-import { type Admission, createRegistry, type ServerRegistry } from "./registry/index.ts"
-import type { ServedKind } from "./registry/kind.ts"
 import { createStore, type HistoryEntry, type Store } from "./store/index.ts"
 
 export type ClusterOptions = {

@@ -1,3 +1,4 @@
+export type { Registry, RegistryChange } from "./apiserver/index.ts"
 export { type Cluster, type ClusterOptions, createCluster } from "./cluster.ts"
 export { type ServeOptions, type Serving, serveHttp } from "./http/index.ts"
 export type { Json, Obj } from "./object.ts"
@@ -10,5 +11,4 @@ export {
   type RegistriesDescription,
 } from "./parts.ts"
 export type { Part, PhysicsWorld } from "./physics/world.ts"
-export type { Registry, RegistryChange } from "./registry/index.ts"
 export type { HistoryEntry } from "./store/index.ts"

@@ -1,6 +1,5 @@
 import type { Instant } from "#runtime/clock.ts"
-// biome-ignore lint/style/noRestrictedImports: these controllers are the cluster's own, not ours
-import { controllerManager } from "./physics/controllers/index.ts"
+import { controllerManager } from "./physics/kube-controllers/index.ts"
 import {
   addNodes,
   createRegistries,

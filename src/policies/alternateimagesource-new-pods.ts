@@ -1,9 +1,9 @@
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { decisionAnnotation } from "#core/decision.ts"
-import { mirrorMark, skipMark } from "#core/left-alone.ts"
+import { decisionAnnotation } from "#core/image/record.ts"
+import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { type MutatingPolicy, named } from "./policy.ts"
 
-/** As many as a decision may name, see core/decision.ts. */
+/** As many as a decision may name, see core/image/record.ts. */
 const containersToldMost = 16
 
 const marked = (mark: string) =>

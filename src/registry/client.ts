@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { type ImageReference, normaliseImageReference } from "#core/image-reference.ts"
+import { type ImageReference, normaliseImageReference } from "#core/image/reference.ts"
 import { createTurns, LineIsFull, type TurnLimits } from "#lib/turns.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { jitter, type Random } from "#runtime/random.ts"

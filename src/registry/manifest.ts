@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto"
-import { isDigest } from "#core/image-reference.ts"
+import { isDigest } from "#core/image/reference.ts"
 import type { Answer } from "./exchange.ts"
 import { type Failure, failure, type Platform, type Resolved } from "./resolution.ts"
 

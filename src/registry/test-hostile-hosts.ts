@@ -1,4 +1,4 @@
-import { parseImageReference } from "#core/image-reference.ts"
+import { parseImageReference } from "#core/image/reference.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import { createRegistryClient } from "./client.ts"

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { maxTargetsAvailable } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { decisionAnnotation, parseDecision } from "#core/decision.ts"
+import { decisionAnnotation, parseDecision } from "#core/image/record.ts"
 import { parseInstant } from "#lib/instant.ts"
 import {
   created,

@@ -2,7 +2,7 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest"
-import { decisionAnnotation } from "#core/decision.ts"
+import { decisionAnnotation } from "#core/image/record.ts"
 import {
   created,
   createSource,

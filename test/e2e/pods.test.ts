@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest"
 import { Pods, podPermissions } from "#controllers/serviceimage/pods.ts"
-import { type Diagnosis, diagnose } from "#core/trace.ts"
+import { type Diagnosis, diagnose } from "#core/pods/trace.ts"
 import { connect } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { silentLogger } from "#runtime/log.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { parseImageReference } from "#core/image-reference.ts"
+import { parseImageReference } from "#core/image/reference.ts"
 import { createRegistryClient, type Resolution, type ResolveOptions } from "#registry/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { systemRandom } from "#runtime/random.ts"

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest"
 import { answer, breakWatch, cut, type Fault, isWatch, type Matcher } from "#cluster-sim/faults/faults.ts"
 import { type Json, parseRegistries } from "#cluster-sim/index.ts"
+import { controllerManager } from "#cluster-sim/physics/kube-controllers/index.ts"
 import { Pods } from "#controllers/serviceimage/pods.ts"
-import { diagnose, lostWithOther, type Trace } from "#core/trace.ts"
+import { diagnose, lostWithOther, type Trace } from "#core/pods/trace.ts"
 import { core } from "#runtime/resource.ts"
 import { manifest, scenario, type World } from "#test/support/scenario.ts"
 import { Deployments } from "../../examples/dicom/deployment.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
-import { controllerManager } from "../../src/cluster-sim/physics/controllers/index.ts"
 import {
   addNodes,
   createRegistries,

@@ -1,7 +1,7 @@
 import { approvedAnnotation, retryAnnotation, rollbackAnnotation } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
-import { formatApproval } from "#core/approval.ts"
+import { formatApproval } from "#core/fleet/approval.ts"
 import { quickOperator } from "#test/support/quick-operator.ts"
 import { manifest, scenario, type World } from "#test/support/scenario.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"

@@ -13,7 +13,7 @@ import {
   type Surroundings,
 } from "#controllers/alternateimagesource/controller.ts"
 import { alternateImageSources, pods } from "#controllers/alternateimagesource/resources.ts"
-import { formatImageReference } from "#core/image-reference.ts"
+import { formatImageReference } from "#core/image/reference.ts"
 import type { FailureClass, Resolution } from "#registry/index.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { Controller } from "#runtime/controller.ts"

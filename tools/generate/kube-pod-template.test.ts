@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import types from "../../src/cluster-sim/physics/controllers/pod-template-types.generated.json" with { type: "json" }
+import types from "#cluster-sim/physics/kube-controllers/pod-template-types.generated.json" with { type: "json" }
 import { kubernetesVersion } from "./kube-pod-template.ts"
 
 test("the structs of a pod template are of the version that the real floor runs", async () => {

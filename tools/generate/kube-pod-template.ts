@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises"
 import { parseArgs, promisify } from "node:util"
 import { type GeneratedFile, inRepository } from "./file.ts"
 
-const target = "src/cluster-sim/physics/controllers/pod-template-types.generated.json"
+const target = "src/cluster-sim/physics/kube-controllers/pod-template-types.generated.json"
 const modules = inRepository("tools/kube/kubernetes")
 
 /** The version of Kubernetes that the real floor is built from, and these types are read from. */

@@ -16,7 +16,7 @@ const name = `((${host}|${firstPart})/(${pathPart}/)*)?${pathPart}`
 // Nodes take it for a local image.
 const bareId = "[a-f0-9]{64}"
 
-/** What `core/image-reference.ts` parses, as a CEL rule; "" means "not given". Lengths of the parts are checked there only. */
+/** What `core/image/reference.ts` parses, as a CEL rule; "" means "not given". Lengths of the parts are checked there only. */
 export const imageReferenceRule = {
   rule: `self == '' || (self.matches('^${name}(${tag})?(${digest})?$') && !self.matches('^${bareId}$'))`,
   message:
@@ -25,7 +25,7 @@ export const imageReferenceRule = {
 
 export const repositoryMaxLength = 255
 
-/** What `core/equivalent.ts` takes for a repository, as a CEL rule. */
+/** What `core/image/equivalent.ts` takes for a repository, as a CEL rule. */
 export const repositoryRule = {
   rule: `self.matches('^${name}$') && !self.matches('^${bareId}$')`,
   message:

@@ -1,5 +1,5 @@
 import { approvedAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
-import { approve, formatApproval, parseApproval } from "#core/approval.ts"
+import { approve, formatApproval, parseApproval } from "#core/fleet/approval.ts"
 import { ownValue } from "#lib/own.ts"
 import { connectionOf, Failure, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"

@@ -1,5 +1,5 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { endOfOperation } from "#core/rollout-state.ts"
+import { endOfOperation } from "#core/fleet/rollout-state.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { type Answer, connectionOf, type Input, type Run, UsageError, type World } from "../command.ts"
 import { alternateImageSources, parseReferences, serviceImages, shortOf } from "../kinds.ts"

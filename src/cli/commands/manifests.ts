@@ -1,4 +1,4 @@
-import { parseImageReference } from "#core/image-reference.ts"
+import { parseImageReference } from "#core/image/reference.ts"
 import { type Input, type Run, UsageError } from "../command.ts"
 import { manifests, type Section, type Wanted } from "../manifests/all.ts"
 import { parseForeignKind } from "../manifests/rbac.ts"

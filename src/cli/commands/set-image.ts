@@ -1,7 +1,7 @@
 import { supersedeAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
-import { parseImageReference, repositoryOf } from "#core/image-reference.ts"
-import { isInProgress } from "#core/operation.ts"
+import { isInProgress } from "#core/fleet/operation.ts"
+import { parseImageReference, repositoryOf } from "#core/image/reference.ts"
 import { connectionOf, Failure, type Run, type World } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
 import {

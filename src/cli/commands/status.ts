@@ -1,5 +1,5 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { countOf } from "#core/tiers.ts"
+import { countOf } from "#core/fleet/tiers.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { KubeObject } from "#runtime/resource.ts"

@@ -1,5 +1,5 @@
 import type { HistoryEntry } from "#api/v1alpha1/serviceimage/index.ts"
-import { parseImageReference } from "#core/image-reference.ts"
+import { parseImageReference } from "#core/image/reference.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { View } from "../command.ts"

@@ -1,4 +1,4 @@
-import type { Outlook, Stage } from "#controllers/serviceimage/outlook.ts"
+import type { Outlook, Stage } from "#explain/serviceimage/outlook.ts"
 import { formatDuration } from "#lib/duration.ts"
 import type { Instant } from "#lib/instant.ts"
 import { nameSome } from "#lib/text.ts"

@@ -1,5 +1,5 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { imageInWork } from "#core/rollout-state.ts"
+import { imageInWork } from "#core/fleet/rollout-state.ts"
 import { formatDuration } from "#lib/duration.ts"
 import type { Instant } from "#runtime/clock.ts"
 import { apiVersionOf, type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"

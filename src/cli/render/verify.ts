@@ -1,4 +1,4 @@
-import { isWell } from "#controllers/alternateimagesource/equivalence.ts"
+import { isWell } from "#explain/alternateimagesource/equivalence.ts"
 import type { View } from "../command.ts"
 import type { Verified } from "../commands/verify.ts"
 import { paint, printable } from "./paint.ts"

@@ -1,4 +1,4 @@
-import type { Decision } from "#core/decision.ts"
+import type { Decision } from "#core/image/record.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { View } from "../command.ts"

@@ -1,6 +1,6 @@
+import type { Printer, TableColumn } from "../apiserver/kind.ts"
 import { humanDuration } from "../kinds/cells.ts"
 import type { Json, Obj } from "../object.ts"
-import type { Printer, TableColumn } from "../registry/kind.ts"
 import { type Path, parsePath, valuesAt } from "./json-path.ts"
 
 /** A column as a CRD declares it. */

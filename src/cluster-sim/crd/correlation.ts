@@ -1,5 +1,5 @@
+import { equal } from "../apiserver/equal.ts"
 import type { Json } from "../object.ts"
-import { equal } from "../registry/equal.ts"
 import type { Props } from "./props.ts"
 
 /** What stood in the same place before; undefined where nothing did, or where nobody can tell. */

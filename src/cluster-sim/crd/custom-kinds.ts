@@ -1,6 +1,6 @@
+import { equal } from "../apiserver/equal.ts"
+import type { ServedKind, Strategy } from "../apiserver/kind.ts"
 import type { Json, Obj } from "../object.ts"
-import { equal } from "../registry/equal.ts"
-import type { ServedKind, Strategy } from "../registry/kind.ts"
 import type { Cause } from "../status-error.ts"
 import { printerOf } from "./columns.ts"
 import { withDefaults } from "./defaulting.ts"

@@ -1,6 +1,6 @@
 import { type Budget, celValue, compile, type Expression, optional, TooCostly, writeBudget } from "#lib/cel.ts"
+import { equal } from "../apiserver/equal.ts"
 import type { Json } from "../object.ts"
-import { equal } from "../registry/equal.ts"
 import type { Cause } from "../status-error.ts"
 import { oldField, oldItem } from "./correlation.ts"
 import { type Props, type Rule, valuesOf } from "./props.ts"

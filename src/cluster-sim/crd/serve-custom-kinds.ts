@@ -1,7 +1,7 @@
 import { formatInstant } from "#lib/instant.ts"
 import type { Clock } from "#runtime/clock.ts"
+import type { Registry, RegistryChange } from "../apiserver/registry.ts"
 import type { Json, Obj } from "../object.ts"
-import type { Registry, RegistryChange } from "../registry/registry.ts"
 import { customKinds } from "./custom-kinds.ts"
 
 /**

@@ -1,6 +1,6 @@
 import { apiVersionOf } from "#runtime/resource.ts"
+import type { ServedKind } from "../apiserver/kind.ts"
 import type { Json } from "../object.ts"
-import type { ServedKind } from "../registry/kind.ts"
 
 /** What is served, as clients discover it. */
 

@@ -1,7 +1,7 @@
 import { apiVersionOf } from "#runtime/resource.ts"
+import type { ServedKind } from "../apiserver/kind.ts"
+import { badRequest } from "../apiserver/refusals.ts"
 import type { Json, Obj } from "../object.ts"
-import type { ServedKind } from "../registry/kind.ts"
-import { badRequest } from "../registry/refusals.ts"
 
 /** The form a client wants its objects in. */
 export type Form = { as: "object" } | { as: "metadata" } | { as: "table"; include: "None" | "Metadata" | "Object" }

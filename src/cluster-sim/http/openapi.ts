@@ -1,7 +1,7 @@
 import { apiVersionOf } from "#runtime/resource.ts"
+import type { ServerRegistry } from "../apiserver/create-registry.ts"
+import type { ServedKind } from "../apiserver/kind.ts"
 import type { Json } from "../object.ts"
-import type { ServerRegistry } from "../registry/create-registry.ts"
-import type { ServedKind } from "../registry/kind.ts"
 import { openApiSchemas, openApiTypes } from "../schema/index.ts"
 import { type Answer, json, text, unknownPath } from "./answer.ts"
 

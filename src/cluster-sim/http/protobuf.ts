@@ -1,6 +1,6 @@
 import { formatInstant } from "#lib/instant.ts"
+import { badRequest } from "../apiserver/refusals.ts"
 import type { Json } from "../object.ts"
-import { badRequest } from "../registry/refusals.ts"
 import table from "./protobuf.generated.json" with { type: "json" }
 
 /**

@@ -1,6 +1,6 @@
+import { badRequest, cause, invalid } from "../apiserver/refusals.ts"
+import type { DeleteOptions, WriteOptions } from "../apiserver/registry.ts"
 import type { Json } from "../object.ts"
-import { badRequest, cause, invalid } from "../registry/refusals.ts"
-import type { DeleteOptions, WriteOptions } from "../registry/registry.ts"
 import { managerName } from "../schema/index.ts"
 import { type Cause, StatusError } from "../status-error.ts"
 

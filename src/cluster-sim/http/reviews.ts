@@ -1,5 +1,5 @@
+import type { WriteOptions } from "../apiserver/registry.ts"
 import type { Json } from "../object.ts"
-import type { WriteOptions } from "../registry/registry.ts"
 import { decode, kubernetesSchema, trackUpdate } from "../schema/index.ts"
 import type { Served } from "./discovery.ts"
 

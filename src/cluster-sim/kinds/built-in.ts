@@ -1,4 +1,4 @@
-import type { ServedKind } from "../registry/kind.ts"
+import type { ServedKind } from "../apiserver/kind.ts"
 import { kubernetesSchema } from "../schema/index.ts"
 import { cronJob, job } from "./batch.ts"
 import {

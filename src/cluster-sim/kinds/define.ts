@@ -1,5 +1,5 @@
+import type { ServedKind, Strategy, StrategyContext, TableColumn } from "../apiserver/kind.ts"
 import type { Json, Obj } from "../object.ts"
-import type { ServedKind, Strategy, StrategyContext, TableColumn } from "../registry/kind.ts"
 import type { Schema } from "../schema/schema.ts"
 import { same, set } from "./edit.ts"
 import served from "./recorded/served.json" with { type: "json" }

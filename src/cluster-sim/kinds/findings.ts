@@ -1,6 +1,6 @@
+import { dnsLabel, dnsSubdomain, labelValueRule, qualifiedName } from "../apiserver/names.ts"
+import { cause } from "../apiserver/refusals.ts"
 import type { Json } from "../object.ts"
-import { dnsLabel, dnsSubdomain, labelValueRule, qualifiedName } from "../registry/names.ts"
-import { cause } from "../registry/refusals.ts"
 import type { Cause } from "../status-error.ts"
 import { same } from "./edit.ts"
 

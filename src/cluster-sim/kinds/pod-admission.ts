@@ -1,6 +1,6 @@
+import { generateName } from "../apiserver/names.ts"
+import { forbidden } from "../apiserver/refusals.ts"
 import type { Json, Obj } from "../object.ts"
-import { generateName } from "../registry/names.ts"
-import { forbidden } from "../registry/refusals.ts"
 import { set } from "./edit.ts"
 
 /** Another object, by what it is and where. */

@@ -1,6 +1,6 @@
 import { parseQuantity } from "#lib/quantity.ts"
+import { labelValueRule } from "../apiserver/names.ts"
 import type { Json, Obj } from "../object.ts"
-import { labelValueRule } from "../registry/names.ts"
 import type { Cause } from "../status-error.ts"
 import { same } from "./edit.ts"
 import { configKey, Findings, portName } from "./findings.ts"

@@ -1,6 +1,6 @@
 import { parseQuantity } from "#lib/quantity.ts"
+import type { StrategyContext } from "../apiserver/kind.ts"
 import type { Json, Obj } from "../object.ts"
-import type { StrategyContext } from "../registry/kind.ts"
 import { age, since } from "./cells.ts"
 import type { Definition } from "./define.ts"
 import { fill, fillZero, same, set } from "./edit.ts"

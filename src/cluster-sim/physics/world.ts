@@ -1,7 +1,7 @@
 import type { Clock } from "#runtime/clock.ts"
 import type { Random } from "#runtime/random.ts"
+import type { Registry } from "../apiserver/registry.ts"
 import type { Json, Obj } from "../object.ts"
-import type { Registry } from "../registry/registry.ts"
 
 /** What everything that moves in a simulated cluster is given. Nothing else of the machine is reached for. */
 export type PhysicsWorld = {

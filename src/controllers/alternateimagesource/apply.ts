@@ -1,4 +1,4 @@
-import { decisionAnnotation, formatDecision, imagesByName, type Decision as Record_ } from "#core/decision.ts"
+import { decisionAnnotation, formatDecision, imagesByName, type Decision as Record_ } from "#core/image/record.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { createTurns } from "#lib/turns.ts"

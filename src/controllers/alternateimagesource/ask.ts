@@ -1,5 +1,5 @@
-import { type ImageReference, normaliseImageReference } from "#core/image-reference.ts"
-import { credentialsFor, credentialsOf, type Keyring } from "#core/pull-secret.ts"
+import { credentialsFor, credentialsOf, type Keyring } from "#core/image/pull-secret.ts"
+import { type ImageReference, normaliseImageReference } from "#core/image/reference.ts"
 import type { createTurns } from "#lib/turns.ts"
 import type { RegistryClient, Resolution, ResolveOptions } from "#registry/index.ts"
 import type { Client } from "#runtime/client/client.ts"

@@ -4,8 +4,8 @@ import type {
   Replacement,
   Target,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
-import type { Decision } from "#core/decision.ts"
-import { repositoryNameOf, repositoryNamesIn } from "#core/equivalent.ts"
+import { repositoryNameOf, repositoryNamesIn } from "#core/image/equivalent.ts"
+import type { Decision } from "#core/image/record.ts"
 import { keyOf } from "#runtime/resource.ts"
 import { isSelected, kindOf, type Named, placeOf, placesOf } from "./coverage.ts"
 import type { Repaired, Workload } from "./decide.ts"

@@ -1,5 +1,5 @@
 import type { AlternateImageSourceSpec, Replacement, Target } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { replacementOf } from "#core/equivalent.ts"
+import { replacementOf } from "#core/image/equivalent.ts"
 import { selects } from "#lib/label-selector.ts"
 import type { Container, Owner } from "./facts.ts"
 

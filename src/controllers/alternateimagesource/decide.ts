@@ -5,9 +5,9 @@ import type {
   Reason,
   TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { imageAt, repositoryTextOf, sameSource } from "#core/equivalent.ts"
-import { isPinOf, parseImageReference, pinned as withDigest } from "#core/image-reference.ts"
-import type { Crash } from "#core/steady.ts"
+import { imageAt, repositoryTextOf, sameSource } from "#core/image/equivalent.ts"
+import { isPinOf, parseImageReference, pinned as withDigest } from "#core/image/reference.ts"
+import type { Crash } from "#core/pods/steady.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
 import type { FailureClass, Resolution } from "#registry/index.ts"

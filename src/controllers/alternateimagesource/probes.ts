@@ -1,5 +1,5 @@
-import { parseImageReference } from "#core/image-reference.ts"
-import type { Keyring } from "#core/pull-secret.ts"
+import type { Keyring } from "#core/image/pull-secret.ts"
+import { parseImageReference } from "#core/image/reference.ts"
 import type { Instant } from "#lib/instant.ts"
 import { createTurns } from "#lib/turns.ts"
 import type { RegistryClient, Resolution } from "#registry/index.ts"

@@ -10,9 +10,9 @@ import {
   stuck,
   type TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { repositoryTextOf, whyUseless } from "#core/equivalent.ts"
-import { isLooping } from "#core/steady.ts"
-import { targetsTold } from "#core/targets-told.ts"
+import { targetsTold } from "#controllers/alternateimagesource/targets-told.ts"
+import { repositoryTextOf, whyUseless } from "#core/image/equivalent.ts"
+import { isLooping } from "#core/pods/steady.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, clipMiddle, counted, nameSome } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"

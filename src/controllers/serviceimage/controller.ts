@@ -5,8 +5,8 @@ import {
   rollbackAnnotation,
   type ServiceImage,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { Doubts } from "#core/doubts.ts"
-import { type Pace, spend } from "#core/pace.ts"
+import { Doubts } from "#core/fleet/doubts.ts"
+import { type Pace, spend } from "#core/fleet/pace.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import type { RegistryClient } from "#registry/index.ts"
 import type { Cache } from "#runtime/cache/cache.ts"

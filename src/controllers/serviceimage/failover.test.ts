@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { Trace } from "#core/trace.ts"
+import type { Trace } from "#core/pods/trace.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { Failover } from "./failover.ts"
 

@@ -5,11 +5,11 @@ import {
   type ServiceImage,
   type TierStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { parseApproval } from "#core/approval.ts"
-import { changedInSameWrite } from "#core/contests.ts"
-import { anAdmissionWebhook, type Counts, type TierView } from "#core/fleet.ts"
-import { sameImage } from "#core/image-reference.ts"
-import { budgetOf, countOf, type EffectiveTier, effectiveTiers } from "#core/tiers.ts"
+import { parseApproval } from "#core/fleet/approval.ts"
+import { changedInSameWrite } from "#core/fleet/contests.ts"
+import { anAdmissionWebhook, type Counts, type TierView } from "#core/fleet/fleet.ts"
+import { budgetOf, countOf, type EffectiveTier, effectiveTiers } from "#core/fleet/tiers.ts"
+import { sameImage } from "#core/image/reference.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"

@@ -1,5 +1,5 @@
 import type { FailureReason, Phase, ServiceImage, ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
-import { endOfOperation } from "#core/rollout-state.ts"
+import { endOfOperation } from "#core/fleet/rollout-state.ts"
 import { parseInstant } from "#lib/instant.ts"
 import type { Labels, MetricFactory } from "#runtime/metrics.ts"
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { expect, test } from "vitest"
 import { retryAnnotation, ServiceImage, type ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
-import { currentOperation } from "#core/operation.ts"
+import { currentOperation } from "#core/fleet/operation.ts"
 import type { RegistryClient, Resolution } from "#registry/index.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { type Pinning, pin } from "./pins.ts"

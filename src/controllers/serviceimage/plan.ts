@@ -1,6 +1,6 @@
 import type { Operation, Reason, ServiceImage, ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
-import type { TierView, Unmatched } from "#core/fleet.ts"
-import { lastGoodImage } from "#core/operation.ts"
+import type { TierView, Unmatched } from "#core/fleet/fleet.ts"
+import { lastGoodImage } from "#core/fleet/operation.ts"
 import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import { describeTier, type JudgedTier, judgeTiers } from "./judge.ts"

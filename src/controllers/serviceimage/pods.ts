@@ -7,10 +7,10 @@ import {
   podFieldSelector,
   readPod,
   refusalOf,
-} from "#core/pod-facts.ts"
-import { type Owner, PodIndex, type Refusal, type Root } from "#core/pod-index.ts"
-import type { Crash } from "#core/steady.ts"
-import type { Trace } from "#core/trace.ts"
+} from "#core/pods/pod-facts.ts"
+import { type Owner, PodIndex, type Refusal, type Root } from "#core/pods/pod-index.ts"
+import type { Crash } from "#core/pods/steady.ts"
+import type { Trace } from "#core/pods/trace.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { Interner } from "#lib/interner.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"

@@ -1,5 +1,5 @@
 import type { Target } from "#api/v1alpha1/serviceimage/index.ts"
-import { isWorkload } from "#core/workload-target.ts"
+import { isWorkload } from "#core/workloads/workload-target.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 
 /** A CustomResourceDefinition, reduced to what resolves a target. */

@@ -1,7 +1,7 @@
 import { maxInflight, type Reason } from "#api/v1alpha1/serviceimage/index.ts"
-import type { Candidate } from "#core/fleet.ts"
-import { sameImage } from "#core/image-reference.ts"
-import { countOf } from "#core/tiers.ts"
+import type { Candidate } from "#core/fleet/fleet.ts"
+import { countOf } from "#core/fleet/tiers.ts"
+import { sameImage } from "#core/image/reference.ts"
 import type { JudgedTier } from "./judge.ts"
 import { shareOut } from "./trust.ts"
 

@@ -14,10 +14,10 @@ import {
   maxFailureMessage,
   maxFailureMessages,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import type { TierView } from "#core/fleet.ts"
-import { recordOperation } from "#core/operation.ts"
-import { endOfOperation, imageInWork, stateOf } from "#core/rollout-state.ts"
-import { effectiveTiers } from "#core/tiers.ts"
+import type { TierView } from "#core/fleet/fleet.ts"
+import { recordOperation } from "#core/fleet/operation.ts"
+import { endOfOperation, imageInWork, stateOf } from "#core/fleet/rollout-state.ts"
+import { effectiveTiers } from "#core/fleet/tiers.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, clipMiddle } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"

@@ -1,7 +1,7 @@
 import type { Reason, ServiceImageSpec } from "#api/v1alpha1/serviceimage/index.ts"
-import { parseImageReference } from "#core/image-reference.ts"
-import { healthProblem, pathsProblem } from "#core/target-reader.ts"
-import { effectiveTiers } from "#core/tiers.ts"
+import { effectiveTiers } from "#core/fleet/tiers.ts"
+import { parseImageReference } from "#core/image/reference.ts"
+import { healthProblem, pathsProblem } from "#core/workloads/target-reader.ts"
 
 /**
  * What makes a spec impossible to carry out, in a sentence that names the field. The schema refuses most of it already;

@@ -21,7 +21,7 @@ const edit = (file: string, find: string, replace: string, caughtBy: string): Mu
 /** Mistakes that somebody might make, each of which the simulation has to find. */
 export const mutants: Record<string, Mutant> = {
   "a stamp without the version it was decided from": edit(
-    "src/core/target-reader.ts",
+    "src/core/workloads/target-reader.ts",
     "const metadata = { resourceVersion: member.resourceVersion, annotations }",
     "const metadata = { annotations }",
     "withdrawn",
@@ -57,13 +57,13 @@ export const mutants: Record<string, Mutant> = {
     "withdrawn",
   ),
   "a tenant's own image that is taken from him": edit(
-    "src/core/custom-target.ts",
+    "src/core/workloads/custom-target.ts",
     'isUnmanaged: object => fieldOf(fieldOf(object, "spec"), "manuallySpecifiedImage") === true,',
     "isUnmanaged: () => false,",
     "withdrawn",
   ),
   "the lowest priority first": edit(
-    "src/core/tiers.ts",
+    "src/core/fleet/tiers.ts",
     "b.priority - a.priority",
     "a.priority - b.priority",
     "an upgrade over two tiers",
@@ -81,7 +81,7 @@ export const mutants: Record<string, Mutant> = {
     "change of mind",
   ),
   "health that speaks of an older generation, believed": {
-    file: "src/core/custom-target.ts",
+    file: "src/core/workloads/custom-target.ts",
     edits: [
       { find: "  if (!isObserved(object)) return false\n", replace: "" },
       { find: "(wholeNumber(found.observedGeneration) ?? generation) >= generation", replace: "generation >= 0" },

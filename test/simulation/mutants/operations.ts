@@ -25,7 +25,7 @@ export const operationMutants: Record<string, Mutant> = {
     "maxConcurrent:",
   ),
   "a share of maxConcurrent that is rounded up": edit(
-    "src/core/tiers.ts",
+    "src/core/fleet/tiers.ts",
     "Math.max(1, Math.floor(share(value, total)))",
     "Math.ceil(share(value, total))",
     "maxConcurrent:",
@@ -38,7 +38,7 @@ export const operationMutants: Record<string, Mutant> = {
     "soak:",
   ),
   "an object that is done at once": edit(
-    "src/core/fleet.ts",
+    "src/core/fleet/fleet.ts",
     "standing.isSteady = isWell && (isProven || due <= this.#now)",
     "standing.isSteady = isWell",
     "has not settled",
@@ -50,7 +50,7 @@ export const operationMutants: Record<string, Mutant> = {
     "has not settled",
   ),
   "a pace that counts objects": edit(
-    "src/core/pace.ts",
+    "src/core/fleet/pace.ts",
     "pods: pace.pods - pods",
     "pods: pace.pods - Math.min(1, pods)",
     "pace:",

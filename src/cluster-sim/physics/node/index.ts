@@ -1,6 +1,7 @@
+export { nodeLifecycle } from "../kube-controllers/node-lifecycle.ts"
+export { type SchedulerOptions, scheduler } from "../scheduler/scheduler.ts"
 export type { Behaviour } from "./behaviour.ts"
 export { parseImage } from "./image-reference.ts"
-export { nodeLifecycle } from "./node-lifecycle.ts"
 export { addNodes, type NodeSpec, type Nodes, type NodesOptions, nodes } from "./nodes.ts"
 export {
   createRegistries,
@@ -10,4 +11,3 @@ export {
   type RegistryOptions,
 } from "./registries.ts"
 export { parseRegistriesFile } from "./registries-file.ts"
-export { type SchedulerOptions, scheduler } from "./scheduler.ts"

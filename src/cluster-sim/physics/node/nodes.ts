@@ -2,10 +2,10 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
+import { microTime } from "../scheduler/scheduler.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { calmPace, hexadecimal, isEqual, Kubelet, type Pace } from "./kubelet.ts"
 import { createRegistries, type Registries } from "./registries.ts"
-import { microTime } from "./scheduler.ts"
 import { createTimers, type Timers } from "./timers.ts"
 
 export type NodesOptions = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { seededRandom } from "#runtime/random.ts"
 import type { Json, Obj } from "../../object.ts"
-import { nodeLifecycle } from "./node-lifecycle.ts"
+import { nodeLifecycle } from "../kube-controllers/node-lifecycle.ts"
 import { testWorld } from "./test-world.ts"
 
 const images = ["ghcr.io/web:1", "ghcr.io/web:2", "ghcr.io/crash:1", "ghcr.io/missing:1", "ghcr.io/deaf:1", "Bad Name"]

@@ -1,12 +1,12 @@
 import { parseDuration } from "#lib/duration.ts"
 import { virtualClock } from "#runtime/clock.ts"
+import type { ServedKind } from "../../apiserver/kind.ts"
 import { createCluster } from "../../cluster.ts"
 import type { Json, Obj } from "../../object.ts"
-import type { ServedKind } from "../../registry/kind.ts"
+import { scheduler } from "../scheduler/scheduler.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { type NodeSpec, type Nodes, type NodesOptions, nodeObject, nodes } from "./nodes.ts"
 import { createRegistries, type RegistryOptions } from "./registries.ts"
-import { scheduler } from "./scheduler.ts"
 
 export type TestWorldOptions = NodesOptions & {
   seed?: number

@@ -1,10 +1,10 @@
 import { virtualClock } from "#runtime/clock.ts"
+import type { ServedKind } from "../../../apiserver/kind.ts"
 import { type Cluster, createCluster } from "../../../cluster.ts"
 import type { Json } from "../../../object.ts"
-import type { ServedKind } from "../../../registry/kind.ts"
+import { scheduler } from "../../scheduler/scheduler.ts"
 import { type Nodes, nodes } from "../nodes.ts"
 import { createRegistries, type Fault, type RegistryOptions } from "../registries.ts"
-import { scheduler } from "../scheduler.ts"
 import { images, podOf, type RecordedCase, type Step } from "./cases.ts"
 
 /** What was seen of one pod, on either floor: versions of it and events about it, each so long after it was created. */

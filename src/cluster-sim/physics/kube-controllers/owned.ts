@@ -1,0 +1,120 @@
+import type { ServedKind } from "../../apiserver/kind.ts"
+import type { Registry, RegistryChange } from "../../apiserver/registry.ts"
+import type { Obj } from "../../object.ts"
+import { StatusError } from "../../status-error.ts"
+import { servedKind } from "./loop.ts"
+import { controllerOf, ownerReference } from "./pods.ts"
+
+export const manager = { fieldManager: "kube-controller-manager" }
+
+/** The objects of one kind by the uid of their controller, and those of a namespace that have none. */
+export type OwnedIndex = {
+  of(owner: Obj): Obj[]
+  orphans(namespace: string): Obj[]
+  /** Begins to follow the registry; returns how to stop. */
+  begin(): () => void
+}
+
+/** Kept by every change, so that looking after one owner costs what it owns, not what the cluster holds. */
+export function ownedIndex(registry: Registry, apiVersion: string, kind: string, ownerKind: string): OwnedIndex {
+  const byPlace = new Map<string, Map<string, Obj>>()
+  const place = (object: Obj): string | undefined => {
+    const controller = controllerOf(object)
+    if (!controller) return `orphans of ${object.metadata.namespace}`
+    return controller.kind === ownerKind ? controller.uid : undefined
+  }
+  function drop(object: Obj) {
+    const key = place(object)
+    const found = key !== undefined ? byPlace.get(key) : undefined
+    if (key !== undefined && found?.delete(object.metadata.uid) && found.size === 0) byPlace.delete(key)
+  }
+  function put(object: Obj) {
+    const key = place(object)
+    if (key === undefined) return
+    const found = byPlace.get(key)
+    if (found) found.set(object.metadata.uid, object)
+    else byPlace.set(key, new Map([[object.metadata.uid, object]]))
+  }
+  const at = (key: string) => [...(byPlace.get(key)?.values() ?? [])]
+  return {
+    of: owner => at(owner.metadata.uid),
+    orphans: namespace => at(`orphans of ${namespace}`),
+    begin() {
+      byPlace.clear()
+      const served = servedKind(registry, apiVersion, kind)
+      for (const object of registry.list(served).items) put(object)
+      return registry.subscribe(served, ({ type, object, before }) => {
+        if (before && place(before) !== place(object)) drop(before)
+        if (type === "DELETED") drop(object)
+        else put(object)
+      })
+    },
+  }
+}
+
+/**
+ * Whom a change of an owned object wakes: its controller, the one it had before, and for one without a controller
+ * whoever might adopt it.
+ */
+export function* ownersToWake(
+  { type, object, before }: RegistryChange,
+  ownerKind: string,
+  adopters: (orphan: Obj) => Iterable<Obj>,
+): Generator<string> {
+  const { namespace } = object.metadata
+  const now = controllerOf(object)
+  const then = before && controllerOf(before)
+  if (then && then.uid !== now?.uid && then.kind === ownerKind) yield `${namespace}/${then.name}`
+  if (now) {
+    if (now.kind === ownerKind) yield `${namespace}/${now.name}`
+    return
+  }
+  if (type === "DELETED") return
+  for (const adopter of adopters(object)) yield `${namespace}/${adopter.metadata.name}`
+}
+
+export type Claim = { registry: Registry; kind: ServedKind; owner: Obj; owned: OwnedIndex }
+
+/**
+ * Those of an owner: what it controls and selects. What it selects and nobody controls it adopts, what it controls and
+ * no longer selects it releases. An owner that is being deleted adopts nothing.
+ */
+export function claim({ registry, kind, owner, owned }: Claim, matches: (object: Obj) => boolean): Obj[] {
+  const isEnding = owner.metadata.deletionTimestamp !== undefined
+  const claimed: Obj[] = []
+  for (const object of owned.of(owner)) {
+    if (matches(object)) claimed.push(object)
+    else if (!isEnding) {
+      const rest = object.metadata.ownerReferences?.filter(({ uid }) => uid !== owner.metadata.uid) ?? []
+      tolerateAbsence(() => registry.update(kind, withOwners(object, rest), manager))
+    }
+  }
+  if (isEnding) return claimed
+  for (const object of owned.orphans(owner.metadata.namespace!)) {
+    if (object.metadata.deletionTimestamp || !matches(object)) continue
+    const adopted = tolerateAbsence(() =>
+      registry.update(
+        kind,
+        withOwners(object, [...(object.metadata.ownerReferences ?? []), ownerReference(owner)]),
+        manager,
+      ),
+    )
+    if (adopted) claimed.push(adopted)
+  }
+  return claimed
+}
+
+function withOwners(object: Obj, ownerReferences: Obj["metadata"]["ownerReferences"]) {
+  const { ownerReferences: _, ...metadata } = object.metadata
+  return { ...object, metadata: ownerReferences?.length ? { ...metadata, ownerReferences } : metadata }
+}
+
+/** For writes about an object that may be gone, or may have just been written by another. */
+export function tolerateAbsence<T>(write: () => T): T | undefined {
+  try {
+    return write()
+  } catch (error) {
+    if (error instanceof StatusError && error.code === 404) return undefined
+    throw error
+  }
+}

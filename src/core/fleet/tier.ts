@@ -1,0 +1,443 @@
+import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
+import { type HeapOptions, IndexedHeap } from "#lib/indexed-heap.ts"
+import type { Instant } from "#lib/instant.ts"
+import { type LostPod, lostWithOther, type Trace } from "../pods/trace.ts"
+import type { Member } from "./member.ts"
+
+/** What the spec says of one tier, with every default resolved. */
+export type TierRule = {
+  readonly name: string
+  readonly image: string
+  readonly deadlineMs: number
+  /** How long an object that this operation stamped must have been up to date before it counts as done. */
+  readonly settleMs: number
+  /** Rising; the last one takes everybody in. One per step. */
+  readonly cohortEnds: readonly number[]
+  /** While rolling back: the image of objects that had none before. */
+  readonly fallback?: string | undefined
+}
+
+/** Objects that count for completion, each in one place: `failed` ones are neither stale nor waiting any more. */
+export type Counts = Readonly<
+  Record<"total" | "stale" | "waiting" | "settling" | "done" | "failed", number> & {
+    /** Have the image: done, settling, waiting, or failed with it. */
+    stamped: number
+    /** Of these: their pods cannot pull it. */
+    unpullable: number
+    /** Of these: a container with the image keeps crashing since the stamp. */
+    crashing: number
+    /** Have no place for the image, or no health that can be told: the target is wrong for them. */
+    invalid: number
+  }
+>
+
+/** A tier as a plan sees it. Reading it costs the same for ten objects and a hundred thousand. */
+export type TierView = {
+  readonly rule: TierRule
+  readonly total: number
+  readonly updated: number
+  readonly upToDate: number
+  /** There when the operation started, and not up to date. Nobody who comes later raises it. */
+  readonly toUpdate: number
+  readonly unmanaged: number
+  readonly counted: Counts
+  /** Stamped and not done, and not failed either, counted or not: what maxConcurrent limits. */
+  readonly underWay: number
+  /** Stamped and not up to date, with their time not up. */
+  readonly waiting: number
+  /** Counted objects that were up to date and no longer are, for longer than a moment. */
+  readonly regressed: number
+  /** Of these: their time is up too. */
+  readonly regressedAndFailed: number
+  /** Of these: this operation stamped them, so that its image may be the cause. */
+  readonly regressedWithStamp: number
+  /** Counted objects that this operation stamped, that were up to date, and may become so again. */
+  readonly lapsed: number
+  /** Managed objects that do not count yet: created since the start and never available. */
+  readonly newcomers: number
+  /** Counted objects that did not make it in time, by what their owner wants that to mean. */
+  readonly halting: number
+  readonly ignored: number
+  /** Of `halting` and `ignored`: those that failed before their deadline. */
+  readonly early: number
+  readonly troubles: readonly {
+    readonly reason: FailureReason
+    readonly count: number
+    /** Of the first example, in the words of the server or of the pod. */
+    readonly message: string
+    examples(limit: number): string[]
+  }[]
+  /** Pods on lost nodes that may run another image than their object's. */
+  readonly lostPods: number
+  lostExamples(limit: number): LostPod[]
+  haltingExamples(limit: number): string[]
+  regressedExamples(limit: number): string[]
+  /** Why the target is wrong for an object, in words, of the first that has a problem. */
+  invalidExample(): string | undefined
+  /** Waiting objects whose time is not up, the earliest deadline first. */
+  waitingExamples(limit: number): string[]
+  /** What restores other images, by field manager; `anAdmissionWebhook` where our own write comes back changed. */
+  contestants(limit: number): string[]
+  /** Counted objects that the steps up to this one take in: the first in the queue where its share would be nobody. */
+  cohort(step: number): Counts
+  /** Of these, who this step added. */
+  increment(step: number): Counts
+  /** Objects with an image that is not the target and may be stamped now, in the order of the queue. */
+  stale(limit: number, step: number): Candidate[]
+  /** Objects that never had an image. */
+  blank(limit: number): Candidate[]
+}
+
+export const anAdmissionWebhook = "an admission webhook"
+
+export type Candidate = {
+  readonly key: string
+  readonly member: Member
+  /** The image it is to have. */
+  readonly to: string
+  /** How many pods stamping it disturbs. */
+  readonly pods: number
+  readonly cohort: number
+}
+
+type State = "Unmanaged" | "Blank" | "Stale" | "Waiting" | "Settling" | "Done"
+
+/** How an object stands in the operation. It is filled in anew whenever it is judged. */
+export type Standing = {
+  state: State
+  isCounted: boolean
+  /** Came after the operation started. */
+  isNew: boolean
+  cohort: number
+  /** The image it is to have. */
+  wanted: string
+  /** It has that and is up to date, with no container in a crash loop. */
+  isWell: boolean
+  /** Since when it is; undefined while it is not, or where that was so before anything was seen. */
+  wellAt: Instant | undefined
+  /** Nothing dates that but our own first look. */
+  isWellGuessed: boolean
+  /** It has been well for long enough that losing it would be a regression. */
+  isSteady: boolean
+  /** Since when it no longer is, after it was steady. */
+  lapsedAt: Instant | undefined
+  /** This operation stamped it. */
+  isOurs: boolean
+  /** It was steady and is not well, for longer than a moment. */
+  isRegressed: boolean
+  /** When time alone makes a well object steady. */
+  settlesAt: Instant | undefined
+  /** When time alone changes any of this. */
+  changesAt: Instant | undefined
+  /** When it came from another ServiceImage, or by a label, if the others were there already: its time begins then. */
+  cameAt: Instant | undefined
+  /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
+  deadline: Instant | undefined
+  isFailed: boolean
+  /** It failed before its deadline: waiting longer would not have helped. */
+  isEarly: boolean
+  /** The target is wrong for it: no place for the image, or no health that can be told. */
+  isInvalid: boolean
+  /** A class of failure it is counted under, from the first sign on, or from its deadline. */
+  trouble: FailureReason | undefined
+  /** Not to be tried now. */
+  isHeld: boolean
+  isContested: boolean
+  /** By admission, in our own write. */
+  isAltered: boolean
+  /** What the server, or whatever else is in the way, says of the trouble. */
+  words: string | undefined
+  lost: number
+}
+
+/**
+ * One object of a fleet. A changed spec judges all of them anew, so that each keeps its standing and its places in the
+ * heaps itself: making those for ten thousand was most of the time to the first stamp.
+ */
+export class Entry {
+  readonly key: string
+  /** In the queue of its ServiceImage. */
+  readonly place: number
+  member: Member
+  trace: Trace | undefined
+  /** The tier it is counted in. */
+  tier: Tier | undefined
+  readonly standing: Standing = { ...unjudged }
+  queueAt = -1
+  turnAt = -1
+  deadlineAt = -1
+
+  constructor(key: string, place: number, member: Member) {
+    this.key = key
+    this.place = place
+    this.member = member
+  }
+}
+
+const unjudged: Standing = {
+  state: "Done",
+  isCounted: false,
+  isNew: false,
+  cohort: 0,
+  wanted: "",
+  isWell: false,
+  wellAt: undefined,
+  isWellGuessed: false,
+  isSteady: false,
+  lapsedAt: undefined,
+  isOurs: false,
+  isRegressed: false,
+  settlesAt: undefined,
+  changesAt: undefined,
+  cameAt: undefined,
+  deadline: undefined,
+  isFailed: false,
+  isEarly: false,
+  isInvalid: false,
+  trouble: undefined,
+  isHeld: false,
+  isContested: false,
+  isAltered: false,
+  words: undefined,
+  lost: 0,
+}
+
+const nameOf = (entry: Entry) => entry.key
+const heapBy = (name: "queueAt" | "turnAt" | "deadlineAt"): HeapOptions<Entry> => ({
+  nameOf,
+  positions: {
+    get: entry => entry[name],
+    set(entry, position) {
+      entry[name] = position
+    },
+    delete() {},
+  },
+})
+export const byDeadline = heapBy("deadlineAt")
+const byQueue = heapBy("queueAt")
+/** Stale, blank and waiting exclude each other, and share the position. */
+const byTurn = heapBy("turnAt")
+/** Few are ever in these. */
+const few: HeapOptions<Entry> = { nameOf }
+
+const nobody = (): { -readonly [K in keyof Counts]: Counts[K] } => ({
+  total: 0,
+  stale: 0,
+  waiting: 0,
+  settling: 0,
+  done: 0,
+  failed: 0,
+  stamped: 0,
+  unpullable: 0,
+  crashing: 0,
+  invalid: 0,
+})
+
+/** One tier's counts and ordered sets. Every number is kept by `add` and `remove` alone. */
+export class Tier implements TierView {
+  readonly rule: TierRule
+  total = 0
+  updated = 0
+  upToDate = 0
+  toUpdate = 0
+  unmanaged = 0
+  underWay = 0
+  newcomers = 0
+  early = 0
+  regressedAndFailed = 0
+  regressedWithStamp = 0
+  lapsed = 0
+  lostPods = 0
+  readonly counted = nobody()
+  readonly #cohorts: ReturnType<typeof nobody>[]
+  /** The counted ones in the order of the queue, kept only where there are steps. */
+  readonly #queue = new IndexedHeap(byQueue)
+  readonly #stale = new IndexedHeap(byTurn)
+  readonly #blank = new IndexedHeap(byTurn)
+  readonly #waiting = new IndexedHeap(byTurn)
+  readonly #halting = new IndexedHeap(few)
+  readonly #ignored = new IndexedHeap(few)
+  readonly #lost = new IndexedHeap(few)
+  readonly #regressed = new IndexedHeap(few)
+  readonly #invalid = new IndexedHeap(few)
+  readonly #troubles = new Map<FailureReason, IndexedHeap<Entry>>()
+
+  constructor(rule: TierRule) {
+    this.rule = rule
+    this.#cohorts = rule.cohortEnds.map(nobody)
+  }
+
+  get halting() {
+    return this.#halting.size
+  }
+
+  get ignored() {
+    return this.#ignored.size
+  }
+
+  get waiting() {
+    return this.#waiting.size
+  }
+
+  get regressed() {
+    return this.#regressed.size
+  }
+
+  get troubles() {
+    return [...this.#troubles]
+      .filter(([, heap]) => heap.size > 0)
+      .map(([reason, heap]) => ({
+        reason,
+        count: heap.size,
+        message: heap.first()?.item.standing.words ?? "",
+        examples: (limit: number) => keysOf(heap, limit),
+      }))
+      .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
+  }
+
+  haltingExamples = (limit: number) => keysOf(this.#halting, limit)
+  regressedExamples = (limit: number) => keysOf(this.#regressed, limit)
+  waitingExamples = (limit: number) => keysOf(this.#waiting, limit)
+  blank = (limit: number) => this.#blank.firstItems(limit).map(candidate)
+
+  invalidExample(): string | undefined {
+    const first = this.#invalid.first()?.item.member
+    return first && (first.problem ?? first.healthProblem)
+  }
+
+  contestants(limit: number): string[] {
+    const entries = this.#troubles.get("Contested")?.firstItems(limit) ?? []
+    const writers = entries.map(({ member, standing }) =>
+      standing.isAltered ? anAdmissionWebhook : (member.contestedBy ?? "somebody"),
+    )
+    return [...new Set(writers)]
+  }
+
+  lostExamples(limit: number): LostPod[] {
+    return this.#lost
+      .firstItems(limit)
+      .flatMap(({ trace, standing }) => lostWithOther(trace, standing.wanted).examples)
+      .slice(0, limit)
+  }
+
+  cohort(step: number): Counts {
+    if (step >= this.#cohorts.length - 1) return this.counted
+    const sum = nobody()
+    for (const counts of this.#cohorts.slice(0, step + 1))
+      for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name]
+    const first = sum.total === 0 ? this.#queue.first() : undefined
+    if (first) count(sum, first.item.standing, 1)
+    return sum
+  }
+
+  increment(step: number): Counts {
+    const isFirst = step === 0 || this.#cohorts.slice(0, step).every(counts => counts.total === 0)
+    return isFirst ? this.cohort(step) : this.#cohorts[step]!
+  }
+
+  stale(limit: number, step: number): Candidate[] {
+    if (step >= this.#cohorts.length - 1) return this.#stale.firstItems(limit).map(candidate)
+    if (this.#cohorts.slice(0, step + 1).every(counts => counts.total === 0)) {
+      const first = this.#queue.first()
+      return first && this.#stale.has(first.item) ? [candidate(first.item)] : []
+    }
+    const candidates = this.#stale.firstItems(limit).map(candidate)
+    return candidates.filter(({ cohort }) => cohort <= step)
+  }
+
+  add(entry: Entry): void {
+    const { standing, place, member } = entry
+    this.#count(standing, 1)
+    const { state, isCounted, isFailed, isHeld, trouble, deadline, lost } = standing
+    if (state === "Unmanaged") return
+    if (standing.isRegressed && isCounted) this.#regressed.set(entry, 0)
+    if (standing.isInvalid && isCounted) this.#invalid.set(entry, 0)
+    if (isCounted && this.#cohorts.length > 1) this.#queue.set(entry, place)
+    if (state === "Stale" && !isHeld) this.#stale.set(entry, place)
+    if (state === "Blank" && !isHeld) this.#blank.set(entry, place)
+    if (state === "Waiting" && !isFailed) this.#waiting.set(entry, deadline!)
+    if (trouble) this.#trouble(trouble).set(entry, 0)
+    if (isFailed && isCounted) (member.haltsOnFailure ? this.#halting : this.#ignored).set(entry, 0)
+    if (lost > 0) this.#lost.set(entry, 0)
+  }
+
+  remove(entry: Entry): void {
+    const { trouble } = entry.standing
+    this.#count(entry.standing, -1)
+    const queues = [this.#queue, this.#stale, this.#blank, this.#waiting]
+    const heaps = [...queues, this.#halting, this.#ignored, this.#lost, this.#regressed, this.#invalid]
+    for (const heap of heaps) heap.delete(entry)
+    if (trouble) this.#troubles.get(trouble)?.delete(entry)
+  }
+
+  #trouble(reason: FailureReason): IndexedHeap<Entry> {
+    const heap = this.#troubles.get(reason) ?? new IndexedHeap(few)
+    this.#troubles.set(reason, heap)
+    return heap
+  }
+
+  #count(standing: Standing, by: 1 | -1): void {
+    const { state, isCounted, isNew, isFailed, lost } = standing
+    if (state === "Unmanaged") {
+      this.unmanaged += by
+      return
+    }
+    this.total += by
+    this.lostPods += lost * by
+    const isUpToDate = state === "Done" || state === "Settling"
+    if (isUpToDate || state === "Waiting") this.updated += by
+    if (isUpToDate) this.upToDate += by
+    if (state !== "Done" && !isNew) this.toUpdate += by
+    if (state === "Settling" || (state === "Waiting" && !isFailed)) this.underWay += by
+    if (!isCounted) {
+      if (isNew) this.newcomers += by
+      return
+    }
+    if (isFailed && standing.isEarly) this.early += by
+    if (standing.isRegressed && isFailed) this.regressedAndFailed += by
+    if (standing.isRegressed && standing.isOurs) this.regressedWithStamp += by
+    if (standing.lapsedAt !== undefined && standing.isOurs && !isFailed) this.lapsed += by
+    count(this.counted, standing, by)
+    count(this.#cohorts[standing.cohort]!, standing, by)
+  }
+}
+
+const keysOf = (heap: IndexedHeap<Entry>, limit: number) => heap.firstItems(limit).map(nameOf)
+
+const candidate = ({ key, member, trace, standing }: Entry): Candidate => ({
+  key,
+  member,
+  to: standing.wanted,
+  pods: podsOf(member, trace),
+  cohort: standing.cohort,
+})
+
+function count(counts: ReturnType<typeof nobody>, standing: Standing, by: 1 | -1): void {
+  const { state, isFailed, trouble } = standing
+  counts.total += by
+  counts[isFailed ? "failed" : placeOf[state]] += by
+  if (placeOf[state] !== "stale") counts.stamped += by
+  if (state === "Waiting" && trouble === "ImagePullFailed") counts.unpullable += by
+  if (state === "Waiting" && trouble === "CrashLoop" && standing.isOurs) counts.crashing += by
+  if (standing.isInvalid) counts.invalid += by
+}
+
+/** Unmanaged objects are never counted. */
+const placeOf = {
+  Unmanaged: "done",
+  Blank: "stale",
+  Stale: "stale",
+  Waiting: "waiting",
+  Settling: "settling",
+  Done: "done",
+} as const satisfies Record<State, keyof Counts>
+
+/**
+ * What stamping an object costs the cluster. One that was deployed and whose pods we cannot find has at least one; one
+ * that was never deployed has none to disturb, and is not held back.
+ */
+export function podsOf(member: Member, trace: Trace | undefined): number {
+  if (trace && trace.pods > 0) return trace.pods
+  if (member.replicas !== undefined) return member.replicas
+  return trace && !member.isDeployed ? 0 : 1
+}

@@ -1,0 +1,273 @@
+import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
+import { parseInstant } from "#lib/instant.ts"
+import { clip } from "#lib/text.ts"
+import { isHeldBack } from "../image/pull-failure.ts"
+import { decisionAnnotation, parseFailover } from "../image/record.ts"
+import { type ContainerState, type Crash, steadySince, worstCrash } from "./steady.ts"
+
+/** A pod, reduced to what tells whose it is and what is wrong with it. There may be many: it is kept small. */
+export type PodFacts = {
+  readonly resourceVersion: string
+  /** The uid of its controller; "" if it has none. */
+  readonly owner: string
+  readonly node: string // "" until it has one
+  /** Of all its containers, each once, sorted. */
+  readonly images: readonly string[]
+  readonly trouble: PodTrouble | undefined
+  /** A container of it exited badly. Kept while the container runs again: whether that lasts is not the pod's to say. */
+  readonly crash: Crash | undefined
+  /** Since when it is ready without a bad exit; 0 while it is not ready. */
+  readonly steadySeconds: number
+  readonly createdAtSeconds: number
+  /** Nothing of it will run again. */
+  readonly isFinished: boolean
+  readonly isTerminating: boolean
+}
+
+export type PodTrouble = {
+  readonly reason: FailureReason
+  /** At most 128 printable characters, without the pod's own name: what is the same for a thousand pods reads the same. */
+  readonly message: string
+  /** It may still become well by itself, as a pod that just starts does: to be believed at the deadline, not before. */
+  readonly isTentative: boolean
+}
+
+/** Which pods are watched, by every controller alike: only then do they share the watch. */
+export const podFieldSelector = "status.phase!=Succeeded"
+
+type Json = Record<string, unknown>
+
+/** Reads a Pod. What its owner wrote is hostile: every field is checked, and what is kept is bounded. */
+export function readPod(object: { metadata: object }): PodFacts {
+  const metadata = object.metadata as Json
+  const { spec, status } = object as { spec?: Json; status?: Json }
+  const annotations = metadata.annotations as Json | undefined
+  const was = annotations && parseFailover(annotations[decisionAnnotation])?.was
+  const phase = status?.phase
+  const containers = containerStates(spec, status, was)
+  const crash = worstCrash(containers)
+  const ready = condition(status, "Ready")
+  const readyAt = ready?.status === "True" ? (parseInstant(ready.lastTransitionTime) ?? 0) : undefined
+  return {
+    resourceVersion: text(metadata.resourceVersion),
+    owner: controllerOf(metadata),
+    node: text(spec?.nodeName),
+    images: imagesOf(spec, was),
+    trouble: troubleOf(status),
+    crash: crash && { ...crash, message: clip(crash.message, maxMessage), said: clip(crash.said, maxMessage) },
+    steadySeconds: readyAt === undefined ? 0 : Math.floor(steadySince(readyAt, containers) / 1000),
+    createdAtSeconds: Math.floor((parseInstant(metadata.creationTimestamp) ?? 0) / 1000),
+    isFinished: phase === "Succeeded" || phase === "Failed",
+    isTerminating: metadata.deletionTimestamp !== undefined,
+  }
+}
+
+/** The uid of the owner that manages it, "" if there is none. */
+export function controllerOf(metadata: object): string {
+  const references = entries((metadata as Json).ownerReferences)
+  return text(references.find(each => each.controller === true)?.uid)
+}
+
+/**
+ * Of the containers of a pod or of a template of pods, each once, sorted. One that is pulled from an equivalent
+ * repository counts as what its workload says.
+ */
+export function imagesOf(spec: Json | undefined, was?: Readonly<Record<string, string>>): readonly string[] {
+  const containers = [...entries(spec?.containers), ...entries(spec?.initContainers)]
+  const before = (name: string) => (was && Object.hasOwn(was, name) ? was[name] : undefined)
+  const imageOf = ({ name, image }: Json) => clip(before(text(name)) ?? text(image), maxImage)
+  const images = containers.map(imageOf).filter(image => image !== "")
+  return [...new Set(images)].sort().slice(0, maxImages)
+}
+
+/** The containers of a pod, as its status tells of them, with the images of its spec. */
+export function containerStates(
+  spec: Json | undefined,
+  status: Json | undefined,
+  was: Readonly<Record<string, string>> = {},
+) {
+  const written = [...entries(spec?.containers), ...entries(spec?.initContainers)]
+  const imageOf = (name: string) =>
+    clip(
+      (Object.hasOwn(was, name) ? was[name] : undefined) ?? text(written.find(each => each.name === name)?.image),
+      maxImage,
+    )
+  const statuses = [...entries(status?.initContainerStatuses), ...entries(status?.containerStatuses)]
+  return statuses.map(({ name, ready, restartCount, state, lastState }): ContainerState => {
+    const [ended, before] = [part(state, "terminated"), part(lastState, "terminated")]
+    const isEnded = Number.isInteger(ended.exitCode)
+    const exit = isEnded ? ended : before
+    return {
+      name: printable(text(name)),
+      image: imageOf(text(name)),
+      isReady: ready === true,
+      restarts: Number.isInteger(restartCount) ? (restartCount as number) : 0,
+      waiting: text(part(state, "waiting").reason),
+      exit: Number.isInteger(exit.exitCode)
+        ? {
+            code: exit.exitCode as number,
+            reason: printable(text(exit.reason)),
+            message: printable(text(exit.message)),
+            at: parseInstant(exit.finishedAt) ?? 0,
+          }
+        : undefined,
+      isEnded,
+      startedAt: parseInstant(part(state, "running").startedAt),
+    }
+  })
+}
+
+/**
+ * What an owner says when the server did not let it make a pod: in a condition ReplicaFailure, or in an event
+ * FailedCreate, which has some words of its own before the server's.
+ */
+export function refusalOf(words: unknown): PodTrouble {
+  const said = text(words).slice(0, maxSaid)
+  const reason: FailureReason = /exceeded quota|insufficient quota/.test(said)
+    ? "QuotaExceeded"
+    : said.includes("cannot create resource")
+      ? "Forbidden"
+      : "AdmissionDenied"
+  // The name that the pod would have had is another one with every attempt.
+  const cause = said
+    .replace(/^Error creating: /, "")
+    .replace(/^[Cc]reate .*? failed error: /, "")
+    .replace(/^\S+ "[^"]*" is forbidden: /, "")
+  return trouble(reason, cause)
+}
+
+const maxImage = 512
+const maxImages = 16
+const maxEntries = 64
+const maxMessage = 128
+/** What comes later in a message is not looked at, however long it is. */
+const maxSaid = 4096
+
+/** Pods that the node ended for reasons of its own say nothing about their image; their successors do. */
+const wasEndedByNode = (reason: string) => reason.startsWith("OutOf") || endedByNode.has(reason)
+const endedByNode = new Set([
+  "Evicted",
+  "NodeLost",
+  "NodeShutdown",
+  "NodeAffinity",
+  "Preempting",
+  "Shutdown",
+  "Terminated",
+  "UnexpectedAdmissionError",
+])
+
+const pullFailures = new Set([
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "ImageInspectError",
+  "RegistryUnavailable",
+  "SignatureValidationFailed",
+])
+
+const startFailures = new Set([
+  "CrashLoopBackOff",
+  "CreateContainerError",
+  "CreateContainerConfigError",
+  "PreCreateHookError",
+  "PreStartHookError",
+  "PostStartHookError",
+  "RunContainerError",
+  "ContainerCannotRun",
+  "StartError",
+])
+
+function troubleOf(status: Json | undefined): PodTrouble | undefined {
+  if (!status) return undefined
+  if (status.phase === "Succeeded" || (status.phase === "Failed" && wasEndedByNode(text(status.reason))))
+    return undefined
+  const containers = [...entries(status.initContainerStatuses), ...entries(status.containerStatuses)]
+  return (
+    first(containers, pullFailure) ??
+    first(containers, crash) ??
+    failedPod(status) ??
+    unschedulable(status) ??
+    notReady(status, containers)
+  )
+}
+
+function pullFailure({ state }: Json): PodTrouble | undefined {
+  const { reason, message } = part(state, "waiting")
+  // A node that starts only so many pulls a second has asked no registry yet.
+  if (!pullFailures.has(text(reason)) || isHeldBack(text(reason), text(message))) return undefined
+  // A kubelet says the error and that it waits in turn. What both end with is the cause; what they begin with is noise.
+  const cause = text(message)
+    .replace(/^Back-off pulling image "[^"]*"(: )?/, "")
+    .replace(/^ErrImagePull: /, "")
+    .replace(/^rpc error: code = \w+ desc = /, "")
+  return trouble("ImagePullFailed", cause === "" ? text(reason) : ending(cause))
+}
+
+function crash({ name, state, lastState, ready }: Json): PodTrouble | undefined {
+  const { reason, message } = part(state, "waiting")
+  const hasFailed = (end: Json) => Number.isInteger(end.exitCode) && end.exitCode !== 0
+  const end = [part(state, "terminated"), part(lastState, "terminated")].find(hasFailed)
+  const isWaiting = startFailures.has(text(reason))
+  if (!isWaiting && (ready === true || !end)) return undefined
+  const who = `${isWaiting ? `${reason}: ` : ""}container ${text(name)}`
+  // The kubelet's own words for a crash loop name the pod and how long it waits: neither is the cause.
+  if (end) return trouble("Unhealthy", `${who} exited with ${end.exitCode}${inBrackets(end.reason)}`)
+  if (reason === "CrashLoopBackOff") return trouble("Unhealthy", `${who} keeps ending`)
+  return trouble("Unhealthy", `${who}: ${ending(text(message), maxMessage - who.length - 2)}`)
+}
+
+function failedPod({ phase, reason, message }: Json): PodTrouble | undefined {
+  if (phase !== "Failed") return undefined
+  const why = text(message) === "" ? "" : `: ${text(message)}`
+  return trouble("Unhealthy", `the pod failed${inBrackets(reason)}${why}`)
+}
+
+function unschedulable(status: Json): PodTrouble | undefined {
+  const scheduled = condition(status, "PodScheduled")
+  if (scheduled?.status !== "False" || scheduled.reason !== "Unschedulable") return undefined
+  return trouble("Unschedulable", text(scheduled.message))
+}
+
+function notReady(status: Json, containers: Json[]): PodTrouble | undefined {
+  if (status.phase !== "Running" || condition(status, "Ready")?.status === "True") return undefined
+  const names = containers.filter(each => each.ready !== true && part(each.state, "running").startedAt !== undefined)
+  const which = names.length === 0 ? "the pod" : `container ${names.map(each => text(each.name)).join(", ")}`
+  return { ...trouble("Unhealthy", `${which} runs and is not ready`), isTentative: true }
+}
+
+const trouble = (reason: FailureReason, message: string): PodTrouble => ({
+  reason,
+  message: clip(printable(message), maxMessage),
+  isTentative: false,
+})
+
+/** Without what moves a cursor, turns text around or cannot be seen. */
+const printable = (words: string) =>
+  words
+    .slice(0, maxSaid)
+    .replace(/[\p{C}\p{Z}\s]+/gu, " ")
+    .trim()
+
+/** The end of a long message: errors are wrapped from the front, and the cause stands last. */
+const ending = (words: string, room = maxMessage) =>
+  words.length <= room ? words : `…${words.slice(1 - Math.max(room, 16)).toWellFormed()}`
+
+const inBrackets = (word: unknown) => (text(word) === "" ? "" : ` (${text(word)})`)
+
+function first<T>(items: readonly Json[], find: (item: Json) => T | undefined): T | undefined {
+  for (const item of items) {
+    const found = find(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const part = (value: unknown, name: string): Json => record(record(value)[name])
+const record = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {})
+const entries = (value: unknown): Json[] => (Array.isArray(value) ? value.slice(0, maxEntries).map(record) : [])
+const text = (value: unknown) => (typeof value === "string" ? value : "")
+
+export function condition(status: Json | undefined, type: string): Json | undefined {
+  return entries(status?.conditions).find(each => each.type === type)
+}

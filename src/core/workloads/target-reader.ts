@@ -1,0 +1,137 @@
+import assert from "node:assert/strict"
+import { fenceAnnotation, type Target } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Instant } from "#lib/instant.ts"
+import type { Member } from "../fleet/member.ts"
+import type { Decision } from "../image/record.ts"
+import { sameImage } from "../image/reference.ts"
+import { customTarget, imagesByPath } from "./custom-target.ts"
+import { lastChangeOf, otherOwnerOf } from "./field-owner.ts"
+import { healthCheck } from "./health.ts"
+import { isObserved, readCommon, type TargetObject } from "./object-facts.ts"
+import { isWorkload, workloadTarget } from "./workload-target.ts"
+
+export { pathsProblem } from "./custom-target.ts"
+export { healthProblem } from "./health.ts"
+
+/** One image for every place the target has, or one for each path. */
+export type Images = string | Readonly<Record<string, string>>
+
+export type TargetPatch = { type: "merge" | "strategic"; body: object }
+
+/** How one kind of target is read and written. Made once per `spec.target`. */
+export type TargetReader = {
+  /** Never throws: what cannot be read is a `problem` of the member. */
+  read(object: TargetObject): Member
+  /** What a decision about the member has to keep of it, so that it can be taken back. */
+  recordOf(member: Member): Pick<Decision, "from" | "was" | "wasDeployed">
+  /** Writes the image wherever the target has one, on exactly the version the member was read from. */
+  patchFor(member: Member, to: Images, annotations: Readonly<Record<string, string>>): TargetPatch
+}
+
+/** What kinds of target differ in. */
+export type KindOfTarget = {
+  readonly patchType: TargetPatch["type"]
+  /** The image at each place, or why none of them may be touched. */
+  read(
+    object: TargetObject,
+  ): Pick<Member, "problem" | "replicas" | "minReadyMs" | "isInitContainer"> & { images: readonly string[] }
+  isUnmanaged(object: TargetObject): boolean
+  haltsOnFailure(object: TargetObject): boolean
+  isUpToDate(object: TargetObject): boolean
+  /** Of an object that is not, and whose status is about its present generation: since when, where it tells. */
+  unwellSince(object: TargetObject): Instant | undefined
+  /** Of an object that is up to date: since when, where it tells. */
+  wellSince(object: TargetObject): Instant | undefined
+  isDeployed(object: TargetObject): boolean
+  /** `isDeployed` tells about the past. Where it does not, our decision remembers it. */
+  readonly remembersDeployed: boolean
+  /** Where the images stand, as `managedFields` names it. */
+  ownedFields(member: Pick<Member, "isInitContainer">): readonly (readonly string[])[]
+  /** The part of a patch that holds the images. */
+  imageFields(member: Member, to: Images): object
+}
+
+export function targetReader(target: Pick<Target, "kind" | "image" | "health">): TargetReader {
+  const { paths = ["spec.image"] } = target.image
+  const kind = kindOfTarget(target, paths)
+  const checkHealth = target.health === "" ? undefined : healthCheck(target.health)
+  // Whether an object was ever healthy cannot be asked of an expression about the present: we note it with each stamp.
+  const remembersDeployed = kind.remembersDeployed && !checkHealth
+
+  return {
+    read(object) {
+      const common = readCommon(object)
+      const { images, problem, replicas, minReadyMs, isInitContainer } = kind.read(object)
+      const health = checkHealth?.(object)
+      const isUpToDate = health?.isUpToDate ?? kind.isUpToDate(object)
+      const { decision } = common
+      // Always the same fields in the same order: then a hundred thousand members share one layout in memory.
+      return {
+        resourceVersion: common.resourceVersion,
+        uid: common.uid,
+        namespace: common.namespace,
+        labels: common.labels,
+        createdAt: common.createdAt,
+        isDeleting: common.isDeleting,
+        image: images.find(each => each !== "") ?? "",
+        images: images.every(each => each === images[0]) ? undefined : images,
+        isUnmanaged: common.saysUnmanaged || kind.isUnmanaged(object),
+        haltsOnFailure: common.saysHalt || kind.haltsOnFailure(object),
+        isUpToDate,
+        unwellSince: isUpToDate || health ? undefined : unwellSince(object, kind),
+        wellSince: isUpToDate && !health ? kind.wellSince(object) : undefined,
+        minReadyMs,
+        isDeployed: (health ? isUpToDate : kind.isDeployed(object)) || decision?.wasDeployed === true,
+        decision,
+        replicas,
+        isInitContainer,
+        problem: problem ?? (health?.isTooCostly ? health.problem : undefined),
+        healthProblem: health?.problem,
+        contestedBy: decision && whoElse(object, decision, images, () => kind.ownedFields({ isInitContainer })),
+      }
+    },
+
+    recordOf: ({ image, images, isDeployed }) => ({
+      from: image,
+      ...(images && { was: imagesByPath(paths, images) }),
+      ...(isDeployed && !remembersDeployed && { wasDeployed: true }),
+    }),
+
+    patchFor(member, to, annotations) {
+      assert(member.problem === undefined, "what could not be read is never written")
+      const metadata = { resourceVersion: member.resourceVersion, annotations }
+      return { type: kind.patchType, body: { ...kind.imageFields(member, to), metadata } }
+    },
+  }
+}
+
+// The schema lets only workloads name a container.
+function kindOfTarget({ kind, image }: Pick<Target, "kind" | "image">, paths: readonly string[]) {
+  return image.container !== undefined && isWorkload(kind) ? workloadTarget(kind, image.container) : customTarget(paths)
+}
+
+const unwellSince = (object: TargetObject, kind: KindOfTarget) =>
+  isObserved(object) ? kind.unwellSince(object) : lastChangeOf(object.metadata)
+
+/** Looked up only when an image is not what we last decided: the lists are the larger part of most objects. */
+function whoElse(
+  { metadata }: TargetObject,
+  { to }: Decision,
+  images: readonly string[],
+  ownedFields: () => readonly (readonly string[])[],
+): string | undefined {
+  if (images.every(image => sameImage(image, to))) return undefined
+  const changed = ownedFields().filter((_, index) => !sameImage(images[index] ?? "", to))
+  return otherOwnerOf(metadata, changed)
+}
+
+/** Moves the object's resourceVersion and nothing else: a write decided from an older version can no longer arrive. */
+export const touchPatch = (value: string): TargetPatch => ({
+  type: "merge",
+  body: { metadata: { annotations: { [fenceAnnotation]: value } } },
+})
+
+const contract = targetReader({ kind: "", image: { paths: ["spec.image"] }, health: "" })
+
+/** Reads an object that follows the ImageSpec contract. */
+export const readMember = (object: TargetObject): Member => contract.read(object)

@@ -1,0 +1,231 @@
+import { type AlternateImageSource, type Reason, reasons } from "#api/v1alpha1/alternateimagesource/index.ts"
+import type { Decision } from "#controllers/alternateimagesource/decide.ts"
+import { type Container, type PodFacts, readPod } from "#controllers/alternateimagesource/facts.ts"
+import type { Claim, Entry, Standing } from "#controllers/alternateimagesource/sources.ts"
+import { imageAt, isEquivalent, repositoryTextOf, sameSource, whyUseless } from "#core/image/equivalent.ts"
+import type { Decision as Record_ } from "#core/image/record.ts"
+import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
+import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
+import { counted, nameSome } from "#lib/text.ts"
+import { type KubeObject, keyOf } from "#runtime/resource.ts"
+import { decisionsOf, type Survey } from "./survey.ts"
+
+/** Why a pod's containers pull from where they do, in the words of the vocabulary and in sentences for a person. */
+export type Why = {
+  reason: Reason
+  sentences: string[]
+  since?: Instant | undefined
+  lastDecision?: Record_ | undefined
+  containers: { name: string; image: string; reason: Reason; alternateImageSource?: string }[]
+}
+
+/** Reads what the controller reads, and decides what it decides. */
+export function whyPod(survey: Survey, pod: KubeObject): Why {
+  const { sources, namespace } = survey
+  const key = `${namespace}/${pod.metadata.name}`
+  const facts = readPod(pod)
+  // Of a pod that runs, the controller forgets the containers; here they are wanted.
+  const { containers } = readPod({ ...pod, metadata: { ...pod.metadata, ownerReferences: [] } })
+  const standing = sources.standing(key)
+  const sentences = [`Pod ${key} ${belongs(facts, standing?.workload)}.`]
+  const leftAlone = whyLeftAlone(pod)
+  if (leftAlone) sentences.push(leftAlone)
+  const told = (containers ?? []).map(container => {
+    const own = standing?.containers.find(each => each.container.name === container.name)
+    return tellContainer(survey, facts, container, own, standing?.workload)
+  })
+  const worst = told.find(({ isFailing }) => isFailing) ?? told.find(({ reason }) => reason !== "Watching") ?? told[0]
+  return {
+    reason: worst?.reason ?? "Watching",
+    sentences: [...sentences, ...told.flatMap(each => each.sentences)],
+    since: worst?.since,
+    lastDecision: facts.decision,
+    containers: told.map(({ name, image, reason, source }) => ({
+      name,
+      image,
+      reason,
+      ...(source && { alternateImageSource: source }),
+    })),
+  }
+}
+
+/** Why an AlternateImageSource stands as it does. */
+export function whySource(survey: Survey, source: AlternateImageSource): Omit<Why, "containers" | "lastDecision"> {
+  const { roster, claimed, missing } = survey.sources.scene(source)
+  const isActive = survey.sources.isActive(keyOf(source.metadata))
+  if (!isActive) return { reason: "TooMany", sentences: [`${nameOf(source)} looks after nothing. ${reasons.TooMany}`] }
+  const decisions = decisionsOf(survey, source)
+  const failing = decisions.filter(({ group, repairs }) => group.failing.length + repairs.length > 0)
+  const switched = decisions.filter(each => !failing.includes(each) && each.incident?.working !== undefined)
+  const changed = roster.filter(({ retargeted }) => retargeted !== undefined)
+  const name = nameOf(source)
+  const { imageSourceReplacements, policy } = source.spec
+  const useless = imageSourceReplacements.flatMap(each => whyUseless(each, policy.disabledRepositories) ?? [])
+  const standing = standingOf(source, failing[0], switched[0], changed[0]?.retargeted?.at)
+  const quiet = useless.length > 0 ? "NoAlternative" : missing.length > 0 ? "TargetNotFound" : "Watching"
+  return {
+    ...(standing ?? { reason: quiet }),
+    sentences: [
+      `${name} looks after ${counted(roster.length, "container")} of namespace ${survey.namespace}.`,
+      ...(missing.length > 0 ? [`Not there: ${nameSome(missing.slice(0, 5), missing.length)}.`] : []),
+      ...(claimed > 0 ? [`${claimed} more belong to an older AlternateImageSource of the namespace.`] : []),
+      ...useless.map(each => `It cannot help: ${each}.`),
+      ...failing.slice(0, shownMost).map(each => `${each.message}. ${aboutDecision(each)}`),
+      ...switched.slice(0, shownMost).map(each => `${each.message}.`),
+      ...changed.slice(0, shownMost).map(each => aboutChange(name, each)),
+      ...(failing.length + switched.length + changed.length === 0
+        ? ["Every image is pulled where its workload says."]
+        : []),
+    ],
+  }
+}
+
+/** What a source is at, and since when: a failure since its first pull failed, a switch since it was made. */
+function standingOf(
+  source: AlternateImageSource,
+  failing: Decision | undefined,
+  switched: Decision | undefined,
+  changedAt: Instant | undefined,
+): Pick<Why, "reason" | "since"> | undefined {
+  if (failing) return { reason: failing.reason, since: parseInstant(failing.incident?.since) }
+  if (switched) return { reason: switched.reason, since: switchedAt(source, switched.group) }
+  return changedAt === undefined ? undefined : { reason: "Switched", since: changedAt }
+}
+
+/** When a container was last sent elsewhere, as the status tells it. */
+const switchedAt = (source: AlternateImageSource, { workload, container }: Decision["group"]) =>
+  parseInstant(entryOf(source, workload.uid, container)?.switches?.at(-1)?.time)
+
+const entryOf = ({ status }: AlternateImageSource, uid: string | undefined, container: string) =>
+  status?.targetsAvailable.find(each => each.uid === uid && each.container === container)
+
+function aboutChange(by: string, { workload, container, retargeted }: Entry): string {
+  const { from, to, reason, at } = retargeted!
+  const name = `${workload.type.kind}/${workload.name} ${container.name}`
+  return `${name}: ${by} changed the workload from ${from} to ${to} at ${formatInstant(at)} (${reason}).`
+}
+
+const shownMost = 10
+
+type Told = {
+  name: string
+  image: string
+  reason: Reason
+  isFailing: boolean
+  sentences: string[]
+  since?: Instant | undefined
+  source?: string | undefined
+}
+
+function tellContainer(
+  survey: Survey,
+  pod: PodFacts,
+  { name, image }: Container,
+  own: Standing["containers"][number] | undefined,
+  workload: Standing["workload"] | undefined,
+): Told {
+  const uid = workload?.uid
+  const claim = own?.claim
+  const said = own?.container.image ?? image
+  const failing = pod.failing.find(each => each.name === name)
+  const entry = claim && entryOf(claim.source, uid, name)
+  const incident = entry?.incident
+  const since = (!failing && parseInstant(entry?.switches?.at(-1)?.time)) || parseInstant(incident?.since)
+  const common = { name, image, since, source: claim?.source.metadata.name }
+  if (failing) {
+    const failure = failing.failure ?? "HeldBack"
+    const what = `${name} cannot pull ${image} (${failure}): ${failing.message}`
+    const told = { ...common, isFailing: true }
+    if (!claim)
+      return { ...told, reason: failure, sentences: [what, `${nobody(survey)}, so nothing is done about it.`] }
+    if (!isEquivalent(image, said, claim.replacement))
+      return {
+        ...told,
+        reason: failure,
+        sentences: [what, `Its workload says ${said} by now, so this pod is left to it.`],
+      }
+    const decision = decisionsOf(survey, claim.source).find(
+      ({ group }) => group.workload.uid === uid && group.container === name,
+    )
+    if (!decision) return { ...told, reason: failure, sentences: [what] }
+    const next = `${nameOf(claim.source)}: ${aboutDecision(decision)}`
+    return { ...told, reason: decision.reason, sentences: [what, next] }
+  }
+
+  const told = { ...common, isFailing: false }
+  if (!own) return { ...told, reason: "Watching", sentences: [`${name} pulls ${image}.`] }
+  if (image === said) {
+    const others = claim ? candidatesOf(claim, image) : []
+    const why = !claim
+      ? `${nobody(survey)}.`
+      : others.length === 0
+        ? `${nameOf(claim.source)} knows no other repository for it.`
+        : `Where that fails, ${nameOf(claim.source)} has ${others.join(", ")}.`
+    const lasting = incident?.working && claim ? ` ${aboutIncident(claim, incident.working, since)}` : ""
+    return {
+      ...told,
+      reason: own.retargeted ? "Switched" : "Watching",
+      sentences: [
+        `${name} pulls ${image}, as its workload says. ${why}${lasting}`,
+        ...(own.retargeted && claim && workload ? [aboutChange(nameOf(claim.source), { ...own, workload })] : []),
+      ],
+    }
+  }
+  const { decision } = pod
+  const isOurs = decision?.was?.[name] !== undefined
+  if (!isOurs || !sameSource(repositoryTextOf(decision.to), repositoryTextOf(image)))
+    return { ...told, reason: "Watching", sentences: [`${name} pulls ${image}; its workload says ${said} by now.`] }
+  const { by, at, reason } = decision
+  const what = `${name} pulls ${image} instead of ${decision.was![name]}: ${by} decided so at ${formatInstant(at)} (${reason}).`
+  const lasting = incident?.working && claim ? [aboutIncident(claim, incident.working, since)] : []
+  return { ...told, reason: "Switched", sentences: [what, ...lasting] }
+}
+
+const aboutIncident = ({ source }: Claim, working: string, since: Instant | undefined) => {
+  const back =
+    source.spec.policy.switchBack === "WhenHealthy"
+      ? "until the first repository has been well for a while"
+      : "until the workload names another image"
+  return `Since ${formatInstant(since ?? 0)} new pods pull from ${working}, ${back}.`
+}
+
+/** What is done or waited for, as the vocabulary explains it. */
+function aboutDecision({ reason, repairs, asks, lookAgainAt, incident }: Decision): string {
+  if (repairs[0]) return `it is being sent to ${repositoryTextOf(repairs[0].to)}.`
+  const attempts =
+    incident && incident.attempts > 0
+      ? ` No repository could serve it, ${counted(incident.attempts, "time")} so far.`
+      : ""
+  const asked = asks.length > 0 ? ` It asks ${asks.map(repositoryTextOf).join(", ")}.` : ""
+  const again = lookAgainAt === undefined ? "" : ` It looks again at ${formatInstant(lookAgainAt)}.`
+  return `${reason}: ${reasons[reason]}${attempts}${asked}${again}`
+}
+
+const candidatesOf = ({ source, replacement }: Claim, image: string) =>
+  replacement.equivalentRepositories.filter(
+    repository =>
+      !sameSource(imageAt(image, repository), image) &&
+      !source.spec.policy.disabledRepositories.some(other => sameSource(other, repository)),
+  )
+
+function belongs(
+  { owner }: Pick<PodFacts, "owner">,
+  workload: { type: { kind: string }; name: string } | undefined,
+): string {
+  if (!owner) return "belongs to nobody: it is its own workload"
+  if (workload) return `belongs to ${workload.type.kind}/${workload.name}`
+  return `belongs to ${owner.kind}/${owner.name}, of which nothing is known`
+}
+
+function whyLeftAlone(pod: KubeObject): string | undefined {
+  const { labels = {}, annotations = {}, deletionTimestamp } = pod.metadata
+  if (deletionTimestamp) return "It is being deleted, so it is left alone."
+  if (Object.hasOwn(annotations, mirrorMark))
+    return "It is a static pod of its kubelet, which the API server has no say in."
+  if (labels[skipMark] === "true" || annotations[skipMark] === "true")
+    return `It says ${skipMark}, so it is left alone.`
+  return undefined
+}
+
+const nobody = ({ namespace }: Survey) => `No AlternateImageSource of namespace ${namespace} has its repository`
+const nameOf = ({ metadata }: AlternateImageSource) => `ais/${metadata.name}`

@@ -1,0 +1,219 @@
+import {
+  approvedAnnotation,
+  failureHaltsUpdateAnnotation,
+  fenceAnnotation,
+  manuallySpecifiedImageAnnotation,
+  retryAnnotation,
+  rollbackAnnotation,
+  supersedeAnnotation,
+  type Target,
+} from "#api/v1alpha1/serviceimage/index.ts"
+import { decisionAnnotation } from "#core/image/record.ts"
+import { fieldsRead } from "#core/workloads/health.ts"
+import { isWorkload } from "#core/workloads/workload-target.ts"
+import { along, both, type Shape, shaped } from "#lib/shape.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+
+/**
+ * Everything the planner reads of a cluster, kind by kind. A dump holds this and nothing else, so whoever reads one more
+ * field adds it here; a story compares what is planned from a dump with what the controller decided.
+ */
+
+const metadata: Shape = {
+  name: "value",
+  namespace: "value",
+  uid: "value",
+  resourceVersion: "value",
+  generation: "value",
+  creationTimestamp: "value",
+  deletionTimestamp: "value",
+  ownerReferences: [{ uid: "value", controller: "value" }],
+}
+
+const ourAnnotations = [
+  approvedAnnotation,
+  rollbackAnnotation,
+  retryAnnotation,
+  supersedeAnnotation,
+  decisionAnnotation,
+  fenceAnnotation,
+  failureHaltsUpdateAnnotation,
+  manuallySpecifiedImageAnnotation,
+]
+const labelled = both(metadata, {
+  labels: "all",
+  annotations: Object.fromEntries(ourAnnotations.map(name => [name, "value"])),
+})
+
+const conditions: Shape = [
+  { type: "value", status: "value", reason: "value", message: "value", lastTransitionTime: "value" },
+]
+const images: Shape = [{ name: "value", image: "value" }]
+
+const containerState: Shape = {
+  waiting: { reason: "value", message: "value" },
+  running: { startedAt: "value" },
+  // Not its message: that is the end of the container's log.
+  terminated: { exitCode: "value", reason: "value", finishedAt: "value" },
+}
+const containerStatuses: Shape = [
+  { name: "value", ready: "value", restartCount: "value", state: containerState, lastState: containerState },
+]
+
+export const neededOfServiceImage: Shape = {
+  metadata: both(labelled, { managedFields: [{ subresource: "value", time: "value" }] }),
+  spec: "all",
+  status: "all",
+}
+
+export const neededOfDefinition: Shape = {
+  metadata,
+  spec: {
+    group: "value",
+    scope: "value",
+    names: { kind: "value", plural: "value", singular: "value", shortNames: ["value"] },
+    versions: [{ name: "value", served: "value" }],
+  },
+  status: { conditions: [{ type: "value", status: "value" }] },
+}
+
+export const neededOfNamespace: Shape = { metadata: both(metadata, { labels: "all" }) }
+/** Whose it is, for all between an object and its pods; and that there is a grant. */
+export const neededOfOwner: Shape = { metadata }
+export const neededOfNode: Shape = { metadata, status: { conditions: [{ type: "value", status: "value" }] } }
+export const neededOfEvent: Shape = {
+  metadata,
+  involvedObject: { uid: "value", kind: "value" },
+  message: "value",
+  lastTimestamp: "value",
+  eventTime: "value",
+  series: { lastObservedTime: "value" },
+}
+export const neededOfReplicaSet: Shape = {
+  metadata,
+  spec: { template: { spec: { containers: images, initContainers: images } } },
+  status: { conditions },
+}
+export const neededOfPod: Shape = {
+  metadata,
+  spec: { nodeName: "value", containers: images, initContainers: images },
+  status: {
+    phase: "value",
+    reason: "value",
+    message: "value",
+    conditions,
+    containerStatuses,
+    initContainerStatuses: containerStatuses,
+  },
+}
+
+const contract: Shape = {
+  metadata: labelled,
+  spec: { manuallySpecifiedImage: "value", failureHaltsUpdate: "value" },
+  status: {
+    observedGeneration: "value",
+    conditions: [{ type: "value", status: "value", observedGeneration: "value", lastTransitionTime: "value" }],
+  },
+}
+
+const namedImages: Shape = [{ name: "value", image: "value" }]
+const workload: Shape = {
+  metadata: labelled,
+  spec: {
+    replicas: "value",
+    minReadySeconds: "value",
+    updateStrategy: { type: "value", rollingUpdate: { partition: "value" } },
+    template: { spec: { containers: namedImages, initContainers: namedImages } },
+  },
+  status: Object.fromEntries(
+    [
+      "observedGeneration",
+      "replicas",
+      "updatedReplicas",
+      "availableReplicas",
+      "readyReplicas",
+      "currentRevision",
+      "updateRevision",
+      "desiredNumberScheduled",
+      "updatedNumberScheduled",
+      "numberAvailable",
+      "numberReady",
+    ].map(name => [name, "value" as const]),
+  ),
+}
+
+type Read = Pick<Target, "kind" | "image" | "health">
+
+function neededOfTarget({ kind, image, health }: Read): Shape {
+  const { container, paths = ["spec.image"] } = image
+  const base = container !== undefined && isWorkload(kind) ? workload : contract
+  const fields = health === "" ? [] : (healthFields(health) ?? [[]])
+  const held = paths.map(path => along(path.split("."), "value"))
+  return [...held, ...fields.map(field => along(field, "all"))].reduce(both, base)
+}
+
+/** An expression that is none reads nothing; one that takes the object as a whole may read all of it. */
+function healthFields(expression: string): string[][] | undefined {
+  try {
+    return fieldsRead(expression)
+  } catch {
+    return []
+  }
+}
+
+/** Cuts the objects of one kind down to what its ServiceImages read of them, each in its own way. */
+export function cutTarget(targets: readonly Read[]): (object: KubeObject) => KubeObject {
+  const shape = targets.map(neededOfTarget).reduce(both)
+  const owned = targets.flatMap(ownedFields)
+  return object => {
+    const kept = shaped(object, both(shape, { apiVersion: "value", kind: "value" })) as KubeObject
+    const { managedFields: all, ...meta } = kept.metadata as KubeObject["metadata"] & { managedFields?: unknown }
+    const managedFields = ownersOf(
+      (all ?? (object.metadata as { managedFields?: unknown }).managedFields) as unknown,
+      owned,
+    )
+    return {
+      ...kept,
+      metadata: { ...meta, ...(managedFields.length > 0 && { managedFields }) } as KubeObject["metadata"],
+    }
+  }
+}
+
+export const cut =
+  (shape: Shape) =>
+  (object: KubeObject): KubeObject =>
+    shaped(object, both(shape, { apiVersion: "value", kind: "value" })) as KubeObject
+
+function ownedFields({ kind, image: { container, paths = ["spec.image"] } }: Read): string[][] {
+  if (container === undefined || !isWorkload(kind)) return paths.map(path => path.split(".").map(name => `f:${name}`))
+  const key = `k:${JSON.stringify({ name: container })}`
+  return ["f:containers", "f:initContainers"].map(list => ["f:spec", "f:template", "f:spec", list, key, "f:image"])
+}
+
+/** Of `managedFields`, who wrote the image, which names the one that contests it; of others only when. */
+function ownersOf(entries: unknown, owned: readonly string[][]): object[] {
+  if (!Array.isArray(entries)) return []
+  return entries.flatMap(entry => {
+    const { manager, time, subresource, fieldsV1 } = (entry ?? {}) as Record<string, unknown>
+    if (subresource) return []
+    const kept = owned.map(path => alongOwned(fieldsV1, path)).filter(each => each !== undefined)
+    return kept.length > 0 ? [{ manager, time, fieldsV1: kept.reduce(merged) }] : [{ time }]
+  })
+}
+
+type Fields = { [name: string]: Fields }
+
+/** Nothing below a field means all of it, and must stay so. */
+function alongOwned(node: unknown, [name, ...rest]: readonly string[]): Fields | undefined {
+  if (typeof node !== "object" || node === null) return undefined
+  if (name === undefined || Object.keys(node).length === 0) return {}
+  const inner = Object.hasOwn(node, name) ? alongOwned((node as Fields)[name], rest) : undefined
+  return inner && { [name]: inner }
+}
+
+function merged(a: Fields, b: Fields): Fields {
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])]
+  return Object.fromEntries(
+    names.map(name => [name, a[name] && b[name] ? merged(a[name], b[name]) : (a[name] ?? b[name])!]),
+  )
+}

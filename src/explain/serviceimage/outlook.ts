@@ -1,0 +1,156 @@
+import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
+import { describeTier, type JudgedTier } from "#controllers/serviceimage/judge.ts"
+import type { Member } from "#core/fleet/member.ts"
+import { countOf } from "#core/fleet/tiers.ts"
+import type { Instant } from "#lib/instant.ts"
+import { remember } from "#lib/remember.ts"
+import type { Survey, Surveyed } from "./survey.ts"
+
+/** What is still to come, in the order in which it comes. */
+export type Outlook = {
+  stages: Stage[]
+  /** What pace, settling and soaks take together; how long objects take to become healthy, and people to approve, comes on top. */
+  msAtLeast: number
+}
+
+export type Stage = {
+  priority: number
+  tiers: { name: string; image: string; objects: number; pods: number; underWay: number }[]
+  /** Their pods at the pace of the rollout; nothing without one. */
+  paceMs: number
+  soakMs: number
+  /** What settling adds to that: the last one stamped, each step, and the turns that maxConcurrent makes. */
+  settleMs: number
+  /** Tiers that a person has to let start. */
+  approvals: string[]
+  isActive: boolean
+  /** For the active one: what each of its tiers waits for. */
+  waits: { tier: string; reason: Reason; message: string }[]
+}
+
+export type Warning = { reason: Reason; count: number; examples: string[]; message: string }
+
+/** How long the rest may take, as far as that can be known. */
+export function outlookOf(rollout: Surveyed): Outlook {
+  const { plan, snapshot, serviceImage } = rollout
+  const isBack = ["RollingBack", "RolledBack"].includes(snapshot.operation.phase)
+  const { podsPerSecond } = serviceImage.spec.pace
+  const rest = restOf(rollout)
+  const tiers = isBack ? [...plan.tiers].reverse() : plan.tiers
+  const groups = Map.groupBy(
+    tiers.filter(tier => hasToDo(tier, plan.active)),
+    tier => tier.priority,
+  )
+  const stages = [...groups].map(([priority, group]): Stage => {
+    const isActive = plan.active.some(tier => tier.priority === priority)
+    const counted = group.map(tier => ({
+      name: tier.name,
+      image: tier.image,
+      objects: rest.get(tier.name)?.objects ?? 0,
+      pods: rest.get(tier.name)?.pods ?? 0,
+      underWay: tier.view.underWay,
+    }))
+    const pods = counted.reduce((sum, tier) => sum + tier.pods, 0)
+    const paceMs = podsPerSecond === 0 ? 0 : Math.ceil((pods / podsPerSecond) * 1000)
+    const settleMs = group.map(tier => settleLeft(tier, rest.get(tier.name)?.objects ?? 0, paceMs))
+    return {
+      priority,
+      tiers: counted,
+      paceMs,
+      soakMs: isBack ? 0 : Math.max(0, ...group.map(tier => soakLeft(tier, snapshot.now))),
+      settleMs: isBack ? 0 : Math.max(0, ...settleMs),
+      approvals: isBack ? [] : group.filter(tier => tier.isAwaitingApproval).map(tier => tier.name),
+      isActive,
+      waits: isActive && !isBack ? group.map(tier => ({ tier: tier.name, ...(tier.halt ?? describeTier(tier)) })) : [],
+    }
+  })
+  const msAtLeast = stages.reduce((sum, { paceMs, soakMs, settleMs }) => sum + paceMs + settleMs + soakMs, 0)
+  return { stages, msAtLeast }
+}
+
+const hasToDo = (tier: JudgedTier, active: readonly JudgedTier[]) =>
+  !tier.isComplete && (active.includes(tier) || tier.view.counted.stale + tier.view.counted.waiting > 0)
+
+/** Soaks of the steps to come, and what is left of the present one. A step that takes in nobody new does not soak. */
+function soakLeft({ steps, step, soaksUntil, view }: JudgedTier, now: Instant): number {
+  let left = soaksUntil === undefined ? 0 : soaksUntil - now
+  const from = soaksUntil === undefined ? step : step + 1
+  for (let index = from; index < steps.length; index++) {
+    const isSame = index > 0 && view.cohort(index - 1).total === view.cohort(index).total
+    if (!isSame) left += steps[index]!.soakMs
+  }
+  return left
+}
+
+/** Objects settle side by side and while others are stamped; steps, and turns within maxConcurrent, come one by one. */
+function settleLeft(tier: JudgedTier, objects: number, paceMs: number): number {
+  const { settleSeconds, maxConcurrent, steps, step, view } = tier
+  const settleMs = settleSeconds * 1000
+  if (objects === 0) return view.counted.settling + view.counted.waiting > 0 ? settleMs : 0
+  const turns = maxConcurrent === undefined ? 1 : Math.ceil(objects / countOf(maxConcurrent, view.total))
+  return Math.max(settleMs, Math.max(turns, steps.length - step) * settleMs - paceMs)
+}
+
+/** Objects still to be stamped, by tier. */
+function restOf({ fleet }: Surveyed): Map<string, { objects: number; pods: number }> {
+  const rest = new Map<string, { objects: number; pods: number }>()
+  for (const key of fleet?.keys() ?? []) {
+    const standing = fleet!.standing(key)
+    if (standing?.state !== "Stale" && standing?.state !== "Blank") continue
+    if (fleet!.get(key)!.problem) continue // it has no place for the image
+    const { objects, pods } = rest.get(standing.tier) ?? { objects: 0, pods: 0 }
+    rest.set(standing.tier, {
+      objects: objects + 1,
+      pods: pods + (standing.state === "Blank" ? 0 : fleet!.podsOf(key)),
+    })
+  }
+  return rest
+}
+
+const examplesMost = 3
+
+/** Objects that this rollout is not going to change, or that keep it from becoming complete, and why. */
+export function warningsOf(
+  { fleet, conflicts, snapshot }: Surveyed,
+  { lacksGrant }: Pick<Survey, "lacksGrant">,
+): Warning[] {
+  const ungranted = remember(1000, lacksGrant)
+  const warnings = new Map<Reason, Warning>()
+  const note = (reason: Reason, key: string, message: string) => {
+    const { count, examples } = warnings.get(reason) ?? { count: 0, examples: [] }
+    warnings.set(reason, {
+      reason,
+      count: count + 1,
+      examples: examples.length < examplesMost ? [...examples, key] : examples,
+      message,
+    })
+  }
+  for (const key of fleet?.keys() ?? []) {
+    const standing = fleet!.standing(key)
+    if (standing?.state === "Unmanaged") note("Unmanaged", key, "keep their image: manuallySpecifiedImage is true")
+    else if (standing && (standing.state === "Stale" || standing.state === "Blank")) {
+      const reason = standing.trouble ?? (standing.isContested ? "Contested" : undefined)
+      if (!reason && ungranted(fleet!.get(key)!.namespace)) note("Forbidden", key, obstacles.Forbidden!)
+      else if (reason === "InvalidTarget")
+        note(reason, key, `${obstacles.InvalidTarget}: ${missingPlace(fleet!.get(key)!)}`)
+      else if (reason) note(reason, key, obstacles[reason] ?? "cannot be changed now")
+    } else if (standing?.isFailed) {
+      const reason = fleet!.get(key)!.haltsOnFailure ? "FailureHaltsUpdate" : "IgnoredFailure"
+      note(reason, key, "have their image and failed with it")
+    }
+  }
+  for (const key of snapshot.unmatched.firstItems(snapshot.unmatched.size))
+    note("Unmatched", key, "are in no tier, and there is no defaultImage")
+  for (const [key, name] of conflicts)
+    note("ClaimedByAnother", key, `belong to another ServiceImage, such as si/${name}`)
+  return [...warnings.values()].sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
+}
+
+/** Said of the last one that was looked at: most often it is the same for all. */
+const missingPlace = ({ problem = "" }: Member) => (problem.startsWith("has ") ? `one ${problem}` : problem)
+
+const obstacles: Partial<Record<Reason, string>> = {
+  Forbidden: "may not be changed: aim grant NAMESPACE",
+  Contested: "were stamped, and somebody put another image back",
+  InvalidTarget: "do not have the place that spec.target.image names",
+}

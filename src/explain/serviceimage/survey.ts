@@ -1,0 +1,191 @@
+import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
+import { newMemory } from "#controllers/serviceimage/controller.ts"
+import { type Counted, observe } from "#controllers/serviceimage/observe.ts"
+import { type Plan, plan, type Snapshot } from "#controllers/serviceimage/plan.ts"
+import { betweens, events, nodes, pods, readers, readNode, replicaSets } from "#controllers/serviceimage/pods.ts"
+import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
+import { builtIn, partsOf, readKind, servedBy } from "#controllers/serviceimage/served-kind.ts"
+import { findProblem } from "#controllers/serviceimage/validate.ts"
+import { Fleet, type FleetRules } from "#core/fleet/fleet.ts"
+import type { Member } from "#core/fleet/member.ts"
+import { cleanAt } from "#core/fleet/operation.ts"
+import { byPrecedence, type Claimant, type LabelsOfNamespace, leftOutBy, ownerOf } from "#core/fleet/ownership.ts"
+import type { PodFacts } from "#core/pods/pod-facts.ts"
+import { type Owner, PodIndex, type Refusal, type Root } from "#core/pods/pod-index.ts"
+import type { Trace } from "#core/pods/trace.ts"
+import { targetReader } from "#core/workloads/target-reader.ts"
+import type { Instant } from "#lib/instant.ts"
+import { KubeError } from "#runtime/client/errors.ts"
+import { apiVersionOf, type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
+import type { Inventory } from "../inventory.ts"
+import { isUngranted, lacksGrant } from "./granted.ts"
+
+/** One rollout as its controller would see and decide it. */
+export type Surveyed = {
+  readonly serviceImage: ServiceImage
+  /** Undefined if the cluster does not serve its kind. */
+  readonly resource: Resource | undefined
+  readonly snapshot: Snapshot
+  readonly plan: Plan
+  /** Undefined where nothing of it can be told. */
+  readonly fleet: Fleet | undefined
+  /** Objects it selects too, each with the ServiceImage that has them. */
+  readonly conflicts: ReadonlyMap<string, string>
+}
+
+export type Survey = {
+  readonly now: Instant
+  readonly rollouts: readonly Surveyed[]
+  readonly labelsOf: LabelsOfNamespace
+  /** Others granted their namespaces, and this one's admin did not: a stamp is going to be refused. */
+  lacksGrant(namespace: string): boolean
+  /** Nothing is known of the pods, and why. */
+  readonly podsMissing: string | undefined
+}
+
+type Rival = Claimant & { readonly resource: Resource; readonly target: Target }
+
+/**
+ * Decides every rollout of an inventory as the controller would that had just started and had declared nothing: the same
+ * look, the same plan. What only a running controller remembers (how often it was refused, what it stamped a moment ago)
+ * is not in an inventory; the status says the most of it.
+ */
+export function survey(inventory: Inventory, now: Instant): Survey {
+  const all = [...inventory.of<ServiceImage & KubeObject>(kindOf(serviceImages)).values()]
+  const living = all.filter(({ metadata }) => !metadata.deletionTimestamp)
+  const resources = new Map(living.map(each => [each.metadata.name, resourceOf(inventory, each.spec.target)]))
+  const labelsOf: LabelsOfNamespace = name => {
+    const found = inventory.of(kindOf(namespaces)).get(name)
+    return found && (found.metadata.labels ?? {})
+  }
+  const traces = tracesIn(inventory)
+  const rivals = rivalsOf(living, resources)
+
+  const rollouts = living.map((serviceImage): Surveyed => {
+    const { name } = serviceImage.metadata
+    const resource = resources.get(name)
+    const targets = {
+      claim: (_: ServiceImage, rules: FleetRules) =>
+        resource && claimOf({ inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now }),
+    }
+    const electionID = serviceImage.status?.electionID ?? ""
+    const memory = { uid: "", ...newMemory() }
+    const { snapshot, claim } = observe(targets, serviceImage, memory, { now, electionID })!
+    const isCounted = snapshot.target.state === "Synced"
+    return {
+      serviceImage,
+      resource,
+      snapshot,
+      plan: plan(snapshot),
+      fleet: isCounted ? claim?.fleet : undefined,
+      conflicts: claim?.conflicts ?? new Map(),
+    }
+  })
+  return {
+    now,
+    rollouts,
+    labelsOf,
+    lacksGrant: namespace => namespace !== "" && lacksGrant(inventory, namespace),
+    podsMissing: typeof traces === "string" && rollouts.some(({ fleet }) => fleet) ? traces : undefined,
+  }
+}
+
+export const kindOf = (resource: Resource) => ({ apiVersion: apiVersionOf(resource), kind: resource.kind })
+
+export function resourceOf(inventory: Inventory, target: Pick<Target, "apiVersion" | "kind">): Resource | undefined {
+  const known = builtIn(target)
+  if (known) return known
+  for (const definition of inventory.of(kindOf(customResourceDefinitions)).values()) {
+    const kind = readKind(definition)
+    const found = kind.id === partsOf(target).id ? servedBy(kind, target) : undefined
+    if (found) return found
+  }
+  return undefined
+}
+
+/** Those who may have objects. A spec that became impossible gives nothing up: who has begun once stays among them. */
+function rivalsOf(all: readonly ServiceImage[], resources: ReadonlyMap<string, Resource | undefined>): Rival[] {
+  const rivals = all.flatMap(({ metadata, spec, status }): Rival[] => {
+    const { name, creationTimestamp: createdAt = "" } = metadata
+    const resource = resources.get(name)
+    if (!resource || (findProblem(spec) && !status?.operation)) return []
+    return [{ name, createdAt, target: spec.target, resource }]
+  })
+  return rivals.sort(byPrecedence)
+}
+
+type Sight = {
+  inventory: Inventory
+  serviceImage: ServiceImage
+  resource: Resource
+  rivals: readonly Rival[]
+  labelsOf: LabelsOfNamespace
+  traces: ((root: Root) => Trace) | string
+  rules: FleetRules
+  now: Instant
+}
+
+function claimOf(sight: Sight): Counted {
+  const { inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now } = sight
+  const { metadata, spec } = serviceImage
+  const fleet = new Fleet(rules, now, { cleanAt: cleanAt(serviceImage, rules.operation), isStill: true })
+  const conflicts = new Map<string, string>()
+  const missing = inventory.whyMissing(kindOf(resource))
+  const failure = missing === undefined ? undefined : new KubeError("Unreachable", missing)
+  const reader = targetReader(spec.target)
+  const same = rivals.filter(rival => resourceName(rival.resource) === resourceName(resource))
+  for (const [key, object] of inventory.of(kindOf(resource))) {
+    const member: Member = reader.read(object)
+    const owner = ownerOf(same, member, labelsOf)
+    if (owner?.name === metadata.name) fleet.set(key, member, typeof traces === "string" ? undefined : traces(member))
+    else if (owner && !leftOutBy(spec.target, member, labelsOf)) conflicts.set(key, owner.name)
+  }
+  recollect(fleet, serviceImage, inventory)
+  return { resource, fleet, conflicts, cache: { hasSynced: missing === undefined, failure } }
+}
+
+/** What the controller was refused stands in the status, as far as that has room for it. */
+function recollect(fleet: Fleet, { status }: ServiceImage, inventory: Inventory): void {
+  const all = (status?.tierStatus ?? []).flatMap(({ failures }) => failures)
+  // They are about the first example of all; those of the others are likely the same.
+  const wordsOf = (reason: string) => all.find(each => each.reason === reason && each.message)?.message ?? ""
+  for (const { reason, examples } of all) {
+    if (reason === "Forbidden")
+      for (const each of [...fleet.namespaces()])
+        if (isUngranted(inventory, each)) fleet.refuse({ namespace: each }, { reason, message: "" })
+    for (const key of examples) {
+      const state = fleet.standing(key)?.state
+      const isUnstamped = state === "Stale" || state === "Blank"
+      if (isUnstamped && !fleet.refusalOf(key)) fleet.refuse({ key }, { reason, message: wordsOf(reason) })
+    }
+  }
+}
+
+/** The way from an object to its pods, or why there is none. */
+function tracesIn(inventory: Inventory): ((root: Root) => Trace) | string {
+  for (const resource of [pods, nodes, events, replicaSets, ...betweens]) {
+    const missing = inventory.whyMissing(kindOf(resource))
+    if (missing !== undefined) return `${resource.plural}: ${missing}`
+  }
+  const read = readers()
+  const facts = <T>(resource: Resource, reader: (object: KubeObject) => T) =>
+    new Map([...inventory.of(kindOf(resource))].map(([key, object]) => [key, reader(object)]))
+  const known = {
+    pods: facts<PodFacts>(pods, read.pod),
+    refusals: facts<Refusal>(events, read.refusal),
+    nodes: facts(nodes, readNode),
+  }
+  const index = new PodIndex({
+    pod: key => known.pods.get(key),
+    refusal: key => known.refusals.get(key),
+    isLost: node => known.nodes.get(node)?.isLost,
+    onChange: () => {},
+  })
+  for (const resource of [replicaSets, ...betweens]) {
+    const reader = resource === replicaSets ? read.replicaSet : read.owner
+    for (const [key, after] of facts<Owner>(resource, reader)) index.ownerChanged({ key, after })
+  }
+  for (const [key, after] of known.pods) index.podChanged({ key, after })
+  for (const [key, after] of known.refusals) index.refusalChanged({ key, after })
+  return root => index.traceOf(root)
+}

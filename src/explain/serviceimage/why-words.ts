@@ -1,0 +1,47 @@
+import { type Reason, type ServiceImageStatus, upgradeTierLabel } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Member } from "#core/fleet/member.ts"
+import { type Instant, parseInstant } from "#lib/instant.ts"
+import type { Surveyed } from "./survey.ts"
+
+// The words that explanations share.
+
+export const si = ({ serviceImage }: Surveyed) => `si/${serviceImage.metadata.name}`
+
+export const labelWords = ({ labels }: Member) =>
+  labels[upgradeTierLabel]
+    ? `its label ${upgradeTierLabel}=${labels[upgradeTierLabel]}`
+    : `no label ${upgradeTierLabel}`
+
+/** What a person can do about it. */
+export function remedyOf(reason: Reason, name: string): string[] {
+  const remedies: Partial<Record<Reason, string>> = {
+    Paused: `To go on: aim resume si/${name}.`,
+    AwaitingApproval: `To let it start: aim approve si/${name}.`,
+    AllFailed: `To go on, set another image or mend what failed; to take it back: aim rollback si/${name}.`,
+    FailureHaltsUpdate: `To go on, mend the object or set another image; to take it back: aim rollback si/${name}.`,
+    FailureBudgetSpent: `To go on, mend the objects, raise failureBudget or set another image; to take it back: aim rollback si/${name}.`,
+  }
+  const remedy = remedies[reason]
+  return remedy ? [remedy] : []
+}
+
+/** Since when this holds, where the status dates it. */
+export function sinceOf({ conditions, priorityStartedAt }: ServiceImageStatus, reason: Reason): Instant | undefined {
+  if (reason === "WaitingForPriority" || reason === "AwaitingApproval") return parseInstant(priorityStartedAt)
+  const found = conditions.find(
+    each =>
+      each.status === "True" &&
+      each.reason === reason &&
+      (each.type === "Halted" || each.type === "Paused" || each.type === "Stalled" || each.type === "Complete"),
+  )
+  return parseInstant(found?.lastTransitionTime)
+}
+
+export const list = (names: readonly string[]) =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`
+export const titleOf = (tier: string) => (tier === "" ? "the default tier" : `tier ${tier}`)
+/** As a sentence begins; the name of a field stays as it is written. */
+export const capital = (text: string) => (/^(spec|status|metadata)\./.test(text) ? text : capitalised(text))
+const capitalised = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+
+export const many = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`

@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, relative } from "node:path"
+import { boundaryFiles } from "./generate/boundaries.ts"
 import { chartFiles } from "./generate/chart.ts"
 import { crdFiles } from "./generate/crds.ts"
 import { exampleFiles } from "./generate/examples.ts"
@@ -9,6 +10,7 @@ import { monitoringFiles } from "./generate/monitoring/files.ts"
 
 /** Everything that is derived from the code and kept in the repository. */
 const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [
+  boundaryFiles,
   chartFiles,
   crdFiles,
   kindPages,

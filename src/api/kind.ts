@@ -1,4 +1,5 @@
 import type { z } from "zod"
+import type { KindNames } from "./names.ts"
 import { type StructuralSchema, structuralSchema } from "./structural-schema.ts"
 
 export type PrinterColumn = {
@@ -10,13 +11,7 @@ export type PrinterColumn = {
   priority?: number
 }
 
-export type KindDeclaration<Spec extends z.ZodType = z.ZodType, Status extends z.ZodType = z.ZodType> = {
-  group: string
-  version: string
-  kind: string
-  plural: string
-  scope: "Cluster" | "Namespaced"
-  shortNames: string[]
+export type KindDeclaration<Spec extends z.ZodType = z.ZodType, Status extends z.ZodType = z.ZodType> = KindNames & {
   /** One sentence: what an object of this kind is for. */
   description: string
   printerColumns: PrinterColumn[]

@@ -1,17 +1,20 @@
 import { expect, test } from "vitest"
-import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { kinds } from "#api/kinds.ts"
+import { type KindNames, kindNames } from "#api/names.ts"
 import { UsageError } from "./command.ts"
 import { alternateImageSources, parseNamed, parseReferences, serviceImages } from "./kinds.ts"
 
-for (const [declared, resource] of [
-  [ServiceImage, serviceImages],
-  [AlternateImageSource, alternateImageSources],
-] as const)
-  test(`the resource of ${declared.kind} is the one that is declared`, () => {
-    const { group, version, plural, kind, scope } = declared
-    expect(resource).toEqual({ group, version, plural, kind, namespaced: scope === "Namespaced" })
+test("every kind that is declared has its names in the list", () => {
+  const named = ({ group, version, plural, kind, scope, shortNames }: KindNames) => ({
+    group,
+    version,
+    plural,
+    kind,
+    scope,
+    shortNames,
   })
+  expect(kinds.map(named)).toEqual(kindNames)
+})
 
 for (const text of [
   "si/a",

@@ -1,30 +1,23 @@
+import { type KindNames, kindNames } from "#api/names.ts"
+import { alternateImageSourceNames } from "#api/v1alpha1/alternateimagesource/names.ts"
 import { group, version } from "#api/v1alpha1/group.ts"
+import { serviceImageNames } from "#api/v1alpha1/serviceimage/names.ts"
 import { closest } from "#lib/closest.ts"
-import type { Resource } from "#runtime/resource.ts"
+import { type Resource, resourceOf } from "#runtime/resource.ts"
 import { UsageError } from "./command.ts"
 import { isObjectName } from "./names.ts"
 
-/** Named here again, and compared in a test: the declaration brings the whole schema library along. */
-export const serviceImages: Resource = {
-  group,
-  version,
-  plural: "serviceimages",
-  kind: "ServiceImage",
-  namespaced: false,
-}
+const kinds = kindNames.map(names => ({
+  resource: resourceOf(names),
+  words: [...names.shortNames, names.kind.toLowerCase(), names.plural],
+}))
 
-export const alternateImageSources: Resource = {
-  group,
-  version,
-  plural: "alternateimagesources",
-  kind: "AlternateImageSource",
-  namespaced: true,
-}
+const resourceFor = ({ kind }: KindNames) => kinds.find(({ resource }) => resource.kind === kind)!.resource
+export const serviceImages = resourceFor(serviceImageNames)
+export const alternateImageSources = resourceFor(alternateImageSourceNames)
 
-const kinds = [
-  { resource: serviceImages, words: ["si", "serviceimage", "serviceimages"] },
-  { resource: alternateImageSources, words: ["ais", "alternateimagesource", "alternateimagesources"] },
-]
+/** Every kind of ours. */
+export const ours: readonly Resource[] = kinds.map(({ resource }) => resource)
 
 export type Reference = { resource: Resource; name?: string }
 
@@ -91,6 +84,6 @@ function resourceNamed(word: string): Resource {
     kinds.flatMap(({ words }) => words),
   )
   throw new UsageError(
-    `${word || '""'} is no kind of aim: write ${meant ?? "si (ServiceImage) or ais (AlternateImageSource)"}`,
+    `${word || '""'} is no kind of aim: write ${meant ?? ours.map(resource => `${shortOf(resource)} (${resource.kind})`).join(" or ")}`,
   )
 }

@@ -1,5 +1,6 @@
 import { group } from "#api/v1alpha1/group.ts"
 import { customResourceDefinitions } from "#controllers/serviceimage/resources.ts"
+import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Inventory } from "#explain/inventory.ts"
 import { kindOf } from "#explain/serviceimage/survey.ts"
 import { closest } from "#lib/closest.ts"
@@ -18,11 +19,17 @@ export type StampedKind = {
   words: readonly string[]
 }
 
-const workload = (kind: string, short: string): StampedKind => {
-  const singular = kind.toLowerCase()
-  return { group: "apps", kind, versions: ["v1"], plural: `${singular}s`, words: [singular, `${singular}s`, short] }
-}
-const workloads = [workload("Deployment", "deploy"), workload("StatefulSet", "sts"), workload("DaemonSet", "ds")]
+const workloads = workloadKinds
+  .filter(({ isTarget }) => isTarget)
+  .map(
+    ({ group, version, kind, plural, name, shortNames }): StampedKind => ({
+      group,
+      kind,
+      versions: [version],
+      plural,
+      words: [name, plural, ...shortNames],
+    }),
+  )
 
 type Definition = KubeObject & {
   spec: {
@@ -79,9 +86,9 @@ export function resolveKind(word: string, seen: Inventory): "si" | StampedKind {
     short,
     kinds.flatMap(({ words }) => words),
   )
-  const known = kinds.slice(3).map(({ plural, group }) => `${plural}.${group}`)
+  const known = kinds.slice(workloads.length).map(({ plural, group }) => `${plural}.${group}`)
   throw new Failure(
-    `there is no kind ${word} that a ServiceImage could stamp${meant ? `; did you mean ${meant}?` : ""}\nThere are deployments, statefulsets, daemonsets${known.length > 0 ? ` and ${nameSome(known.slice(0, 5), known.length)}` : ""}.`,
+    `there is no kind ${word} that a ServiceImage could stamp${meant ? `; did you mean ${meant}?` : ""}\nThere are ${workloads.map(({ plural }) => plural).join(", ")}${known.length > 0 ? ` and ${nameSome(known.slice(0, 5), known.length)}` : ""}.`,
   )
 }
 

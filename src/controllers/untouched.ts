@@ -1,7 +1,7 @@
+import { kindNames } from "#api/names.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
-import { alternateImageSources } from "./alternateimagesource/resources.ts"
-import { serviceImages } from "./serviceimage/resources.ts"
+import { resourceOf } from "#runtime/resource.ts"
 
 /** More objects than this are no first trial. */
 const objectsMost = 50
@@ -11,7 +11,7 @@ const objectsMost = 50
  * no object has one. Throws where that cannot be found out.
  */
 export async function isUntouched(client: Pick<Client, "list">): Promise<boolean> {
-  for (const resource of [serviceImages, alternateImageSources]) {
+  for (const resource of kindNames.map(resourceOf)) {
     const { items, metadata } = await client.list(resource, { limit: objectsMost }).catch(error => {
       if (isFailure(error, "NotFound")) return { items: [], metadata: {} } // the kind is not installed
       throw error

@@ -1,15 +1,14 @@
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { workloadKinds } from "#core/workloads/kinds.ts"
 import { named, type ValidatingPolicy } from "./policy.ts"
 
 /** The workloads whose templates we could change. Of a custom kind only the pods are, so that `pods` stands for it. */
-const workloads = [
-  { group: "apps", kind: "deployment" },
-  { group: "apps", kind: "statefulset" },
-  { group: "apps", kind: "daemonset" },
-  { group: "apps", kind: "replicaset" },
-  { group: "batch", kind: "job" },
-  { group: "batch", kind: "cronjob" },
-].map(({ group, kind }) => ({ group, kind, plural: `${kind}s`, resource: `${kind}s.${group}` }))
+const workloads = workloadKinds.map(({ group, name, plural }) => ({
+  group,
+  kind: name,
+  plural,
+  resource: `${plural}.${group}`,
+}))
 
 /** As targets may write it: with its group or without, one or many. */
 const spellings = ({ group, kind, plural }: (typeof workloads)[number]) =>

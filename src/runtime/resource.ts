@@ -50,6 +50,21 @@ export const apiVersionOf = ({ group, version }: Pick<Resource, "group" | "versi
 export const resourceName = ({ plural, group }: Pick<Resource, "plural" | "group">) =>
   group ? `${plural}.${group}` : plural
 
+/** The resource of a kind that is declared by its names. */
+export const resourceOf = ({
+  group,
+  version,
+  plural,
+  kind,
+  scope,
+}: Omit<Resource, "namespaced"> & { readonly scope: "Cluster" | "Namespaced" }): Resource => ({
+  group,
+  version,
+  plural,
+  kind,
+  namespaced: scope === "Namespaced",
+})
+
 export const core = (plural: string, kind: string, namespaced = true): Resource => ({
   group: "",
   version: "v1",

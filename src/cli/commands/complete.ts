@@ -1,7 +1,8 @@
+import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { core, type KubeObject, type Resource } from "#runtime/resource.ts"
+import { core, type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 import { type Completes, connectionOf, type Input, type Run, type World } from "../command.ts"
-import { alternateImageSources, kindNamed, serviceImages, shortOf } from "../kinds.ts"
+import { alternateImageSources, kindNamed, ours, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { imagesIn, type Seen } from "../rollout.ts"
 
@@ -34,10 +35,9 @@ type Answer = (client: Client, asked: Asked, input: Input, world: World) => Prom
 const namespaces = core("namespaces", "Namespace", false)
 
 const answers: Record<Exclude<Completes, "files" | "contexts">, Answer> = {
-  serviceimages: ours(serviceImages),
-  alternateimagesources: ours(alternateImageSources),
-  ours: async (...given) =>
-    (await Promise.all([ours(serviceImages)(...given), ours(alternateImageSources)(...given)])).flat(),
+  serviceimages: namesOf(serviceImages),
+  alternateimagesources: namesOf(alternateImageSources),
+  ours: async (...given) => (await Promise.all(ours.map(resource => namesOf(resource)(...given)))).flat(),
   namespaces: async (client, _, __, world) =>
     (await listed(client, namespaces, world)).map(({ metadata }) => metadata.name),
   tiers: async (client, { of }, _, world) => tiersOf(await rollout(client, of, world)),
@@ -50,7 +50,7 @@ const answers: Record<Exclude<Completes, "files" | "contexts">, Answer> = {
   objects,
 }
 
-function ours(resource: Resource): Answer {
+function namesOf(resource: Resource): Answer {
   return async (client, _, input, world) => {
     const namespace = resource.namespaced ? await namespaceOf(input, world).catch(() => undefined) : undefined
     const items = await listed(client, resource, world, namespace).catch(() => [])
@@ -65,18 +65,11 @@ const tiersOf = (object: Seen | undefined) =>
 const rollout = async (client: Client, of: string, world: World) =>
   (await listed<Seen>(client, serviceImages, world)).find(({ metadata }) => of.endsWith(`/${metadata.name}`))
 
-const apps = (kind: string): Resource => ({
-  group: "apps",
-  version: "v1",
-  kind,
-  plural: `${kind.toLowerCase()}s`,
-  namespaced: true,
-})
 const wellKnown = [
   { words: ["pod", "pods", "po"], resource: core("pods", "Pod") },
-  { words: ["deployment", "deployments", "deploy"], resource: apps("Deployment") },
-  { words: ["statefulset", "statefulsets", "sts"], resource: apps("StatefulSet") },
-  { words: ["daemonset", "daemonsets", "ds"], resource: apps("DaemonSet") },
+  ...workloadKinds
+    .filter(({ isTarget }) => isTarget)
+    .map(kind => ({ words: [kind.name, kind.plural, ...kind.shortNames], resource: resourceOf(kind) })),
 ]
 
 /** For `aim why`: first kinds, ours and those that rollouts are about, then the objects of the one that was typed. */
@@ -88,10 +81,10 @@ async function objects(client: Client, { prefix }: Asked, input: Input, world: W
       ...wellKnown.map(({ words }) => words[0]!),
       ...targets.map(({ kind }) => kind.toLowerCase()),
     ])
-    return ["si/", "ais/", ...[...kinds].map(kind => `${kind}/`)]
+    return [...ours.map(resource => `${shortOf(resource)}/`), ...[...kinds].map(kind => `${kind}/`)]
   }
   const known = kindNamed(word)
-  if (known) return ours(known)(client, { what: "", prefix, of: "" }, input, world)
+  if (known) return namesOf(known)(client, { what: "", prefix, of: "" }, input, world)
   const target = targets.find(({ kind }) => kind.toLowerCase() === word.toLowerCase())
   const resource =
     wellKnown.find(({ words }) => words.includes(word))?.resource ??

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import type { Controller } from "#runtime/controller.ts"
 import { read } from "./controller.ts"
 
-const controllers = ["serviceimage", "canary"].map(name => ({ name }) as Controller)
+const controllers = ["serviceimage", "alternateimagesource", "canary"].map(name => ({ name }) as Controller)
 const given = (options: Record<string, unknown>, isPod = false) =>
   read({ options: { leaderElect: true, logLevel: "info", ...options } }, isPod, controllers)
 
@@ -20,6 +20,7 @@ describe("controller", () => {
     const names = (kinds: string) => given({ kinds }).controllers.map(({ name }) => name)
     expect(names("ServiceImage")).toEqual(["serviceimage"])
     expect(names("si, Canary")).toEqual(["serviceimage", "canary"])
+    expect(names("ais")).toEqual(["alternateimagesource"])
     expect(names("serviceimages.autoimagemanager.io")).toEqual(["serviceimage"])
   })
   test("--allow-registry is gathered", () => {
@@ -28,7 +29,7 @@ describe("controller", () => {
     expect(given({ allowRegistry: registries }).allowRegistries).toEqual(registries)
   })
   test("what it does not understand is refused with what there is", () => {
-    expect(() => given({ kinds: "Widget" })).toThrow("there is no controller for Widget: write serviceimage,canary")
+    expect(() => given({ kinds: "Widget" })).toThrow("there is no controller for Widget: write serviceimage,alternateimagesource,canary")
     expect(() => given({ kinds: "" })).toThrow("there is no controller for")
     expect(() => given({ metricsPort: "99999" })).toThrow("99999 is no port")
     expect(() => given({ metricsPort: "http" })).toThrow("http is no port")

@@ -10,6 +10,7 @@ import { createLogger, type LogLevel } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
 import { startWatchdog } from "#runtime/watchdog.ts"
 import { connectionOf, type Input, type Run, UsageError } from "../command.ts"
+import { kindNamed } from "../kinds.ts"
 import { metricsPort } from "../manifests/controller.ts"
 import { controllerName } from "../manifests/names.ts"
 import { checkNamespace } from "../names.ts"
@@ -98,15 +99,13 @@ const everyAddress = () =>
 /** By the kind they are for, in any spelling kubectl would take. */
 function pick(list: string | undefined, known: readonly Controller[]): readonly Controller[] {
   if (list === undefined) return known
-  const wanted = list.split(",").map(word => word.trim())
-  const plain = (word: string) => word.toLowerCase().split(".")[0]!.replace(/s$/, "")
-  const shortNames: Record<string, string> = { si: "serviceimage" }
-  for (const word of wanted) {
-    const name = shortNames[word] ?? plain(word)
-    if (!known.some(controller => controller.name === name))
-      throw new UsageError(
-        `--kinds: there is no controller for ${word || '""'}: write ${known.map(({ name }) => name).join(",")}`,
-      )
-  }
-  return known.filter(({ name }) => wanted.some(word => (shortNames[word] ?? plain(word)) === name))
+  const wanted = list.split(",").map(word => {
+    // A controller without a kind of its own goes by its name.
+    const name = (kindNamed(word.trim())?.kind ?? word.trim()).toLowerCase()
+    if (known.some(controller => controller.name === name)) return name
+    throw new UsageError(
+      `--kinds: there is no controller for ${word || '""'}: write ${known.map(each => each.name).join(",")}`,
+    )
+  })
+  return known.filter(({ name }) => wanted.includes(name))
 }

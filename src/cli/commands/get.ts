@@ -6,13 +6,13 @@ import { isFailure } from "#runtime/client/errors.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { connectionOf, Failure, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { alternateImageSources, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { machineReadable, rolloutTable, sourceTable } from "../render/table.ts"
 import type { Seen } from "../rollout.ts"
 
 export const run: Run = async (input, world) => {
-  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  const { resource, names } = parseReferences(input.arguments, ours)
   const format = input.options.output as "wide" | "name" | "json" | "yaml" | undefined
   const everywhere = input.options.allNamespaces === true
   const labelSelector = input.options.selector as string | undefined

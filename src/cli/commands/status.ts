@@ -5,7 +5,7 @@ import type { Clock } from "#runtime/clock.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { connectionOf, type Run, UsageError, type View, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { alternateImageSources, parseReferences, serviceImages } from "../kinds.ts"
+import { alternateImageSources, ours, parseReferences, serviceImages } from "../kinds.ts"
 import { painterFor, type Shown } from "../live.ts"
 import { namespaceOf } from "../namespace.ts"
 import { addSample, outlook, type Sample } from "../rate.ts"
@@ -19,7 +19,7 @@ import { fetchAll, noneYet, noSourceYet } from "./get.ts"
 type Format = "wide" | "name" | "json" | "yaml"
 
 export const run: Run = async (input, world) => {
-  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  const { resource, names } = parseReferences(input.arguments, ours)
   const format = input.options.output as Format | undefined
   const everywhere = input.options.allNamespaces === true
   if (input.options.watch && format)

@@ -5,7 +5,7 @@ import type { Client } from "#runtime/client/client.ts"
 import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
 import { type Answer, connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { alternateImageSources, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { sourceLine } from "../render/source.ts"
 import { progressLine } from "../render/status.ts"
@@ -22,7 +22,7 @@ export type Ending = { name: string; of: Watched; line?: string | undefined; rol
 )
 
 export const run: Run = async (input, world) => {
-  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  const { resource, names } = parseReferences(input.arguments, ours)
   if (names.length === 0) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)
   const timeoutMs = timeoutOf(input)
   const of = resource === serviceImages ? rollouts() : sources(await namespaceOf(input, world))

@@ -1,4 +1,5 @@
 import { builtInGroups, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
 import {
   aggregateToController,
@@ -12,11 +13,7 @@ import {
 import { rulesFor } from "./rules.ts"
 
 /** Whatever a controller declares on these is split: it may read them, and change them where it was granted. */
-const workloads = [
-  ...["daemonsets", "deployments", "replicasets", "statefulsets"].map(plural => ({ group: "apps", plural })),
-  ...["cronjobs", "jobs"].map(plural => ({ group: "batch", plural })),
-  { group: "", plural: "pods" },
-]
+const workloads = [...workloadKinds, { group: "", plural: "pods" }]
 
 /** Not even read anywhere but where a namespace has granted it. */
 const accounts = [{ group: "", plural: "serviceaccounts" }]

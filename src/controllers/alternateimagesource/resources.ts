@@ -1,52 +1,19 @@
-import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { alternateImageSourceNames } from "#api/v1alpha1/alternateimagesource/names.ts"
+import { workloadKinds as kinds, type WorkloadKind as Traits } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
-import { core, type Resource } from "#runtime/resource.ts"
+import { core, type Resource, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 
-export const alternateImageSources: Resource = {
-  group: AlternateImageSource.group,
-  version: AlternateImageSource.version,
-  plural: AlternateImageSource.plural,
-  kind: AlternateImageSource.kind,
-  namespaced: true,
-}
+export const alternateImageSources = resourceOf(alternateImageSourceNames)
 
 export const pods = core("pods", "Pod")
 export const secrets = core("secrets", "Secret")
 export const serviceAccounts = core("serviceaccounts", "ServiceAccount")
 
-/** A kind that makes pods. */
-export type WorkloadKind = {
-  readonly name: string // as targets write it
-  readonly resource: Resource
-  /** Its template can be changed. */
-  readonly hasTemplate: boolean
-  /** And does so by making new pods. */
-  readonly replacesPods: boolean
-  /** Its controller replaces pods that were made from an older template, once they run, and knows them by a label. */
-  readonly hasRevisions: boolean
-}
+/** A kind that makes pods, and how it is reached. */
+export type WorkloadKind = Traits & { readonly resource: Resource }
 
-const workload = (
-  group: string,
-  kind: string,
-  { hasTemplate = true, replacesPods = false, hasRevisions = false } = {},
-): WorkloadKind => ({
-  name: kind.toLowerCase(),
-  resource: { group, version: "v1", plural: `${kind.toLowerCase()}s`, kind, namespaced: true },
-  hasTemplate,
-  replacesPods,
-  hasRevisions,
-})
-
-export const workloadKinds: readonly WorkloadKind[] = [
-  workload("apps", "Deployment", { replacesPods: true }),
-  workload("apps", "StatefulSet", { hasRevisions: true }),
-  workload("apps", "DaemonSet", { replacesPods: true }),
-  workload("apps", "ReplicaSet"),
-  workload("batch", "Job", { hasTemplate: false }),
-  workload("batch", "CronJob"),
-]
+export const workloadKinds: readonly WorkloadKind[] = kinds.map(kind => ({ ...kind, resource: resourceOf(kind) }))
 
 /** Pods are repaired, and workloads changed, only where a namespace has granted it: see the roles. */
 export const permissions: readonly Permission[] = [

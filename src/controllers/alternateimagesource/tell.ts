@@ -10,7 +10,6 @@ import {
   stuck,
   type TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { targetsTold } from "#controllers/alternateimagesource/targets-told.ts"
 import { repositoryTextOf, whyUseless } from "#core/image/equivalent.ts"
 import { isLooping } from "#core/pods/steady.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
@@ -19,6 +18,7 @@ import { conditionWriter } from "#runtime/conditions.ts"
 import { most } from "./claims.ts"
 import { type Decision, untold } from "./decide.ts"
 import type { Entry, Scene } from "./sources.ts"
+import { targetsTold } from "./targets-told.ts"
 
 /** How many writes of a decision the server accepted. */
 export type Accepted = ReadonlyMap<Decision, number>

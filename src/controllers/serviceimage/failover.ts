@@ -5,7 +5,7 @@ import type { Trace } from "#core/pods/trace.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { alternateImageSources } from "../alternateimagesource/resources.ts"
+import { alternateImageSources } from "./resources.ts"
 
 type Root = { readonly uid: string; readonly namespace: string }
 

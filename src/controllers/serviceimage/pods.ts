@@ -11,30 +11,21 @@ import {
 import { type Owner, PodIndex, type Refusal, type Root } from "#core/pods/pod-index.ts"
 import type { Crash } from "#core/pods/steady.ts"
 import type { Trace } from "#core/pods/trace.ts"
+import { workloadKind, workloadKinds } from "#core/workloads/kinds.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { Interner } from "#lib/interner.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import type { Permission, Wiring } from "#runtime/controller.ts"
-import { core, type KubeObject, type Resource } from "#runtime/resource.ts"
+import { core, type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 
 export const pods = core("pods", "Pod")
 export const nodes = core("nodes", "Node", false)
 export const events = core("events", "Event")
-const apps = (plural: string, kind: string): Resource => ({
-  group: "apps",
-  version: "v1",
-  plural,
-  kind,
-  namespaced: true,
-})
-export const replicaSets = apps("replicasets", "ReplicaSet")
+export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
 /** Of these it matters only whose they are: what they want and have is read where it is needed. */
-export const betweens: readonly Resource[] = [
-  apps("deployments", "Deployment"),
-  apps("statefulsets", "StatefulSet"),
-  apps("daemonsets", "DaemonSet"),
-  { group: "batch", version: "v1", plural: "jobs", kind: "Job", namespaced: true },
-]
+export const betweens: readonly Resource[] = workloadKinds
+  .filter(({ kind }) => !["ReplicaSet", "CronJob"].includes(kind))
+  .map(resourceOf)
 
 /** Which of their objects are looked at, where that is not all. */
 export const podFields = { pods: podFieldSelector, events: "reason=FailedCreate" } as const

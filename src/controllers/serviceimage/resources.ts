@@ -1,16 +1,15 @@
-import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { alternateImageSourceNames } from "#api/v1alpha1/alternateimagesource/names.ts"
+import { serviceImageNames } from "#api/v1alpha1/serviceimage/names.ts"
+import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
-import { core, type Resource } from "#runtime/resource.ts"
+import { core, type Resource, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 import { podPermissions } from "./pods.ts"
 
-export const serviceImages: Resource = {
-  group: ServiceImage.group,
-  version: ServiceImage.version,
-  plural: ServiceImage.plural,
-  kind: ServiceImage.kind,
-  namespaced: false,
-}
+export const serviceImages = resourceOf(serviceImageNames)
+
+/** A pull that an AlternateImageSource may mend does not count against a tier. */
+export const alternateImageSources = resourceOf(alternateImageSourceNames)
 
 export const customResourceDefinitions: Resource = {
   group: "apiextensions.k8s.io",
@@ -30,9 +29,9 @@ export const permissions: readonly Permission[] = [
   { resource: namespaces, verbs: ["list", "watch"] },
   ...grantPermissions,
   ...podPermissions,
-  { resource: { group: ServiceImage.group, plural: "alternateimagesources" }, verbs: ["list", "watch"] },
+  { resource: alternateImageSources, verbs: ["list", "watch"] },
   // Which of these may be changed is up to each namespace: the roles give the patch only where it was granted.
-  ...["deployments", "statefulsets", "daemonsets"].map(
-    (plural): Permission => ({ resource: { group: "apps", plural }, verbs: ["list", "watch", "patch"] }),
-  ),
+  ...workloadKinds
+    .filter(({ isTarget }) => isTarget)
+    .map((kind): Permission => ({ resource: resourceOf(kind), verbs: ["list", "watch", "patch"] })),
 ]

@@ -1,6 +1,6 @@
 import type { Target } from "#api/v1alpha1/serviceimage/index.ts"
-import { isWorkload } from "#core/workloads/workload-target.ts"
-import type { KubeObject, Resource } from "#runtime/resource.ts"
+import { workloadKind } from "#core/workloads/kinds.ts"
+import { type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 
 /** A CustomResourceDefinition, reduced to what resolves a target. */
 export type ServedKind = ReturnType<typeof readKind>
@@ -39,8 +39,8 @@ export function partsOf({ apiVersion, kind }: Pick<Target, "apiVersion" | "kind"
 /** Deployment, StatefulSet and DaemonSet are served everywhere. */
 export function builtIn(target: Pick<Target, "apiVersion" | "kind">): Resource | undefined {
   const { group, version, kind } = partsOf(target)
-  if (group !== "apps" || !isWorkload(kind)) return undefined
-  return { group, version, kind, plural: `${kind.toLowerCase()}s`, namespaced: true }
+  const known = workloadKind(kind)
+  return known?.isTarget && known.group === group ? { ...resourceOf(known), version } : undefined
 }
 
 /** The resource of a target by one of the definitions of its kind; undefined if that one does not serve it. */

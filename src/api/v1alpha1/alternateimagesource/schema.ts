@@ -15,8 +15,8 @@ import {
   word,
 } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
-import { group, version } from "../group.ts"
 import { repository, repositoryMaxLength } from "../image-reference.ts"
+import { alternateImageSourceNames } from "./names.ts"
 import type { ConditionType, PullFailure, Reason } from "./reasons.ts"
 
 /** Enough for every workload of a namespace that anybody would list by hand. */
@@ -287,12 +287,7 @@ const status = z.object({
 })
 
 export const AlternateImageSource = defineKind({
-  group,
-  version,
-  kind: "AlternateImageSource",
-  plural: "alternateimagesources",
-  scope: "Namespaced",
-  shortNames: ["ais"],
+  ...alternateImageSourceNames,
   description:
     "An AlternateImageSource says which repositories hold the same images, and lets containers be pulled from the next when one fails.",
   printerColumns: [

@@ -16,8 +16,9 @@ import {
   word,
 } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
-import { group, version } from "../group.ts"
+import { group } from "../group.ts"
 import { imageReference, imageReferenceMaxLength } from "../image-reference.ts"
+import { serviceImageNames } from "./names.ts"
 import type { ConditionType, FailureReason, FailureScope, Phase, Reason, State } from "./reasons.ts"
 
 /** More than any fleet we know has; the bounds of the status follow from it. */
@@ -508,12 +509,7 @@ const status = z.object({
 })
 
 export const ServiceImage = defineKind({
-  group,
-  version,
-  kind: "ServiceImage",
-  plural: "serviceimages",
-  scope: "Cluster",
-  shortNames: ["si"],
+  ...serviceImageNames,
   description: "A ServiceImage says which image a set of objects runs and brings it to them, tier by tier.",
   printerColumns: [
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },

@@ -29,7 +29,9 @@ describe("controller", () => {
     expect(given({ allowRegistry: registries }).allowRegistries).toEqual(registries)
   })
   test("what it does not understand is refused with what there is", () => {
-    expect(() => given({ kinds: "Widget" })).toThrow("there is no controller for Widget: write serviceimage,alternateimagesource,canary")
+    expect(() => given({ kinds: "Widget" })).toThrow(
+      "there is no controller for Widget: write serviceimage,alternateimagesource,canary",
+    )
     expect(() => given({ kinds: "" })).toThrow("there is no controller for")
     expect(() => given({ metricsPort: "99999" })).toThrow("99999 is no port")
     expect(() => given({ metricsPort: "http" })).toThrow("http is no port")

@@ -1,8 +1,11 @@
+import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { createCluster, type Json } from "#cluster-sim/index.ts"
-import { Sources, type Surroundings } from "#controllers/alternateimagesource/sources.ts"
+import { alternateImageSources } from "#controllers/alternateimagesource/resources.ts"
+import { Sources, type Surroundings, sourceIndexes } from "#controllers/alternateimagesource/sources.ts"
 import { createCache } from "#runtime/cache/index.ts"
 import { createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
+import { type Held, hold } from "#runtime/kind-controller.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { Figure } from "./figures.ts"
 import { breathe } from "./on-cluster-sim.ts"
@@ -65,7 +68,8 @@ export async function heapOfHealthyPods(count: number, collect: () => void, prog
       sizes.set(resource.plural, () => cache.size)
       return Object.assign(cache, { close() {} })
     }
-    const sources = new Sources({ watch, clock: systemClock, enqueue() {}, enqueueAfter() {} })
+    const objects = watch<Held<AlternateImageSource>>(alternateImageSources, { project: hold, indexes: sourceIndexes })
+    const sources = new Sources({ watch, clock: systemClock, enqueue() {}, enqueueAfter() {} }, objects)
     sources.open()
     await Promise.all(syncing)
     const bytes = heapUsed(collect) - before

@@ -18,6 +18,7 @@ import {
 import { kindOf, resourceOf } from "#explain/serviceimage/survey.ts"
 import type { Client, ListOptions } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
+import { pagesOf } from "#runtime/client/list-all.ts"
 import { type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
 
 /** One step of reading a cluster: a list begins, an object of it, or a list that may not be read. */
@@ -106,22 +107,15 @@ function behind(lists: readonly ListOf[]): ListOf[] {
 async function* read(client: Client, { resource, options, cut }: ListOf, signal?: AbortSignal): AsyncGenerator<Piece> {
   const kind = kindOf(resource)
   let isBegun = false
-  for (let token = ""; ; ) {
-    const page = await client
-      .list(resource, { ...options, limit: 500, ...(token && { continue: token }) }, signal)
-      .catch(error => {
-        // Without the ServiceImages there is nothing to tell; without anything else there is less.
-        if (resource === serviceImages || isBegun || !isFailure(error, "Forbidden", "NotFound")) throw error
-        return error.message
-      })
-    if (typeof page === "string") {
-      yield { failed: kind, message: page }
-      return
+  try {
+    for await (const { items } of pagesOf(client, resource, options, signal)) {
+      if (!isBegun) yield { list: kind }
+      isBegun = true
+      for (const object of items) yield { object: cut({ ...object, ...kind }) }
     }
-    if (!isBegun) yield { list: kind }
-    isBegun = true
-    for (const object of page.items) yield { object: cut({ ...object, ...kind }) }
-    token = page.metadata.continue ?? ""
-    if (!token) return
+  } catch (error) {
+    // Without the ServiceImages there is nothing to say; without anything else there is less.
+    if (resource === serviceImages || isBegun || !isFailure(error, "Forbidden", "NotFound")) throw error
+    yield { failed: kind, message: error.message }
   }
 }

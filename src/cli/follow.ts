@@ -1,5 +1,6 @@
 import type { Client, ListOptions } from "#runtime/client/client.ts"
 import { isFailure, KubeError } from "#runtime/client/errors.ts"
+import { listAll } from "#runtime/client/list-all.ts"
 import { type Clock, sleep } from "#runtime/clock.ts"
 import { jitter, type Random } from "#runtime/random.ts"
 import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
@@ -81,15 +82,9 @@ async function fill<T extends KubeObject>(
   { client, resource, signal }: FollowOptions,
   selector: ListOptions,
 ): Promise<string> {
-  const found: T[] = []
-  for (let token = ""; ; ) {
-    const page = await client.list<T>(resource, { ...selector, limit: 500, ...(token && { continue: token }) }, signal)
-    found.push(...page.items)
-    token = page.metadata.continue ?? ""
-    if (token) continue
-    // Only now: what was seen last is shown until there is something newer.
-    objects.clear()
-    for (const object of found) objects.set(keyOf(object.metadata), object)
-    return page.metadata.resourceVersion
-  }
+  const { items, resourceVersion } = await listAll<T>(client, resource, selector, signal)
+  // Only now: what was seen last is shown until there is something newer.
+  objects.clear()
+  for (const object of items) objects.set(keyOf(object.metadata), object)
+  return resourceVersion
 }

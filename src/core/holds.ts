@@ -1,19 +1,25 @@
-import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
-import { tryAgainMs, tryAgainSoonMs } from "./try-again.ts"
+
+/** How long to stay away from what was refused so many times: longer each time, and never for long. */
+export const tryAgainMs = (attempts: number) => Math.min(15_000 * 2 ** (attempts - 1), longestMs)
+
+/** The same for what may be over in a moment: a webhook that restarts, an answer that was lost. */
+export const tryAgainSoonMs = (attempts: number) => Math.min(1000 * 2 ** (attempts - 1), longestMs)
+
+const longestMs = 300_000
 
 export type Scope = { key: string } | { namespace: string }
-export type Refusal = { reason: FailureReason; message: string }
+export type Refusal<R extends string> = { reason: R; message: string }
 
 /** Why a write was refused, for one object or for all of a namespace, and when to try again. */
-export type Hold = Refusal & { since: Instant; retryAt: Instant; attempts: number }
+export type Hold<R extends string> = Refusal<R> & { since: Instant; retryAt: Instant; attempts: number }
 
 /** What is not to be written for a while, each time for longer. */
-export class Holds {
-  readonly #holds = new Map<string, Hold>()
+export class Holds<R extends string> {
+  readonly #holds = new Map<string, Hold<R>>()
 
   /** What keeps an object from being written: its own hold, and its namespace's for as long as that lasts. */
-  on(key: string, namespace: string): Hold | undefined {
+  on(key: string, namespace: string): Hold<R> | undefined {
     // Nearly always nothing is held, and then the keys of a whole fleet need not be looked up.
     if (this.#holds.size === 0) return undefined
     const [own, around] = [this.#holds.get(key), this.#holds.get(scopeName({ namespace }))]
@@ -25,7 +31,7 @@ export class Holds {
   }
 
   /** Holds the scope once more, `waitMs` if that is given. Returns when it ends. */
-  add(scope: Scope, why: Refusal, now: Instant, waitMs?: number): Instant {
+  add(scope: Scope, why: Refusal<R>, now: Instant, waitMs?: number): Instant {
     const name = scopeName(scope)
     const before = this.#holds.get(name)
     const attempts = (before?.attempts ?? 0) + 1
@@ -45,6 +51,13 @@ export class Holds {
     return this.#holds.delete(name)
   }
 
+  /** A namespace was granted something: what was refused in it may be tried again. */
+  release(namespace: string | undefined): void {
+    for (const name of [...this.#holds.keys()])
+      if (namespace === undefined || name === scopeName({ namespace }) || name.startsWith(`${namespace}/`))
+        this.#holds.delete(name)
+  }
+
   clear(): void {
     this.#holds.clear()
   }
@@ -54,7 +67,7 @@ export class Holds {
  * A failing webhook may concern one object or all of its namespace. The namespace waits half as long as the object, so
  * that another object is tried first: one that keeps failing must not stop its neighbours.
  */
-function waitOf(scope: Scope, { reason }: Refusal, attempts: number): number {
+function waitOf(scope: Scope, { reason }: Refusal<string>, attempts: number): number {
   if (reason !== "WriteFailed") return tryAgainMs(attempts)
   return "key" in scope ? tryAgainSoonMs(attempts) : tryAgainSoonMs(attempts) / 2
 }

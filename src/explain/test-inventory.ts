@@ -1,7 +1,7 @@
 import { ServiceImage, type ServiceImageSpecInput, type ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import { betweens, events, nodes, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
 import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
-import { type Decision, decisionAnnotation, formatDecision } from "#core/image/record.ts"
+import { decisionAnnotation, formatDecision, type ImageRecord } from "#core/image/record.ts"
 import { hash32 } from "#lib/hash.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
@@ -60,7 +60,7 @@ export type DicomWords = {
   isDeployed?: boolean
   createdAt?: Instant
   deletedAt?: Instant
-  decided?: Partial<Decision>
+  decided?: Partial<ImageRecord>
   spec?: object
   annotations?: Record<string, string>
   labels?: Record<string, string>
@@ -71,7 +71,7 @@ export function dicom(name: string, words: DicomWords = {}): KubeObject {
   const { tier, image = v1, isUpToDate = true, isDeployed = true, createdAt = start - 1000, deletedAt, decided } = words
   const since = words.unwellSince && { lastTransitionTime: formatInstant(words.unwellSince) }
   const condition = (type: string, isTrue: boolean) => ({ type, status: isTrue ? "True" : "False", ...since })
-  const decision: Decision = {
+  const decision: ImageRecord = {
     from: v1,
     to: v2,
     reason: "Stamped",

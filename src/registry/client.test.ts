@@ -2,10 +2,10 @@ import type { OutgoingHttpHeaders } from "node:http"
 import type { Socket } from "node:net"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { describe, expect, test } from "vitest"
+import type { Resolution } from "#core/image/resolution.ts"
 import { json, makeCertificates, type Reply, type testServer } from "#runtime/client/test-server.ts"
 import type { Limits, ResolveOptions } from "./client.ts"
 import { type Destination, systemDial } from "./connect.ts"
-import type { Resolution } from "./resolution.ts"
 import {
   cleanups,
   client,

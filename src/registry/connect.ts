@@ -1,13 +1,13 @@
 import * as net from "node:net"
 import type { Duplex } from "node:stream"
 import * as tls from "node:tls"
+import { type Failure, failure } from "#core/image/resolution.ts"
 import { aborted } from "#lib/aborted.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { forbiddenAddress } from "./address.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { Expiring } from "./expiring.ts"
 import type { Lookup } from "./names.ts"
-import { type Failure, failure } from "./resolution.ts"
 
 export type Connection = { ok: true; socket: Duplex }
 

@@ -1,9 +1,9 @@
 import type * as http from "node:http"
 import type { Duplex } from "node:stream"
+import { type Failure, failure } from "#core/image/resolution.ts"
 import { request } from "#lib/http.ts"
 import { timedOut } from "./connect.ts"
 import type { Endpoint } from "./endpoint.ts"
-import { type Failure, failure } from "./resolution.ts"
 
 export type Question = {
   method: "HEAD" | "GET"

@@ -1,3 +1,4 @@
+export type { Failure, FailureClass, Platform, Resolution, Resolved } from "#core/image/resolution.ts"
 export {
   type Credentials,
   createRegistryClient,
@@ -6,4 +7,3 @@ export {
   type ResolveOptions,
 } from "./client.ts"
 export { parseAllowed } from "./endpoint.ts"
-export type { Failure, FailureClass, Platform, Resolution, Resolved } from "./resolution.ts"

@@ -1,4 +1,4 @@
-import { type Failure, failure } from "./resolution.ts"
+import { type Failure, failure } from "#core/image/resolution.ts"
 
 export const maxTokenAnswerBytes = 64 * 1024
 const maxTokenLength = 12 * 1024

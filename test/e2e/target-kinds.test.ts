@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { expect, onTestFinished, test } from "vitest"
 import { hasImage, type Member } from "#core/fleet/member.ts"
-import { type Decision, decisionAnnotation, formatDecision, imagesBefore } from "#core/image/record.ts"
+import { decisionAnnotation, formatDecision, type ImageRecord, imagesBefore } from "#core/image/record.ts"
 import { type Images, type TargetReader, targetReader, touchPatch } from "#core/workloads/target-reader.ts"
 import { connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
@@ -17,7 +17,7 @@ async function connectClient() {
   return client
 }
 
-const decision = (reader: TargetReader, member: Member, to: string): Decision => ({
+const decision = (reader: TargetReader, member: Member, to: string): ImageRecord => ({
   ...reader.recordOf(member),
   to,
   reason: "Stamped",

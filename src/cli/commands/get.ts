@@ -3,6 +3,7 @@ import { closest } from "#lib/closest.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
+import { listAll } from "#runtime/client/list-all.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { connectionOf, Failure, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
@@ -102,19 +103,8 @@ export async function fetchAll<T extends KubeObject = Seen>(
     })
     if (found) return [found]
   }
-  const all: T[] = []
-  for (let token = ""; ; ) {
-    const selected = labelSelector === undefined ? {} : { labelSelector }
-    const page = await client.list<T>(resource, {
-      namespace,
-      limit: 500,
-      ...selected,
-      ...(token && { continue: token }),
-    })
-    all.push(...page.items)
-    token = page.metadata.continue ?? ""
-    if (!token) break
-  }
+  const selected = labelSelector === undefined ? {} : { labelSelector }
+  const { items: all } = await listAll<T>(client, resource, { namespace, ...selected })
   const found = all.filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
   const missing = names.filter(name => !found.some(({ metadata }) => metadata.name === name))
   const where = namespace === undefined ? "" : ` in namespace ${namespace}`

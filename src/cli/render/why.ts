@@ -1,4 +1,4 @@
-import type { Decision } from "#core/image/record.ts"
+import type { ImageRecord } from "#core/image/record.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { View } from "../command.ts"
@@ -10,7 +10,7 @@ export type Answered = {
   reason: string
   sentences: string[]
   since?: Instant | undefined
-  lastDecision?: Decision | undefined
+  lastDecision?: ImageRecord | undefined
 }
 
 /** `aim why`: the word, since when, and the sentences, broken where the window ends. */

@@ -2,7 +2,7 @@ import { setImmediate as breathe } from "node:timers/promises"
 import { expect, test } from "vitest"
 import type { Client } from "#runtime/client/client.ts"
 import { act, createWriteTurns } from "./apply.ts"
-import type { Decision } from "./decide.ts"
+import type { Decision } from "./group.ts"
 import { PullPace } from "./pull-pace.ts"
 
 test("however many AlternateImageSources repair at once, the server gets sixteen writes at a time", async () => {

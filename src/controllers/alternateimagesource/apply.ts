@@ -1,15 +1,20 @@
-import { decisionAnnotation, formatDecision, imagesByName, type Decision as Record_ } from "#core/image/record.ts"
+import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { decisionAnnotation, formatDecision, type ImageRecord, imagesByName } from "#core/image/record.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { createTurns } from "#lib/turns.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { isFailure } from "#runtime/client/errors.ts"
+import { outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
+import type { Look } from "#runtime/kind-controller.ts"
 import { nameOf } from "#runtime/resource.ts"
-import type { Decision, Repair, Retarget } from "./decide.ts"
+import type { Memory } from "./controller.ts"
 import { revisionLabel } from "./facts.ts"
-import type { PullPace } from "./pull-pace.ts"
+import type { Decision, Group, Repair, Retarget } from "./group.ts"
+import { askerOf, holdName } from "./observe.ts"
+import type { Plan, Snapshot } from "./plan.ts"
 import { pods, workloadKinds } from "./resources.ts"
 import type { Scene, Sources } from "./sources.ts"
+import type { World } from "./world.ts"
 
 /** Many fail at once when a registry does; the server is not to be the next. */
 const writesAtOnce = 16
@@ -25,11 +30,57 @@ export type Acted = {
   goOnAt: Instant | undefined
 }
 
-type Surroundings = {
-  client: Client
-  sources: Pick<Sources, "pod" | "answered">
-  inTurn: ReturnType<typeof createWriteTurns>
-  pace: PullPace
+/** What came of a plan. */
+export type Done = Omit<Acted, "goOnAt"> & {
+  /** A refusal, and when to try again. */
+  refusal?: Group["refusal"]
+  /** Registries are being asked: what comes of their answers is reported together with them. */
+  isAwaiting: boolean
+  lookAgainAt?: Instant | undefined
+}
+
+/** What registries answer within this is reported together with what comes of it, not before. */
+const answerMs = 1000
+
+/** Asks registries in the background, and carries out what was decided. */
+export async function apply(
+  world: World,
+  { seen }: Snapshot,
+  { decisions }: Plan,
+  { key, object, memory, now }: Look<AlternateImageSource, Memory>,
+): Promise<Done> {
+  if (seen.is !== "Watched") return { accepted: new Map(), refused: undefined, isAwaiting: false }
+  // Before acting, which may take long: an answer that comes meanwhile need not be asked for again.
+  ask(world, key, decisions)
+  const by = `alternateimagesource/${object.metadata.name}`
+  const acted = await act(world, decisions, seen, { by, at: now })
+  const refusal = hold(world, object, acted)
+  const isAsking = decisions.some(({ asks }) => asks.length > 0)
+  memory.asksSince = isAsking ? (memory.asksSince ?? now) : undefined
+  const answeredBy = memory.asksSince === undefined ? now : memory.asksSince + answerMs
+  const isAwaiting = answeredBy > now && acted.accepted.size === 0 && !acted.refused
+  const lookAgainAt = earliest(acted.goOnAt, refusal?.retryAt, isAwaiting ? answeredBy : undefined)
+  return { ...acted, refusal, isAwaiting, lookAgainAt }
+}
+
+function ask({ sources, probes, enqueueAfter }: World, key: string, decisions: readonly Decision[]): void {
+  const { namespace = "" } = nameOf(key)
+  // Where more answers are to come, one look is for several of them.
+  const onAnswer = () => enqueueAfter(key, probes.areOpen ? sources.waitMs(namespace) : 0)
+  for (const { group, asks } of decisions)
+    for (const image of asks) probes.ask(askerOf(sources, group), image, onAnswer)
+}
+
+/** What the server refused is tried again later and later, or as soon as something is granted. */
+function hold(
+  { holds, clock }: World,
+  object: AlternateImageSource,
+  { refused, accepted }: Acted,
+): Group["refusal"] | undefined {
+  const name = holdName(object)
+  if (refused) return { reason: refused.reason, retryAt: holds.add({ key: name }, refused, clock.now()) }
+  if (accepted.size > 0) holds.delete(name)
+  return undefined
 }
 
 /**
@@ -37,7 +88,7 @@ type Surroundings = {
  * is left for the next look.
  */
 export async function act(
-  { client, sources, inTurn, pace }: Surroundings,
+  { client, sources, inTurn, pace }: Pick<World, "client" | "inTurn" | "pace"> & { sources: Answered },
   decisions: readonly Decision[],
   { hasArrived }: Pick<Scene, "hasArrived">,
   { by, at }: { by: string; at: Instant },
@@ -56,28 +107,28 @@ export async function act(
   await forEachLimited(jobs, writesAtOnce, async ({ decision, action }) => {
     if (acted.refused?.reason === "Forbidden") return
     const operation = `incident-${decision.incident?.since ?? ""}`
-    try {
-      await inTurn({ owner: decision.group.workload.namespace }, () =>
-        action.do === "repair"
-          ? repair(client, sources, decision, action, { by, at, operation })
-          : retarget(client, sources, action, { by, at, operation }),
-      )
-      acted.accepted.set(decision, (acted.accepted.get(decision) ?? 0) + 1)
-    } catch (error) {
-      if (isFailure(error, "Conflict", "NotFound", "UnknownOutcome")) return // the next event tells
-      if (!isFailure(error, "Forbidden", "Invalid", "Refused")) throw error
-      const isForbidden = error.message.includes("cannot patch resource")
-      acted.refused = { reason: isForbidden ? "Forbidden" : "Refused", message: error.message }
+    const signed = { by, at, operation }
+    const write = () =>
+      action.do === "repair"
+        ? repair(client, sources, decision, action, signed)
+        : retarget(client, sources, action, signed)
+    const outcome = await outcomeOf(inTurn({ owner: decision.group.workload.namespace }, write))
+    if (outcome.is === "Written") acted.accepted.set(decision, (acted.accepted.get(decision) ?? 0) + 1)
+    if (outcome.is === "Refused") {
+      const { message } = outcome.error
+      acted.refused = { reason: saysNotGranted(message) ? "Forbidden" : "Refused", message }
     }
   })
   return acted
 }
 
-type Signed = Pick<Record_, "by" | "at" | "operation">
+type Answered = Pick<Sources, "pod" | "answered">
+
+type Signed = Pick<ImageRecord, "by" | "at" | "operation">
 
 async function repair(
   client: Client,
-  sources: Surroundings["sources"],
+  sources: Answered,
   { group }: Decision,
   { pod, container, isInit, to, reason, revision }: Repair,
   signed: Signed,
@@ -101,7 +152,7 @@ async function repair(
 
 async function retarget(
   client: Client,
-  sources: Surroundings["sources"],
+  sources: Answered,
   { workload, container, isInit, from, to, reason }: Retarget,
   signed: Signed,
 ): Promise<void> {

@@ -5,18 +5,18 @@ import type {
   Target,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { repositoryNameOf, repositoryNamesIn } from "#core/image/equivalent.ts"
-import type { Decision } from "#core/image/record.ts"
+import type { ImageRecord } from "#core/image/record.ts"
 import { keyOf } from "#runtime/resource.ts"
 import { isSelected, kindOf, type Named, placeOf, placesOf } from "./coverage.ts"
-import type { Repaired, Workload } from "./decide.ts"
 import type { Container } from "./facts.ts"
+import type { Repaired, Workload } from "./group.ts"
 
 /** A workload that belongs to no other of ours: what sources look after. */
 export type Root = Named & {
   readonly workload: Workload
   readonly containers: readonly Container[]
   /** What we last changed in its template. */
-  readonly decision?: Decision | undefined
+  readonly decision?: ImageRecord | undefined
 }
 
 export type Entry = {

@@ -2,7 +2,9 @@ import { describe, expect, test } from "vitest"
 import type { Incident, Policy, PullFailure, TargetAvailable } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Resolution } from "#registry/index.ts"
-import { type Decision, decide, type FailingPod, type Group, type Probe, untold } from "./decide.ts"
+import { decide } from "./decide.ts"
+import type { Decision, FailingPod, Group, Probe } from "./group.ts"
+import { untold } from "./incident.ts"
 
 // A calm world: three pods of a Deployment have failed for a minute, and both other repositories have the image.
 

@@ -6,132 +6,24 @@ import type {
   TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { imageAt, repositoryTextOf, sameSource } from "#core/image/equivalent.ts"
-import { isPinOf, parseImageReference, pinned as withDigest } from "#core/image/reference.ts"
-import type { Crash } from "#core/pods/steady.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
-import type { FailureClass, Resolution } from "#registry/index.ts"
-
-/** A workload as far as it matters where its images come from. */
-export type Workload = {
-  readonly type: { readonly group: string; readonly kind: string } // in lower case
-  readonly name: string
-  readonly namespace: string
-  readonly uid: string
-  readonly resourceVersion: string
-  /** Its template may be changed at all: a Job's may not, and a pod has none. */
-  readonly hasTemplate: boolean
-  /** Changing the template makes new pods by itself; else the pods that are there stay as they are. */
-  readonly replacesPods: boolean
-  /** Its controller replaces pods of an older template once they run: those that were repaired must be of the new one. */
-  readonly hasRevisions?: boolean | undefined
-  /** What its pods are made from now; undefined until its controller has seen it. */
-  readonly revision?: string | undefined
-  readonly isGitOps: boolean
-  /** Belongs to an object that would change it back. */
-  readonly isOwned: boolean
-  /** By which its pods are known at creation. */
-  readonly matchLabels?: Readonly<Record<string, string>> | undefined
-}
-
-/** One container of a workload, and those of its pods that cannot pull it. */
-export type Group = {
-  readonly workload: Workload
-  readonly container: string
-  readonly isInit: boolean
-  /** As the workload says it. */
-  readonly image: string
-  /** Those that hold the same images, in the order of the spec. */
-  readonly repositories: readonly string[]
-  /** What was last seen running under this image. */
-  readonly digest: string | undefined
-  /** Asked only where a template may be changed, or an incident may be over. */
-  readonly pods: () => number
-  readonly failing: readonly FailingPod[]
-  /** Pods whose node holds the pull back (registryPullQPS): what they would pull is known, and no registry was asked. */
-  readonly held: readonly WaitingPod[]
-  /** Pods that we repaired, by what they say themselves; the last one. */
-  readonly repaired?: Repaired | undefined
-  /** Of the pods that we repaired: those that keep crashing with what they were sent, and what one of them says. */
-  readonly crashes?: { readonly pods: number; readonly worst: Crash } | undefined
-  /** The workload's own template, if it was us who wrote the image it has now. */
-  readonly retargeted?: Repaired | undefined
-  /** The server did not let us, and when to ask again. */
-  readonly refusal?: { readonly reason: "Forbidden" | "Refused"; readonly retryAt: Instant } | undefined
-}
-
-/** A pod whose container has never started. */
-export type WaitingPod = {
-  readonly key: string
-  readonly uid: string
-  readonly resourceVersion: string
-  readonly image: string
-  readonly since: Instant
-  readonly node: string
-  /** It pulls even where its node has the image. */
-  readonly pullsAlways: boolean
-  /** What it was made from, where its workload names that. */
-  readonly revision?: string | undefined
-}
-export type FailingPod = WaitingPod & { readonly failure: PullFailure }
-
-/** What a repaired object tells of its repair: a process that died before it wrote the status left this behind. */
-export type Repaired = {
-  readonly from: string
-  readonly to: string
-  readonly reason: PullFailure
-  readonly at: Instant
-  readonly pods: number
-  /** Of a workload: what its pods had been made from. */
-  readonly revision?: string | undefined
-}
-
-/** What a registry said about an image, and when. */
-export type Probe = { readonly at: Instant; readonly said: Resolution }
-
-export type Repair = {
-  do: "repair"
-  pod: WaitingPod
-  container: string
-  isInit: boolean
-  to: string
-  reason: PullFailure
-  /** It is then as if it had been made from this. */
-  revision?: string | undefined
-}
-export type Retarget = {
-  do: "retarget"
-  workload: Workload
-  container: string
-  isInit: boolean
-  from: string
-  to: string
-  reason: PullFailure
-}
-
-export type Decision = {
-  group: Group
-  /** How the incident goes on; undefined: there is none, or it is over. */
-  incident: Incident | undefined
-  /** In a word and a sentence what is done or waited for. */
-  reason: Reason
-  message: string
-  repairs: readonly Repair[]
-  retarget?: Retarget | undefined
-  /** To be recorded if at least one of these writes is accepted. */
-  step?: { oldImage: string; newImage: string; reason: PullFailure | "SwitchedBack"; repository: string } | undefined
-  /** Images that a registry is to be asked about. */
-  asks: readonly string[]
-  lookAgainAt?: Instant | undefined
-}
-
-export type Circumstances = {
-  policy: Policy
-  /** What stands in the status about this container. */
-  before: TargetAvailable | undefined
-  probe(image: string): Probe | undefined
-  now: Instant
-}
+import { isAlike, judge, whyNone } from "./candidates.ts"
+import {
+  type Circumstances,
+  type Decision,
+  digestIn,
+  distinct,
+  dominant,
+  type FailingPod,
+  type Group,
+  isAt,
+  type Probe,
+  type Repair,
+  type Retarget,
+  type WaitingPod,
+} from "./group.ts"
+import { homeOf, incidentOf, lastMoved, lastSwitch, sentTo } from "./incident.ts"
 
 /** How long an answer of a registry is believed. */
 const probeMs = 60_000
@@ -175,72 +67,6 @@ export function decide(group: Group, circumstances: Circumstances): Decision {
   const stuck = movable.filter(pod => home === undefined || isAt(pod, home))
   if (stuck.length > 0 || home === undefined) return seek(group, incident, stuck, movable, circumstances)
   return follow(group, incident, [...movable, ...held], home, circumstances)
-}
-
-/** The incident that goes on: of the status, as far as it is about what the workload says, and of the pods themselves. */
-function incidentOf(group: Group, before: TargetAvailable | undefined): Incident | undefined {
-  const told = toldIncident(group, before)
-  const { repaired, image, workload } = group
-  if (!repaired || repaired.to === image) return told
-  const pin = digestIn(image) ? undefined : digestIn(repaired.to)
-  const moved = { working: repositoryTextOf(repaired.to), ...(pin !== undefined && { pin }) }
-  const bad = [repositoryTextOf(repaired.from)]
-  if (told) {
-    const isNews = untold(group, before) === repaired
-    return isNews ? { ...told, ...moved, bad: distinct([...told.bad, ...bad]) } : told
-  }
-  const last = lastSwitch(group, before)
-  if (last?.reason === "SwitchedBack" && (parseInstant(last.time) ?? 0) >= repaired.at) return undefined
-  return {
-    since: formatInstant(repaired.at),
-    reason: "Switched",
-    image,
-    failing: repositoryTextOf(image),
-    ...moved,
-    bad,
-    attempts: 0,
-    ...(workload.matchLabels && { matchLabels: workload.matchLabels }),
-  }
-}
-
-function toldIncident(
-  { image, workload, retargeted }: Group,
-  before: TargetAvailable | undefined,
-): Incident | undefined {
-  const incident = before?.uid === workload.uid ? before.incident : undefined
-  if (!incident || incident.image === image) return incident
-  // It was us who changed the workload: the story goes on from there.
-  const sent = incident.working !== undefined && imageAt(incident.image, incident.working)
-  const isTold = sent && (sent === image || isPinOf(image, sent))
-  const isOurs = isTold || retargeted?.from === incident.image
-  if (!isOurs) return undefined
-  const { working: _, pin: __, ...rest } = incident
-  return { ...rest, image, failing: repositoryTextOf(image), bad: distinct([...incident.bad, incident.failing]) }
-}
-
-/** A repair that only its object remembers: whoever made it died, or lost the answer, before he could say so. */
-export function untold(group: Group, before: TargetAvailable | undefined): Repaired | undefined {
-  const { repaired, retargeted } = group
-  const latest = repaired && (!retargeted || repaired.at > retargeted.at) ? repaired : retargeted
-  const last = lastSwitch(group, before)
-  const isTold = latest && last && (last.newImage === latest.to || (parseInstant(last.time) ?? 0) >= latest.at)
-  return isTold ? undefined : latest
-}
-
-const lastSwitch = ({ workload }: Group, before: TargetAvailable | undefined) =>
-  before?.uid === workload.uid ? before.switches?.at(-1) : undefined
-
-/** When the container was last sent elsewhere. */
-function lastMoved(group: Group, before: TargetAvailable | undefined): Instant | undefined {
-  const times = [untold(group, before)?.at, parseInstant(lastSwitch(group, before)?.time)]
-  const known = times.filter(time => time !== undefined)
-  return known.length > 0 ? Math.max(...known) : undefined
-}
-
-/** Where the pods are to pull from; the workload itself names it if it was changed in this incident. */
-function homeOf({ working, bad, failing }: Incident): string | undefined {
-  const isRetargeted = bad.length > 0 && !bad.some(each => sameSource(each, failing))
-  return working ?? (isRetargeted ? failing : undefined)
 }
 
 const nothing = (group: Group): Decision => ({
@@ -343,12 +169,6 @@ function cannotPull({ failing, held }: Pick<Group, "failing" | "held">): string 
   const [first] = failing.length > 0 ? failing : held
   const why = failing.length > 0 ? dominant(failing) : "held back by its node"
   return `${counted(failing.length || held.length, "pod")} cannot pull ${first!.image} (${why})`
-}
-
-/** The image of an incident at another repository, nailed to its bits where the policy wants that. */
-const sentTo = ({ image, pin }: Incident, repository: string) => {
-  const to = imageAt(image, repository)
-  return pin === undefined ? to : withDigest(to, pin)
 }
 
 /** It is known where the image can be pulled: pods that wait elsewhere go there, without another question. */
@@ -456,18 +276,6 @@ function seek(
   return switchTo(group, { ...incident, bad }, { stuck, movable }, chosen.repository, failure, policy)
 }
 
-const cannotServe: readonly FailureClass[] = ["Unreachable", "TLS", "Timeout"]
-/** What a registry says to us when it says to a kubelet what made its pull fail. */
-const alike: Partial<Record<PullFailure, readonly FailureClass[]>> = {
-  Unreachable: cannotServe,
-  TLS: cannotServe,
-  Timeout: cannotServe,
-  NotFound: ["NotFound"],
-  Denied: ["Denied"],
-  UnknownFailure: [...cannotServe, "NotFound"],
-}
-const isAlike = (failure: PullFailure, said: Resolution) => !said.ok && alike[failure]?.includes(said.class) === true
-
 function switchTo(
   group: Group,
   incident: Incident,
@@ -523,96 +331,7 @@ const repairsOf = (
 const neverSwitches = (failure: PullFailure, { onAuthError }: Policy) =>
   failure === "SignatureRejected" || failure === "DiskFull" || (failure === "Denied" && onAuthError === "Ignore")
 
-type Verdict = "Good" | "Unknown" | "Absent" | "Differs" | "Unproven" | "Down" | "Closed"
-
-/** A probe is advice: where it could not be made, a pod may try, but only if what it pulls cannot be something else. */
-function judge(
-  said: Resolution,
-  failure: PullFailure,
-  { image, digest }: Group,
-  { requireSameDigest }: Policy,
-): Verdict {
-  const pinned = digestIn(image)
-  // Nodes check what they pull by digest.
-  const mustCompare =
-    requireSameDigest !== "Never" && !pinned && (digest !== undefined || requireSameDigest === "Always")
-  if (!said.ok) {
-    if (said.class === "NotFound") return "Absent"
-    if (said.class === "Denied") return "Closed"
-    if (said.class !== "ForbiddenAddress") return "Down"
-    // Only the cluster's own network can tell. A misspelt tag must not start a tour through registries.
-    return mustCompare || mustBeSeen.has(failure) ? "Absent" : "Unknown"
-  }
-  if (pinned && requireSameDigest !== "Never") return said.digest === pinned ? "Good" : "Differs"
-  if (!mustCompare || said.digest === digest) return "Good"
-  return digest === undefined ? "Unproven" : "Differs"
-}
-
-function digestIn(image: string): string | undefined {
-  const parsed = parseImageReference(image)
-  return parsed.ok ? parsed.reference.digest : undefined
-}
-
-/** What a wrong tag looks like, or may. */
-const mustBeSeen = new Set<PullFailure>(["NotFound", "NoPlatform", "UnknownFailure"])
-
-type Judged = { readonly repository: string; readonly said: Resolution; readonly verdict: Verdict }
-
-function whyNone(
-  judged: readonly Judged[],
-  failure: PullFailure,
-  { image, digest }: Group,
-): { reason: Reason; message?: string } {
-  const has = (wanted: Verdict) => judged.some(({ verdict }) => verdict === wanted)
-  if (has("Differs")) {
-    const others = judged.flatMap(({ repository, said, verdict }) =>
-      verdict === "Differs" && said.ok ? [`${repository} has other bits (${short(said.digest)})`] : [],
-    )
-    const wanted = digestIn(image) ?? digest ?? ""
-    return { reason: "DigestDiffers", message: `${others.join(", ")} than ${short(wanted)}` }
-  }
-  if (has("Unproven"))
-    return {
-      reason: "DigestUnknown",
-      message: `requireSameDigest is Always, and no pod of this namespace has run ${image}`,
-    }
-  if (has("Closed") && !has("Down")) return { reason: "SecretMissing" }
-  const isAbsent = failure === "NotFound" || failure === "NoPlatform"
-  const isNowhere = isAbsent && judged.every(({ verdict }) => verdict === "Absent")
-  return { reason: isNowhere ? "NotFoundAnywhere" : "AllSourcesDown" }
-}
-
-const short = (digest: string) => digest.slice(0, "sha256:".length + 12)
-
 const restful = new Set<Reason>(["NotFoundAnywhere", "DigestDiffers", "DigestUnknown", "SecretMissing"])
 const downReason = ({ reason }: Incident): Reason => (restful.has(reason) ? reason : "AllSourcesDown")
 
 const isStale = (probe: Probe | undefined, now: Instant) => !probe || now - probe.at >= probeMs
-
-const isAt = ({ image }: WaitingPod, place: string) => sameSource(image, place)
-
-/** However they are spelt. */
-const distinct = (repositories: readonly string[]) =>
-  repositories.filter((each, index) => repositories.findIndex(other => sameSource(other, each)) === index)
-
-/** What most of them fail with; of equally many, what comes first in this order. */
-function dominant(pods: readonly FailingPod[]): PullFailure {
-  const counts = new Map<PullFailure, number>()
-  for (const { failure } of pods) counts.set(failure, (counts.get(failure) ?? 0) + 1)
-  const most = Math.max(...counts.values())
-  return order.find(failure => counts.get(failure) === most) ?? "UnknownFailure"
-}
-
-/** What forbids a switch comes first. */
-const order: readonly PullFailure[] = [
-  "SignatureRejected",
-  "Denied",
-  "RateLimited",
-  "NotFound",
-  "NoPlatform",
-  "TLS",
-  "Unreachable",
-  "Timeout",
-  "DiskFull",
-  "UnknownFailure",
-]

@@ -1,7 +1,7 @@
 import type { PullFailure } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { repositoryTextOf, sameSource } from "#core/image/equivalent.ts"
 import { classify, isHeldBack } from "#core/image/pull-failure.ts"
-import { type Decision, decisionAnnotation, parseFailover } from "#core/image/record.ts"
+import { decisionAnnotation, type ImageRecord, parseFailover } from "#core/image/record.ts"
 import { isDigest, parseImageReference, repositoryOf } from "#core/image/reference.ts"
 import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { containerStates } from "#core/pods/pod-facts.ts"
@@ -31,7 +31,7 @@ export type WorkloadFacts = Projected & {
   /** Of a StatefulSet, the name of what its pods are made from now; undefined until its controller has seen it. */
   readonly revision: string | undefined
   /** What we last changed in it. */
-  readonly decision: Decision | undefined
+  readonly decision: ImageRecord | undefined
 }
 
 /** A pod, reduced to what cannot be pulled, and what was. */
@@ -48,7 +48,7 @@ export type PodFacts = Projected & {
   /** Images that run, with the digest they turned out to be. */
   readonly running: readonly { readonly image: string; readonly digest: string }[]
   /** What we last changed in it, and what its containers had before, by name. */
-  readonly decision: Decision | undefined
+  readonly decision: ImageRecord | undefined
   /** Of a pod that was repaired: the container with the new image keeps crashing. */
   readonly crash: Crash | undefined
   readonly secrets: readonly string[]
@@ -150,7 +150,7 @@ export function readPod(object: KubeObject): PodFacts {
 }
 
 /** Only of what we brought there: what else crashes is not ours to judge. */
-function crashIn(spec: unknown, status: unknown, { to }: Decision): Crash | undefined {
+function crashIn(spec: unknown, status: unknown, { to }: ImageRecord): Crash | undefined {
   const states = containerStates(spec as Json | undefined, status as Json | undefined)
   const crash = worstCrash(states.filter(({ image }) => image === to))
   return crash?.isLoop ? { ...crash, message: clip(crash.message, 128), said: "" } : undefined
@@ -161,7 +161,7 @@ function failureIn(
   status: unknown,
   spec: unknown,
   containers: readonly Container[],
-  decision: Decision | undefined,
+  decision: ImageRecord | undefined,
 ): FailingContainer[] {
   const container = containers.find(({ name }) => name === field(status, "name"))
   const waiting = field(field(status, "state"), "waiting")

@@ -1,8 +1,9 @@
 import type { AlternateImageSourceStatus } from "#api/v1alpha1/alternateimagesource/index.ts"
 import type { Resolution } from "#registry/index.ts"
 import type { MetricFactory } from "#runtime/metrics.ts"
+import { seriesOf } from "#runtime/series.ts"
 import type { Acted } from "./apply.ts"
-import type { Decision } from "./decide.ts"
+import type { Decision } from "./group.ts"
 
 /** Everything an AlternateImageSource says to Prometheus, without the prefix `aim_`. */
 export const alternateImageSourceMetrics = {
@@ -39,49 +40,37 @@ export const alternateImageSourceMetrics = {
 } as const
 
 export type AlternateImageSourceMetrics = {
-  publish(key: string, status: AlternateImageSourceStatus, decisions: readonly Decision[], acted: Acted): void
+  publish(
+    key: string,
+    status: AlternateImageSourceStatus,
+    decisions: readonly Decision[],
+    acted: Pick<Acted, "accepted">,
+  ): void
   probed(said: Resolution): void
   forget(key: string): void
 }
 
 export function createAlternateImageSourceMetrics(factory: MetricFactory | undefined): AlternateImageSourceMetrics {
-  if (!factory) return { publish: () => {}, probed: () => {}, forget: () => {} }
-  const declared = alternateImageSourceMetrics
-  const gauge = (name: "alternateimagesource_incidents" | "alternateimagesource_switched") =>
-    factory.gauge({ name, ...declared[name] })
-  const counter = (name: keyof typeof declared) => factory.counter({ name, ...declared[name] })
-  const incidents = gauge("alternateimagesource_incidents")
-  const switched = gauge("alternateimagesource_switched")
-  const switches = counter("alternateimagesource_switches_total")
-  const repairs = counter("alternateimagesource_repairs_total")
-  const probes = counter("alternateimagesource_probes_total")
-  /** Reasons counted so far, to take the series away with their object. */
-  const counted = new Map<string, Set<string>>()
-
+  const { alternateimagesource_probes_total: probed, ...ofObjects } = alternateImageSourceMetrics
+  const series = seriesOf(factory, ofObjects)
+  const probes = factory?.counter({ name: "alternateimagesource_probes_total", ...probed })
   return {
-    publish(key, status, decisions, { accepted }) {
+    publish(key, { incidents, switched }, decisions, { accepted }) {
       const labels = labelsOf(key)
-      incidents.set(labels, status.incidents)
-      switched.set(labels, status.switched)
-      const reasons = counted.get(key) ?? new Set()
-      counted.set(key, reasons)
+      series.publish(key, [
+        { metric: "alternateimagesource_incidents", labels, value: incidents },
+        { metric: "alternateimagesource_switched", labels, value: switched },
+      ])
       for (const decision of decisions) {
         const count = accepted.get(decision) ?? 0
         if (count === 0) continue
-        repairs.add(labels, decision.repairs.length > 0 ? count : 0)
-        if (!decision.step) continue
-        reasons.add(decision.step.reason)
-        switches.add({ ...labels, reason: decision.step.reason })
+        series.add(key, "alternateimagesource_repairs_total", labels, decision.repairs.length > 0 ? count : 0)
+        if (decision.step)
+          series.add(key, "alternateimagesource_switches_total", { ...labels, reason: decision.step.reason })
       }
     },
-    probed: said => probes.add({ result: said.ok ? "Found" : said.class }),
-    forget(key) {
-      const labels = labelsOf(key)
-      for (const gauge of [incidents, switched]) gauge.remove(labels)
-      repairs.remove(labels)
-      for (const reason of counted.get(key) ?? []) switches.remove({ ...labels, reason })
-      counted.delete(key)
-    },
+    probed: said => probes?.add({ result: said.ok ? "Found" : said.class }),
+    forget: series.forget,
   }
 }
 

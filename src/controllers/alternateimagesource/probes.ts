@@ -5,8 +5,9 @@ import { createTurns } from "#lib/turns.ts"
 import type { RegistryClient, Resolution } from "#registry/index.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Clock } from "#runtime/clock.ts"
+import { createQuestions, type Questions } from "#runtime/questions.ts"
 import { type Asker, askAs, keyringsOf } from "./ask.ts"
-import type { Probe } from "./decide.ts"
+import type { Probe } from "./group.ts"
 
 type Deps = {
   client: Client
@@ -25,69 +26,44 @@ const keysMs = 2000
 
 type Keys = { keyrings: Keyring[]; isUnread: boolean }
 
-/** What registries said, asked in the background: nobody waits for a slow one but who needs it. */
+/** What registries said, asked in the background. */
 export class Probes {
   readonly #deps: Deps
-  readonly #answers = new Map<string, Probe>()
-  /** Open questions, and whom to tell. */
-  readonly #asking = new Map<string, Set<() => void>>()
+  readonly #questions: Questions<Resolution>
   readonly #inTurn = createTurns(readsAtOnce)
   /** Credentials that are being read or were a moment ago, by their asker; those that are oldest stand first. */
   readonly #keys = new Map<string, { at: Instant; keys: Promise<Keys> }>()
 
   constructor(deps: Deps) {
     this.#deps = deps
+    const failed = (): Resolution => ({ ok: false, class: "Unreachable", message: "the credentials could not be read" })
+    this.#questions = createQuestions({ clock: deps.clock, rememberMs, most: probesMost, failed })
   }
 
   get(asker: Asker, image: string): Probe | undefined {
-    return this.#answers.get(keyOf(asker, image))
+    return this.#questions.get(keyOf(asker, image))
   }
 
   /** Whether any question is open. */
   get areOpen(): boolean {
-    return this.#asking.size > 0
+    return this.#questions.areOpen
   }
 
-  /** Asks, unless that is under way, and calls back everybody who asked when there is an answer. */
+  /** Asks, unless that is under way, and calls back when there is an answer. */
   ask(asker: Asker, image: string, onDone: () => void): void {
-    const key = keyOf(asker, image)
-    const open = this.#asking.get(key)
-    if (open) {
-      open.add(onDone)
-      return
+    const question = async () => {
+      const said = await this.#resolve(asker, image)
+      this.#deps.onAnswer?.(said)
+      return said
     }
-    const waiting = new Set([onDone])
-    this.#asking.set(key, waiting)
-    this.#resolve(asker, image)
-      .then(said => {
-        this.#remember(key, said)
-        this.#deps.onAnswer?.(said)
-      })
-      .catch(() =>
-        this.#remember(key, { ok: false, class: "Unreachable", message: "the credentials could not be read" }),
-      )
-      .finally(() => {
-        this.#asking.delete(key)
-        for (const tell of waiting) tell()
-      })
+    this.#questions.ask(keyOf(asker, image), question, onDone)
   }
 
-  /** What was said to who could not show a namespace's credentials, before it let him read them. */
+  /** Drops answers obtained before a namespace's credentials were granted. */
   forget(namespace: string | undefined): void {
-    for (const key of [...this.#answers.keys()])
-      if (namespace === undefined || key.startsWith(`${namespace} `)) this.#answers.delete(key)
-    for (const key of [...this.#keys.keys()])
-      if (namespace === undefined || key.startsWith(`${namespace} `)) this.#keys.delete(key)
-  }
-
-  #remember(key: string, said: Resolution): void {
-    const now = this.#deps.clock.now()
-    this.#answers.delete(key) // so that what was asked last stands last
-    this.#answers.set(key, { at: now, said })
-    for (const [old, { at }] of this.#answers) {
-      if (this.#answers.size <= probesMost && now - at < rememberMs) break
-      this.#answers.delete(old)
-    }
+    const isConcerned = (key: string) => namespace === undefined || key.startsWith(`${namespace} `)
+    this.#questions.forget(isConcerned)
+    for (const key of [...this.#keys.keys()]) if (isConcerned(key)) this.#keys.delete(key)
   }
 
   async #resolve(asker: Asker, image: string): Promise<Resolution> {

@@ -7,15 +7,17 @@ import type { Instant } from "#lib/instant.ts"
 import { MultiMap } from "#lib/multi-map.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import { isSame } from "#lib/same.ts"
-import type { Cache, Projected } from "#runtime/cache/cache.ts"
+import type { Cache } from "#runtime/cache/cache.ts"
+import { type CacheGroup, cacheGroup } from "#runtime/cache/group.ts"
 import type { Wiring } from "#runtime/controller.ts"
+import type { Held } from "#runtime/kind-controller.ts"
 import { createPieces, type InPieces } from "#runtime/pieces.ts"
 import { type KubeObject, keyOf, nameOf } from "#runtime/resource.ts"
 import { Claims, type Entry, type Root, retargetOf } from "./claims.ts"
 import type { Named } from "./coverage.ts"
-import type { FailingPod, Group, Repaired, WaitingPod, Workload } from "./decide.ts"
 import { type Container, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
-import { alternateImageSources, pods, type WorkloadKind, workloadKinds } from "./resources.ts"
+import type { FailingPod, Group, Repaired, WaitingPod, Workload } from "./group.ts"
+import { pods, type WorkloadKind, workloadKinds } from "./resources.ts"
 
 /** What one AlternateImageSource looks after, as far as it has to be looked at. */
 export type Scene = {
@@ -46,7 +48,10 @@ export type Surroundings = Pick<Wiring, "watch" | "clock" | "enqueue" | "enqueue
 
 export type { Entry }
 
-type Listing = Pick<Cache<Projected>, "hasSynced" | "synced" | "failure">
+export const sourceIndexes = {
+  namespace: ({ object }: Held<AlternateImageSource>) => [object.metadata.namespace ?? ""],
+}
+
 type MutableGroup = Group & {
   failing: FailingPod[]
   held: WaitingPod[]
@@ -54,7 +59,6 @@ type MutableGroup = Group & {
   crashes?: Group["crashes"]
 }
 type Found = { readonly kind: WorkloadKind; readonly facts: WorkloadFacts }
-type Read = { readonly resourceVersion: string; readonly object: AlternateImageSource }
 /** A namespace that has a source. */
 type Space = {
   readonly claims: Claims
@@ -75,12 +79,13 @@ type Troubled = { failing: string[]; repaired: string[] }
  */
 export class Sources {
   readonly #wiring: Surroundings
-  readonly #sources: Cache<Read>
+  readonly #sources: Cache<Held<AlternateImageSource>>
+  /** Of workloads and pods. */
+  readonly #caches: CacheGroup
   readonly #workloads = new Map<WorkloadKind, Cache<WorkloadFacts>>()
   #pods: Cache<PodFacts> | undefined
   /** Pods and workloads as the server answered our own writes, until the watch tells as much. */
   readonly #answers = new Map<string, PodFacts | WorkloadFacts>()
-  #close: (() => void)[] = []
   readonly #failing = new Map<string, Set<string>>()
   readonly #repaired = new Map<string, Set<string>>()
   /** Since when a container is seen failing, by pod and image. */
@@ -93,15 +98,15 @@ export class Sources {
   readonly #podsOwned = new Map<string, number>()
   readonly #inPieces: InPieces
 
-  constructor(wiring: Surroundings) {
+  constructor(wiring: Surroundings, sources: Cache<Held<AlternateImageSource>>) {
     this.#wiring = wiring
     this.#inPieces = createPieces(wiring.clock)
-    this.#sources = wiring.watch(alternateImageSources, { project: readSource, indexes: { namespace } })
-    this.#sources.subscribe(({ key, before, after, initial }) => {
+    this.#caches = cacheGroup(wiring)
+    this.#sources = sources
+    this.#sources.subscribe(({ key, before, after }) => {
       this.#sourceChanged(key, before?.object, after?.object)
       if (this.#sources.size > 0) this.open()
       else this.#shut()
-      wiring.enqueue(key, { background: initial })
     })
   }
 
@@ -110,29 +115,27 @@ export class Sources {
     if (this.#pods) return
     for (const kind of workloadKinds) {
       const indexes = { namespace: (facts: WorkloadFacts) => [facts.namespace] }
-      const cache = this.#wiring.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
+      const cache = this.#caches.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
       this.#workloads.set(kind, cache)
-      this.#close.push(cache.close)
       cache.subscribe(({ key, before, after }) => {
         const known = this.#newest(kind, key, before)
         if (!this.#isOutrun(idOf(kind, key), after)) this.#workloadChanged(kind, known, after)
       })
     }
     const indexes = { namespace: (pod: PodFacts) => [pod.namespace] }
-    const cache = this.#wiring.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector: podFieldSelector })
+    const cache = this.#caches.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector: podFieldSelector })
     this.#pods = cache
-    this.#close.push(cache.close)
     cache.subscribe(({ key, before, after }) => {
       const known = this.#newest(undefined, key, before)
       if (!this.#isOutrun(idOf(undefined, key), after)) this.#podChanged(key, known, after)
     })
-    Promise.all(this.#watched().map(({ synced }) => synced())).then(() => {
+    this.#caches.ready().then(() => {
       for (const [key] of this.#sources.entries()) this.#wiring.enqueue(key)
     })
   }
 
   #shut(): void {
-    for (const close of this.#close.splice(0)) close()
+    this.#caches.close()
     this.#pods = undefined
     this.#owned = new MultiMap()
     const known = [
@@ -142,20 +145,14 @@ export class Sources {
     for (const map of known) map.clear()
   }
 
-  #watched(): Listing[] {
-    return [...this.#workloads.values(), ...(this.#pods ? [this.#pods] : [])]
-  }
-
   /** Every list is in. Before, an absent workload or pod means nothing. */
   get isReady(): boolean {
-    return this.#pods !== undefined && this.#watched().every(cache => cache.hasSynced)
+    return this.#caches.isReady
   }
 
-  /** What we may not list. Other trouble passes by itself. */
+  /** The plurals of what may not be listed. */
   get forbidden(): string[] {
-    const isForbidden = (cache: Listing | undefined) => cache?.failure?.kind === "Forbidden" && !cache.hasSynced
-    const kinds = workloadKinds.filter(kind => isForbidden(this.#workloads.get(kind)))
-    return [...kinds.map(({ resource }) => resource.plural), ...(isForbidden(this.#pods) ? [pods.plural] : [])]
+    return this.#caches.forbidden
   }
 
   get(key: string): AlternateImageSource | undefined {
@@ -612,7 +609,6 @@ const isTellable = ({ group, kind, name, uid }: Owner) =>
 const idOf = (kind: WorkloadKind | undefined, key: string) => `${kind?.name ?? "pod"} ${key}`
 
 const sightOf = ({ uid }: PodFacts, { name, image }: Container) => `${uid} ${name} ${image}`
-const namespace = ({ object }: Read) => [object.metadata.namespace ?? ""]
 
 function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
   const type = { group: kind.resource.group, kind: kind.name }
@@ -653,8 +649,4 @@ function asRoot(pod: PodFacts, type: Named["type"], name: string, uid: string, o
     workload: { type, name, namespace: space, uid, resourceVersion, ...fixed },
     containers: containers.map(each => ({ ...each, image: decision?.was?.[each.name] ?? each.image })),
   }
-}
-
-function readSource(object: KubeObject): Read {
-  return { resourceVersion: object.metadata.resourceVersion ?? "", object: object as AlternateImageSource }
 }

@@ -1,5 +1,5 @@
 import { rolledBack } from "#core/fleet/fleet.ts"
-import { type Decision, decisionAnnotation, formatDecision, imagesBefore } from "#core/image/record.ts"
+import { decisionAnnotation, formatDecision, type ImageRecord, imagesBefore } from "#core/image/record.ts"
 import { touchPatch } from "#core/workloads/target-reader.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure, type KubeError } from "#runtime/client/errors.ts"
@@ -41,7 +41,7 @@ export function beginStamps(
   writes: Writes,
   { resource, fleet, reader }: Claim,
   stamps: readonly Stamp[],
-  decided: Pick<Decision, "operation" | "by" | "uid" | "at">,
+  decided: Pick<ImageRecord, "operation" | "by" | "uid" | "at">,
   outcomes: Outcomes,
 ): void {
   const write = async (stamp: Stamp) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { retryAnnotation, rollbackAnnotation, type ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Member } from "#core/fleet/member.ts"
-import type { Decision } from "#core/image/record.ts"
+import type { ImageRecord } from "#core/image/record.ts"
 import { formatInstant } from "#lib/instant.ts"
 import type { Plan } from "./plan.ts"
 import { condition, decide, dicom, second, stamped, start, v1, v2, v3, type World } from "./test-snapshot.ts"
@@ -9,7 +9,7 @@ import { condition, decide, dicom, second, stamped, start, v1, v2, v3, type Worl
 // What an operation changed is taken back: by itself, or when somebody asks for it.
 
 const spec = { onFailure: "Rollback" } as const
-const decided = (by: Partial<Decision> = {}): Decision => ({
+const decided = (by: Partial<ImageRecord> = {}): ImageRecord => ({
   from: v1,
   to: v2,
   reason: "Stamped",

@@ -1,5 +1,5 @@
 import type { Instant } from "#lib/instant.ts"
-import { tryAgainMs } from "../try-again.ts"
+import { tryAgainMs } from "../holds.ts"
 
 /** Another writer replaces the image we gave: how often already, and when we try again. */
 export type Contest = {

@@ -1,5 +1,5 @@
 import { earliest, type Instant } from "#lib/instant.ts"
-import { tryAgainSoonMs } from "../try-again.ts"
+import { tryAgainSoonMs } from "../holds.ts"
 
 /** The API server gives up a request after a minute; an object we may not touch is safe when that is over. */
 const requestMsMost = 90_000

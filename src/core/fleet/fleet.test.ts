@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import type { Decision } from "../image/record.ts"
+import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
 import type { Crash } from "../pods/steady.ts"
 import type { Trace } from "../pods/trace.ts"
@@ -185,7 +185,7 @@ test("an echo of an older version changes nothing, and our own write does not re
 })
 
 const v2 = "shop/web:2"
-const ours = (fields: Partial<Decision> = {}): Decision => ({
+const ours = (fields: Partial<ImageRecord> = {}): ImageRecord => ({
   from: "shop/web:1",
   to: v2,
   reason: "Stamped",
@@ -326,7 +326,7 @@ describe("a stamp that comes back with another image", () => {
 })
 
 test("a decision of another ServiceImage of the same name is not this operation's", () => {
-  const decided = (fields: Partial<Decision>) => member({ decision: ours(fields) })
+  const decided = (fields: Partial<ImageRecord>) => member({ decision: ours(fields) })
   const back = { ...rules, isRollback: true }
   const goesBack = (each: Member) => defaultTier(fleetOf({ "a/1": each }, rules.startedAt, back)).stale(1, last).length
   expect(goesBack(decided({ uid: rules.uid }))).toBe(1)
@@ -434,7 +434,7 @@ const anyMember = fc.record({
   isDeployed: fc.boolean(),
   createdAt: fc.constantFrom(0, rules.startedAt + 1),
   decision: fc.option(
-    anyDecision.map(({ uid, ...rest }): Decision => (uid === "none" ? rest : { ...rest, uid })),
+    anyDecision.map(({ uid, ...rest }): ImageRecord => (uid === "none" ? rest : { ...rest, uid })),
     { nil: undefined },
   ),
 })

@@ -3,7 +3,7 @@ import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import { type Hold, Holds, namespaceOf, type Refusal, type Scope, scopeName } from "../holds.ts"
-import type { Decision } from "../image/record.ts"
+import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
 import { type Crash, isLooping, settlesAt } from "../pods/steady.ts"
 import { crashOf, diagnose, lostWithOther, type Trace } from "../pods/trace.ts"
@@ -40,7 +40,10 @@ export type FleetHistory = {
   readonly isStill?: boolean
 }
 
-type Obstacle = Pick<Hold, "since" | "retryAt"> & { reason: FailureReason | undefined; message: string | undefined }
+type Obstacle = Pick<Hold<FailureReason>, "since" | "retryAt"> & {
+  reason: FailureReason | undefined
+  message: string | undefined
+}
 
 /**
  * The fleet of one ServiceImage, counted. Each event moves one object from one set of counts to another, so that
@@ -52,7 +55,7 @@ export class Fleet {
   readonly #entries = new Map<string, Entry>()
   readonly #byNamespace = new Map<string, Set<string>>()
   #unmatched = new IndexedHeap()
-  readonly #holds = new Holds()
+  readonly #holds = new Holds<FailureReason>()
   readonly #contests = new Contests()
   #retries = new IndexedHeap()
   #deadlines = new IndexedHeap(byDeadline)
@@ -114,7 +117,7 @@ export class Fleet {
     return entry ? podsOf(entry.member, entry.trace) : 0
   }
 
-  refusalOf(key: string): Readonly<Hold> | undefined {
+  refusalOf(key: string): Readonly<Hold<FailureReason>> | undefined {
     const member = this.#entries.get(key)?.member
     return member && this.#holds.on(key, member.namespace)
   }
@@ -228,7 +231,7 @@ export class Fleet {
    * for `waitMs`. Without it, ten thousand objects in a namespace without a grant would be ten thousand refused writes
    * a minute.
    */
-  refuse(scope: Scope, why: Refusal, waitMs?: number): void {
+  refuse(scope: Scope, why: Refusal<FailureReason>, waitMs?: number): void {
     const retryAt = this.#holds.add(scope, why, this.#now, waitMs)
     this.#retries.set(scopeName(scope), retryAt)
     this.#rejoin(scopeName(scope))
@@ -489,7 +492,7 @@ export class Fleet {
    * This very operation made the decision. Earlier versions did not write whose uid it was: then it must have been made
    * since the operation started, as far as clocks can tell.
    */
-  #isDecidedHere({ operation, by, uid, at }: Decision): boolean {
+  #isDecidedHere({ operation, by, uid, at }: ImageRecord): boolean {
     if (operation !== this.#rules.operation || by !== this.#rules.by) return false
     return uid === undefined ? at >= this.#rules.startedAt - clockSkewMs : uid === this.#rules.uid
   }

@@ -1,5 +1,5 @@
 import type { Instant } from "#lib/instant.ts"
-import type { Decision } from "../image/record.ts"
+import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
 
 export { readMember } from "../workloads/target-reader.ts"
@@ -30,7 +30,7 @@ export type Member = {
   readonly minReadyMs?: number | undefined
   /** Was available at least once. */
   readonly isDeployed: boolean
-  readonly decision: Decision | undefined
+  readonly decision: ImageRecord | undefined
   /** Pods a stamp disturbs, where the object itself says so: Deployment, StatefulSet and DaemonSet. */
   readonly replicas?: number | undefined
   /** The container to stamp is an init container. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
-import { type Decision, formatDecision, parseDecision } from "./record.ts"
+import { formatDecision, type ImageRecord, parseDecision } from "./record.ts"
 
-const decision: Decision = {
+const decision: ImageRecord = {
   from: "a.example/app:1",
   to: "b.example/app:1",
   reason: "Unreachable",

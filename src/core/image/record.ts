@@ -3,7 +3,7 @@ import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 /** Where the last image decision stands on every object we change. It is written in the same request as the change. */
 export const decisionAnnotation = "autoimagemanager.io/last-decision"
 
-export type Decision = {
+export type ImageRecord = {
   from: string
   /** What each path had, where they did not all have `from`: taking the decision back restores each of them. */
   was?: Readonly<Record<string, string>>
@@ -21,10 +21,10 @@ export type Decision = {
   revision?: string
 }
 
-export const formatDecision = (decision: Decision) => JSON.stringify({ ...decision, at: formatInstant(decision.at) })
+export const formatDecision = (decision: ImageRecord) => JSON.stringify({ ...decision, at: formatInstant(decision.at) })
 
 /** Undefined unless it is whole: the annotation belongs to the object's owner, who may have put anything there. */
-export function parseDecision(text: unknown): Decision | undefined {
+export function parseDecision(text: unknown): ImageRecord | undefined {
   if (typeof text !== "string" || text.length > decisionLengthMax) return undefined
   let value: unknown
   try {
@@ -61,11 +61,11 @@ export function parseDecision(text: unknown): Decision | undefined {
     at,
     ...(wasDeployed === true && { wasDeployed }),
     ...(typeof revision === "string" && { revision }),
-  } as Decision
+  } as ImageRecord
 }
 
 /** The decision by which an AlternateImageSource let something be pulled from elsewhere. Others write the same annotation. */
-export function parseFailover(text: unknown): Decision | undefined {
+export function parseFailover(text: unknown): ImageRecord | undefined {
   const decision = parseDecision(text)
   return decision?.by.startsWith("alternateimagesource/") ? decision : undefined
 }
@@ -75,7 +75,7 @@ export const imagesByName = (images: Readonly<Record<string, string>> = {}): Rec
   Object.assign(Object.create(null), images)
 
 /** What the image goes back to when a decision is taken back: one for all paths, or each its own. */
-export const imagesBefore = ({ from, was }: Decision) => was ?? from
+export const imagesBefore = ({ from, was }: ImageRecord) => was ?? from
 
 /** Room for sixteen paths of 256 characters with the longest images. */
 const decisionLengthMax = 16_384

@@ -1,6 +1,6 @@
 import { unsafeNames } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseInstant } from "#lib/instant.ts"
-import type { Decision } from "../image/record.ts"
+import type { ImageRecord } from "../image/record.ts"
 import {
   conditionOf,
   fieldOf,
@@ -68,7 +68,7 @@ export function pathsProblem(paths: readonly string[]): string | undefined {
 }
 
 /** What each path has, where they differ. */
-export const imagesByPath = (paths: readonly string[], images: readonly string[]): NonNullable<Decision["was"]> =>
+export const imagesByPath = (paths: readonly string[], images: readonly string[]): NonNullable<ImageRecord["was"]> =>
   Object.fromEntries(paths.map((path, index) => [path, images[index] ?? ""]))
 
 /**

@@ -6,14 +6,14 @@ import { kubernetesSchema } from "#cluster-sim/schema/index.ts"
 import { applyMergePatch } from "#cluster-sim/schema/merge-patch.ts"
 import { applyStrategicPatch } from "#cluster-sim/schema/strategic-patch.ts"
 import { hasImage, type Member } from "../fleet/member.ts"
-import { type Decision, decisionAnnotation, formatDecision, imagesBefore, parseDecision } from "../image/record.ts"
+import { decisionAnnotation, formatDecision, type ImageRecord, imagesBefore, parseDecision } from "../image/record.ts"
 import { pathsProblem, type TargetPatch, targetReader, touchPatch } from "./target-reader.ts"
 
 const custom = (paths: string[], health = "") => targetReader({ kind: "Dicom", image: { paths }, health })
 const workload = (kind: string, container = "app", health = "") => targetReader({ kind, image: { container }, health })
 
 const metadata = { name: "a", namespace: "n", uid: "u", resourceVersion: "7", generation: 2 }
-const decision: Decision = {
+const decision: ImageRecord = {
   from: "shop/web:1",
   to: "shop/web:2",
   reason: "Stamped",
@@ -21,7 +21,9 @@ const decision: Decision = {
   by: "serviceimage/web",
   at: 1_700_000_000_000,
 }
-const decided = (more: Partial<Decision> = {}) => ({ [decisionAnnotation]: formatDecision({ ...decision, ...more }) })
+const decided = (more: Partial<ImageRecord> = {}) => ({
+  [decisionAnnotation]: formatDecision({ ...decision, ...more }),
+})
 
 const two = custom(["spec.image", "spec.sidecar.image"])
 const atPaths: Record<string, { spec: unknown; reads: Partial<Member>; isOnTarget: boolean }> = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { fenceAnnotation, type Target } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Member } from "../fleet/member.ts"
-import type { Decision } from "../image/record.ts"
+import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
 import { customTarget, imagesByPath } from "./custom-target.ts"
 import { lastChangeOf, otherOwnerOf } from "./field-owner.ts"
@@ -23,7 +23,7 @@ export type TargetReader = {
   /** Never throws: what cannot be read is a `problem` of the member. */
   read(object: TargetObject): Member
   /** What a decision about the member has to keep of it, so that it can be taken back. */
-  recordOf(member: Member): Pick<Decision, "from" | "was" | "wasDeployed">
+  recordOf(member: Member): Pick<ImageRecord, "from" | "was" | "wasDeployed">
   /** Writes the image wherever the target has one, on exactly the version the member was read from. */
   patchFor(member: Member, to: Images, annotations: Readonly<Record<string, string>>): TargetPatch
 }
@@ -116,7 +116,7 @@ const unwellSince = (object: TargetObject, kind: KindOfTarget) =>
 /** Looked up only when an image is not what we last decided: the lists are the larger part of most objects. */
 function whoElse(
   { metadata }: TargetObject,
-  { to }: Decision,
+  { to }: ImageRecord,
   images: readonly string[],
   ownedFields: () => readonly (readonly string[])[],
 ): string | undefined {

@@ -1,13 +1,17 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { type Decision, decide, type Probe, type Workload } from "#controllers/alternateimagesource/decide.ts"
+import { decide } from "#controllers/alternateimagesource/decide.ts"
+import type { Decision, Probe, Workload } from "#controllers/alternateimagesource/group.ts"
 import { alternateImageSources, pods, workloadKinds } from "#controllers/alternateimagesource/resources.ts"
-import { Sources } from "#controllers/alternateimagesource/sources.ts"
+import { Sources, sourceIndexes } from "#controllers/alternateimagesource/sources.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
+import type { CacheOptions, Projected } from "#runtime/cache/cache.ts"
 import { stillCache } from "#runtime/cache/still.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
+import { listAll } from "#runtime/client/list-all.ts"
 import type { Clock } from "#runtime/clock.ts"
-import { apiVersionOf, type KubeObject, keyOf, type Resource, resourceName } from "#runtime/resource.ts"
+import { type Held, hold } from "#runtime/kind-controller.ts"
+import { type KubeObject, keyOf, type Resource, resourceName } from "#runtime/resource.ts"
 
 /** One namespace at one moment, as the controller would see it that had just started. */
 export type Survey = {
@@ -32,21 +36,24 @@ export async function surveyNamespace(
   const lists = new Map<string, ReadonlyMap<string, KubeObject>>()
   const unseen: string[] = []
   for (const resource of [alternateImageSources, pods, ...workloadKinds.map(kind => kind.resource)]) {
-    const objects = await readAll(client, resource, namespace, signal).catch(error => {
-      // Without the AlternateImageSources there is nothing to tell; without anything else there is less.
-      if (resource === alternateImageSources || !isFailure(error, "Forbidden", "NotFound")) throw error
-      unseen.push(`${resource.kind} (${error.message})`)
-      return []
-    })
+    const objects = await listAll(client, resource, { namespace }, signal)
+      .then(({ items }) => items)
+      .catch(error => {
+        // Without the AlternateImageSources there is nothing to tell; without anything else there is less.
+        if (resource === alternateImageSources || !isFailure(error, "Forbidden", "NotFound")) throw error
+        unseen.push(`${resource.kind} (${error.message})`)
+        return []
+      })
     lists.set(resourceName(resource), new Map(objects.map(object => [keyOf(object.metadata), object])))
   }
   const listOf = (resource: Resource) => lists.get(resourceName(resource)) ?? new Map<string, KubeObject>()
-  const sources = new Sources({
-    clock,
-    watch: (resource, options) => stillCache(listOf(resource).values(), options),
-    enqueue: () => {},
-    enqueueAfter: () => {},
-  })
+  const watch = <T extends Projected>(resource: Resource, options: CacheOptions<T>) =>
+    stillCache(listOf(resource).values(), options)
+  const wiring = { clock, watch, enqueue: () => {}, enqueueAfter: () => {} }
+  const sources = new Sources(
+    wiring,
+    watch<Held<AlternateImageSource>>(alternateImageSources, { project: hold, indexes: sourceIndexes }),
+  )
   sources.open() // a pod is told of also where no source looks after it
   return {
     namespace,
@@ -81,20 +88,4 @@ export function decisionsOf(
     const told = decision.asks.length > 0 ? before?.incident?.reason : undefined
     return told && told !== "Switched" ? { ...decision, reason: told, asks: [] } : decision
   })
-}
-
-async function readAll(
-  client: Client,
-  resource: Resource,
-  namespace: string,
-  signal: AbortSignal | undefined,
-): Promise<KubeObject[]> {
-  const objects: KubeObject[] = []
-  const kind = { apiVersion: apiVersionOf(resource), kind: resource.kind } // which the items of a list do not have
-  for (let token = ""; ; ) {
-    const page = await client.list(resource, { namespace, limit: 500, ...(token && { continue: token }) }, signal)
-    for (const object of page.items) objects.push({ ...object, ...kind })
-    token = page.metadata.continue ?? ""
-    if (!token) return objects
-  }
 }

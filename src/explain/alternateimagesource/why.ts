@@ -1,9 +1,9 @@
 import { type AlternateImageSource, type Reason, reasons } from "#api/v1alpha1/alternateimagesource/index.ts"
-import type { Decision } from "#controllers/alternateimagesource/decide.ts"
 import { type Container, type PodFacts, readPod } from "#controllers/alternateimagesource/facts.ts"
+import type { Decision } from "#controllers/alternateimagesource/group.ts"
 import type { Claim, Entry, Standing } from "#controllers/alternateimagesource/sources.ts"
 import { imageAt, isEquivalent, repositoryTextOf, sameSource, whyUseless } from "#core/image/equivalent.ts"
-import type { Decision as Record_ } from "#core/image/record.ts"
+import type { ImageRecord } from "#core/image/record.ts"
 import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
@@ -15,7 +15,7 @@ export type Why = {
   reason: Reason
   sentences: string[]
   since?: Instant | undefined
-  lastDecision?: Record_ | undefined
+  lastDecision?: ImageRecord | undefined
   containers: { name: string; image: string; reason: Reason; alternateImageSource?: string }[]
 }
 

@@ -1,7 +1,7 @@
 import type { Reason, TierStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import { partsOf } from "#controllers/serviceimage/served-kind.ts"
 import { leftOutBy } from "#core/fleet/ownership.ts"
-import type { Decision } from "#core/image/record.ts"
+import type { ImageRecord } from "#core/image/record.ts"
 import { targetReader } from "#core/workloads/target-reader.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
@@ -19,7 +19,7 @@ export type Why = {
   serviceImage?: string
   /** Its place in the rollout. */
   tier?: { name: string; priority: number; step?: number }
-  lastDecision?: Decision | undefined
+  lastDecision?: ImageRecord | undefined
 }
 
 export type Asked = { key: string; object: KubeObject }

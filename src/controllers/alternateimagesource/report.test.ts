@@ -6,9 +6,9 @@ import type {
   Reason,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { formatInstant } from "#lib/instant.ts"
-import type { Decision, Group, Retarget } from "./decide.ts"
+import type { Decision, Group, Retarget } from "./group.ts"
+import { statusOf, storyOf } from "./report.ts"
 import type { Entry } from "./sources.ts"
-import { storyOf, tell } from "./tell.ts"
 
 const now = Date.parse("2026-01-01T12:00:00Z")
 const [a, b] = ["a.example/app", "b.example/app"]
@@ -91,7 +91,7 @@ function told({
   const { repositories: equivalentRepositories = [a, b], disabledRepositories = [] } = given
   const spec = { imageSourceReplacements: [{ equivalentRepositories }], policy: { disabledRepositories } }
   const object = { metadata: { name: "demo", generation: 4 }, spec, status } as unknown as AlternateImageSource
-  return tell(object, { roster, claimed, missing }, decisions, new Map(accepted), now)
+  return statusOf(object, { roster, claimed, missing }, decisions, new Map(accepted), now)
 }
 
 describe("only what was accepted is told", () => {

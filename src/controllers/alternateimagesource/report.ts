@@ -11,20 +11,47 @@ import {
   type TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { repositoryTextOf, whyUseless } from "#core/image/equivalent.ts"
-import { isLooping } from "#core/pods/steady.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, clipMiddle, counted, nameSome } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
+import type { Report } from "#runtime/kind-controller.ts"
+import type { Done } from "./apply.ts"
 import { most } from "./claims.ts"
-import { type Decision, untold } from "./decide.ts"
+import { type Decision, isCrashing } from "./group.ts"
+import { untold } from "./incident.ts"
+import { decideOn, type Plan, type Snapshot } from "./plan.ts"
 import type { Entry, Scene } from "./sources.ts"
 import { targetsTold } from "./targets-told.ts"
 
 /** How many writes of a decision the server accepted. */
 export type Accepted = ReadonlyMap<Decision, number>
 
+/** Reported after it was done, so that nothing is reported that did not happen. */
+export function report(
+  snapshot: Snapshot,
+  { decisions: wanted }: Plan,
+  done: Done | undefined,
+  now: Instant,
+): Report<AlternateImageSourceStatus> | undefined {
+  const { source, seen } = snapshot
+  if (seen.is === "Listing")
+    return seen.forbidden.length > 0 ? { status: statusUnlisted(source, seen.forbidden, now) } : undefined
+  if (seen.is === "TooMany") return { status: statusTooMany(source, now) }
+  const { accepted, refused, refusal, isAwaiting } = done!
+  if (isAwaiting) return undefined
+  // What the server refused is reported as refused, not as being done.
+  const isOpen = (decision: Decision) => refused !== undefined && !accepted.has(decision)
+  const decisions = wanted.map(decision =>
+    isOpen(decision) ? decideOn({ ...snapshot, refusal }, decision.group) : decision,
+  )
+  return {
+    status: statusOf(source, seen, decisions, accepted, now),
+    episodes: storyOf(source.status, decisions, accepted),
+  }
+}
+
 /** What is known after acting: a switch stands here only if the server took it. */
-export function tell(
+export function statusOf(
   { metadata, spec, status: before }: AlternateImageSource,
   { roster, claimed, missing }: Pick<Scene, "roster" | "claimed" | "missing">,
   decisions: readonly Decision[],
@@ -92,7 +119,7 @@ export function tell(
 }
 
 /** Somebody took the right to list from us: nothing new can be said of containers, and what was said of them stands. */
-export function tellUnlisted(
+function statusUnlisted(
   { metadata: { generation = 0 }, status: before }: AlternateImageSource,
   forbidden: readonly string[],
   now: Instant,
@@ -139,7 +166,7 @@ function worthTelling(
 }
 
 /** One of more than a namespace may have: it looks after nothing, and what it said before is no longer so. */
-export function tellTooMany(
+function statusTooMany(
   { metadata: { generation = 0 }, status: before }: AlternateImageSource,
   now: Instant,
 ): AlternateImageSourceStatus {
@@ -238,15 +265,6 @@ function switchesOf(
   }
   return switches
 }
-
-/** As long as anywhere else: a container that runs again has to go on for as long before it counts as well. */
-const settleMs = 10_000
-const isCrashing = ({ crashes }: Decision["group"], now: Instant) =>
-  crashes !== undefined && isLooping(crashes.worst, settleMs, now)
-
-/** When time alone ends what is said of a crash. */
-export const crashEndsAt = ({ crashes }: Decision["group"], now: Instant): Instant | undefined =>
-  crashes?.worst.isOver && crashes.worst.at + settleMs > now ? crashes.worst.at + settleMs : undefined
 
 type Verdict = { reason: Reason; message: string; isStalled: boolean }
 

@@ -1,0 +1,45 @@
+import type { Wiring } from "../controller.ts"
+import type { Resource } from "../resource.ts"
+import type { Cache, CacheOptions, Projected } from "./cache.ts"
+
+type Listing = Pick<Cache<Projected>, "hasSynced" | "synced" | "failure"> & { close(): void }
+
+/** Caches that are opened and closed together, and are only worth anything when all of them are in sync. */
+export type CacheGroup = {
+  watch<T extends Projected>(resource: Resource, options: CacheOptions<T>): Cache<T> & { close(): void }
+  /** Every list is in. Before, an absent object means nothing. */
+  readonly isReady: boolean
+  /** Resolves when every list is in. Never, if the group is closed before. */
+  ready(): Promise<void>
+  /** The plurals of what may not be listed. Other trouble passes by itself. */
+  readonly forbidden: string[]
+  close(): void
+}
+
+export function cacheGroup({ watch }: Pick<Wiring, "watch">): CacheGroup {
+  let members: { resource: Resource; cache: Listing }[] = []
+  return {
+    watch(resource, options) {
+      const cache = watch(resource, options)
+      members.push({ resource, cache })
+      return cache
+    },
+    get isReady() {
+      return members.length > 0 && members.every(({ cache }) => cache.hasSynced)
+    },
+    async ready() {
+      const waitedFor = members
+      await Promise.all(waitedFor.map(({ cache }) => cache.synced()))
+      if (waitedFor !== members) await new Promise(() => {})
+    },
+    get forbidden() {
+      const isForbidden = ({ cache }: (typeof members)[number]) =>
+        cache.failure?.kind === "Forbidden" && !cache.hasSynced
+      return members.filter(isForbidden).map(({ resource }) => resource.plural)
+    },
+    close() {
+      for (const { cache } of members) cache.close()
+      members = []
+    },
+  }
+}

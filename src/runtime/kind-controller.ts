@@ -1,0 +1,109 @@
+import { earliest } from "#lib/instant.ts"
+import type { Cache, Projected } from "./cache/cache.ts"
+import type { Instant } from "./clock.ts"
+import type { Controller, Wiring } from "./controller.ts"
+import { memoriesOf } from "./memories.ts"
+import type { KubeObject, Resource } from "./resource.ts"
+import { type Episode, statusWriter, type WithStatus } from "./status.ts"
+
+/** A whole object in a cache. */
+export type Held<O> = Projected & { readonly object: O }
+
+export const hold = <O>(object: KubeObject): Held<O> => ({
+  resourceVersion: object.metadata.resourceVersion ?? "",
+  object: object as O,
+})
+
+export type Look<O, Memory> = {
+  readonly key: string
+  readonly object: O
+  /** What this process remembers of the object. Losing it costs a repeated write at most. */
+  readonly memory: Memory
+  readonly now: Instant
+}
+
+/** What a status says, and what of it is worth an Event. */
+export type Report<Status> = { readonly status: Status; readonly episodes?: readonly Episode[] }
+
+type Timed = { readonly lookAgainAt?: Instant | undefined }
+
+/**
+ * A controller of one kind, as four functions over a world of its own. `observe` and `plan` write nothing, and `plan` is
+ * pure. The frame reads the newest copy of the object, keeps its memory by uid, writes its status, records events, and
+ * looks again when the plan says so.
+ *
+ *   key → prepare → observe → plan → apply → report        or, with reports: "before", report and then apply
+ */
+export type KindController<O extends WithStatus, World, Memory, Seen, Plan extends Timed, Done extends Timed> = Pick<
+  Controller,
+  "name" | "permissions" | "concurrency" | "turns"
+> & {
+  /** Whose objects are looked at: a kind of ours, or one of Kubernetes. */
+  resource: Resource
+  indexes?: Record<string, (held: Held<O>) => readonly string[]>
+  /** Opens caches, indexes and questions beside the objects themselves. */
+  open(wiring: Wiring, objects: Cache<Held<O>>): World
+  remember?(): Memory
+  /** Brings up to date what `observe` reads. Returns whether the key is an object's at all. */
+  prepare?(world: World, key: string): Promise<boolean>
+  /** Everything that the plan is made from. */
+  observe(world: World, look: Look<O, Memory>): Seen
+  /** Decides. The same facts always give the same plan. */
+  plan(seen: Seen): Plan
+  /** Carries the plan out, each write conditional on what it was decided from. */
+  apply(world: World, seen: Seen, plan: Plan, look: Look<O, Memory>): Promise<Done>
+  /** Before acting: a crash leaves an explanation behind. After: nothing is reported that did not happen. */
+  reports: "before" | "after"
+  /** The next status, or undefined where there is nothing to say yet. A kind without a status of ours has no report. */
+  report?(seen: Seen, plan: Plan, done: Done | undefined, now: Instant): Report<O["status"]> | undefined
+  /** Called with what was reported, for metrics. */
+  onReported?(world: World, look: Look<O, Memory>, status: O["status"], plan: Plan, done: Done | undefined): void
+  /** The object is gone. */
+  forget?(world: World, key: string): void
+}
+
+export function kindController<O extends WithStatus, World, Memory, Seen, Plan extends Timed, Done extends Timed>(
+  kind: KindController<O, World, Memory, Seen, Plan, Done>,
+): Controller {
+  const { name, permissions, concurrency, turns, resource, indexes } = kind
+  return {
+    name,
+    permissions,
+    ...(concurrency !== undefined && { concurrency }),
+    ...(turns && { turns }),
+    setup(wiring) {
+      const objects = wiring.watch<Held<O>>(resource, { project: hold, ...(indexes && { indexes }) })
+      const world = kind.open(wiring, objects)
+      const statuses = statusWriter<O>(wiring, resource)
+      const memories = memoriesOf<Memory>(kind.remember ?? (() => undefined as Memory))
+      objects.subscribe(({ key, initial }) => wiring.enqueue(key, { background: initial }))
+
+      async function report(look: Look<O, Memory>, seen: Seen, plan: Plan, done: Done | undefined): Promise<void> {
+        const next = kind.report?.(seen, plan, done, wiring.clock.now())
+        if (!next) return
+        await statuses.write(look.object, next.status, next.episodes)
+        kind.onReported?.(world, look, next.status, plan, done)
+      }
+
+      return {
+        async reconcile(key) {
+          if (kind.prepare && !(await kind.prepare(world, key))) return undefined
+          const cached = objects.get(key)?.object
+          if (!cached || cached.metadata.deletionTimestamp) {
+            memories.drop(key)
+            statuses.forget(key)
+            return kind.forget?.(world, key)
+          }
+          const memory = memories.of(key, cached.metadata.uid ?? "")
+          const look = { key, object: statuses.newest(cached), memory, now: wiring.clock.now() }
+          const seen = kind.observe(world, look)
+          const plan = kind.plan(seen)
+          if (kind.reports === "before") await report(look, seen, plan, undefined)
+          const done = await kind.apply(world, seen, plan, look)
+          if (kind.reports === "after") await report(look, seen, plan, done)
+          return earliest(plan.lookAgainAt, done.lookAgainAt)
+        },
+      }
+    },
+  }
+}

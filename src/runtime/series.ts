@@ -1,0 +1,71 @@
+import type { Labels, MetricFactory } from "./metrics.ts"
+
+type Declared = Readonly<Record<string, { type: "gauge" | "counter"; help: string; labels: readonly string[] }>>
+
+type NameOf<D extends Declared, Type> = { [K in keyof D]: D[K]["type"] extends Type ? K : never }[keyof D] & string
+
+/** The value of one gauge now. */
+export type Sample<Name extends string = string> = { metric: Name; labels: Labels; value: number }
+
+/**
+ * Metrics whose series end with the object that they are about. Without that, a scrape would show the last word about
+ * every object there ever was.
+ */
+export type Series<D extends Declared> = {
+  /** Sets what has changed since the last time, and removes the gauges of this object that are not among the samples. */
+  publish(key: string, samples: readonly Sample<NameOf<D, "gauge">>[]): void
+  /** Adds to a counter of an object. By 0, the series begins: a rate needs a zero to begin with. */
+  add(key: string, metric: NameOf<D, "counter">, labels: Labels, by?: number): void
+  /** Whether anything has been published or counted of this object. */
+  has(key: string): boolean
+  /** The object is gone, and so are its series. */
+  forget(key: string): void
+}
+
+export function seriesOf<D extends Declared>(factory: MetricFactory | undefined, declared: D): Series<D> {
+  if (!factory) return { publish: () => {}, add: () => {}, has: () => true, forget: () => {} }
+  const metrics = new Map(
+    Object.entries(declared).map(([name, { type, help, labels }]) => [name, factory[type]({ name, help, labels })]),
+  )
+  const gauge = (name: string) => metrics.get(name) as ReturnType<MetricFactory["gauge"]>
+  const counter = (name: string) => metrics.get(name) as ReturnType<MetricFactory["counter"]>
+  const known = new Map<string, { gauges: Map<string, Sample>; counters: Map<string, Omit<Sample, "value">> }>()
+
+  function of(key: string) {
+    const series = known.get(key) ?? { gauges: new Map(), counters: new Map() }
+    known.set(key, series)
+    return series
+  }
+
+  return {
+    publish(key, samples) {
+      const { gauges } = of(key)
+      const gone = new Map(gauges)
+      for (const sample of samples) {
+        const id = idOf(sample)
+        gone.delete(id)
+        if (gauges.get(id)?.value === sample.value) continue
+        gauges.set(id, sample)
+        gauge(sample.metric).set(sample.labels, sample.value)
+      }
+      for (const [id, { metric, labels }] of gone) {
+        gauges.delete(id)
+        gauge(metric).remove(labels)
+      }
+    },
+    add(key, metric, labels, by = 1) {
+      of(key).counters.set(idOf({ metric, labels }), { metric, labels })
+      counter(metric).add(labels, by)
+    },
+    has: key => known.has(key),
+    forget(key) {
+      const series = known.get(key)
+      if (!series) return
+      known.delete(key)
+      for (const { metric, labels } of series.gauges.values()) gauge(metric).remove(labels)
+      for (const { metric, labels } of series.counters.values()) counter(metric).remove(labels)
+    },
+  }
+}
+
+const idOf = ({ metric, labels }: Omit<Sample, "value">) => `${metric} ${Object.values(labels).join(" ")}`

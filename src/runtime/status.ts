@@ -1,0 +1,36 @@
+import { isSame } from "#lib/same.ts"
+import type { Context } from "./controller.ts"
+import { newest } from "./newest.ts"
+import { type KubeObject, keyOf, type Resource } from "./resource.ts"
+
+export type WithStatus = KubeObject & { apiVersion: string; kind: string; status?: unknown }
+
+/** A turning point that is worth an Event. */
+export type Episode = { type: "Normal" | "Warning"; reason: string; message: string }
+
+/** Writes the status of one kind. The write fails if the object has changed since it was read. */
+export type StatusWriter<O extends WithStatus> = {
+  /** The object as the cache shows it, or as our own last write left it if the cache is not there yet. */
+  newest(cached: O): O
+  /** Writes the status if it says anything new, then records the episodes. */
+  write(object: O, status: O["status"], episodes?: readonly Episode[]): Promise<void>
+  forget(key: string): void
+}
+
+export function statusWriter<O extends WithStatus>(
+  { client, events }: Pick<Context, "client" | "events">,
+  resource: Resource,
+): StatusWriter<O> {
+  const written = new Map<string, O>()
+  return {
+    newest: cached => newest(cached, written.get(keyOf(cached.metadata))),
+    async write(object, status, episodes = []) {
+      if (!isSame(object.status, status)) {
+        const answer = await client.replace(resource, { ...object, status }, { subresource: "status" })
+        written.set(keyOf(object.metadata), answer)
+      }
+      for (const episode of episodes) events.record(object, episode)
+    },
+    forget: key => void written.delete(key),
+  }
+}

@@ -14,6 +14,8 @@ export type StatusWriter<O extends WithStatus> = {
   newest(cached: O): O
   /** Writes the status if it says anything new, then records the episodes. */
   write(object: O, status: O["status"], episodes?: readonly Episode[]): Promise<void>
+  /** Writes it in any case. The answer proves that nothing has changed since the object was read. */
+  prove(object: O, status: O["status"], episodes?: readonly Episode[]): Promise<void>
   forget(key: string): void
 }
 
@@ -22,14 +24,25 @@ export function statusWriter<O extends WithStatus>(
   resource: Resource,
 ): StatusWriter<O> {
   const written = new Map<string, O>()
+
+  async function replace(object: O, status: O["status"]): Promise<void> {
+    const answer = await client.replace(resource, { ...object, status }, { subresource: "status" })
+    written.set(keyOf(object.metadata), answer)
+  }
+
+  function record(object: O, episodes: readonly Episode[] = []): void {
+    for (const episode of episodes) events.record(object, episode)
+  }
+
   return {
     newest: cached => newest(cached, written.get(keyOf(cached.metadata))),
-    async write(object, status, episodes = []) {
-      if (!isSame(object.status, status)) {
-        const answer = await client.replace(resource, { ...object, status }, { subresource: "status" })
-        written.set(keyOf(object.metadata), answer)
-      }
-      for (const episode of episodes) events.record(object, episode)
+    async write(object, status, episodes) {
+      if (!isSame(object.status, status)) await replace(object, status)
+      record(object, episodes)
+    },
+    async prove(object, status, episodes) {
+      await replace(object, status)
+      record(object, episodes)
     },
     forget: key => void written.delete(key),
   }

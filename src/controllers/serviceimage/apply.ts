@@ -2,7 +2,8 @@ import { rolledBack } from "#core/fleet/fleet.ts"
 import { decisionAnnotation, formatDecision, type ImageRecord, imagesBefore } from "#core/image/record.ts"
 import { touchPatch } from "#core/workloads/target-reader.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { isFailure, type KubeError } from "#runtime/client/errors.ts"
+import type { KubeError } from "#runtime/client/errors.ts"
+import { outcomeOf } from "#runtime/client/outcome.ts"
 import { nameOf } from "#runtime/resource.ts"
 import type { Stamp } from "./stamps.ts"
 import type { Claim } from "./targets.ts"
@@ -52,29 +53,24 @@ export function beginStamps(
     const images = reason === rolledBack && member.decision?.was ? imagesBefore(member.decision) : to
     const decision = formatDecision({ ...reader.recordOf(member), to, reason, ...decided })
     const patch = reader.patchFor(member, images, { [decisionAnnotation]: decision })
-    try {
-      const written = await client.patch(resource, nameOf(key), patch)
-      outcomes.answered(key)
-      outcomes.stamped(key)
-      fleet.stamped(key, reader.read(written))
-    } catch (error) {
-      if (isFailure(error, "UnknownOutcome")) return outcomes.unknown(key, error)
+    const outcome = await outcomeOf(client.patch(resource, nameOf(key), patch)).catch(error => {
       outcomes.unused(stamp)
-      const isRefused = isFailure(error, ...refusals)
-      if (!isRefused) fleet.retry(namespace)
-      if (isFailure(error, "Conflict", "NotFound")) {
-        outcomes.answered(key)
-        return outcomes.outdated(key, member.resourceVersion) // the cache will say how it changed
-      }
-      if (!isRefused) throw error
-      outcomes.answered(key)
-      outcomes.refused(key, error)
+      fleet.retry(namespace)
+      throw error
+    })
+    if (outcome.is === "Unknown") return outcomes.unknown(key, outcome.error)
+    outcomes.answered(key)
+    if (outcome.is === "Written") {
+      outcomes.stamped(key)
+      return fleet.stamped(key, reader.read(outcome.object))
     }
+    outcomes.unused(stamp)
+    if (outcome.is === "Refused") return outcomes.refused(key, outcome.error)
+    fleet.retry(namespace)
+    outcomes.outdated(key, member.resourceVersion) // the cache will show how it changed
   }
   for (const stamp of stamps) writes.begin(stamp.key, nameOf(stamp.key).namespace ?? "", () => write(stamp))
 }
-
-const refusals = ["Forbidden", "Invalid", "Refused"] as const
 
 /**
  * Begins to move the version of each object, so that no write decided from an earlier one can still be carried out. One
@@ -90,19 +86,19 @@ export function beginTouches(
 ): void {
   const touch = async (key: string) => {
     const name = nameOf(key)
-    try {
-      const written = await client.patch(resource, name, touchPatch(value))
-      outcomes.answered(key)
-      outcomes.touched(key)
-      fleet.retry(name.namespace ?? "")
-      fleet.wrote(key, reader.read(written))
-    } catch (error) {
-      if (isFailure(error, "NotFound")) return outcomes.answered(key)
-      if (isFailure(error, "UnknownOutcome")) return outcomes.unknown(key, error)
-      if (!isFailure(error, ...refusals)) throw error
+    const outcome = await outcomeOf(client.patch(resource, name, touchPatch(value)))
+    if (outcome.is === "Unknown") return outcomes.unknown(key, outcome.error)
+    if (outcome.is === "Refused") {
       outcomes.untouchable(key)
-      outcomes.refused(key, error)
+      return outcomes.refused(key, outcome.error)
     }
+    // A touch has no condition: a conflict is the server's own trouble, and the object is as it was.
+    if (outcome.is === "Outdated" && outcome.error.kind === "Conflict") throw outcome.error
+    outcomes.answered(key)
+    if (outcome.is === "Outdated") return
+    outcomes.touched(key)
+    fleet.retry(name.namespace ?? "")
+    fleet.wrote(key, reader.read(outcome.object))
   }
   for (const key of keys) writes.begin(key, nameOf(key).namespace ?? "", () => touch(key))
 }

@@ -2,6 +2,7 @@ import type { FailureReason, Phase, ServiceImage, ServiceImageStatus } from "#ap
 import { endOfOperation } from "#core/fleet/rollout-state.ts"
 import { parseInstant } from "#lib/instant.ts"
 import type { Labels, MetricFactory } from "#runtime/metrics.ts"
+import { seriesOf } from "#runtime/series.ts"
 
 type Declared = {
   type: "gauge" | "counter"
@@ -275,59 +276,34 @@ export type ServiceImageMetrics = {
   forget(serviceImage: string): void
 }
 
-/** The series of one ServiceImage that stand, and the operation whose end is awaited. */
-type Told = {
-  gauges: Map<string, Sample>
-  operation?: { id: string; phase: Phase; ends: Set<Phase> } | undefined
-}
+/** The operation whose end is awaited. */
+type Followed = { operation?: { id: string; phase: Phase; ends: Set<Phase> } | undefined }
 
 export function createServiceImageMetrics(factory: MetricFactory | undefined): ServiceImageMetrics {
-  if (!factory) return { publish: () => {}, stamped: () => {}, forget: () => {} }
-  const declared = Object.entries(serviceImageMetrics) as [ServiceImageMetric, Declared][]
-  const gauges = new Map(
-    declared
-      .filter(([, { type }]) => type === "gauge")
-      .map(([name, metric]) => [name, factory.gauge({ name, ...metric })]),
-  )
-  const counterOf = (name: NameOf<"counter">) => factory.counter({ name, ...serviceImageMetrics[name] })
-  const [stamps, rollouts] = [counterOf("serviceimage_stamps_total"), counterOf("serviceimage_rollouts_total")]
-  const told = new Map<string, Told>()
+  const series = seriesOf(factory, serviceImageMetrics)
+  const followed = new Map<string, Followed>()
 
-  /** A rate needs a zero to begin with. */
-  function begin(serviceimage: string): Told {
-    stamps.add({ serviceimage }, 0)
-    for (const outcome of outcomes) rollouts.add({ serviceimage, outcome }, 0)
-    const fresh: Told = { gauges: new Map() }
-    told.set(serviceimage, fresh)
+  function begin(serviceimage: string): Followed {
+    series.add(serviceimage, "serviceimage_stamps_total", { serviceimage }, 0)
+    for (const outcome of outcomes)
+      series.add(serviceimage, "serviceimage_rollouts_total", { serviceimage, outcome }, 0)
+    const fresh: Followed = {}
+    followed.set(serviceimage, fresh)
     return fresh
   }
 
   return {
     publish(view) {
-      const { name } = view.serviceImage.metadata
-      const before = told.get(name) ?? begin(name)
-      const gone = new Map(before.gauges)
-      for (const sample of samplesOf(view)) {
-        const key = `${sample.metric} ${sample.labels.tier} ${sample.labels.reason}`
-        gone.delete(key)
-        if (before.gauges.get(key)?.value === sample.value) continue
-        before.gauges.set(key, sample)
-        gauges.get(sample.metric)!.set(sample.labels, sample.value)
-      }
-      for (const [key, { metric, labels }] of gone) {
-        before.gauges.delete(key)
-        gauges.get(metric)!.remove(labels)
-      }
-      for (const outcome of follow(before, view.status)) rollouts.add({ serviceimage: name, outcome })
+      const { name: serviceimage } = view.serviceImage.metadata
+      const before = followed.get(serviceimage) ?? begin(serviceimage)
+      series.publish(serviceimage, samplesOf(view))
+      for (const outcome of follow(before, view.status))
+        series.add(serviceimage, "serviceimage_rollouts_total", { serviceimage, outcome })
     },
-    stamped: (serviceimage, count) => stamps.add({ serviceimage }, count),
+    stamped: (serviceimage, count) => series.add(serviceimage, "serviceimage_stamps_total", { serviceimage }, count),
     forget(serviceimage) {
-      const before = told.get(serviceimage)
-      if (!before) return
-      for (const { metric, labels } of before.gauges.values()) gauges.get(metric)!.remove(labels)
-      stamps.remove({ serviceimage })
-      for (const outcome of outcomes) rollouts.remove({ serviceimage, outcome })
-      told.delete(serviceimage)
+      followed.delete(serviceimage)
+      series.forget(serviceimage)
     },
   }
 }
@@ -336,7 +312,7 @@ const underWay = new Set<Phase>(["InProgress", "Halted", "RollingBack"])
 const outcomes: readonly Phase[] = ["Complete", "Halted", "RolledBack", "Superseded"]
 
 /** How operations ended since the last look, each end once: a tier that is reopened and completed again is no rollout. */
-function follow(told: Told, { operation }: ServiceImageStatus): Phase[] {
+function follow(told: Followed, { operation }: ServiceImageStatus): Phase[] {
   const before = told.operation
   if (!operation) return []
   const { id, phase } = operation

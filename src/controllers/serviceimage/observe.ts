@@ -7,7 +7,7 @@ import { effectiveTiers } from "#core/fleet/tiers.ts"
 import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
-import type { Memory } from "./controller.ts"
+import type { Memory } from "./memory.ts"
 import type { Snapshot } from "./plan.ts"
 import type { Claim } from "./targets.ts"
 import { findProblem } from "./validate.ts"
@@ -32,8 +32,7 @@ export function observe<T extends Counted>(
 ): Seen<T> | undefined {
   const operation = currentOperation(serviceImage, now, memory.pinning?.pins)
   const { podsPerSecond } = serviceImage.spec.pace
-  memory.doubts.expire(now)
-  memory.pace = refill(memory.pace, podsPerSecond, now)
+  const pace = memory.pace ?? refill(undefined, podsPerSecond, now)
   const base = {
     serviceImage,
     operation,
@@ -41,7 +40,7 @@ export function observe<T extends Counted>(
     tiers: [],
     unmatched: new IndexedHeap(),
     conflicts: undefined,
-    pace: { pods: memory.pace.pods, readyAt: readyAt(memory.pace, podsPerSecond) },
+    pace: { pods: pace.pods, readyAt: readyAt(pace, podsPerSecond) },
     fence: {
       electionID,
       declared: memory.declared,
@@ -49,7 +48,7 @@ export function observe<T extends Counted>(
       unsure: new Set(memory.doubts.keys()),
       busy: memory.writes.keys,
       trust: memory.trust,
-      outdated: outdatedAt(memory, now),
+      outdated: new Map([...memory.outdated].map(([key, { version }]) => [key, version])),
       isBehind: memory.behind !== "No",
     },
     fleetChangesAt: undefined,
@@ -83,14 +82,6 @@ export function observe<T extends Counted>(
       fleetChangesAt: fleet.nextChangeAt(),
     },
   }
-}
-
-/** Our copy catches up within moments; an object that never shows a change is tried again all the same. */
-const outdatedMs = 5000
-
-function outdatedAt({ outdated }: Memory, now: Instant): ReadonlyMap<string, string> {
-  for (const [key, { at }] of outdated) if (now - at >= outdatedMs) outdated.delete(key)
-  return new Map([...outdated].map(([key, { version }]) => [key, version]))
 }
 
 /** How the fleet of a ServiceImage is counted in an operation. */

@@ -5,7 +5,7 @@ import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import { describeTier, type JudgedTier, judgeTiers } from "./judge.ts"
 import { type Chosen, choose, type Fence, intend, type Stamp } from "./stamps.ts"
-import { tell, type Verdict } from "./tell.ts"
+import { statusOf, type Verdict } from "./status.ts"
 
 /** Everything a decision is made from. The fleet is counted, never listed: deciding costs the same at any size. */
 export type Snapshot = {
@@ -122,7 +122,7 @@ const chooseFrom = (
 function concluded(
   seen: Snapshot,
   verdict: Verdict,
-  judged: Parameters<typeof tell>[3] & {},
+  judged: Parameters<typeof statusOf>[3] & {},
   { stamps, intents, declares }: Chosen,
 ): Plan {
   const { fence, fleetChangesAt, pace, now } = seen
@@ -131,7 +131,7 @@ function concluded(
   const isHeldBack = judged.active.some(tier => tier.view.cohort(tier.step).stale > 0) && !seen.serviceImage.spec.paused
   const paceAt = isHeldBack && pace.readyAt > now ? pace.readyAt : undefined
   return {
-    status: tell(seen, verdict, inflightOf(fence, intents), judged),
+    status: statusOf(seen, verdict, inflightOf(fence, intents), judged),
     declares,
     intents,
     touches: [...fence.unsure],
@@ -145,7 +145,7 @@ function concluded(
 function impossiblePlan(seen: Snapshot, verdict: Verdict): Plan {
   const lookAgainAt = earliest(seen.fleetChangesAt, verdict.lookAgainAt)
   const intents = new Map<string, string>()
-  const status = tell(seen, verdict, inflightOf(seen.fence, intents), undefined)
+  const status = statusOf(seen, verdict, inflightOf(seen.fence, intents), undefined)
   const touches = [...seen.fence.unsure]
   return { status, declares: false, intents, touches, stamps: [], tiers: [], active: [], lookAgainAt }
 }

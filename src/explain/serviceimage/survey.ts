@@ -1,5 +1,5 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
-import { newMemory } from "#controllers/serviceimage/controller.ts"
+import { newMemory, pass } from "#controllers/serviceimage/memory.ts"
 import { type Counted, observe } from "#controllers/serviceimage/observe.ts"
 import { type Plan, plan, type Snapshot } from "#controllers/serviceimage/plan.ts"
 import { betweens, events, nodes, pods, readers, readNode, replicaSets } from "#controllers/serviceimage/pods.ts"
@@ -69,7 +69,8 @@ export function survey(inventory: Inventory, now: Instant): Survey {
         resource && claimOf({ inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now }),
     }
     const electionID = serviceImage.status?.electionID ?? ""
-    const memory = { uid: "", ...newMemory() }
+    const memory = newMemory()
+    pass(memory, serviceImage, now)
     const { snapshot, claim } = observe(targets, serviceImage, memory, { now, electionID })!
     const isCounted = snapshot.target.state === "Synced"
     return {

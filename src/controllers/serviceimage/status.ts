@@ -47,8 +47,8 @@ type Judged = {
 }
 
 /** The status that says all this, and in two words what `kubectl get` shows of it. */
-export const tell = (seen: Snapshot, ...given: Rest<Parameters<typeof statusOf>>): ServiceImageStatus => {
-  const status = statusOf(seen, ...given)
+export const statusOf = (seen: Snapshot, ...given: Rest<Parameters<typeof factsOf>>): ServiceImageStatus => {
+  const status = factsOf(seen, ...given)
   const { state } = stateOf(status.conditions, status.operation?.phase)
   const provenIn = new Map(status.tierStatus.map(tier => [tier.upgradeTier, tier.newDeploymentImage]))
   const tiers = effectiveTiers(seen.serviceImage.spec).map(({ name, image, priority }) => ({
@@ -63,12 +63,7 @@ export const tell = (seen: Snapshot, ...given: Rest<Parameters<typeof statusOf>>
 type Rest<T extends unknown[]> = T extends [unknown, ...infer R] ? R : never
 
 /** Times move only when what they date changes. */
-function statusOf(
-  seen: Snapshot,
-  verdict: Verdict,
-  inflight: string[],
-  judged: Judged | undefined,
-): ServiceImageStatus {
+function factsOf(seen: Snapshot, verdict: Verdict, inflight: string[], judged: Judged | undefined): ServiceImageStatus {
   const { serviceImage, operation, now, unmatched, fence } = seen
   const { generation = 0 } = serviceImage.metadata
   const before = serviceImage.status

@@ -1,0 +1,74 @@
+import type { Root } from "./claims.ts"
+import type { Named } from "./coverage.ts"
+import type { Owner, PodFacts, WorkloadFacts } from "./facts.ts"
+import type { Workload } from "./group.ts"
+import { type WorkloadKind, workloadKinds } from "./resources.ts"
+
+/** Where a workload stands: its kind, namespace and name. */
+export const refOf = (kind: string, space: string, name: string) => `${kind} ${space}/${name}`
+
+/** All of a workload that decides which source looks after it. */
+export const gistOf = (facts: WorkloadFacts | undefined) =>
+  facts &&
+  JSON.stringify([
+    ...[facts.uid, facts.labels, facts.containers, facts.owner, facts.isDeleting, facts.isGitOps],
+    ...[facts.revision, facts.decision],
+  ])
+
+/** The same of a pod that is its own workload. */
+export function rootGistOf(pod: PodFacts | undefined): string | undefined {
+  if (!pod || pod.owner) return undefined
+  const { labels, containers } = podAsRoot(pod)
+  return JSON.stringify([pod.uid, labels, containers])
+}
+
+export const isRead = ({ group, kind }: Owner) =>
+  workloadKinds.some(({ name, resource }) => name === kind && resource.group === group)
+
+/** Whoever makes a pod may name any owner; what the status could not say is not looked after. */
+export const isTellable = ({ group, kind, name, uid }: Owner) =>
+  /^[a-z0-9.-]{0,253}$/.test(group) &&
+  /^[a-z0-9]{1,63}$/.test(kind) &&
+  /^[a-z0-9.-]{1,253}$/.test(name) &&
+  /^[A-Za-z0-9-]{1,64}$/.test(uid)
+
+export function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
+  const type = { group: kind.resource.group, kind: kind.name }
+  const { name, uid, resourceVersion, namespace: space, isGitOps, owner, matchLabels, labels } = facts
+  const { containers, decision, revision } = facts
+  const workload: Workload = {
+    type,
+    name,
+    namespace: space,
+    uid,
+    resourceVersion,
+    hasTemplate: kind.hasTemplate,
+    replacesPods: kind.replacesPods,
+    isGitOps,
+    isOwned: owner !== undefined,
+    hasRevisions: kind.hasRevisions,
+    revision,
+    matchLabels: matchLabels && Object.keys(matchLabels).length <= 8 ? matchLabels : undefined,
+  }
+  return { type, name, labels, owner, workload, containers, decision }
+}
+
+/** A pod that nobody owns is its own workload, and says what it was before we repaired it. */
+export const podAsRoot = (pod: PodFacts): Root => asRoot(pod, { group: "", kind: "pod" }, pod.name, pod.uid, undefined)
+
+/** Its owner is of a kind we do not read: what we know of it is its name. */
+export const strangerAsRoot = (pod: PodFacts, owner: Owner): Root =>
+  asRoot(pod, { group: owner.group, kind: owner.kind }, owner.name, owner.uid, owner)
+
+function asRoot(pod: PodFacts, type: Named["type"], name: string, uid: string, owner: Owner | undefined): Root {
+  const { resourceVersion, namespace: space, decision, containers = [], labels = {} } = pod
+  const fixed = { hasTemplate: false, replacesPods: false, isGitOps: false, isOwned: owner !== undefined }
+  return {
+    type,
+    name,
+    labels,
+    owner,
+    workload: { type, name, namespace: space, uid, resourceVersion, ...fixed },
+    containers: containers.map(each => ({ ...each, image: decision?.was?.[each.name] ?? each.image })),
+  }
+}

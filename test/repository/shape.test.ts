@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync, statSync } from "node:fs"
+import { join, relative } from "node:path"
+import { describe, expect, test } from "vitest"
+
+// What makes a path easy to guess and a file easy to read: each controller has the same files, and nothing is too long.
+
+const root = join(import.meta.dirname, "../..")
+const linesMost = 500
+const functionLinesMost = 150
+
+/** Longer than they may be. This list only shrinks. */
+const tooLong = new Set([
+  "src/api/v1alpha1/serviceimage/schema.ts",
+  "src/cli/tree.ts",
+  "src/cluster-sim/apiserver/create-registry.ts",
+  "src/cluster-sim/apiserver/create-registry.ts createRegistry",
+  "src/cluster-sim/physics/kube-controllers/deployment.ts",
+  "src/cluster-sim/physics/kube-controllers/garbage-collector.ts garbageCollector",
+  "src/cluster-sim/physics/kube-controllers/job.ts jobController",
+  "src/cluster-sim/physics/kube-controllers/node-lifecycle.ts nodeLifecycle",
+  "src/cluster-sim/physics/kube-controllers/stateful-set.ts statefulSetController",
+  "src/cluster-sim/physics/node/kubelet.ts",
+  "src/cluster-sim/physics/node/nodes.ts nodes",
+  "src/cluster-sim/physics/scheduler/scheduler.ts scheduler",
+  "src/controllers/alternateimagesource/sources.ts",
+  "src/core/fleet/fleet.ts",
+  "src/registry/client.ts createRegistryClient",
+  "src/runtime/cache/feed.ts createFeed",
+  "src/runtime/cache/store.ts createStore",
+  "src/runtime/client/create-client.ts",
+  "src/runtime/client/create-client.ts createClient",
+  "src/runtime/leader.ts takePartInElection",
+  "src/runtime/metrics.ts createMetrics",
+])
+
+function* filesIn(folder: string): Generator<string> {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name)
+    if (statSync(path).isDirectory()) yield* filesIn(path)
+    else yield path
+  }
+}
+
+const sources = [...filesIn(join(root, "src"))]
+  .filter(path => path.endsWith(".ts") && !path.endsWith(".test.ts") && !/\/recorded\/|\.generated\./.test(path))
+  .map(path => ({ path: relative(root, path), lines: readFileSync(path, "utf8").trimEnd().split("\n") }))
+
+/** Functions at the top of a file, each from its first line to the brace that ends it. */
+function functionsIn(lines: readonly string[]): { name: string; length: number }[] {
+  return lines.flatMap((line, from) => {
+    const name = /^(?:export )?(?:async )?(?:function\*? |const )(\w+)/.exec(line)?.[1]
+    if (!name || !/[{(]$/.test(line)) return []
+    const length = lines.slice(from).findIndex(each => /^[})]/.test(each) && !each.endsWith("{")) + 1
+    return [{ name, length }]
+  })
+}
+
+describe("nothing is too long to read", () => {
+  const found = sources.flatMap(({ path, lines }) => [
+    ...(lines.length > linesMost ? [path] : []),
+    ...functionsIn(lines)
+      .filter(({ length }) => length > functionLinesMost)
+      .map(({ name }) => `${path} ${name}`),
+  ])
+  test(`no file of src has more than ${linesMost} lines, no function more than ${functionLinesMost}`, () =>
+    expect(found.filter(each => !tooLong.has(each))).toEqual([]))
+  test("what is no longer too long is taken off the list", () =>
+    expect([...tooLong].filter(each => !found.includes(each))).toEqual([]))
+})
+
+describe("every controller has the same files", () => {
+  const folders = readdirSync(join(root, "src/controllers")).filter(name =>
+    statSync(join(root, "src/controllers", name)).isDirectory(),
+  )
+  for (const folder of folders)
+    test(folder, () =>
+      expect(readdirSync(join(root, "src/controllers", folder))).toEqual(
+        expect.arrayContaining(["controller.ts", "observe.ts", "plan.ts", "report.ts", "apply.ts", "resources.ts"]),
+      ),
+    )
+})

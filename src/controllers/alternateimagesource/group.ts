@@ -152,7 +152,7 @@ export function dominant(pods: readonly FailingPod[]): PullFailure {
 }
 
 /** What forbids a switch comes first. */
-export const order: readonly PullFailure[] = [
+const order: readonly PullFailure[] = [
   "SignatureRejected",
   "Denied",
   "RateLimited",

@@ -21,7 +21,7 @@ export const mottoNames = {
 export const mottos = resourceOf(mottoNames)
 export const configMaps = core("configmaps", "ConfigMap")
 
-export const permissions: readonly Permission[] = [
+const permissions: readonly Permission[] = [
   { resource: mottos, verbs: ["list", "watch"] },
   { resource: mottos, subresource: "status", verbs: ["update"] },
   { resource: configMaps, verbs: ["list", "watch", "patch"] },
@@ -50,7 +50,7 @@ function observe({ maps }: World, { object, now }: Look<Motto, undefined>): Snap
   return { motto: object, maps: keys.map(key => maps.get(key)!.object), isListed: maps.hasSynced, now }
 }
 
-export function plan({ motto, maps, isListed, now }: Snapshot): Plan {
+function plan({ motto, maps, isListed, now }: Snapshot): Plan {
   if (!isListed) return { actions: [], reason: "Listing", message: "", lookAgainAt: now + 1000 }
   const { text } = motto.spec
   const different = maps.filter(({ data }) => data?.motto !== text)

@@ -22,7 +22,6 @@ const tooLong = new Set([
   "src/cluster-sim/physics/node/kubelet.ts",
   "src/cluster-sim/physics/node/nodes.ts nodes",
   "src/cluster-sim/physics/scheduler/scheduler.ts scheduler",
-  "src/controllers/alternateimagesource/sources.ts",
   "src/core/fleet/fleet.ts",
   "src/registry/client.ts createRegistryClient",
   "src/runtime/cache/feed.ts createFeed",

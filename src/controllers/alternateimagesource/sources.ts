@@ -1,23 +1,19 @@
 import type { AlternateImageSource, PullFailure, Replacement } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { isEquivalent } from "#core/image/equivalent.ts"
-import { podFieldSelector } from "#core/pods/pod-facts.ts"
 import { byBadness } from "#core/pods/steady.ts"
-import { ownerWalk, topOwner } from "#core/workloads/owners.ts"
 import type { Instant } from "#lib/instant.ts"
-import { MultiMap } from "#lib/multi-map.ts"
-import { compareVersions } from "#lib/resource-version.ts"
 import { isSame } from "#lib/same.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
-import { type CacheGroup, cacheGroup } from "#runtime/cache/group.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
 import { createPieces, type InPieces } from "#runtime/pieces.ts"
 import { type KubeObject, keyOf, nameOf } from "#runtime/resource.ts"
 import { Claims, type Entry, type Root, retargetOf } from "./claims.ts"
-import { type Container, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
+import type { Container, PodFacts, WorkloadFacts } from "./facts.ts"
 import type { FailingPod, Group, Repaired, WaitingPod, Workload } from "./group.ts"
-import { pods, type WorkloadKind, workloadKinds } from "./resources.ts"
-import { gistOf, isRead, isTellable, podAsRoot, refOf, rootFrom, rootGistOf, strangerAsRoot } from "./roots.ts"
+import type { WorkloadKind } from "./resources.ts"
+import { gistOf, refOf, rootGistOf } from "./roots.ts"
+import { Workloads } from "./workloads.ts"
 
 /** What one AlternateImageSource looks after, as far as it has to be looked at. */
 export type Scene = {
@@ -58,7 +54,6 @@ type MutableGroup = Group & {
   repaired?: Group["repaired"]
   crashes?: Group["crashes"]
 }
-type Found = { readonly kind: WorkloadKind; readonly facts: WorkloadFacts }
 /** A namespace that has a source. */
 type Space = {
   readonly claims: Claims
@@ -80,12 +75,7 @@ type Troubled = { failing: string[]; repaired: string[] }
 export class Sources {
   readonly #wiring: Surroundings
   readonly #sources: Cache<Held<AlternateImageSource>>
-  /** Of workloads and pods. */
-  readonly #caches: CacheGroup
-  readonly #workloads = new Map<WorkloadKind, Cache<WorkloadFacts>>()
-  #pods: Cache<PodFacts> | undefined
-  /** Pods and workloads as the server answered our own writes, until the watch tells as much. */
-  readonly #answers = new Map<string, PodFacts | WorkloadFacts>()
+  readonly #workloads: Workloads
   readonly #failing = new Map<string, Set<string>>()
   readonly #repaired = new Map<string, Set<string>>()
   /** Since when a container is seen failing, by pod and image. */
@@ -93,15 +83,15 @@ export class Sources {
   /** What an image turned out to be where it runs, by namespace and image. */
   readonly #digests = new Map<string, string>()
   readonly #spaces = new Map<string, Space>()
-  /** Workloads by the uid of their owner, and how many pods an owner has, by namespace and uid. */
-  #owned = new MultiMap()
-  readonly #podsOwned = new Map<string, number>()
   readonly #inPieces: InPieces
 
   constructor(wiring: Surroundings, sources: Cache<Held<AlternateImageSource>>) {
     this.#wiring = wiring
     this.#inPieces = createPieces(wiring.clock)
-    this.#caches = cacheGroup(wiring)
+    this.#workloads = new Workloads(wiring, {
+      workloadChanged: (...change) => this.#workloadChanged(...change),
+      podChanged: (...change) => this.#podChanged(...change),
+    })
     this.#sources = sources
     this.#sources.subscribe(({ key, before, after }) => {
       this.#sourceChanged(key, before?.object, after?.object)
@@ -112,47 +102,25 @@ export class Sources {
 
   /** Begins to watch workloads and pods. It does so by itself when there is a source. */
   open(): void {
-    if (this.#pods) return
-    for (const kind of workloadKinds) {
-      const indexes = { namespace: (facts: WorkloadFacts) => [facts.namespace] }
-      const cache = this.#caches.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
-      this.#workloads.set(kind, cache)
-      cache.subscribe(({ key, before, after }) => {
-        const known = this.#newest(kind, key, before)
-        if (!this.#isOutrun(idOf(kind, key), after)) this.#workloadChanged(kind, known, after)
-      })
-    }
-    const indexes = { namespace: (pod: PodFacts) => [pod.namespace] }
-    const cache = this.#caches.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector: podFieldSelector })
-    this.#pods = cache
-    cache.subscribe(({ key, before, after }) => {
-      const known = this.#newest(undefined, key, before)
-      if (!this.#isOutrun(idOf(undefined, key), after)) this.#podChanged(key, known, after)
-    })
-    this.#caches.ready().then(() => {
+    if (!this.#workloads.open()) return
+    this.#workloads.ready().then(() => {
       for (const [key] of this.#sources.entries()) this.#wiring.enqueue(key)
     })
   }
 
   #shut(): void {
-    this.#caches.close()
-    this.#pods = undefined
-    this.#owned = new MultiMap()
-    const known = [
-      ...[this.#workloads, this.#failing, this.#repaired, this.#answers],
-      ...[this.#since, this.#digests, this.#podsOwned],
-    ]
-    for (const map of known) map.clear()
+    this.#workloads.close()
+    for (const map of [this.#failing, this.#repaired, this.#since, this.#digests]) map.clear()
   }
 
   /** Every list is in. Before, an absent workload or pod means nothing. */
   get isReady(): boolean {
-    return this.#caches.isReady
+    return this.#workloads.isReady
   }
 
   /** The plurals of what may not be listed. */
   get forbidden(): string[] {
-    return this.#caches.forbidden
+    return this.#workloads.forbidden
   }
 
   get(key: string): AlternateImageSource | undefined {
@@ -160,41 +128,18 @@ export class Sources {
   }
 
   pod(key: string): PodFacts | undefined {
-    return this.#newest(undefined, key, this.#pods?.get(key))
+    return this.#workloads.pod(key)
   }
 
-  /**
-   * What the server answered to a write of ours. A look that comes before the watch tells of it would decide the same
-   * write again, and meet a conflict.
-   */
+  /** What the server answered to a write of ours. */
   answered(kind: WorkloadKind | undefined, object: KubeObject): void {
-    const key = keyOf(object.metadata)
-    const facts = kind ? readWorkload(object) : readPod(object)
-    const cached = kind ? this.#workloads.get(kind)?.get(key) : this.#pods?.get(key)
-    if (cached?.uid !== facts.uid || compareVersions(cached.resourceVersion, facts.resourceVersion) >= 0) return
-    const before = this.#newest(kind, key, cached)
-    this.#answers.set(idOf(kind, key), facts)
-    if (kind) this.#workloadChanged(kind, before as WorkloadFacts, facts as WorkloadFacts)
-    else this.#podChanged(key, before as PodFacts, facts as PodFacts)
-  }
-
-  #newest<T extends PodFacts | WorkloadFacts>(kind: WorkloadKind | undefined, key: string, cached: T | undefined) {
-    return cached && ((this.#answers.get(idOf(kind, key)) as T | undefined) ?? cached)
-  }
-
-  /** The watch still tells of a time before our write. */
-  #isOutrun(id: string, after: PodFacts | WorkloadFacts | undefined): boolean {
-    const answer = this.#answers.get(id)
-    if (!answer) return false
-    if (after?.uid === answer.uid && compareVersions(after.resourceVersion, answer.resourceVersion) < 0) return true
-    this.#answers.delete(id)
-    return false
+    this.#workloads.answered(kind, object)
   }
 
   /** Undefined where nothing is known of the pod, or of the workload it belongs to. */
   standing(key: string): Standing | undefined {
     const pod = this.pod(key)
-    const root = pod && this.#rootOf(pod)
+    const root = pod && this.#workloads.rootOf(pod)
     if (!root) return undefined
     this.#settleAtOnce(pod.namespace)
     const claimOf = (container: Container) => {
@@ -238,7 +183,7 @@ export class Sources {
   *#settling(space: string, known: Space): Generator<void> {
     const moved = new Set<string>()
     const sources = () => [...this.#sources.keysBy("namespace", space)].map(key => this.get(key)!)
-    yield* known.claims.settle(sources, ref => this.#rootAt(ref), moved)
+    yield* known.claims.settle(sources, ref => this.#workloads.rootAt(ref), moved)
     known.troubled = undefined
     for (const key of moved) if (this.get(key)) this.#wiring.enqueue(key)
   }
@@ -268,7 +213,7 @@ export class Sources {
     }
     for (const { type, name, uid, container: named, incident } of source.status?.targetsAvailable ?? []) {
       if (!incident || groups.has(`${uid}/${named}`)) continue
-      const root = this.#find(space, { ...type, name, uid })
+      const root = this.#workloads.find(space, { ...type, name, uid })
       const container = root?.containers.find(each => each.name === named)
       const replacement = container && this.#coverBy(key, root!, container)
       if (replacement) this.#group(groups, root!, container, replacement)
@@ -300,14 +245,14 @@ export class Sources {
 
   /** Those that look after one of a pod's containers. */
   #sourcesFor(pod: PodFacts | undefined): Set<string> {
-    const root = pod && this.#rootOf(pod)
+    const root = pod && this.#workloads.rootOf(pod)
     const claims = root?.containers.map(container => this.#claimOf(root, container)?.source) ?? []
     return new Set(claims.filter(source => source !== undefined))
   }
 
   #addFailing(groups: Map<string, MutableGroup>, source: string, key: string): void {
     const pod = this.pod(key)
-    const root = pod && this.#rootOf(pod)
+    const root = pod && this.#workloads.rootOf(pod)
     if (!root) return
     for (const failing of pod.failing) {
       const container = root.containers.find(({ name }) => name === failing.name)
@@ -341,7 +286,7 @@ export class Sources {
       image: container.image,
       repositories: equivalentRepositories,
       digest: this.digest(workload.namespace, container.image),
-      pods: () => this.#podsOf(workload),
+      pods: () => this.#workloads.podsOf(workload),
       failing: [] as FailingPod[],
       held: [] as WaitingPod[],
       ...(retargeted && { retargeted }),
@@ -352,7 +297,7 @@ export class Sources {
 
   #addRepaired(groups: Map<string, MutableGroup>, source: string, pod: PodFacts): void {
     const { decision } = pod
-    const root = this.#rootOf(pod)
+    const root = this.#workloads.rootOf(pod)
     for (const container of root?.containers ?? []) {
       const was = decision?.was?.[container.name]
       if (!decision || was === undefined || decision.to === container.image) continue
@@ -373,17 +318,6 @@ export class Sources {
     }
   }
 
-  /** How many pods a workload has, its own and those of what it owns. */
-  #podsOf({ uid, namespace: space, type }: Workload): number {
-    if (type.kind === "pod") return 1
-    let count = 0
-    const next = (each: string) =>
-      [...this.#owned.of(`${space} ${each}`)].map(ref => this.#foundAt(ref)?.facts.uid ?? "")
-    for (const each of ownerWalk([uid], { next, idOf: each => each }))
-      count += this.#podsOwned.get(`${space} ${each}`) ?? 0
-    return count
-  }
-
   /** The set of repositories that this source has for a container, unless an older source has one. */
   #coverBy(source: string, root: Root, container: Container): Replacement | undefined {
     const claim = this.#claimOf(root, container)
@@ -393,65 +327,6 @@ export class Sources {
   #claimOf(root: Root, container: Container) {
     const { namespace: space, name, type } = root.workload
     return this.#spaces.get(space)?.claims.claimOf(refOf(type.kind, space, name), root, container)
-  }
-
-  #foundAt(ref: string): Found | undefined {
-    const [name = "", key = ""] = ref.split(" ")
-    for (const [kind, cache] of this.#workloads) {
-      if (kind.name !== name) continue
-      const facts = this.#newest(kind, key, cache.get(key))
-      return facts && { kind, facts }
-    }
-    return undefined
-  }
-
-  /** What stands at a place, if it is a workload that belongs to no other of ours. */
-  #rootAt(ref: string): Root | undefined {
-    if (ref.startsWith("pod ")) {
-      const pod = this.pod(ref.slice("pod ".length))
-      return pod && !pod.owner ? podAsRoot(pod) : undefined
-    }
-    const found = this.#foundAt(ref)
-    const isRoot = found && !found.facts.isDeleting && this.#topOf(found).facts === found.facts
-    return isRoot ? rootFrom(found.kind, found.facts) : undefined
-  }
-
-  #find(space: string, { kind, name, uid }: { kind: string; name: string; uid: string }): Root | undefined {
-    if (kind === "pod") {
-      const pod = this.pod(`${space}/${name}`)
-      return pod?.uid === uid ? podAsRoot(pod) : undefined
-    }
-    const found = this.#above({ kind, name, uid, group: "" }, space)
-    return found && rootFrom(found.kind, found.facts)
-  }
-
-  /** The workload that an owner reference means: by name and uid, in the same namespace and nowhere else. */
-  #above(owner: Owner | undefined, space: string): Found | undefined {
-    if (!owner) return undefined
-    for (const [kind, cache] of this.#workloads) {
-      if (kind.name !== owner.kind) continue
-      const key = `${space}/${owner.name}`
-      const facts = this.#newest(kind, key, cache.get(key))
-      if (facts?.uid === owner.uid) return { kind, facts }
-    }
-    return undefined
-  }
-
-  #rootOf(pod: PodFacts): Root | undefined {
-    if (!pod.owner) return podAsRoot(pod)
-    const found = this.#above(pod.owner, pod.namespace)
-    if (!found) {
-      // An owner of a kind that is read is gone, or not seen yet: nothing is known of what the pod belongs to.
-      const isStranger = pod.containers && !isRead(pod.owner) && isTellable(pod.owner)
-      return isStranger ? strangerAsRoot(pod, pod.owner) : undefined
-    }
-    const top = this.#topOf(found)
-    return top.facts.isDeleting ? undefined : rootFrom(top.kind, top.facts)
-  }
-
-  #topOf(found: Found): Found {
-    const ownerOf = ({ facts }: Found) => this.#above(facts.owner, facts.namespace)
-    return topOwner(found, ownerOf, ({ facts }) => facts.uid)
   }
 
   #sourceChanged(key: string, before: AlternateImageSource | undefined, after: AlternateImageSource | undefined): void {
@@ -467,10 +342,7 @@ export class Sources {
   #begin(space: string): Space {
     const known: Space = { claims: new Claims() }
     this.#spaces.set(space, known)
-    for (const [{ name }, cache] of this.#workloads)
-      for (const key of cache.keysBy("namespace", space)) known.claims.touch(`${name} ${key}`)
-    for (const key of this.#pods?.keysBy("namespace", space) ?? [])
-      if (!this.pod(key)?.owner) known.claims.touch(`pod ${key}`)
+    for (const ref of this.#workloads.in(space)) known.claims.touch(ref)
     return known
   }
 
@@ -479,19 +351,14 @@ export class Sources {
     const { namespace: space, name } = (after ?? before)!
     const ref = refOf(kind.name, space, name)
     const hasMoved = before?.uid !== after?.uid || before?.owner?.uid !== after?.owner?.uid
-    if (hasMoved) {
-      if (before?.owner) this.#owned.delete(`${space} ${before.owner.uid}`, ref)
-      if (after?.owner) this.#owned.add(`${space} ${after.owner.uid}`, ref)
-    }
     const claims = this.#spaces.get(space)?.claims
     if (!claims) return
     claims.touch(ref)
     if (hasMoved) {
       // What it owns may be a root from now on, or no longer; what owns it has pods whose owner was unknown before.
-      const owned = [before, after].flatMap(each => (each ? [...this.#owned.of(`${space} ${each.uid}`)] : []))
-      const next = (each: string) => this.#owned.of(`${space} ${this.#foundAt(each)?.facts.uid}`)
-      for (const each of ownerWalk(owned, { next, idOf: each => each })) claims.touch(each)
-      const top = after && this.#topOf({ kind, facts: after })
+      for (const each of [before, after])
+        for (const owned of this.#workloads.below(space, each?.uid)) claims.touch(owned)
+      const top = after && this.#workloads.topOf({ kind, facts: after })
       if (top) claims.touch(refOf(top.kind.name, space, top.facts.name))
     }
     this.#stir(space)
@@ -523,8 +390,6 @@ export class Sources {
   #podChanged(key: string, before: PodFacts | undefined, after: PodFacts | undefined): void {
     const pod = (after ?? before)!
     const space = pod.namespace
-    this.#countPod(before, -1)
-    this.#countPod(after, 1)
     for (const { image, digest } of after?.running ?? []) this.#learn(`${space} ${image}`, digest)
     const known = this.#spaces.get(space)
     if (rootGistOf(before) !== rootGistOf(after)) {
@@ -550,14 +415,6 @@ export class Sources {
       if (after) this.#wake(after)
     }
   }
-
-  #countPod(pod: PodFacts | undefined, by: number): void {
-    if (!pod?.owner) return
-    const id = `${pod.namespace} ${pod.owner.uid}`
-    const count = (this.#podsOwned.get(id) ?? 0) + by
-    if (count > 0) this.#podsOwned.set(id, count)
-    else this.#podsOwned.delete(id)
-  }
 }
 
 /** Enters a key of a namespace, or strikes it out; tells how it stood before and stands now. */
@@ -574,8 +431,6 @@ function mark(sets: Map<string, Set<string>>, space: string, key: string, now: b
 const noTrouble: Troubled = { failing: [], repaired: [] }
 
 const digestsMost = 10_000
-
-const idOf = (kind: WorkloadKind | undefined, key: string) => `${kind?.name ?? "pod"} ${key}`
 
 const sightOf = ({ uid }: PodFacts, { name, image }: Container) => `${uid} ${name} ${image}`
 

@@ -1,0 +1,221 @@
+import { podFieldSelector } from "#core/pods/pod-facts.ts"
+import { ownerWalk, topOwner } from "#core/workloads/owners.ts"
+import { MultiMap } from "#lib/multi-map.ts"
+import { compareVersions } from "#lib/resource-version.ts"
+import type { Cache } from "#runtime/cache/cache.ts"
+import { type CacheGroup, cacheGroup } from "#runtime/cache/group.ts"
+import type { Wiring } from "#runtime/controller.ts"
+import { type KubeObject, keyOf } from "#runtime/resource.ts"
+import type { Root } from "./claims.ts"
+import { type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
+import type { Workload } from "./group.ts"
+import { pods, type WorkloadKind, workloadKinds } from "./resources.ts"
+import { isRead, isTellable, podAsRoot, refOf, rootFrom, strangerAsRoot } from "./roots.ts"
+
+type Found = { readonly kind: WorkloadKind; readonly facts: WorkloadFacts }
+
+type Listeners = {
+  workloadChanged(kind: WorkloadKind, before: WorkloadFacts | undefined, after: WorkloadFacts | undefined): void
+  podChanged(key: string, before: PodFacts | undefined, after: PodFacts | undefined): void
+}
+
+/** The workloads and pods of a cluster, what owns what, and what our own writes have made of them already. */
+export class Workloads {
+  readonly #listeners: Listeners
+  readonly #group: CacheGroup
+  readonly #caches = new Map<WorkloadKind, Cache<WorkloadFacts>>()
+  #pods: Cache<PodFacts> | undefined
+  /** Pods and workloads as the server answered our own writes, until the watch shows as much. */
+  readonly #answers = new Map<string, PodFacts | WorkloadFacts>()
+  /** Workloads by the uid of their owner, and how many pods an owner has, by namespace and uid. */
+  #owned = new MultiMap()
+  readonly #podsOwned = new Map<string, number>()
+
+  constructor(wiring: Pick<Wiring, "watch">, listeners: Listeners) {
+    this.#group = cacheGroup(wiring)
+    this.#listeners = listeners
+  }
+
+  /** Begins to watch. Returns whether it had not begun before. */
+  open(): boolean {
+    if (this.#pods) return false
+    for (const kind of workloadKinds) {
+      const indexes = { namespace: (facts: WorkloadFacts) => [facts.namespace] }
+      const cache = this.#group.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
+      this.#caches.set(kind, cache)
+      cache.subscribe(({ key, before, after }) => {
+        const known = this.#newest(kind, key, before)
+        if (!this.#isOutrun(idOf(kind, key), after)) this.#workloadChanged(kind, known, after)
+      })
+    }
+    const indexes = { namespace: (pod: PodFacts) => [pod.namespace] }
+    const cache = this.#group.watch<PodFacts>(pods, { project: readPod, indexes, fieldSelector: podFieldSelector })
+    this.#pods = cache
+    cache.subscribe(({ key, before, after }) => {
+      const known = this.#newest(undefined, key, before)
+      if (!this.#isOutrun(idOf(undefined, key), after)) this.#podChanged(key, known, after)
+    })
+    return true
+  }
+
+  close(): void {
+    this.#group.close()
+    this.#pods = undefined
+    this.#owned = new MultiMap()
+    for (const map of [this.#caches, this.#answers, this.#podsOwned]) map.clear()
+  }
+
+  get isReady(): boolean {
+    return this.#group.isReady
+  }
+
+  get forbidden(): string[] {
+    return this.#group.forbidden
+  }
+
+  ready(): Promise<void> {
+    return this.#group.ready()
+  }
+
+  pod(key: string): PodFacts | undefined {
+    return this.#newest(undefined, key, this.#pods?.get(key))
+  }
+
+  /** Where the workloads of a namespace stand, and its pods without an owner. */
+  *in(space: string): Generator<string> {
+    for (const [{ name }, cache] of this.#caches)
+      for (const key of cache.keysBy("namespace", space)) yield `${name} ${key}`
+    for (const key of this.#pods?.keysBy("namespace", space) ?? []) if (!this.pod(key)?.owner) yield `pod ${key}`
+  }
+
+  /** Everything that is owned by something, directly or not. */
+  below(space: string, uid: string | undefined): Iterable<string> {
+    if (uid === undefined) return []
+    const next = (ref: string) => this.#owned.of(`${space} ${this.foundAt(ref)?.facts.uid}`)
+    return ownerWalk([...this.#owned.of(`${space} ${uid}`)], { next, idOf: ref => ref })
+  }
+
+  /**
+   * What the server answered to a write of ours. A look that comes before the watch tells of it would decide the same
+   * write again, and meet a conflict.
+   */
+  answered(kind: WorkloadKind | undefined, object: KubeObject): void {
+    const key = keyOf(object.metadata)
+    const facts = kind ? readWorkload(object) : readPod(object)
+    const cached = kind ? this.#caches.get(kind)?.get(key) : this.#pods?.get(key)
+    if (cached?.uid !== facts.uid || compareVersions(cached.resourceVersion, facts.resourceVersion) >= 0) return
+    const before = this.#newest(kind, key, cached)
+    this.#answers.set(idOf(kind, key), facts)
+    if (kind) this.#workloadChanged(kind, before as WorkloadFacts, facts as WorkloadFacts)
+    else this.#podChanged(key, before as PodFacts, facts as PodFacts)
+  }
+
+  #newest<T extends PodFacts | WorkloadFacts>(kind: WorkloadKind | undefined, key: string, cached: T | undefined) {
+    return cached && ((this.#answers.get(idOf(kind, key)) as T | undefined) ?? cached)
+  }
+
+  /** The watch still tells of a time before our write. */
+  #isOutrun(id: string, after: PodFacts | WorkloadFacts | undefined): boolean {
+    const answer = this.#answers.get(id)
+    if (!answer) return false
+    if (after?.uid === answer.uid && compareVersions(after.resourceVersion, answer.resourceVersion) < 0) return true
+    this.#answers.delete(id)
+    return false
+  }
+
+  /** How many pods a workload has, its own and those of what it owns. */
+  podsOf({ uid, namespace: space, type }: Workload): number {
+    if (type.kind === "pod") return 1
+    let count = 0
+    const next = (each: string) =>
+      [...this.#owned.of(`${space} ${each}`)].map(ref => this.foundAt(ref)?.facts.uid ?? "")
+    for (const each of ownerWalk([uid], { next, idOf: each => each }))
+      count += this.#podsOwned.get(`${space} ${each}`) ?? 0
+    return count
+  }
+
+  foundAt(ref: string): Found | undefined {
+    const [name = "", key = ""] = ref.split(" ")
+    for (const [kind, cache] of this.#caches) {
+      if (kind.name !== name) continue
+      const facts = this.#newest(kind, key, cache.get(key))
+      return facts && { kind, facts }
+    }
+    return undefined
+  }
+
+  /** What stands at a place, if it is a workload that belongs to no other of ours. */
+  rootAt(ref: string): Root | undefined {
+    if (ref.startsWith("pod ")) {
+      const pod = this.pod(ref.slice("pod ".length))
+      return pod && !pod.owner ? podAsRoot(pod) : undefined
+    }
+    const found = this.foundAt(ref)
+    const isRoot = found && !found.facts.isDeleting && this.topOf(found).facts === found.facts
+    return isRoot ? rootFrom(found.kind, found.facts) : undefined
+  }
+
+  find(space: string, { kind, name, uid }: { kind: string; name: string; uid: string }): Root | undefined {
+    if (kind === "pod") {
+      const pod = this.pod(`${space}/${name}`)
+      return pod?.uid === uid ? podAsRoot(pod) : undefined
+    }
+    const found = this.#above({ kind, name, uid, group: "" }, space)
+    return found && rootFrom(found.kind, found.facts)
+  }
+
+  /** The workload that an owner reference means: by name and uid, in the same namespace and nowhere else. */
+  #above(owner: Owner | undefined, space: string): Found | undefined {
+    if (!owner) return undefined
+    for (const [kind, cache] of this.#caches) {
+      if (kind.name !== owner.kind) continue
+      const key = `${space}/${owner.name}`
+      const facts = this.#newest(kind, key, cache.get(key))
+      if (facts?.uid === owner.uid) return { kind, facts }
+    }
+    return undefined
+  }
+
+  rootOf(pod: PodFacts): Root | undefined {
+    if (!pod.owner) return podAsRoot(pod)
+    const found = this.#above(pod.owner, pod.namespace)
+    if (!found) {
+      // An owner of a kind that is read is gone, or not seen yet: nothing is known of what the pod belongs to.
+      const isStranger = pod.containers && !isRead(pod.owner) && isTellable(pod.owner)
+      return isStranger ? strangerAsRoot(pod, pod.owner) : undefined
+    }
+    const top = this.topOf(found)
+    return top.facts.isDeleting ? undefined : rootFrom(top.kind, top.facts)
+  }
+
+  topOf(found: Found): Found {
+    const ownerOf = ({ facts }: Found) => this.#above(facts.owner, facts.namespace)
+    return topOwner(found, ownerOf, ({ facts }) => facts.uid)
+  }
+
+  #workloadChanged(kind: WorkloadKind, before: WorkloadFacts | undefined, after: WorkloadFacts | undefined): void {
+    if (before?.uid !== after?.uid || before?.owner?.uid !== after?.owner?.uid) {
+      const { namespace: space, name } = (after ?? before)!
+      const ref = refOf(kind.name, space, name)
+      if (before?.owner) this.#owned.delete(`${space} ${before.owner.uid}`, ref)
+      if (after?.owner) this.#owned.add(`${space} ${after.owner.uid}`, ref)
+    }
+    this.#listeners.workloadChanged(kind, before, after)
+  }
+
+  #podChanged(key: string, before: PodFacts | undefined, after: PodFacts | undefined): void {
+    this.#countPod(before, -1)
+    this.#countPod(after, 1)
+    this.#listeners.podChanged(key, before, after)
+  }
+
+  #countPod(pod: PodFacts | undefined, by: number): void {
+    if (!pod?.owner) return
+    const id = `${pod.namespace} ${pod.owner.uid}`
+    const count = (this.#podsOwned.get(id) ?? 0) + by
+    if (count > 0) this.#podsOwned.set(id, count)
+    else this.#podsOwned.delete(id)
+  }
+}
+
+const idOf = (kind: WorkloadKind | undefined, key: string) => `${kind?.name ?? "pod"} ${key}`

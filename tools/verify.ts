@@ -7,6 +7,11 @@ const checks: { name: string; command: string[] }[] = [
   // Imports that point the wrong way, and time or chance taken from the machine, are lint errors: see biome.json.
   { name: "lint, format and import direction", command: ["biome", "check", "--error-on-warnings", "."] },
   { name: "dead code and dependencies", command: ["knip", "--no-progress"] },
+  // What only its own tests use. cluster-sim is for tests itself.
+  {
+    name: "code that only tests use",
+    command: ["knip", "--production", "--config", "knip.production.json", "--no-progress"],
+  },
   { name: "generated files", command: [process.execPath, "tools/generate.ts", "--check"] },
 ]
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "vitest"
 import { everyPart, type Json } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { createClient } from "#runtime/client/index.ts"
 import { seededRandom } from "#runtime/random.ts"
 import { manifest, scenario, type World } from "#test/support/scenario.ts"
@@ -23,7 +23,7 @@ async function fleet(): Promise<World> {
   const world = await scenario({ seed: 3, parts: everyPart({ nodes: 3 }) })
   await world.apply(manifest("charts/aim/crds/serviceimages.yaml"), manifest("examples/dicom/crd.yaml"))
   world.run([dicomController()])
-  world.run([serviceImageController])
+  world.run([createServiceImageController()])
   const tenant = (name: string, upgradeTier: string): Json => ({
     apiVersion: "services.example.com/v1alpha1",
     kind: "Dicom",

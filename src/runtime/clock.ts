@@ -66,6 +66,7 @@ export type VirtualClock = Clock & {
   nextAt(): Instant | undefined
 }
 
+/** For tests. @public */
 export function virtualClock(start: Instant = 0): VirtualClock {
   let now = start
   let sequence = 0

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { type Condition, conditionOf, isTrueFor, removeCondition, setCondition, setConditions } from "./conditions.ts"
+import { type Condition, conditionOf, setCondition, setConditions } from "./conditions.ts"
 
 const noon = Date.UTC(2026, 0, 1, 12)
 const ready: Condition = {
@@ -43,7 +43,6 @@ describe("setting a condition", () => {
       noon,
     )
     expect(list.map(({ type }) => type)).toEqual(["Complete", "Ready", "Stalled"])
-    expect(removeCondition(list, "Ready").map(({ type }) => type)).toEqual(["Complete", "Stalled"])
     expect(setConditions(undefined, [readyAgain], noon)).toHaveLength(1)
   })
 
@@ -57,14 +56,4 @@ test("a condition is found by its type", () => {
   expect(conditionOf([ready], "Ready")).toBe(ready)
   expect(conditionOf([ready], "Stalled")).toBeUndefined()
   expect(conditionOf(undefined, "Ready")).toBeUndefined()
-})
-
-test("true for a generation is never true for an older one", () => {
-  expect(isTrueFor([ready], "Ready", 4)).toBe(true)
-  expect(isTrueFor([ready], "Ready", 5)).toBe(false)
-  expect(isTrueFor([{ ...ready, status: "False" }], "Ready", 4)).toBe(false)
-  expect(
-    isTrueFor([{ type: "Ready", status: "True", reason: "", message: "", lastTransitionTime: "" }], "Ready", 1),
-  ).toBe(false)
-  expect(isTrueFor(undefined, "Ready", 4)).toBe(false)
 })

@@ -57,14 +57,5 @@ export const setConditions = (
   now: Instant,
 ): Condition[] => wanted.reduce((all, condition) => setCondition(all, condition, now), [...(conditions ?? [])])
 
-export const removeCondition = (conditions: readonly Condition[] = [], type: string): Condition[] =>
-  conditions.filter(condition => condition.type !== type)
-
 export const conditionOf = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
   conditions?.find(condition => condition.type === type)
-
-/** True, and said of this generation of the object rather than of an earlier spec. */
-export function isTrueFor(conditions: readonly Condition[] | undefined, type: string, generation: number): boolean {
-  const condition = conditionOf(conditions, type)
-  return condition?.status === "True" && (condition.observedGeneration ?? -1) >= generation
-}

@@ -9,7 +9,7 @@ import { run as plan } from "#cli/commands/plan.ts"
 import { testWorld } from "#cli/test-world.ts"
 import type { Fault } from "#cluster-sim/faults/faults.ts"
 import { createCluster, everyPart, type Json, parseRegistries } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import type { Instant } from "#lib/instant.ts"
 import { createClient } from "#runtime/client/index.ts"
@@ -197,7 +197,7 @@ for (const [name, story] of Object.entries(stories))
     const moments: Moment[] = []
     await world.apply(manifest("charts/aim/crds/serviceimages.yaml"), manifest("examples/dicom/crd.yaml"))
     world.run([operator])
-    world.run([serviceImageController], { faults: [noting(world, moments)] })
+    world.run([createServiceImageController()], { faults: [noting(world, moments)] })
     await world.apply(...dicoms, serviceImage("v1", { tiers }))
     const isSo = async (so: (status: ServiceImageStatus) => boolean) => {
       const { metadata, status } = await world.get(serviceImages, "dicom")

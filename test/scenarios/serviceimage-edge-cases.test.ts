@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { answer, arriveLate, isWatch, type Matcher, nth, stale } from "#cluster-sim/faults/faults.ts"
 import { everyPart, type Json } from "#cluster-sim/index.ts"
-import { createServiceImageController, serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import { findProblem } from "#controllers/serviceimage/validate.ts"
 import { decisionAnnotation } from "#core/image/record.ts"
@@ -179,7 +179,7 @@ test("9. of two ServiceImages the one that stamped an object keeps it, else the 
 test("9. two ServiceImages with different containers of one Deployment are in conflict too: it has one last decision", async () => {
   const world = await scenario({ seed: 7 })
   await world.apply(manifest("charts/aim/crds/serviceimages.yaml"))
-  const story = about(world, world.run([serviceImageController]))
+  const story = about(world, world.run([createServiceImageController()]))
   const [app, log] = ["app", "log"].map(container => ({
     target: { apiVersion: "apps/v1", kind: "Deployment", image: { container } },
   }))
@@ -586,7 +586,7 @@ test("27. a kind that is missing is waited for, and others go on; one that goes 
 test("28. a Deployment's health is its replicas, of the present generation; a kind of its own is read by an expression", async () => {
   const world = await scenario({ seed: 7, parts: everyPart({ nodes: 2 }) })
   await world.apply(manifest("charts/aim/crds/serviceimages.yaml"), gadgetKind("Namespaced"))
-  const story = about(world, world.run([serviceImageController]))
+  const story = about(world, world.run([createServiceImageController()]))
   const target = { apiVersion: "apps/v1", kind: "Deployment", image: { container: "app" } }
   await world.apply(deployment("first", "early"), deployment("second", ""), serviceImage({ target }))
   await story.complete()
@@ -677,7 +677,7 @@ test("31. before the first list is in, nothing is said", async () => {
   await story.change({ defaultImage: v2 })
   const { length } = story.statuses()
   const watchesDicoms: Matcher = request => isWatch(request) && request.path.includes("/dicoms")
-  story.world.run([serviceImageController], { faults: [stale(watchesDicoms, story.world.clock, 60_000)] })
+  story.world.run([createServiceImageController()], { faults: [stale(watchesDicoms, story.world.clock, 60_000)] })
   await story.world.advance("59s")
   const untouched = story
     .statuses()
@@ -696,7 +696,7 @@ test("32. what a deposed leader sent arrives too late to be carried out", async 
   await story.world.until("d2 to be stamped, d1 being on its way", async () => (await story.images()).d2 === "v2")
   story.process.die()
   await story.change({ defaultImage: v1 }) // the user takes it back
-  story.world.run([serviceImageController], { leaderElect: true })
+  story.world.run([createServiceImageController()], { leaderElect: true })
   await story.complete()
   expect(await story.images()).toEqual({ d1: "v1", d2: "v1" })
   await story.world.advance("10m")
@@ -808,7 +808,7 @@ test("37. soaks and deadlines survive a restart, and wake whoever waits for them
   const began = story.world.clock.now()
   await story.world.advance("5m")
   story.process.die()
-  story.world.run([serviceImageController])
+  story.world.run([createServiceImageController()])
   await story.world.advance("4m50s")
   expect(await onV2()).toBe(share)
   await story.complete()
@@ -824,7 +824,7 @@ test("37. a deadline counts from the stamp, whoever watches over it", async () =
   const began = story.world.clock.now()
   await story.world.advance("5m")
   story.process.die()
-  story.world.run([serviceImageController])
+  story.world.run([createServiceImageController()])
   await story.until("Halted", "FailureHaltsUpdate")
   expect(Math.abs(story.world.clock.now() - began - 600_000)).toBeLessThan(5000)
 })
@@ -929,7 +929,7 @@ test("37. who was up to date and is scaled hours later has all of its time again
   await story.tenant(stamped, { metadata: sick, spec: { replicas: 3 } })
   await story.world.advance("2m")
   story.process.die()
-  story.world.run([serviceImageController])
+  story.world.run([createServiceImageController()])
   await story.world.advance("3m")
   expect((await story.condition("Complete"))!.reason).toBe("WaitingForHealth")
   await story.tenant(stamped, heal)

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { rolloutOf } from "#cli/rollout.ts"
 import { everyPart, type Json, parseRegistries } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import { endOfOperation } from "#core/fleet/rollout-state.ts"
 import { cases } from "#test/support/manifests/serviceimage.ts"
@@ -39,7 +39,7 @@ async function calm(): Promise<World> {
   const world = await scenario({ seed: 7, parts: everyPart({ nodes: 3, registries }) })
   await world.apply(manifest("charts/aim/crds/serviceimages.yaml"), manifest("examples/dicom/crd.yaml"))
   world.run([dicomController()])
-  world.run([serviceImageController])
+  world.run([createServiceImageController()])
   await world.apply(dicom("e1", "early"), dicom("d1"), onlyTiers("v1"))
   await world.until("v1 everywhere", async () => (await columns(world)).STATE === "Complete")
   return world

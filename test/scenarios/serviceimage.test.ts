@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { everyPart, type Json, parseRegistries } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import { core } from "#runtime/resource.ts"
 import { manifest, scenario, type World } from "#test/support/scenario.ts"
@@ -42,7 +42,7 @@ async function calm(registries?: string): Promise<World> {
   })
   await world.apply(manifest("charts/aim/crds/serviceimages.yaml"), manifest("examples/dicom/crd.yaml"))
   world.run([dicomController()])
-  world.run([serviceImageController])
+  world.run([createServiceImageController()])
   await world.apply(dicom("e1", "early"), dicom("e2", "early"), dicom("d1"), dicom("d2"), serviceImage("dicom", "v1"))
   await world.until("v1 everywhere", async () => isComplete(await world.get(serviceImages, "dicom")))
   return world
@@ -120,7 +120,7 @@ test("a tenant that moves to a tier with another image follows it, and the tier 
 test("a kind that is installed later is picked up without a restart, and one that goes away is missed", async () => {
   const world = await scenario({ seed: 7, parts: everyPart({ nodes: 1 }) })
   await world.apply(manifest("charts/aim/crds/serviceimages.yaml"))
-  world.run([serviceImageController])
+  world.run([createServiceImageController()])
   await world.apply(serviceImage("dicom", "v1"))
   await world.until(
     "the kind to be missed",
@@ -164,7 +164,7 @@ test("two ServiceImages that select the same tenant do not fight: the older keep
 test("only namespaces that are selected are touched, from the moment they are", async () => {
   const world = await scenario({ seed: 7, parts: everyPart({ nodes: 1 }) })
   await world.apply(manifest("charts/aim/crds/serviceimages.yaml"), manifest("examples/dicom/crd.yaml"))
-  world.run([serviceImageController])
+  world.run([createServiceImageController()])
   await world.apply(dicom("a"))
   await world.apply(serviceImage("dicom", "v1", { target: { namespaceSelector: { matchLabels: { stage: "prod" } } } }))
   await world.advance("1m")

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { everyPart, type Json, openRegistries, parseRegistries } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import { Deployments, deployment } from "#test/support/failover-story.ts"
 import { about, type Story } from "#test/support/rollout-story.ts"
@@ -46,7 +46,7 @@ async function shop(spec: Json = {}, more: Json = {}): Promise<Shop> {
     const labels = tier === "web" ? {} : { "upgrade-tier": tier }
     await world.apply(deployment(name, image("v1"), { metadata: { labels }, spec: { replicas: 1, ...more } }))
   }
-  let process = world.run([serviceImageController])
+  let process = world.run([createServiceImageController()])
   const target = { apiVersion: "apps/v1", kind: "Deployment", image: { container: "basic-demo" } }
   await world.apply({
     apiVersion: ServiceImage.apiVersion,
@@ -65,7 +65,7 @@ async function shop(spec: Json = {}, more: Json = {}): Promise<Shop> {
     },
     restart() {
       process.die()
-      process = world.run([serviceImageController])
+      process = world.run([createServiceImageController()])
     },
   }
 }

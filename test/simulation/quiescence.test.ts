@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { type Fault, isWatch } from "#cluster-sim/faults/faults.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { play, stories } from "./stories.ts"
 
 /** Breaks every watch there is when told to. */
@@ -31,7 +31,7 @@ test("S8 a fleet in order is left alone, over a hundred resyncs and ten reconnec
   const watches = cuttable()
   const [story] = Object.values(stories)
   const world = await play(story!, 1, world =>
-    world.run([serviceImageController], { leaderElect: true, faults: [watches.fault] }),
+    world.run([createServiceImageController()], { leaderElect: true, faults: [watches.fault] }),
   )
   const [lookedAt, opened] = [world.history.length, watches.opened]
   while (watches.opened - opened < 100) await world.advance("10m")

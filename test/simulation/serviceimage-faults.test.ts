@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { breakWatch, cut, type Fault, isDecision, isWatch, nth, silence, stale } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { Sent } from "#test/support/record.ts"
@@ -40,8 +40,8 @@ const views: Record<string, (clock: Clock) => ProcessOptions> = {
 }
 
 function start(world: World, { leaderElect = false }: Story, fate: Fate): void {
-  if (leaderElect) world.run([serviceImageController], { leaderElect })
-  keepRunning(world, () => serviceImageController, fate, { leaderElect })
+  if (leaderElect) world.run([createServiceImageController()], { leaderElect })
+  keepRunning(world, () => createServiceImageController(), fate, { leaderElect })
 }
 
 type Calm = { story: Story; writes: number; statuses: number; outcome: Json }

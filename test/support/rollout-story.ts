@@ -1,5 +1,5 @@
 import type { Json } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import type { Controller } from "#runtime/controller.ts"
 import type { Resource } from "#runtime/resource.ts"
@@ -89,7 +89,7 @@ export type StoryOptions = {
 export async function tell(tenants: readonly Json[], options: StoryOptions = {}): Promise<Story> {
   const world = options.world ?? (await scenario({ saved: empty }))
   world.run(options.controllers ?? [quickOperator])
-  const process = world.run([serviceImageController], options.process?.(world))
+  const process = world.run([createServiceImageController()], options.process?.(world))
   const story = about(world, process)
   await world.apply(...tenants, serviceImage(options.spec))
   if (!options.isUnderWay) await story.complete()

@@ -119,8 +119,6 @@ async function look(
 /** Without a registry, specs that ask for digests are refused. */
 export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
 
-export const serviceImageController = createServiceImageController()
-
 /** How soon to look again at a list that is not in, or at objects that turned out to have changed. */
 const listingMs = 5000
 const conflictMs = 1000

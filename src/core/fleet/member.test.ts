@@ -1,6 +1,11 @@
 import { expect, test } from "vitest"
 import { formatDecision } from "../image/record.ts"
-import { readMember } from "./member.ts"
+import type { TargetObject } from "../workloads/object-facts.ts"
+import { targetReader } from "../workloads/target-reader.ts"
+
+/** An object that follows the ImageSpec contract. */
+const contract = targetReader({ kind: "", image: { paths: ["spec.image"] }, health: "" })
+const readMember = (object: TargetObject) => contract.read(object)
 
 /** An object that is well, with the one difference that matters. */
 const object = (fields: { metadata?: object; spec?: object; status?: object } = {}) => ({

@@ -2,8 +2,6 @@ import type { Instant } from "#lib/instant.ts"
 import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
 
-export { readMember } from "../workloads/target-reader.ts"
-
 /** One object of the fleet, reduced to what a rollout decides by. A hundred thousand of them are held at once. */
 export type Member = {
   readonly resourceVersion: string

@@ -130,8 +130,3 @@ export const touchPatch = (value: string): TargetPatch => ({
   type: "merge",
   body: { metadata: { annotations: { [fenceAnnotation]: value } } },
 })
-
-const contract = targetReader({ kind: "", image: { paths: ["spec.image"] }, health: "" })
-
-/** Reads an object that follows the ImageSpec contract. */
-export const readMember = (object: TargetObject): Member => contract.read(object)

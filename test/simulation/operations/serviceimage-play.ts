@@ -1,6 +1,6 @@
 import { isDecision, nth } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import type { Resource } from "#runtime/resource.ts"
@@ -334,7 +334,7 @@ class Run {
         this.#start()
       })
     }
-    this.#process = world.run([serviceImageController], { dies: { ...fate, onDeath } })
+    this.#process = world.run([createServiceImageController()], { dies: { ...fate, onDeath } })
   }
 
   #image(tags: readonly string[] = ["v1", "v2", "v2", "v3", "v4", "bad1"]): string {

@@ -793,7 +793,7 @@ describe("the way back", () => {
     group: { repaired, failing: [], ...given.group },
     before: { incident, ...given.before },
   })
-  const well = (count: number) => ({ incident: { ...incident, tryAgainAt: ago(count) } })
+  const well = (count: number) => ({ incident: { ...incident, healthySince: ago(count) } })
   table({
     "is not looked for by itself": [{ group: { repaired, failing: [] }, before: { incident } }, "Switched"],
     "begins with a question": [back({ probes: {} }), `Switched, asks ${a}:1`],
@@ -810,7 +810,7 @@ describe("the way back", () => {
   })
   test("is forgotten with the first bad answer", () =>
     expect(decided(back({ before: well(599), probes: { [a]: says("Unreachable") } })).incident).not.toHaveProperty(
-      "tryAgainAt",
+      "healthySince",
     ))
   test("ends the incident, and touches no pod", () => {
     const { incident: next, repairs } = decided(back({ before: well(600) }))

@@ -103,7 +103,7 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
   const answer = probe(incident.image)
   const isStale = !answer || now - answer.at >= recheckMs
   const isWell = answer?.said.ok === true
-  const since = isWell ? (parseInstant(incident.tryAgainAt) ?? now) : undefined
+  const since = isWell ? (parseInstant(incident.healthySince) ?? now) : undefined
   if (isWell && since !== undefined && now - since >= stableMs) {
     const back = { oldImage: sentTo(incident, incident.working), newImage: incident.image }
     const step = { ...back, reason: "SwitchedBack" as const, repository: incident.failing }
@@ -116,12 +116,11 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
       message: `${titleOf(group)}: ${incident.failing} serves again`,
     }
   }
-  // While it is watched for its return, `tryAgainAt` is the moment since when it answers well.
-  const { tryAgainAt: _, ...rest } = incident
+  const { tryAgainAt: _, healthySince: __, ...rest } = incident
   const next: Incident = {
     ...rest,
     reason: "Switched",
-    ...(since !== undefined && { tryAgainAt: formatInstant(since) }),
+    ...(since !== undefined && { healthySince: formatInstant(since) }),
   }
   return {
     ...base,
@@ -285,7 +284,7 @@ function switchTo(
   policy: Policy,
 ): Decision {
   const { workload, container, isInit, digest, held } = group
-  const { tryAgainAt: _, pin: __, ...rest } = incident
+  const { tryAgainAt: _, healthySince: __, pin: ___, ...rest } = incident
   const mustPin = policy.requireSameDigest === "Always" && digest !== undefined && !digestIn(group.image)
   const next: Incident = { ...rest, working: repository, reason: "Switched", ...(mustPin && { pin: digest }) }
   const to = sentTo({ ...next, image: group.image }, repository)

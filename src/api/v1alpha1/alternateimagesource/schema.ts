@@ -203,7 +203,10 @@ const incident = z.object({
     .describe("Found unable to serve in this incident; not tried again before it is over.")
     .default([]),
   attempts: count(999).describe("How often all of them were found down.").default(0),
-  tryAgainAt: timestamp().describe("Not before.").optional(),
+  tryAgainAt: timestamp().describe("Repositories are not asked again before this.").optional(),
+  healthySince: timestamp()
+    .describe("With switchBack: since when the failing repository answers well again.")
+    .optional(),
   matchLabels: labels()
     .meta({ maxProperties: 8 })
     .describe("Labels by which the workload's pods are known at creation.")

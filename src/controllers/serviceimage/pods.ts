@@ -14,7 +14,8 @@ import type { Trace } from "#core/pods/trace.ts"
 import { workloadKind, workloadKinds } from "#core/workloads/kinds.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { Interner } from "#lib/interner.ts"
-import type { Cache, Projected } from "#runtime/cache/cache.ts"
+import type { Projected } from "#runtime/cache/cache.ts"
+import { cacheGroup } from "#runtime/cache/group.ts"
 import type { Permission, Wiring } from "#runtime/controller.ts"
 import { core, type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 
@@ -82,14 +83,10 @@ type Watching = { readonly isReliable: boolean; readonly index: PodIndex; close(
 
 function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching {
   const read = readers()
-  const caches: (Pick<Cache<Projected>, "synced"> & { close(): void })[] = []
+  const group = cacheGroup(wiring)
+  const open = group.watch
   let [isReliable, isClosed] = [false, false]
 
-  function open<T extends Projected>(resource: Resource, options: Parameters<typeof wiring.watch<T>>[1]) {
-    const cache = wiring.watch<T>(resource, options)
-    caches.push(cache)
-    return cache
-  }
   // What is done ends a watch's interest in it, and there may be a thousand times more of it than of what runs.
   const podCache = open<PodFacts>(pods, { project: read.pod, fieldSelector: podFields.pods })
   const nodeCache = open<Node>(nodes, { project: readNode })
@@ -122,7 +119,7 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
     wiring.clock.after(0, () => tellOf(uids))
   }
 
-  Promise.all(caches.map(cache => cache.synced())).then(() => {
+  group.ready().then(() => {
     if (isClosed) return
     isReliable = true
     tellOf(index.roots().values())
@@ -135,7 +132,7 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
     close() {
       isClosed = true
       isReliable = false
-      for (const cache of caches) cache.close()
+      group.close()
     },
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, relative } from "node:path"
 import { boundaryFiles } from "./generate/boundaries.ts"
-import { chartFiles } from "./generate/chart.ts"
+import { chartFiles } from "./generate/chart/files.ts"
 import { crdFiles } from "./generate/crds.ts"
 import { exampleFiles } from "./generate/examples.ts"
 import type { GeneratedFile } from "./generate/file.ts"

@@ -6,7 +6,7 @@ import { findProgram, run } from "./command.ts"
 import { cacheFolder } from "./folders.ts"
 import { withLock } from "./lock.ts"
 
-/** The Go programs of the floor, in the order they are built: what takes long comes early. */
+/** The Go programs of a cluster, in the order they are built: what takes long comes early. */
 const programs = [
   { name: "etcd", module: "kubernetes", package: "go.etcd.io/etcd/server/v3" },
   { name: "kube-apiserver", module: "kubernetes", package: "k8s.io/kubernetes/cmd/kube-apiserver" },
@@ -17,26 +17,49 @@ const programs = [
   { name: "kwok", module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
 ] as const
 
-type Program = (typeof programs)[number]
-export type Binaries = Record<Program["name"], string>
+type Program = { name: string; module: string; package: string }
+export type Binaries = Record<(typeof programs)[number]["name"], string>
 type Say = (line: string) => void
+
+/** Programs of one version, and where they are kept. */
+type Suite = { title: string; version: string; folder: string; programs: readonly Program[]; linked: string[] }
 
 const goWanted = [1, 26] as const
 
-/** Gives the path of every program, building those that are missing or were built from something else. */
+/** Gives the path of every program of a cluster. */
 export async function prepareBinaries(say: Say, signal?: AbortSignal): Promise<Binaries> {
-  const version = kubernetesVersion()
+  const version = versionOf("kubernetes", "k8s.io/kubernetes")
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? []
+  const strings = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: "clean" }
+  const linked = Object.entries(strings).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)
   const folder = join(cacheFolder(), "kube", version, "bin")
-  const binaries = Object.fromEntries(programs.map(({ name }) => [name, join(folder, name)])) as Binaries
-  const missing = () => programs.filter(program => readStamp(folder, program) !== recipeHash(program, version))
-  if (missing().length === 0) return binaries
+  await prepare({ title: "Kubernetes", version, folder, programs, linked }, say, signal)
+  return Object.fromEntries(programs.map(({ name }) => [name, join(folder, name)])) as Binaries
+}
+
+/** Gives the path of Helm, which is no part of a cluster: only a test that asks for it waits for its build. */
+export async function prepareHelm(say: Say, signal?: AbortSignal): Promise<string> {
+  const version = versionOf("helm", "helm.sh/helm/v4")
+  const folder = join(cacheFolder(), "helm", version, "bin")
+  const linked = [`-X helm.sh/helm/v4/internal/version.version=${version}`]
+  const programs = [{ name: "helm", module: "helm", package: "helm.sh/helm/v4/cmd/helm" }]
+  await prepare({ title: "Helm", version, folder, programs, linked }, say, signal)
+  return join(folder, "helm")
+}
+
+/** Builds those that are missing or were built from something else. */
+async function prepare(suite: Suite, say: Say, signal: AbortSignal | undefined): Promise<void> {
+  const { title: name, version, folder } = suite
+  const missing = () => suite.programs.filter(program => readStamp(folder, program) !== recipeHash(program, suite))
+  if (missing().length === 0) return
 
   const onWait = () => say("waiting for another build of the same programs")
   await withLock(join(folder, ".lock"), onWait, async () => {
     const todo = missing()
     if (todo.length === 0) return
     const go = await findGo()
-    say(`building ${todo.length} programs of Kubernetes ${version} into ${folder}; the first time takes some minutes`)
+    const count = todo.length === 1 ? "1 program" : `${todo.length} programs`
+    say(`building ${count} of ${name} ${version} into ${folder}; the first time takes some minutes`)
     for (const [index, program] of todo.entries()) {
       const started = Date.now()
       const seconds = () => `${Math.round((Date.now() - started) / 1000)} s`
@@ -44,31 +67,29 @@ export async function prepareBinaries(say: Say, signal?: AbortSignal): Promise<B
       say(`building ${title}`)
       const ticker = setInterval(() => say(`building ${title}: ${seconds()} so far`), 20_000)
       try {
-        await build(go, program, { version, folder, signal })
+        await build(go, program, suite, signal)
       } finally {
         clearInterval(ticker)
       }
       say(`built ${title} in ${seconds()}`)
     }
   })
-  return binaries
 }
 
-/** The version of Kubernetes, from the one place where it is written. */
-function kubernetesVersion(): string {
-  const version = /^\s*k8s\.io\/kubernetes (v\S+)/m.exec(moduleFile("kubernetes", "go.mod"))?.[1]
-  if (!version) throw new Error("tools/kube/kubernetes/go.mod requires no k8s.io/kubernetes")
+/** The version of a module, from the one place where it is written. */
+function versionOf(folder: string, module: string): string {
+  const required = moduleFile(folder, "go.mod").matchAll(/^\s*(\S+) (v\S+)/gm)
+  const version = [...required].find(([, name]) => name === module)?.[2]
+  if (!version) throw new Error(`tools/kube/${folder}/go.mod requires no ${module}`)
   return version
 }
 
-type BuildOptions = { version: string; folder: string; signal: AbortSignal | undefined }
-
 /** Compiles under another name and renames, so that a program in its place is always whole. */
-async function build(go: string, program: Program, { version, folder, signal }: BuildOptions) {
-  mkdirSync(folder, { recursive: true })
-  const target = join(folder, program.name)
+async function build(go: string, program: Program, suite: Suite, signal: AbortSignal | undefined) {
+  mkdirSync(suite.folder, { recursive: true })
+  const target = join(suite.folder, program.name)
   const unfinished = `${target}.unfinished`
-  const child = spawn(go, ["build", ...buildFlags(version), "-o", unfinished, program.package], {
+  const child = spawn(go, ["build", ...buildFlags(suite), "-o", unfinished, program.package], {
     cwd: join(import.meta.dirname, program.module),
     env: { ...process.env, CGO_ENABLED: "0", GOTOOLCHAIN: "local", GOFLAGS: "", GOWORK: "off" },
     stdio: ["ignore", 2, 2],
@@ -76,21 +97,16 @@ async function build(go: string, program: Program, { version, folder, signal }: 
   })
   const code = await new Promise((resolve, reject) => child.once("error", reject).once("exit", resolve))
   if (code !== 0) throw new Error(`building ${program.name} failed with ${code}; what go said is above`)
-  rmSync(stampFile(folder, program), { force: true })
+  rmSync(stampFile(suite.folder, program), { force: true })
   renameSync(unfinished, target)
-  writeFileSync(stampFile(folder, program), recipeHash(program, version))
+  writeFileSync(stampFile(suite.folder, program), recipeHash(program, suite))
 }
 
-function buildFlags(version: string): string[] {
-  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? []
-  const strings = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: "clean" }
-  const linked = Object.entries(strings).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)
-  return ["-mod=readonly", "-trimpath", "-ldflags", ["-s -w", ...linked].join(" ")]
-}
+const buildFlags = ({ linked }: Suite) => ["-mod=readonly", "-trimpath", "-ldflags", ["-s -w", ...linked].join(" ")]
 
 /** What a program is built from. When it changes, the stamp beside the program no longer matches. */
-function recipeHash(program: Program, version: string): string {
-  const parts = [program.package, process.arch, ...buildFlags(version)]
+function recipeHash(program: Program, suite: Suite): string {
+  const parts = [program.package, process.arch, ...buildFlags(suite)]
   const files = ["go.mod", "go.sum"].map(file => moduleFile(program.module, file))
   return createHash("sha256")
     .update([...parts, ...files].join("\n"))

@@ -16,7 +16,8 @@ export const namespaceManifest = (name: string): Manifest => ({
 
 export const metricsPort = 8080
 
-const labels = { "app.kubernetes.io/name": controllerName }
+/** On the controllers' pods, by which everything else finds them. */
+export const controllerLabels = { "app.kubernetes.io/name": controllerName }
 
 /** On a namespace whose pods may read the metrics; the label that other controllers go by, too. */
 const scrapes = { metrics: "enabled" }
@@ -28,9 +29,9 @@ const scrapes = { metrics: "enabled" }
 export const controllerNetworkPolicy = (namespace: string): Manifest => ({
   apiVersion: "networking.k8s.io/v1",
   kind: "NetworkPolicy",
-  metadata: { name: controllerName, namespace, labels: { ...partOf, ...labels } },
+  metadata: { name: controllerName, namespace, labels: { ...partOf, ...controllerLabels } },
   spec: {
-    podSelector: { matchLabels: labels },
+    podSelector: { matchLabels: controllerLabels },
     policyTypes: ["Ingress"],
     ingress: [
       {
@@ -41,20 +42,20 @@ export const controllerNetworkPolicy = (namespace: string): Manifest => ({
   },
 })
 
-/** The controllers as a workload. One replica acts; a second one (`kubectl scale`) stands by on the Lease. */
+/** The controllers as a workload. One replica acts; a second one stands by on the Lease. */
 export function controllerDeployment({ namespace, image }: { namespace: string; image: string }): Manifest {
   const probe = (path: string) => ({ httpGet: { path, port: "metrics" }, periodSeconds: 10, timeoutSeconds: 5 })
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
-    metadata: { name: controllerName, namespace, labels: { ...partOf, ...labels } },
+    metadata: { name: controllerName, namespace, labels: { ...partOf, ...controllerLabels } },
     spec: {
       replicas: 1,
-      selector: { matchLabels: labels },
+      selector: { matchLabels: controllerLabels },
       // The old pod gives its Lease back as it ends, so waiting for the new one first would only cost time.
       strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } },
       template: {
-        metadata: { labels: { ...partOf, ...labels } },
+        metadata: { labels: { ...partOf, ...controllerLabels } },
         spec: {
           serviceAccountName: controllerName,
           automountServiceAccountToken: true,

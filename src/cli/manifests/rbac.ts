@@ -120,6 +120,14 @@ const aggregated = (name: string, matchLabels: Record<string, string>): Manifest
   aggregationRule: { clusterRoleSelectors: [{ matchLabels }] },
 })
 
+/** What a kind of your own may be called; the schema of the chart's values has the same. */
+export const foreignNames = {
+  plural: /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
+  group: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+  version: /^v[0-9]+((alpha|beta)[0-9]+)?\./,
+  groupsOfOthers: [...builtInGroups, ServiceImage.group],
+}
+
 /** Reads `dicoms.services.example.com`; the answer is the kind, or what to write instead. */
 export function parseForeignKind(text: string): ForeignKind | { wrong: string } {
   const example = "write its plural and its group in lower case, such as dicoms.services.example.com"
@@ -129,15 +137,15 @@ export function parseForeignKind(text: string): ForeignKind | { wrong: string } 
     return { wrong: `${text} has no ${dot === 0 ? "resource" : "group"}: ${example}\n${where}` }
   const plural = text.slice(0, dot)
   const group = text.slice(dot + 1)
-  if (plural.length > 63 || !/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(plural))
+  if (plural.length > 63 || !foreignNames.plural.test(plural))
     return { wrong: `${plural} is not the plural name of a resource: ${example}\n${where}` }
-  if (group.length > 253 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(group))
+  if (group.length > 253 || !foreignNames.group.test(group))
     return { wrong: `${group} is not an API group: ${example}\n${where}` }
-  if (/^v[0-9]+((alpha|beta)[0-9]+)?\./.test(group))
+  if (foreignNames.version.test(group))
     return { wrong: `${text} names a version: leave ${group.split(".")[0]} out, roles are for all versions of a kind` }
   if (workloads.some(workload => workload.plural === plural && workload.group === group))
     return { wrong: `${text} is part of every installation: --for is for other kinds` }
-  if (builtInGroups.includes(group) || group === ServiceImage.group)
+  if (foreignNames.groupsOfOthers.includes(group))
     return { wrong: `${text} cannot be a target: only custom kinds and Deployment, StatefulSet and DaemonSet can` }
   return { plural, group }
 }

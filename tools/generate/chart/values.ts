@@ -1,0 +1,89 @@
+import { stringify } from "yaml"
+import { z } from "zod"
+import { foreignNames } from "#cli/manifests/rbac.ts"
+import manifest from "../../../package.json" with { type: "json" }
+
+const foreignKind = z.strictObject({
+  plural: z.string().max(63).regex(foreignNames.plural),
+  group: z
+    .string()
+    .max(253)
+    .regex(foreignNames.group)
+    // A role for a group of Kubernetes itself would let the controllers read, and change where granted, what is no target.
+    .meta({ not: { anyOf: [{ enum: foreignNames.groupsOfOthers }, { pattern: foreignNames.version.source }] } }),
+})
+
+const enabled = (initially: boolean) => ({ enabled: z.boolean().default(initially) })
+
+/** What may be set at `helm install`, declared once: values.yaml, its comments and values.schema.json come from here. */
+export const chartValues = (resources: object) =>
+  z.strictObject({
+    image: z
+      .string()
+      .min(1)
+      .default(`autoimagemanager/aim:${manifest.version}`)
+      .describe("The image of aim: what npm run image -- --push has pushed. A digest is better than a tag."),
+    replicas: z
+      .int()
+      .min(0)
+      .max(5)
+      .default(1)
+      .describe("One replica acts. With 2 the second one stands by, and acts as soon as the first one ends."),
+    for: z
+      .array(foreignKind)
+      .default([])
+      .describe(
+        "Kinds of your own that a ServiceImage may name, as --for of aim manifests: {plural: dicoms, group: services.example.com}",
+      ),
+    resources: z
+      .looseObject({})
+      .default(resources as Record<string, unknown>)
+      .describe(
+        "What the controllers ask for and may use. Memory grows with the fleet: docs/benchmarks.md has numbers.",
+      ),
+    crds: z
+      .strictObject({ install: z.boolean().default(true) })
+      .prefault({})
+      .describe(
+        "The CustomResourceDefinitions come and are upgraded with the chart, and stay when it is uninstalled. With false: aim manifests crds.",
+      ),
+    networkPolicy: z
+      .strictObject(enabled(true))
+      .prefault({})
+      .describe("Only namespaces with the label metrics=enabled reach the port of the metrics."),
+    podDisruptionBudget: z
+      .strictObject(enabled(false))
+      .prefault({})
+      .describe("A drain takes one pod at a time. Of use with 2 replicas."),
+    serviceMonitor: z
+      .strictObject({
+        ...enabled(false),
+        interval: z
+          .string()
+          .regex(/^([0-9]+(ms|s|m|h))+$/)
+          .default("15s"),
+        labels: z.record(z.string(), z.string()).default({}),
+      })
+      .prefault({})
+      .describe(
+        "For the Prometheus operator, which must be there: a Service and a ServiceMonitor, with the labels that your Prometheus selects by.",
+      ),
+  })
+
+type Values = ReturnType<typeof chartValues>
+
+/** Every value with its default and the sentence that explains it. */
+export const valuesFile = (values: Values): string => {
+  const defaults: Record<string, unknown> = values.parse({})
+  return Object.entries(values.shape)
+    .map(([name, { description }]) => `# ${description}\n${stringify({ [name]: defaults[name] })}`)
+    .join("")
+}
+
+/** Helm holds what a user sets against it: a misspelt value is an error and not ignored. */
+export const valuesSchema = (values: Values): string => {
+  const schema = z.toJSONSchema(values, { target: "draft-7", io: "input" })
+  // Charts that contain this one, and Helm itself, add these.
+  const properties = { ...schema.properties, global: { type: "object" } }
+  return `${JSON.stringify({ ...schema, properties }, null, 2)}\n`
+}

@@ -119,6 +119,11 @@ function installPackages(withDevelopment) {
   })
 }
 
-const node = findNode()
-installPackages(process.argv.includes("--with-development"))
-process.stdout.write(node)
+// The container image of a release holds the same Node, for both architectures: tools/image/node.ts.
+module.exports = { fallbackNode, fallbackIntegrity }
+
+if (require.main === module) {
+  const node = findNode()
+  installPackages(process.argv.includes("--with-development"))
+  process.stdout.write(node)
+}

@@ -1,6 +1,6 @@
 // `npm run build`: the bundle. `npm run package`: the npm package around it.
 import { execFileSync } from "node:child_process"
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join, sep } from "node:path"
 import { parseArgs } from "node:util"
 import { rolldown } from "rolldown"
@@ -22,6 +22,9 @@ export type Bundle = {
   files: string[]
   bytes: number
 }
+
+/** The time that everything which is built says of itself: a build tomorrow has the same bytes. */
+export const sourceDate = () => new Date(Number(process.env.SOURCE_DATE_EPOCH ?? 0) * 1000)
 
 /** Bundles `entry` into `folder` as aim.js and the chunks it loads when they are needed. Needs no package to run. */
 export async function bundle(options: { entry?: string; folder?: string } = {}): Promise<Bundle> {
@@ -94,6 +97,11 @@ export function assemble({ folder, files }: Bundle): string {
   for (const file of ["README.md", "LICENSE", "NOTICE", "bin"])
     cpSync(join(repository, file), join(target, file), { recursive: true })
   for (const file of files) cpSync(join(folder, file), join(target, "dist", file))
+  // npm packs permissions as they are, and a strict umask would give a package that only its owner can read.
+  for (const entry of readdirSync(target, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    chmodSync(path, statSync(path).mode & 0o100 ? 0o755 : 0o644)
+  }
   return target
 }
 

@@ -11,7 +11,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -20,7 +19,8 @@ import {
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { parseArgs } from "node:util"
-import { type Bundle, bundle } from "./build.ts"
+import { type Bundle, bundle, sourceDate } from "./build.ts"
+import { type Architecture, type NodeProgram, nodeOfMachine } from "./image/node.ts"
 import { findProgram, run } from "./kube/command.ts"
 import { cacheFolder, repository } from "./kube/folders.ts"
 import { withLock } from "./kube/lock.ts"
@@ -33,7 +33,7 @@ const help = `Builds the container image of aim: Node, the bundle, the libraries
   --output PATH    where the image goes: a folder (OCI layout), or a file that ends in .tar (OCI archive); dist/image
   --tag TAG        its name in there; the version of aim
   --push REF       also push it, for example to registry.example.com/aim:0.1.0
-  --plain-http     the registry of --push speaks HTTP, or HTTPS with a certificate that nobody signed
+  --plain-http     the registry of --push speaks HTTP, or HTTPS with a certificate that no authority signed
   --help           this text
 
 The same content gives the same digest (times are those of SOURCE_DATE_EPOCH, or 1970), and is made only once.
@@ -57,22 +57,23 @@ type Contents = Map<string, Content>
  * Builds the image, or finds it built. Two layers: Node and its libraries change with a release of Node, the bundle
  * with every commit, and a node that has the first downloads only the second.
  */
-export async function buildImage(options: { say: Say; bundle?: Bundle }): Promise<Image> {
+export async function buildImage(options: { say: Say; bundle?: Bundle; node?: NodeProgram }): Promise<Image> {
   if (!findProgram("umoci") || !findProgram("skopeo")) await preparePackages({ node: true, say: options.say })
   const app = contentsOfApp(options.bundle ?? (await bundle()))
-  const node = await contentsOfNode()
-  const epoch = new Date(Number(process.env.SOURCE_DATE_EPOCH ?? 0) * 1000).toISOString()
-  const recipe = [readFileSync(import.meta.filename, "utf8"), epoch, process.arch]
+  const program = options.node ?? (await nodeOfMachine())
+  const node = contentsOfNode(program)
+  const epoch = sourceDate().toISOString()
+  const recipe = [readFileSync(import.meta.filename, "utf8"), epoch, program.architecture]
 
   const base = await made("node", [...recipe, await hashOf(node)], options.say, async layout => {
     await run("umoci", ["init", "--layout", layout])
     await run("umoci", ["new", "--image", `${layout}:aim`])
-    await insert(layout, node, epoch, `Node ${process.version} and its libraries`)
+    await insert(layout, node, epoch, `Node ${program.version} and its libraries`)
   })
   const layout = await made("aim", [base, await hashOf(app)], options.say, async layout => {
     cpSync(base, layout, { recursive: true })
     await insert(layout, app, epoch, "aim")
-    await run("umoci", ["config", "--image", `${layout}:aim`, ...settings(epoch)])
+    await run("umoci", ["config", "--image", `${layout}:aim`, ...settings(epoch, program.architecture)])
     await run("umoci", ["gc", "--layout", layout])
   })
   return describe(layout)
@@ -94,7 +95,7 @@ export async function pushImage(image: Image, to: { reference: string; plainHttp
   return `${to.reference.replace(/:[^:/]*$/, "")}@${image.digest}`
 }
 
-function settings(epoch: string): string[] {
+function settings(epoch: string, architecture: Architecture): string[] {
   const { version, description, license } = manifest()
   const labels = { title: "aim", description, version, licenses: license, created: epoch }
   return [
@@ -102,7 +103,7 @@ function settings(epoch: string): string[] {
     // Node sizes its heap by the memory limit of the container; it needs no flag for that.
     ...["--config.entrypoint", "/usr/bin/node", "--config.entrypoint", "/app/aim.js"],
     ...Object.entries(labels).flatMap(([name, text]) => ["--config.label", `org.opencontainers.image.${name}=${text}`]),
-    ...["--os", "linux", "--architecture", process.arch === "x64" ? "amd64" : process.arch],
+    ...["--os", "linux", "--architecture", architecture],
     ...["--created", epoch, "--no-history"],
   ]
 }
@@ -115,39 +116,21 @@ function contentsOfApp({ folder, files }: Bundle): Contents {
   return contents.set("/app/package.json", { text: '{"type":"module"}\n' })
 }
 
-/** This very Node, the libraries it is linked to, their licences, and the two files that give uid 65532 a name. */
-async function contentsOfNode(): Promise<Contents> {
+/** Node, the libraries it is linked to, their licences, and the two files that give uid 65532 a name. */
+function contentsOfNode({ binary, licence, libraries, packages }: NodeProgram): Contents {
   const contents: Contents = new Map<string, Content>([
     ["/tmp", "folder"],
     ["/etc/passwd", { text: "root:x:0:0:root:/:/sbin/nologin\naim:x:65532:65532:aim:/:/sbin/nologin\n" }],
     ["/etc/group", { text: "root:x:0:\naim:x:65532:\n" }],
-    ["/usr/bin/node", { from: process.execPath }],
+    ["/usr/bin/node", { from: binary }],
   ])
-  const licence = join(dirname(dirname(process.execPath)), "LICENSE")
   if (existsSync(licence)) contents.set("/usr/share/doc/nodejs/copyright", { from: licence })
-  for (const library of await librariesOf(process.execPath)) {
-    contents.set(library, { from: library })
-    const owner = await packageOf(library)
-    if (owner) contents.set(`/usr/share/doc/${owner}/copyright`, { from: `/usr/share/doc/${owner}/copyright` })
+  for (const { path, from } of libraries) contents.set(path, { from })
+  for (const { name } of packages) {
+    const copyright = `/usr/share/doc/${name}/copyright`
+    contents.set(copyright, { from: copyright })
   }
   return contents
-}
-
-/** `libm.so.6 => /lib/…/libm.so.6 (0x…)` and, for the loader, `/lib64/ld-linux-x86-64.so.2 (0x…)`. */
-async function librariesOf(program: string): Promise<string[]> {
-  const lines = (await run("ldd", [program])).split("\n")
-  const lost = lines.filter(line => line.includes("not found"))
-  if (lost.length > 0) throw new Error(`${program} lacks libraries on this machine: ${lost.join(", ")}`)
-  return lines.flatMap(line => /(\/\S+) \(0x/.exec(line)?.[1] ?? [])
-}
-
-/** The Debian package a library comes from. Half of Debian's records say /usr/lib where the loader says /lib. */
-async function packageOf(library: string): Promise<string | undefined> {
-  const real = realpathSync(library)
-  for (const path of [library, real, real.replace(/^\/usr/, "")]) {
-    const owner = await run("dpkg-query", ["--search", path]).catch(() => "")
-    if (owner) return owner.split(":")[0]
-  }
 }
 
 async function hashOf(contents: Contents): Promise<string> {
@@ -185,7 +168,7 @@ function forgetOld(folder: string, name: string) {
     .filter(entry => entry.startsWith(`${name}-`))
     .map(entry => join(folder, entry))
     .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)
-  for (const old of kept.slice(4)) rmSync(old, { recursive: true })
+  for (const old of kept.slice(8)) rmSync(old, { recursive: true })
 }
 
 async function insert(layout: string, contents: Contents, epoch: string, history: string) {

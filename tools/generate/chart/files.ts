@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises"
 import { stringify } from "yaml"
 import { manifests } from "#cli/manifests/all.ts"
 import { controllerDeployment } from "#cli/manifests/controller.ts"
@@ -7,9 +8,9 @@ import { rolesFor } from "#cli/manifests/rbac.ts"
 import { sources } from "#cli/manifests/sources.ts"
 import { toDocuments } from "#cli/render/yaml.ts"
 import manifest from "../../../package.json" with { type: "json" }
-import { type GeneratedFile, inRepository } from "../file.ts"
+import { type GeneratedFile, inRepository, withSections } from "../file.ts"
 import { metricsService, podDisruptionBudget, serviceMonitor } from "./options.ts"
-import { chartValues, valuesFile, valuesSchema } from "./values.ts"
+import { chartValues, valuesFile, valuesSchema, valuesTable } from "./values.ts"
 
 /** The oldest server that the chart is for: docs/scope.md. */
 const kubeVersion = ">=1.34.0-0"
@@ -42,7 +43,7 @@ const expressions = {
 }
 
 /** The Helm chart: what `aim manifests all` prints, with what differs between clusters left open, and some options. */
-export const chartFiles = (): GeneratedFile[] => {
+export const chartFiles = async (): Promise<GeneratedFile[]> => {
   const { namespace, image } = marks
   const all = manifests({ section: "all", foreign: [], namespace, image }, sources())
   const { deployment, resources } = openDeployment()
@@ -57,6 +58,7 @@ export const chartFiles = (): GeneratedFile[] => {
   const values = chartValues(resources)
   const monitor = [metricsService(namespace), labelled(serviceMonitor(namespace, marks.interval))]
   const code = "src/controllers and src/cli/manifests"
+  const page = inRepository("docs/install.md")
   return [
     file("Chart.yaml", "package.json", stringify(chart())),
     file("values.yaml", "tools/generate/chart/values.ts", valuesFile(values)),
@@ -73,6 +75,7 @@ export const chartFiles = (): GeneratedFile[] => {
         when(".Values.serviceMonitor.enabled", monitor),
     ),
     { path: inRepository("charts/aim/templates/NOTES.txt"), content: notes },
+    { path: page, content: withSections(await readFile(page, "utf8"), { values: valuesTable(values) }) },
   ]
 }
 

@@ -2,6 +2,7 @@ import { stringify } from "yaml"
 import { z } from "zod"
 import { foreignNames } from "#cli/manifests/rbac.ts"
 import manifest from "../../../package.json" with { type: "json" }
+import { code, table } from "../markdown.ts"
 
 const foreignKind = z.strictObject({
   plural: z.string().max(63).regex(foreignNames.plural),
@@ -79,6 +80,23 @@ export const valuesFile = (values: Values): string => {
     .map(([name, { description }]) => `# ${description}\n${stringify({ [name]: defaults[name] })}`)
     .join("")
 }
+
+/** For the page that describes them: nested values by their path, and the sentence once. */
+export const valuesTable = (values: Values): string => {
+  const defaults: Record<string, unknown> = values.parse({})
+  const rows = Object.entries(values.shape).flatMap(([name, { description = "" }]) =>
+    leaves(name, defaults[name]).map(([path, value], i) => [code(path), code(value), i === 0 ? description : ""]),
+  )
+  return table(["Value", "Default", "Meaning"], rows)
+}
+
+const isMap = (value: unknown): value is object =>
+  value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length > 0
+
+const leaves = (path: string, value: unknown): [string, string][] =>
+  isMap(value)
+    ? Object.entries(value).flatMap(([name, each]) => leaves(`${path}.${name}`, each))
+    : [[path, typeof value === "string" ? value : JSON.stringify(value)]]
 
 /** Helm holds what a user sets against it: a misspelt value is an error and not ignored. */
 export const valuesSchema = (values: Values): string => {

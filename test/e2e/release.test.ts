@@ -99,6 +99,19 @@ function recordStamps({ kubectl, kubeconfig }: Cluster, namespace: string) {
   }
 }
 
+/** As much of the Prometheus operator as the chart needs to be there. */
+async function createServiceMonitors(api: Api): Promise<void> {
+  const names = { kind: "ServiceMonitor", plural: "servicemonitors" }
+  const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } }
+  const versions = [{ name: "v1", served: true, storage: true, schema }]
+  const metadata = { name: "servicemonitors.monitoring.coreos.com" }
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+  await api.create(path, { metadata, spec: { group: "monitoring.coreos.com", scope: "Namespaced", names, versions } })
+  await until("ServiceMonitors to be served", async () =>
+    isTrue(await api.get(`${path}/${metadata.name}`), "Established"),
+  )
+}
+
 test("helm installs it, upgrades it and rolls it back while an image rolls out, and uninstalls it without losing anything", async () => {
   const cluster = await ownCluster({ kwokNodes: 3, kubelet: true })
   const { registry, kubeconfig } = cluster
@@ -113,16 +126,21 @@ test("helm installs it, upgrades it and rolls it back while an image rolls out, 
   for (const tag of [version, "99.0.0"]) await push(tag)
   const namespace = "shop"
   await createFleet(api, namespace)
+  await createServiceMonitors(api)
 
   const place = ["--namespace", "aim-system", "--wait", "--timeout", "4m"]
   const values = [
     "--set",
-    "replicas=2,podDisruptionBudget.enabled=true,for[0].plural=dicoms,for[0].group=services.example.com",
+    "replicas=2,podDisruptionBudget.enabled=true,serviceMonitor.enabled=true,for[0].plural=dicoms,for[0].group=services.example.com",
   ]
   const released = ["--set", `image=${registry}/aim:${version}`]
   await helm("install", "aim", join(made, `aim-${version}.tgz`), ...place, "--create-namespace", ...values, ...released)
   const deployment = () => api.get("/apis/apps/v1/namespaces/aim-system/deployments/aim-controller")
   expect((await deployment()).status).toMatchObject({ readyReplicas: 2, updatedReplicas: 2 })
+  const monitors = "/apis/monitoring.coreos.com/v1/namespaces/aim-system/servicemonitors"
+  expect(await api.get(`${monitors}/aim-controller`)).toMatchObject({ spec: { endpoints: [{ port: "metrics" }] } })
+  const budget = await api.get("/apis/policy/v1/namespaces/aim-system/poddisruptionbudgets/aim-controller")
+  expect(budget.spec).toMatchObject({ maxUnavailable: 1 })
   const { code, output } = await runProgram("bin/aim", ["grant", namespace], { KUBECONFIG: kubeconfig })
   expect(code, output).toBe(0)
 
@@ -204,7 +222,7 @@ test("helm installs it, upgrades it and rolls it back while an image rolls out, 
       "-o",
       "name",
     ],
-    "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding,role,rolebinding,serviceaccount,deployment,networkpolicy,poddisruptionbudget",
+    "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding,role,rolebinding,serviceaccount,deployment,networkpolicy,poddisruptionbudget,service,servicemonitor",
   ])
   // What a namespace has granted is its own, and goes with it.
   expect(left.trim().split("\n")).toEqual(["rolebinding.rbac.authorization.k8s.io/aim-target"])

@@ -9,7 +9,7 @@ import { withLock } from "../kube/lock.ts"
 export type Architecture = "amd64" | "arm64"
 
 /** What this machine is. */
-export const ownArchitecture: Architecture = process.arch === "arm64" ? "arm64" : "amd64"
+const ownArchitecture: Architecture = process.arch === "arm64" ? "arm64" : "amd64"
 
 /** As a loader names it in the image, and where it is on this machine. */
 type Library = { path: string; from: string }

@@ -69,13 +69,14 @@ const image = (tag: string) => `registry.example.com/web:${tag}`
 /** Deployments on kwok's nodes, all of which run v1. */
 async function createFleet(api: Api, namespace: string): Promise<void> {
   await api.create("/api/v1/namespaces", { metadata: { name: namespace } })
-  for (let index = 0; index < fleet; index++) {
+  const create = (index: number) => {
     const labels = { app: `web-${index}` }
     const template = { metadata: { labels }, spec: { ...onKwok, containers: [{ name: "app", image: image("v1") }] } }
     const spec = { replicas: 3, selector: { matchLabels: labels }, template }
     const metadata = { name: `web-${index}`, labels: { fleet: namespace } }
-    await api.create(`/apis/apps/v1/namespaces/${namespace}/deployments`, { metadata, spec })
+    return api.create(`/apis/apps/v1/namespaces/${namespace}/deployments`, { metadata, spec })
   }
+  await Promise.all(Array.from({ length: fleet }, (_, index) => create(index)))
 }
 
 /** Every image and decision that the server ever had for an object, by object. */
@@ -211,7 +212,7 @@ test("helm installs it, upgrades it and rolls it back while an image rolls out, 
     expect(states[1], name).toContain(`${image("v2")} {`)
   }
 
-  await helm("uninstall", "aim", ...place)
+  await helm("uninstall", "aim", "--namespace", "aim-system")
   const left = await run(cluster.kubectl, [
     ...[
       "get",

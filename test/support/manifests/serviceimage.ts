@@ -330,7 +330,7 @@ export const cases: Record<string, Case> = {
   // Tiers.
   "the same tier twice": {
     manifest: serviceImage({ tiers: [{ upgradeTier: "a" }, { upgradeTier: "b" }, { upgradeTier: "a" }] }),
-    refused: { path: "spec.tiers[2]", words: 'upgradeTier "a" stands there already', serverWords: "Duplicate value" },
+    refused: { path: "spec.tiers[2]", words: 'upgradeTier "a" is there already', serverWords: "Duplicate value" },
   },
   "the unnamed tier twice": {
     manifest: serviceImage({ tiers: [{ priority: 1 }, { upgradeTier: "" }] }),
@@ -376,7 +376,7 @@ export const cases: Record<string, Case> = {
     manifest: withTier({ steps: [{ percent: 10 }, { percent: 10 }] }),
     refused: {
       path: "spec.tiers[0].steps[1]",
-      words: "percent 10 stands there already",
+      words: "percent 10 is there already",
       serverWords: "Duplicate value",
     },
   },

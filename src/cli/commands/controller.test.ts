@@ -33,8 +33,8 @@ describe("controller", () => {
       "there is no controller for Widget: write serviceimage,alternateimagesource,canary",
     )
     expect(() => given({ kinds: "" })).toThrow("there is no controller for")
-    expect(() => given({ metricsPort: "99999" })).toThrow("99999 is no port")
-    expect(() => given({ metricsPort: "http" })).toThrow("http is no port")
+    expect(() => given({ metricsPort: "99999" })).toThrow("99999 is not a port")
+    expect(() => given({ metricsPort: "http" })).toThrow("http is not a port")
     expect(() => given({ allowRegistry: ["registry"] })).toThrow(
       "--allow-registry: registry is not a registry: write HOST:PORT",
     )

@@ -171,11 +171,11 @@ describe("aim dump", () => {
     "that is empty": { change: () => "", says: /is empty/ },
     "that was cut off": {
       change: text => text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1),
-      says: /is cut off after \d+ objects/,
+      says: /is truncated after \d+ objects/,
     },
     "that lost a line": {
       change: text => text.replace(/^.*"name":"amber".*\n/m, ""),
-      says: /objects were dumped, and \d+ are here/,
+      says: /objects were dumped, and the file has \d+/,
     },
     "with a ServiceImage that is none": {
       change: text => text.replace('"defaultImage":"shop/web:2"', '"defaultImage":2'),
@@ -240,7 +240,7 @@ describe("aim why", () => {
     },
     "a name in two namespaces": {
       word: "deploy/birch",
-      says: /birch is in park, shop: say which with -n|birch is in shop, park: say which with -n/,
+      says: /birch is in park, shop: choose one with -n|birch is in shop, park: say which with -n/,
     },
     "a kind that is not there": { word: "dicm/x", says: /there is no kind dicm .*did you mean dicom/ },
     "a kind that is not stamped": {

@@ -99,11 +99,11 @@ describe("set-image", () => {
     },
     "an unobserved generation, though the last one is complete": {
       given: { ...finished(), generation: 5, observed: 4 },
-      says: ["no controller has looked at generation 5 of si/web yet; the last one seen is 4"],
+      says: ["no controller has observed generation 5 of si/web yet; the last one observed is 4"],
     },
     "an object that nobody has looked at": {
       given: { observed: 0 },
-      says: ["no controller has looked at generation 1"],
+      says: ["no controller has observed generation 1"],
     },
   }
   for (const [name, { given, says }] of Object.entries(busy)) {
@@ -121,7 +121,7 @@ describe("set-image", () => {
   }
   test("--supersede says what ends", async () => {
     expect((await type(setImage, ["dicom:v9"], rolling(), { supersede: true })).next).toContain(
-      "Operation g4 ends here, as Superseded; what it has changed goes on to the new images.",
+      "Operation g4 ends here, as Superseded; objects that it changed get the new images.",
     )
   })
   test("the course names what is unfinished too, and a dry run speaks of it as of a dream", async () => {
@@ -179,7 +179,7 @@ describe("set-image", () => {
   })
   test("--wait ends as aim wait does, for the generation that was written", async () => {
     await expect(type(setImage, ["dicom:v9"], finished(), { wait: true })).rejects.toThrow(
-      "not complete now: si/web NotSeenYet (no controller has looked at generation 5 yet",
+      "not complete now: si/web NotSeenYet (no controller has observed generation 5 yet",
     )
     const same = await type(setImage, ["registry.example.com/dicom:v2"], finished(), { wait: true })
     expect(same.text).toMatch(/^si\/web Complete 12\/12/)
@@ -236,7 +236,7 @@ describe("pause and resume", () => {
   test("pausing stops what has not begun, and says what finishes", async () => {
     expect(await type(pause, [], rolling())).toMatchObject({
       text: "paused: si/web\n",
-      next: "Under way, and going to finish: 2 objects of tier earlyAccess. Nothing else is stamped until aim resume si/web",
+      next: "Still finishing: 2 objects of tier earlyAccess. Nothing else is stamped until aim resume si/web",
       spec: { paused: true },
     })
   })
@@ -254,7 +254,7 @@ describe("pause and resume", () => {
     })
   })
   test("what waits for something else is told so", async () => {
-    expect((await type(resume, [], halted)).next).toMatch(/^si\/web Halted .*\nTo go on, mend what fails/)
+    expect((await type(resume, [], halted)).next).toMatch(/^si\/web Halted .*\nTo continue, fix the failure/)
     const tiers = [tierStatus({ upgradeTier: "earlyAccess", total: 5, is: "Waiting", reason: "AwaitingApproval" })]
     expect((await type(resume, [], rolling({ tierStatus: tiers }))).next).toBe(
       "It waits for approval: aim approve si/web",
@@ -264,7 +264,9 @@ describe("pause and resume", () => {
     const answer = await type(resume, [], { ...rolledBack, spec: { paused: true } })
     expect(answer).toMatchObject({
       text: "resumed: si/web, operation g4 once more\n",
-      next: expect.stringMatching(/^It was rolled back, and starts again as a new operation .*\nTier earlyAccess/),
+      next: expect.stringMatching(
+        /^It was rolled back, and starts again with the same images, as a new operation.*\nTier earlyAccess/,
+      ),
       annotations: { [annotation("retry")]: "g4" },
       spec: { paused: false },
     })
@@ -329,7 +331,7 @@ describe("approve", () => {
     "what nobody has looked at": {
       words: [],
       given: { ...waiting, generation: 5, observed: 4 },
-      says: "no controller has looked at generation 5",
+      says: "no controller has observed generation 5",
     },
     "what has no operation": { words: [], given: {}, says: "has no operation yet" },
     "nothing, and names what comes later": {
@@ -354,8 +356,8 @@ describe("rollback", () => {
     ).toMatchObject({
       text: "rolling back: operation g4 of si/web\n",
       next: [
-        "Only what g4 changed goes back to what it ran before (5 objects at most), the lowest priority first.",
-        "Afterwards the spec still names the new images: set those to keep (aim set-image si/web registry.example.com/dicom:v1 earlyAccess=registry.example.com/dicom:v1), or try again (aim resume si/web).",
+        "Only objects that g4 changed return to their former image (5 objects at most), the lowest priority first.",
+        "Afterwards the spec still names the new images: set the images to keep (aim set-image si/web registry.example.com/dicom:v1 earlyAccess=registry.example.com/dicom:v1), or try again (aim resume si/web).",
       ].join("\n"),
       annotations: { [annotation("rollback")]: "g4" },
     })
@@ -379,20 +381,20 @@ describe("rollback", () => {
   })
   test("an earlier one cannot be taken back, but its images can be brought", async () => {
     await expect(type(rollback, [], finished(), { operation: "g2" })).rejects.toThrow(
-      "operation g2 of si/web is over; only the last one can be taken back, which is g4\nto bring its images: aim set-image si/web registry.example.com/dicom:v1 earlyAccess=registry.example.com/dicom:v1",
+      "operation g2 of si/web is over; only the last one can be rolled back, which is g4\nto set its images: aim set-image si/web registry.example.com/dicom:v1 earlyAccess=registry.example.com/dicom:v1",
     )
     const { status, ...words } = finished()
     const forgotten = { ...words, status: { ...status, history: [{ ...earlier, images: {} }] } }
-    await expect(type(rollback, [], forgotten, { operation: "g2" })).rejects.toThrow("no longer on record")
+    await expect(type(rollback, [], forgotten, { operation: "g2" })).rejects.toThrow("no longer recorded")
     const nasty = { ...words, status: { ...status, history: [{ ...earlier, images: { "": "x:1;rm -rf ~" } }] } }
-    await expect(type(rollback, [], nasty, { operation: "g2" })).rejects.toThrow("no longer on record")
+    await expect(type(rollback, [], nasty, { operation: "g2" })).rejects.toThrow("no longer recorded")
     await expect(type(rollback, [], finished(), { operation: "g9" })).rejects.toThrow(
-      "aim history si/web lists what there was",
+      "aim history si/web lists earlier operations",
     )
   })
   test("what nobody has looked at, or begun, is not taken back", async () => {
     await expect(type(rollback, [], { ...finished(), generation: 5, observed: 4 })).rejects.toThrow("generation 5")
-    await expect(type(rollback, [], {})).rejects.toThrow("nothing to take back")
+    await expect(type(rollback, [], {})).rejects.toThrow("nothing to roll back")
   })
   test("--wait ends when it is back, whatever stood there before the controller saw it", async () => {
     const cluster = testCluster(serviceImage("web", finished()))

@@ -76,9 +76,7 @@ describe("plan -f, with each file of examples/ and the cluster that they are for
       })
     else
       test(`${file} has none, which is told`, async () => {
-        await expect(planOf(examples + file)).rejects.toThrow(
-          new Failure(`${examples + file} has no ServiceImage in it`),
-        )
+        await expect(planOf(examples + file)).rejects.toThrow(new Failure(`${examples + file} has no ServiceImage`))
       })
   }
 })

@@ -54,7 +54,7 @@ describe("a lost connection", () => {
     const { said, clock, end } = await watching(live, { isTerminal: false })
     live.tell("cut")
     await clock.advance(5000)
-    expect(said).toEqual(["lost the connection to the cluster, trying again", "connected again"])
+    expect(said).toEqual(["lost the connection to the cluster, reconnecting", "connected again"])
     await end()
   })
 })

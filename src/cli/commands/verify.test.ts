@@ -177,7 +177,7 @@ test("with the credentials of the workload, its service account's too, and nobod
   })
   expect(await found("right", listed, without)).toMatchObject({
     results: ["Same", "Denied"],
-    said: ["Not yours to read, so asked without it: Secret pull"],
+    said: ["You may not read Secret pull; the registry was asked without it."],
   })
 })
 
@@ -211,5 +211,5 @@ test("nothing in use is said, and what is not there is named", async () => {
   await expect(missing).rejects.toThrow("no AlternateImageSource dem in namespace shop; did you mean ais/demo?")
   const wrong = run({ arguments: ["ais/demo"], options: { namespace: "shop", allowRegistry: ["http://"] } }, world)
   await expect(wrong).rejects.toThrow("--allow-registry: http:// is not a registry")
-  await expect(run({ arguments: ["si/demo"], options: {} }, world)).rejects.toThrow("no AlternateImageSource")
+  await expect(run({ arguments: ["si/demo"], options: {} }, world)).rejects.toThrow("not of kind AlternateImageSource")
 })

@@ -131,7 +131,7 @@ describe("the connection", () => {
     await wait.settle()
     cluster.tell("cut")
     await wait.settle()
-    expect(wait.said.at(-1)).toBe("si/web: lost the connection to the cluster, trying again")
+    expect(wait.said.at(-1)).toBe("si/web: lost the connection to the cluster, reconnecting")
     await wait.clock.advance(5000)
     cluster.put(serviceImage("web", complete()))
     expect(await wait.promise).toMatchObject({ is: "complete" })
@@ -160,6 +160,6 @@ describe("the command", () => {
     await expect(answer(["si/web", "si/shop"], "0")).rejects.toThrow("not complete now: si/shop InProgress")
   })
   test("wants a duration it understands", async () => {
-    await expect(answer(["si/web"], "10")).rejects.toThrow("--timeout: 10 is no duration: write 90s, 10m or 1h30m")
+    await expect(answer(["si/web"], "10")).rejects.toThrow("--timeout: 10 is not a duration: write 90s, 10m or 1h30m")
   })
 })

@@ -18,12 +18,12 @@ export const metricsPort = 8080
 
 const labels = { "app.kubernetes.io/name": controllerName }
 
-/** On a namespace whose pods may read the metrics; the label that other controllers go by, too. */
+/** On a namespace whose pods may read the metrics; other controllers use the same label. */
 const scrapes = { metrics: "enabled" }
 
 /**
- * Health and metrics are for the kubelet, which every network lets through to the pods of its own node, and for
- * Prometheus. Where the network does not carry out policies, the server's own limits are what is left.
+ * Health and metrics are for the kubelet, whose traffic to pods of its own node every network allows, and for
+ * Prometheus. Where the network does not enforce policies, the server's own limits still apply.
  */
 export const controllerNetworkPolicy = (namespace: string): Manifest => ({
   apiVersion: "networking.k8s.io/v1",
@@ -51,7 +51,7 @@ export function controllerDeployment({ namespace, image }: { namespace: string; 
     spec: {
       replicas: 1,
       selector: { matchLabels: labels },
-      // The old pod gives its Lease back as it ends, so waiting for the new one first would only cost time.
+      // The old pod releases its Lease as it ends, so waiting for the new one first would only cost time.
       strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } },
       template: {
         metadata: { labels: { ...partOf, ...labels } },

@@ -40,7 +40,7 @@ export async function bundle(options: { entry?: string; folder?: string } = {}):
   const outside = new Set(chunks.flatMap(chunk => [...chunk.imports, ...chunk.dynamicImports]))
   for (const name of outside)
     if (!name.startsWith("node:") && !chunks.some(chunk => chunk.fileName === name))
-      throw new Error(`the bundle would need ${name} at run time, which nobody installs`)
+      throw new Error(`the bundle would need ${name} at run time, which is not installed`)
 
   const modules = chunks.flatMap(chunk => chunk.moduleIds)
   const files = new Map(chunks.map(chunk => [chunk.fileName, chunk.code]))

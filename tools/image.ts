@@ -33,7 +33,7 @@ const help = `Builds the container image of aim: Node, the bundle, the libraries
   --output PATH    where the image goes: a folder (OCI layout), or a file that ends in .tar (OCI archive); dist/image
   --tag TAG        its name in there; the version of aim
   --push REF       also push it, for example to registry.example.com/aim:0.1.0
-  --plain-http     the registry of --push speaks HTTP, or HTTPS with a certificate that nobody signed
+  --plain-http     the registry of --push speaks HTTP, or HTTPS with a certificate that is not trusted
   --help           this text
 
 The same content gives the same digest (times are those of SOURCE_DATE_EPOCH, or 1970), and is made only once.

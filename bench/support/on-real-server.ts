@@ -280,7 +280,7 @@ type Seen = {
   all(image: string, count: number, onCount?: (count: number) => void): Promise<void>
 }
 
-/** Everything that becomes of the images, as the server tells it to anybody who watches. */
+/** Every change of the images, as the server sends it to any watch. */
 async function watchImages(client: Client, signal: AbortSignal): Promise<Seen> {
   const counts = new Map<string, Set<string>>()
   let wake = Promise.withResolvers<void>()
@@ -297,7 +297,7 @@ async function watchImages(client: Client, signal: AbortSignal): Promise<Seen> {
     if (!signal.aborted) throw new Error("the watch of the benchmark ended")
   }
   const broken = follow()
-  broken.catch(() => {}) // whoever waits hears of it
+  broken.catch(() => {}) // reported to those that wait
   return {
     async all(image, count, onCount) {
       for (;;) {

@@ -59,7 +59,7 @@ const answerMs = 5
 
 /**
  * A registry that no longer answers, in a cluster that lives in this process and is spoken to over HTTP. Its pods are
- * only told of: nothing pulls but us, who say what kubelets would.
+ * only reported: nothing pulls, and the benchmark reports what kubelets would.
  */
 export async function outageOnClusterSim(
   aim: Bundled,

@@ -139,7 +139,7 @@ type Seen = {
   until(isIt: (images: ReadonlyMap<string, string>) => boolean): Promise<void>
 }
 
-/** The image of every pod, as the server tells it to anybody who watches. */
+/** The image of every pod, as the server sends it to any watch. */
 async function watchPods(client: Client, signal: AbortSignal): Promise<Seen> {
   const images = new Map<string, string>()
   let wake = Promise.withResolvers<void>()
@@ -156,7 +156,7 @@ async function watchPods(client: Client, signal: AbortSignal): Promise<Seen> {
     if (!signal.aborted) throw new Error("the watch of the benchmark ended")
   }
   const broken = follow()
-  broken.catch(() => {}) // whoever waits hears of it
+  broken.catch(() => {}) // reported to those that wait
   return {
     images,
     async until(isIt) {

@@ -134,7 +134,7 @@ beforeAll(async () => {
 const cases: Record<string, string[]> = {
   well: [
     "Watching",
-    "Pod shop/well belongs to nobody: it is its own workload.",
+    ": it is its own workload.",
     `app pulls ${quay}:1, as its workload says. Where that fails, ais/demo has ${hub}.`,
   ],
   fresh: [

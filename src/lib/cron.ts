@@ -130,7 +130,7 @@ function wallTime(at: Instant, timeZone: string | undefined): WallTime {
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** How far the clocks of a zone are ahead of UTC. Throws a RangeError for a zone nobody knows. */
+/** How far the clocks of a zone are ahead of UTC. Throws a RangeError for an unknown zone. */
 export function offsetMs(at: Instant, timeZone: string | undefined): number {
   if (!timeZone || timeZone === "UTC" || timeZone === "Etc/UTC") return 0
   let format = formats.get(timeZone)

@@ -11,7 +11,7 @@ export class Interner<T> {
   share(id: string, value: T): T {
     const known = this.#known.get(id)
     if (known !== undefined) return known
-    // Values that nobody has any more are not found out one by one. What is in use comes back by itself.
+    // Unused values are not tracked one by one: all are dropped, and those in use are added again.
     if (this.#known.size >= this.#max) this.#known.clear()
     this.#known.set(id, value)
     return value

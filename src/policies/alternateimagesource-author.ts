@@ -30,7 +30,7 @@ const variables = named({
 })
 
 /**
- * The author must hold the rights that are used on his behalf. One check a kind, each a validation of its own: an
+ * The author must hold the rights that are used. There is one check per kind, each a separate validation: an
  * expression can afford two checks, so that a loop over targets would refuse honest objects.
  */
 export const alternateImageSourceAuthor: ValidatingPolicy = {

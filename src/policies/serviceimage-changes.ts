@@ -9,7 +9,7 @@ const imagesOf = (side: string) => {
   return `${tiers}.map(tier, tier.?upgradeTier.orValue('') + ' ' + ${image}) + (${hasRest} ? [' ' + ${defaultImage}] : [])`
 }
 
-/** What an update of a ServiceImage changes of what is rolled out, as variables; the rest is how, when and by whom. */
+/** Variables for the part of an update that changes what is rolled out; other fields only change how and when. */
 export const changes = {
   changesTarget: "object.spec.target != oldObject.spec.target",
   oldTiers: "oldObject.spec.?tiers.orValue([])",

@@ -21,7 +21,7 @@ export type RegistryClient = {
 }
 
 export type ResolveOptions = {
-  /** By the host that references name (`docker.io`, `registry.example.com:5000`). Each is sent to nobody else, but to
+  /** By the host that references name (`docker.io`, `registry.example.com:5000`). Each is sent only there, and to
    * the token server which that host names. */
   credentials?: ReadonlyMap<string, Credentials>
   /** Read the manifest to tell the platforms of an index. Some registries count that as a pull. */

@@ -50,7 +50,7 @@ export async function connectTo(
   if (signal.aborted) return timedOut(hostname)
   if ("ok" in found) return found
   const forbidden = isAllowed ? undefined : found.map(forbiddenAddress).find(what => what !== undefined)
-  // The address itself is not told: what a cluster's own name server knows is not for whoever may name a host.
+  // The address itself is not reported: an author of a host name must not read a cluster's own name server.
   if (forbidden)
     return failure(
       "ForbiddenAddress",

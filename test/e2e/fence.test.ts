@@ -44,7 +44,7 @@ async function ledFleet() {
     touches: () => proxy.writes(/\/dicoms\//).filter(each => !JSON.parse(each.body).spec),
     objects: async (): Promise<Json[]> => (await api.get(dicomsPath(namespace))).items,
     setImage: (defaultImage: string) => api.patch(serviceImagePath(namespace), { spec: { defaultImage } }),
-    /** The user has changed his mind, and another process has led since. */
+    /** The user has changed the spec back, and another process has led since. */
     async completedBySuccessor() {
       const now = await complete(namespace)
       expect(now.status.electionID).not.toBe(status.electionID)

@@ -355,7 +355,7 @@ test("20. the way back is off; where it is on, no healthy pod is restarted for i
   expect((await story.pods()).map(({ metadata }) => metadata.uid)).toEqual(expect.arrayContaining(before))
 })
 
-test("21. a new image of its user ends the incident: his word is the new truth", async () => {
+test("21. a new image in the workload ends the incident", async () => {
   const story = await failover()
   story.registries.setFault(`${quay}:1`, refused)
   await story.world.apply(source(), deployment("demo", `${quay}:1`))
@@ -367,7 +367,7 @@ test("21. a new image of its user ends the incident: his word is the new truth",
   expect(await story.target("demo")).not.toHaveProperty("incident")
 })
 
-test("22. a template that is changed and replaces nobody has its pods repaired; pods of an older one leave it alone", async () => {
+test("22. a changed template that replaces no pod has its pods repaired; pods of an older one do not change it", async () => {
   const story = await failover({ description: quayIsDown })
   const { world } = story
   await world.apply(source({ policy: { apply: "Template" } }), deployment("demo", `${quay}:1`))
@@ -456,7 +456,7 @@ test("26. what GitOps manages keeps its template, unless that is overridden", as
 })
 
 test("27. a closed registry is no candidate without the pod's own secret, and is one with it", async () => {
-  // Secrets are never copied, and no template is given one: whoever wants it lists it.
+  // Secrets are never copied, and no template gets one: its author must list it.
   const story = await failover({ description: quayIsDown, accounts: { "docker.io": "shop:secret" } })
   const { world } = story
   const auth = Buffer.from("shop:secret").toString("base64")

@@ -78,7 +78,7 @@ test("a template that was changed in vain does not go back to what was bad", asy
     description: "registries: {quay.io: {fault: refused}, docker.io: {fault: refused}}",
     says: () => ({ ok: true, digest: digest("1"), mediaType: "" }),
   })
-  // With Recreate there are moments in which nobody fails.
+  // With Recreate there are moments without a failing pod.
   const spec = { strategy: { type: "Recreate" } }
   await world.apply(source({ policy: { apply: "Template" } }), deployment("demo", `${quay}:1`, { spec }))
   await untilReason("AllSourcesDown")

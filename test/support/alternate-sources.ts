@@ -89,7 +89,7 @@ export async function writeStatus(namespace: string, name: string, targetsAvaila
 
 export const podOf = (containers: Json[], metadata: Json = {}, spec: Json = {}): Json => ({
   metadata: { generateName: "web-", labels: { app: "web" }, ...metadata },
-  // Nobody schedules it: what counts is what was stored.
+  // It is not scheduled: only the stored object matters.
   spec: { schedulerName: "nobody", ...spec, containers },
 })
 

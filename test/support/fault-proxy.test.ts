@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { type FaultProxy, faultProxy } from "./fault-proxy.ts"
 
-/** A server that notes what reached it and streams events to whoever watches. */
+/** A server that records requests and streams events to every watch. */
 async function littleServer() {
   const reached: string[] = []
   const watchers = new Set<ServerResponse>()

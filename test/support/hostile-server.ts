@@ -224,11 +224,11 @@ export function hostileServer({ resource, clock }: { resource: Resource; clock: 
     bookmark() {
       for (const watch of watches) watch.send(bookmark())
     },
-    /** Sends any event to all who watch. */
+    /** Sends any event to all watches. */
     say(event: object) {
       for (const watch of watches) watch.send(event)
     },
-    /** Forgets the past: who asks for it gets a 410, as a status or as an ERROR event. Lists under way expire, too. */
+    /** Forgets the past: a request for it gets a 410, as a status or as an ERROR event. Lists under way expire, too. */
     compact(as: "status" | "event" = "status") {
       compactedAt = version
       goneAs = as
@@ -250,7 +250,7 @@ export function hostileServer({ resource, clock }: { resource: Resource; clock: 
     goSilent() {
       for (const watch of watches) watch.silent = true
     },
-    /** Sends the beginning of an event to all who watch, then breaks the connection. */
+    /** Sends the beginning of an event to all watches, then breaks the connection. */
     sendHalf() {
       for (const { body } of [...watches]) {
         body.push('{"type":"ADDED","object":{"metadata":{"name":"ha')

@@ -31,7 +31,7 @@ export type Api = {
   patch(path: string, body: object): Promise<Json>
   /** A strategic merge patch, which knows the keys of lists; for built-in kinds only. */
   patchStrategically(path: string, body: object): Promise<Json>
-  /** Server-side apply, taking over the fields from whoever owns them. */
+  /** Server-side apply that takes over fields of other managers. */
   apply(path: string, body: object): Promise<Json>
   remove(path: string, options?: object): Promise<void>
   text(path: string): Promise<string>

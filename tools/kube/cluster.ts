@@ -266,7 +266,7 @@ async function chooseSnapshotter(folder: string): Promise<NodePlace["snapshotter
   )
 }
 
-/** Notices when a program ends that nobody asked to end: while starting this is a failure, later it is said. */
+/** Notices when a program ends unexpectedly: during the start that is a failure, later it is reported. */
 function watchPrograms(sandbox: Sandbox, folder: string, say: (line: string) => void, signal?: AbortSignal) {
   const { promise, reject } = Promise.withResolvers<never>()
   promise.catch(() => {})

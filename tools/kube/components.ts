@@ -9,7 +9,7 @@ export type Component = { name: string; command: string[]; env?: Record<string, 
 
 export const realNode = "real-0"
 
-/** Who may talk to the API server, by static token. */
+/** The users of the API server, by static token. */
 const users = {
   admin: { user: "admin", groups: ["system:masters"] },
   "kube-controller-manager": { user: "system:kube-controller-manager", groups: [] },

@@ -20,22 +20,22 @@ const now = Date.parse("2026-01-01T00:00:00Z")
 const web = (name: string, namespace: string, over: Json = {}): Json => ({
   apiVersion: "apps/v1",
   kind: "Deployment",
-  metadata: { name, namespace, labels: { app: "web" }, annotations: { "example.com/note": "tell-nobody-1" } },
+  metadata: { name, namespace, labels: { app: "web" }, annotations: { "example.com/note": "keep-secret-1" } },
   spec: {
     replicas: 2,
     selector: { matchLabels: { app: name } },
     template: {
-      metadata: { labels: { app: name }, annotations: { "example.com/token": "tell-nobody-2" } },
+      metadata: { labels: { app: name }, annotations: { "example.com/token": "keep-secret-2" } },
       spec: {
         containers: [
           {
             name: "web",
             image: "shop/web:1",
-            args: ["--password=tell-nobody-3"],
-            env: [{ name: "PASSWORD", value: "tell-nobody-4" }],
+            args: ["--password=keep-secret-3"],
+            env: [{ name: "PASSWORD", value: "keep-secret-4" }],
           },
         ],
-        volumes: [{ name: "s", secret: { secretName: "tell-nobody-5" } }],
+        volumes: [{ name: "s", secret: { secretName: "keep-secret-5" } }],
       },
     },
   },
@@ -48,13 +48,13 @@ const objects: Json[] = [
     apiVersion: "v1",
     kind: "Secret",
     metadata: { name: "s", namespace: "shop" },
-    stringData: { password: "tell-nobody-6" },
+    stringData: { password: "keep-secret-6" },
   },
   {
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: { name: "c", namespace: "shop" },
-    data: { password: "tell-nobody-7" },
+    data: { password: "keep-secret-7" },
   },
   web("amber", "shop"),
   web("birch", "shop"),
@@ -63,10 +63,10 @@ const objects: Json[] = [
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: "amber-0", namespace: "shop" },
-    spec: { containers: [{ name: "web", image: "shop/web:1", env: [{ name: "P", value: "tell-nobody-8" }] }] },
+    spec: { containers: [{ name: "web", image: "shop/web:1", env: [{ name: "P", value: "keep-secret-8" }] }] },
     status: {
       containerStatuses: [
-        { name: "web", state: { terminated: { exitCode: 1, message: "tell-nobody-9: the last line of a log" } } },
+        { name: "web", state: { terminated: { exitCode: 1, message: "keep-secret-9: the last line of a log" } } },
       ],
     },
   },
@@ -118,7 +118,7 @@ const ask = (run: typeof why, words: string[], options: Record<string, unknown> 
   run({ arguments: words, options }, world)
 
 describe("aim dump", () => {
-  test("holds what is decided by, and nothing that is nobody's business", async () => {
+  test("holds the fields that decisions are made from, and nothing private", async () => {
     const file = await temporaryFile("a.dump")
     const { next } = await ask(dump, [], { output: file })
     const text = await readFile(file, "utf8")
@@ -258,7 +258,7 @@ describe("aim why", () => {
 })
 
 describe("aim plan", () => {
-  test("tells who is next, and what comes then", async () => {
+  test("shows which objects are next, and what comes then", async () => {
     const { text } = await ask(plan, [])
     expect(text).toContain("would start operation g1: shop/web:2")
     expect(text).toContain("priority 0: the default tier: 3 to stamp (6 pods)")

@@ -103,7 +103,7 @@ describe("grant", () => {
     ])
     expect(cluster.calls).toEqual([])
   })
-  test("says who may, to whom may not", async () => {
+  test("without the right, names the accounts that have it", async () => {
     const cluster = testCluster(role as never)
     cluster.fail("create", new KubeError("Forbidden", "attempting to grant extra privileges", { status: 403 }))
     const { world } = testWorld(cluster)

@@ -48,7 +48,7 @@ async function type(run: Run, words: string[], given: Words | ReturnType<typeof 
 }
 
 describe("set-image", () => {
-  test("sets the default image and that of a tier, and says who gets it when", async () => {
+  test("sets the default image and that of a tier, and prints the order of the tiers", async () => {
     const answer = await type(
       setImage,
       ["registry.example.com/dicom:v5", "earlyAccess=registry.example.com/dicom:v6"],
@@ -101,7 +101,7 @@ describe("set-image", () => {
       given: { ...finished(), generation: 5, observed: 4 },
       says: ["no controller has observed generation 5 of si/web yet; the last one observed is 4"],
     },
-    "an object that nobody has looked at": {
+    "an object that was not observed yet": {
       given: { observed: 0 },
       says: ["no controller has observed generation 1"],
     },
@@ -328,7 +328,7 @@ describe("approve", () => {
 
   const refused: Record<string, { words: string[]; given: Words; says: string }> = {
     "a tier that is not there": { words: ["erlyAccess"], given: waiting, says: "did you mean earlyAccess?" },
-    "what nobody has looked at": {
+    "a generation that was not observed yet": {
       words: [],
       given: { ...waiting, generation: 5, observed: 4 },
       says: "no controller has observed generation 5",
@@ -392,7 +392,7 @@ describe("rollback", () => {
       "aim history si/web lists earlier operations",
     )
   })
-  test("what nobody has looked at, or begun, is not taken back", async () => {
+  test("an operation that was not observed or not started is not rolled back", async () => {
     await expect(type(rollback, [], { ...finished(), generation: 5, observed: 4 })).rejects.toThrow("generation 5")
     await expect(type(rollback, [], {})).rejects.toThrow("nothing to roll back")
   })

@@ -42,7 +42,7 @@ const isOver = (object: Json) =>
   hasEnded(object) &&
   object.status.conditions.some(({ type, status }: Json) => type === "PodReadyToStartContainers" && status === "False")
 
-/** How often a container crashed until somebody looked is chance, and with it how long it is left alone. */
+/** How often a container crashed before the look is chance, and so is the length of its back-off. */
 const howeverOften = (status: Json): Json =>
   JSON.parse(
     JSON.stringify(status, (key, value) => {

@@ -13,7 +13,7 @@ export type Case = {
   name: string
   area: Area
   run: (on: Script) => Promise<void>
-  /** Leave out what says who wrote which field: kept where controllers do not write in their own time. */
+  /** Leave out managed fields: they are kept where no controller writes at its own time. */
   withoutManagedFields: boolean
   /** Leave out the status of workloads and what their controllers note, which come in their own time. */
   withoutStatus: boolean
@@ -83,7 +83,7 @@ export type Script = Verbs & {
   readonly faulty: string
   /** The same verbs for what only prepares a case: not in the transcript, and a refusal ends the case. */
   readonly quietly: Verbs
-  /** Asks and tells nobody, also of a refusal: for answers of which only a part is compared, by `note`. */
+  /** Sends a request and records nothing, not even a refusal: for answers of which only a part is compared, by `note`. */
   unrecorded: Verbs["send"]
   path(resource: Resource, name?: string): string
   watch(resource: Resource, query?: Query): Promise<Watch>

@@ -130,7 +130,7 @@ export const cases: Record<string, Case> = {
     manifest: serviceImage({ target: { ...target, selector: { matchLabels: { a: "b" } } }, paused: true, tiers: [] }),
   },
 
-  // Fields nobody knows.
+  // Unknown fields.
   "a misspelt field is dropped with a warning": {
     manifest: serviceImage({ puased: true }),
     warned: { path: "spec.puased", words: "did you mean paused?" },
@@ -262,7 +262,7 @@ export const cases: Record<string, Case> = {
     manifest: withTarget({ selector: { matchExpressions: [{ key: "a", operator: "In" }] } }),
     refused: { path: "spec.target.selector.matchExpressions[0]", words: "In and NotIn need values" },
   },
-  "an operator nobody knows": {
+  "an unknown operator": {
     manifest: withTarget({ selector: { matchExpressions: [{ key: "a", operator: "in", values: ["b"] }] } }),
     refused: {
       path: "spec.target.selector.matchExpressions[0].operator",

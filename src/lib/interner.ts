@@ -1,4 +1,4 @@
-/** Gives one and the same value for equal ones, so that a hundred thousand objects share a few. */
+/** Returns one shared value for equal ones, so that a hundred thousand objects share a few. */
 export class Interner<T> {
   readonly #known = new Map<string, T>()
   readonly #max: number
@@ -7,7 +7,7 @@ export class Interner<T> {
     this.#max = max
   }
 
-  /** `id` says what the value is equal by. */
+  /** Values with the same `id` are equal. */
   share(id: string, value: T): T {
     const known = this.#known.get(id)
     if (known !== undefined) return known

@@ -1,7 +1,7 @@
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { ResourceRule } from "./policy.ts"
 
-/** The images as they are worked, `TIER IMAGE` for each tier (as core/fleet/tiers.ts has them); neither contains a space. */
+/** The resulting images, `TIER IMAGE` for each tier (as core/fleet/tiers.ts has them); neither contains a space. */
 const imagesOf = (side: string) => {
   const [tiers, defaultImage] = [`variables.${side}Tiers`, `variables.${side}Default`]
   const image = `(tier.?image.orValue('') != '' ? tier.image : ${defaultImage})`

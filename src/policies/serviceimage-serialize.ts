@@ -64,7 +64,7 @@ export const serializeEnforce: ValidatingPolicy = {
 export const serializeWarn: ValidatingPolicy = {
   name: "aim-serviceimage-serialize-warn",
   validationActions: ["Warn", "Audit"],
-  // What only warns must not refuse.
+  // A warning must not refuse.
   spec: {
     failurePolicy: "Ignore",
     ...serialize(

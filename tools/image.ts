@@ -78,7 +78,7 @@ export async function buildImage(options: { say: Say; bundle?: Bundle }): Promis
   return describe(layout)
 }
 
-/** Pushes the image and gives the reference by digest, which is what a careful Deployment names. */
+/** Pushes the image and returns the reference by digest, for a Deployment that pins it. */
 export async function pushImage(image: Image, to: { reference: string; plainHttp?: boolean }) {
   const tls = to.plainHttp ? ["--dest-tls-verify=false"] : []
   const source = `oci:${image.layout}:${image.tag}`
@@ -115,7 +115,7 @@ function contentsOfApp({ folder, files }: Bundle): Contents {
   return contents.set("/app/package.json", { text: '{"type":"module"}\n' })
 }
 
-/** This very Node, the libraries it is linked to, their licences, and the two files that give uid 65532 a name. */
+/** The running Node, the libraries it is linked to, their licences, and the two files that give uid 65532 a name. */
 async function contentsOfNode(): Promise<Contents> {
   const contents: Contents = new Map<string, Content>([
     ["/tmp", "folder"],
@@ -141,7 +141,7 @@ async function librariesOf(program: string): Promise<string[]> {
   return lines.flatMap(line => /(\/\S+) \(0x/.exec(line)?.[1] ?? [])
 }
 
-/** The Debian package a library comes from. Half of Debian's records say /usr/lib where the loader says /lib. */
+/** The Debian package a library comes from. Half of Debian's records have /usr/lib where the loader has /lib. */
 async function packageOf(library: string): Promise<string | undefined> {
   const real = realpathSync(library)
   for (const path of [library, real, real.replace(/^\/usr/, "")]) {

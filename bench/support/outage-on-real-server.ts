@@ -29,7 +29,7 @@ const namespace = "bench"
 
 /**
  * Workloads of a real API server that fail one after the other, each an incident of its own whose image is asked for at
- * a registry: from what a kubelet says to what a watcher sees of the repair.
+ * a registry: the time from a kubelet's status to the repair as a watcher sees it.
  */
 export async function repairsOnRealServer(
   aim: Bundled,

@@ -8,7 +8,7 @@ import { toDocuments } from "#cli/render/yaml.ts"
 import manifest from "../../package.json" with { type: "json" }
 import { type GeneratedFile, inRepository } from "./file.ts"
 
-/** What stands in the manifests where the chart has an expression; no manifest contains it otherwise. */
+/** The placeholder in the manifests for an expression of the chart; no manifest contains it otherwise. */
 const expressions = {
   "chart-release-namespace": "{{ .Release.Namespace | quote }}",
   "chart.values.image/aim": "{{ .Values.image | quote }}",
@@ -17,7 +17,7 @@ const expressions = {
 }
 const [namespace, image, plural, group] = Object.keys(expressions) as [string, string, string, string]
 
-/** The Helm chart: what `aim manifests all` prints, with the namespace, the image and the kinds left open. */
+/** The Helm chart: what `aim manifests all` prints, with the namespace, the image and the kinds as values. */
 export const chartFiles = (): GeneratedFile[] => {
   const all = manifests({ section: "all", foreign: [], namespace, image }, sources())
   const admission = policies()

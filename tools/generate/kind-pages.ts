@@ -79,7 +79,7 @@ function fields(schema: StructuralSchema, path: string): string[][] {
   })
 }
 
-/** Each message of a rule once, where it is first said. */
+/** Each message of a rule once, at its first field. */
 function rulesOf(schema: StructuralSchema, path: string, said = new Set<string>()): string[] {
   const own = (schema["x-kubernetes-validations"] ?? []).flatMap(({ message, fieldPath = "" }) => {
     if (said.has(message)) return []

@@ -145,7 +145,7 @@ export function scheduler(place: Place): Component {
   }
 }
 
-/** Plays the kubelet of every node that says it is fake, with the behaviour it has built in. */
+/** Simulates the kubelet of every node that is marked as fake, with its built-in behaviour. */
 export function kwok(place: Place): Component {
   return {
     name: "kwok",

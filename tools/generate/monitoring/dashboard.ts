@@ -9,13 +9,13 @@ export type Panel = {
   /** Of 24 columns. */
   width: number
   unit?: "none" | "percent" | "s" | "ops" | "bytes"
-  /** What a number is called. */
+  /** The text for a number. */
   words?: Record<string, string>
   queries: readonly Query[]
 }
 export type Row = { title: string; panels: readonly Panel[] }
 
-/** After a hand-over two processes tell the same for a moment; the labels of the process are left out. */
+/** After a hand-over two processes export the same for a moment; the labels of the process are left out. */
 const select = (metric: ServiceImageMetric) =>
   `max by (${serviceImageMetrics[metric].labels.join(", ")}) (aim_${metric}{serviceimage=~"$serviceimage"})`
 const show = (metric: ServiceImageMetric, legend: string): Query => ({ expr: select(metric), legend })
@@ -260,7 +260,7 @@ const datasource = { type: "prometheus", uid: "$datasource" }
 export type Dashboard = {
   uid: string
   title: string
-  /** What it can be narrowed to: a label, by the metric that has it. */
+  /** The labels that filter it, each with the metric that has it. */
   variables: readonly { name: string; label: string; metric: string }[]
   rows: readonly Row[]
 }

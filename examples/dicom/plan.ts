@@ -8,10 +8,10 @@ import type { Dicom, DicomStatus } from "./dicom.ts"
 export type Snapshot = { dicom: Dicom; deployment: Deployment | undefined; now: Instant }
 
 export type Action =
-  | { do: "report"; status: DicomStatus } // tell the user, and the ServiceImage, where this tenant stands
+  | { do: "report"; status: DicomStatus } // the state of this tenant, for users and the ServiceImage
   | { do: "apply"; deployment: DeploymentManifest; uid?: string } // uid: the Deployment this was decided from
 
-/** What one condition should say. */
+/** What one condition should be. */
 type Verdict = { status: "True" | "False"; reason: string; message: string }
 
 /**

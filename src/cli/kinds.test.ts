@@ -55,7 +55,7 @@ test("one, several or all, with a slash or as kubectl takes them", () => {
   expect(() => names("si/a", "ais/b")).toThrow("not of kind ServiceImage")
 })
 
-test("a command that takes both kinds is told which", () => {
+test("a command that takes both kinds returns which one was named", () => {
   const both = [serviceImages, alternateImageSources]
   const read = (...words: string[]) => parseReferences(words, both)
   expect(read()).toEqual({ resource: serviceImages, names: [] })

@@ -175,7 +175,7 @@ test("for programs, container by container", async () => {
   })
 })
 
-test("why ais/NAME tells of everything that does not go as its workload says", async () => {
+test("why ais/NAME explains everything that does not run as its workload says", async () => {
   const text = await ask("ais/demo")
   expect(text).toContain("ais/demo looks after 8 containers of namespace shop.")
   expect(text).toMatch(new RegExp(`pod/stuck app: 1 pod cannot pull ${quay}:4 \\(Unreachable\\).*\\. AllSourcesDown: `))

@@ -57,7 +57,7 @@ describe("a tag", () => {
     expect(server.seen[0]!.headers.host).toBe("registry-1.docker.io")
   })
 
-  test("that is an index tells its platforms when asked", async () => {
+  test("that is an index returns its platforms on request", async () => {
     const index = Buffer.from(
       JSON.stringify({
         mediaType: "application/vnd.oci.image.index.v1+json",
@@ -347,7 +347,7 @@ describe("forbidden places", () => {
     expect(dialled).toEqual([])
   })
 
-  test("one bad address among good ones is enough, and is not told", async () => {
+  test("one bad address among good ones is enough, and is not reported", async () => {
     const net = internet(1, { "registry.example.com": ["1.1.1.1", "10.20.30.40"] })
     const resolution = await resolveImage("registry.example.com/app", net.options)
     expect(resolution).toMatchObject({ class: "ForbiddenAddress" })

@@ -344,7 +344,7 @@ describe("where new pods pull from", () => {
       at: parseInstant("2026-01-31T12:00:20Z"),
     })
 
-    // As long as no switch is recorded, the incident itself tells.
+    // As long as no switch is recorded, the time of the incident counts.
     await writeStatus(
       namespace,
       name,

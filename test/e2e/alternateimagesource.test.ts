@@ -123,7 +123,7 @@ async function started(name: string, place: Place, count: number): Promise<void>
   await until(`${count} containers to start`, async () => pulls.filter(({ startedAt }) => startedAt).length >= count, {
     withinMs: 120_000,
   })
-  // The end of an incident is told a moment after the last container has started.
+  // The end of an incident is reported a moment after the last container has started.
   await until("calm", async () => (await getSource(namespace)).status.incidents === 0)
   report(name, place)
 }

@@ -120,7 +120,7 @@ test("a write that arrives after its sender's successor has said Complete is ref
 test("what became of a write without an answer is not believed before the object was touched", async () => {
   const { fleet, proxy, electionID, history, objects, stamps, touches, setImage } = await ledFleet()
   const stamp = { method: "PATCH", path: /\/dicoms\//, body: /"spec":/ }
-  // One was carried out and one never arrived; the client cannot tell which.
+  // One was carried out and one never arrived; the client cannot know which.
   const done = proxy.fault({ match: { ...stamp, nth: 1 }, do: { do: "swallow" } })
   const lost = proxy.fault({ match: { ...stamp, nth: 1 }, do: { do: "cut" } })
   await setImage(v2)

@@ -73,7 +73,7 @@ async function runningPods(namespace: string): Promise<{ tenant: string; image: 
 }
 
 describe("a fleet of twelve on a real node, the controller beside the cluster", () => {
-  test("goes from v1 to v2 tier by tier, and kubectl wait tells the truth", async () => {
+  test("goes from v1 to v2 tier by tier, and kubectl wait returns at the right time", async () => {
     const namespace = await uniqueNamespace()
     const fleet = namespace
     await createFleet(namespace, fleet)

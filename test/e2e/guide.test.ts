@@ -92,7 +92,7 @@ test("the README, typed on a real cluster that has nothing of ours", { timeout: 
   expect(running).toHaveLength(9)
 })
 
-/** The registry of the floor has another name than the pages', and no TLS. Its name is what they tell to put in. */
+/** The registry of the floor has another name than the pages', and no TLS. Its name replaces theirs. */
 const onTheFloor = (text: string) =>
   text.replaceAll(/registry\.example\.com(?!\|)/g, floor().registry).replace(/ --push \S+/, "$& --plain-http")
 

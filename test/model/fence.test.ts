@@ -3,7 +3,7 @@ import { type Bounds, fence, type Protocol, sound } from "./fence.ts"
 import { type Promised, promises, type World } from "./fence-world.ts"
 import { readable, search } from "./search.ts"
 
-/** The user asks for v2 and takes it back: what is written late is then told from what is wanted by nothing but time. */
+/** The user asks for v2 and returns to v1: a late write then differs from a wanted one only by its time. */
 const small: Bounds = {
   objects: 1,
   leaders: 2,
@@ -197,7 +197,7 @@ describe("every sentence of the protocol is needed", () => {
     expect([...new Set(changed)].sort()).toEqual(Object.keys(sound).sort())
   })
 
-  test("a broken promise is told step by step", () => {
+  test("a broken promise is shown step by step", () => {
     const [original] = Object.values(variants)
     const { trace } = search(modelOf(original!), ({ broken }) => broken.includes(older))
     expect(readable(trace!)).toBe(

@@ -126,7 +126,7 @@ const untilSaid = (
   )
 const podsOf = async (world: World) => (await world.list(podKind)).map(({ metadata }) => metadata.name as string)
 
-test("nothing is known before everything is listed, and then everything is told of", async () => {
+test("nothing is known before everything is listed, and then everything is delivered", async () => {
   const asked = new Map<string, string>()
   const spy: Matcher = ({ path, headers }) => {
     asked.set(/([a-z]+)\?/.exec(path)?.[1] ?? path, headers.accept ?? "")

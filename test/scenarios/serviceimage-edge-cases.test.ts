@@ -231,7 +231,7 @@ test("11. before its deadline a failing object is waited for; then it halts the 
   expect((await story.condition("Halted"))!.message).toMatch(/default\/e2.*Timeout/)
   expect(await story.events()).toContain("FailureHaltsUpdate")
   expect(await story.images()).toEqual({ e1: "v2", e2: "v2", d: "v1" })
-  // It goes on by itself when the flag flips; and the failure is told, though ignored.
+  // It continues by itself when the flag flips; and the failure is reported, though ignored.
   await story.tenant("e2", { spec: { failureHaltsUpdate: false } })
   await story.complete()
   expect(await story.images()).toEqual({ e1: "v2", e2: "v2", d: "v2" })

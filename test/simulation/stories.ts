@@ -7,7 +7,7 @@ import { manifest, scenario, type World } from "#test/support/scenario.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
 
 /**
- * Something a fleet goes through, told in conditions rather than in times: whatever delays the controller, the next
+ * A story of a fleet, described by conditions rather than times: whatever delays the controller, the next
  * thing happens when the story has come there.
  */
 export type Story = {

@@ -40,7 +40,7 @@ export const source = (name: string, spec: Json = {}): Json => ({
   spec: { imageSourceReplacements: [{ equivalentRepositories: [failing, working] }], ...spec },
 })
 
-/** What the status tells of a container whose image is pulled from elsewhere for now. */
+/** The status entry of a container whose image is pulled from elsewhere for now. */
 export const switched = (container: string, incident: Json = {}): Json => ({
   container,
   currentRepository: working,

@@ -20,7 +20,7 @@ import type { Controller } from "#runtime/controller.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { scenario, type World } from "./scenario.ts"
 
-// Registries that fail, in virtual time, with kubelets that really try to pull, told in words of the world: which pod
+// Registries that fail, in virtual time, with kubelets that really try to pull, described by the state of the world: which pod
 // runs which image, and what the AlternateImageSource says.
 
 export type Registries = ReturnType<typeof openRegistries>

@@ -37,7 +37,7 @@ export type HostileServer = ReturnType<typeof hostileServer>
 
 /**
  * Serves one resource from a small versioned store, badly: lists in pages of one snapshot, watches with bookmarks and
- * WatchList, 410 for what was compacted away, and whatever fault it is told to commit. It answers the client's
+ * WatchList, 410 for what was compacted away, and whatever fault is set. It answers the client's
  * transport in process, and the same over HTTP on the loopback address. GET only: its objects are changed directly.
  */
 export function hostileServer({ resource, clock }: { resource: Resource; clock: Clock }) {
@@ -342,7 +342,7 @@ type Body = AsyncIterable<Uint8Array> & {
   onEnd(callback: () => void): void
 }
 
-/** A stream that is written to from outside, and ends, breaks or drips as told. */
+/** A stream that is written to from outside, and ends, breaks or drips on request. */
 function createBody(clock: Clock, fault?: Fault): Body {
   const chunks: Uint8Array[] = []
   let finished: { error?: unknown } | undefined

@@ -7,7 +7,7 @@ import { Dicoms } from "../../examples/dicom/dicom.ts"
 import { quickOperator } from "./quick-operator.ts"
 import { manifest, type Process, type ProcessOptions, scenario, type World } from "./scenario.ts"
 
-// Short stories of one rollout over a few tenants in virtual time, told in words of the world: which object has which image, what
+// Short stories of one rollout over a few tenants in virtual time, described by the state of the world: which object has which image, what
 // the ServiceImage says, and what was ever committed.
 
 export const image = (tag: string) => `registry.example.com/dicom:${tag}`

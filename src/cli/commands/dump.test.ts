@@ -252,7 +252,7 @@ describe("aim why", () => {
     "a rollout that is not there": { word: "si/wob", says: /no ServiceImage wob; did you mean si\/web/ },
   }
   for (const [name, { word, namespace, says }] of Object.entries(mistakes))
-    test(`${name} is told`, async () => {
+    test(`${name} is reported`, async () => {
       await expect(ask(why, [word], { ...(namespace && { namespace }) })).rejects.toThrow(says)
     })
 })

@@ -277,7 +277,7 @@ web  ● InProgress 3/12  Dicom  for 4m12s
       interrupt()
       await done
     })
-    test("-w in a log tells the rate when something happens, and nothing when only time passes", async () => {
+    test("-w in a log prints the rate when something changes, and nothing when only time passes", async () => {
       const live = testCluster(stepped(40))
       const { world, drawn, clock, interrupt } = testWorld(live)
       const done = status({ arguments: [], options: { watch: true } }, world)

@@ -185,7 +185,7 @@ describe("set-image", () => {
     expect(same.text).toMatch(/^si\/web Complete 12\/12/)
     expect(same.written).toEqual(["si/web: nothing changes, these are its images already\n"])
   })
-  test("tells of another repository, of a pause and of an approval", async () => {
+  test("reports another repository, a pause and an approval", async () => {
     const tiers = [{ upgradeTier: "earlyAccess", priority: 1, image: "a:1", requireApproval: true }]
     const { next } = await type(setImage, ["earlyAccess=v2"], { ...finished(), spec: { tiers } })
     expect(next).toContain("changes its repository, to docker.io/library/v2")
@@ -211,7 +211,7 @@ describe("set-image", () => {
   test("two images for one tier are wrong usage", async () => {
     await expect(type(setImage, ["a:1", "a:2"], finished())).rejects.toThrow("the default image is given twice")
   })
-  test("a tier that is not there is told with those that are", async () => {
+  test("a missing tier is reported with the existing ones", async () => {
     await expect(type(setImage, ["earlyaccess=a:1"], finished())).rejects.toThrow(
       'there is no tier earlyaccess (spec.tiers has "", earlyAccess); did you mean earlyAccess?',
     )
@@ -253,7 +253,7 @@ describe("pause and resume", () => {
       spec: { paused: false },
     })
   })
-  test("what waits for something else is told so", async () => {
+  test("a rollout that waits for something else is reported as such", async () => {
     expect((await type(resume, [], halted)).next).toMatch(/^si\/web Halted .*\nTo continue, fix the failure/)
     const tiers = [tierStatus({ upgradeTier: "earlyAccess", total: 5, is: "Waiting", reason: "AwaitingApproval" })]
     expect((await type(resume, [], rolling({ tierStatus: tiers }))).next).toBe(
@@ -319,7 +319,7 @@ describe("approve", () => {
     expect(again.text).toMatch(/^already approved: tier earlyAccess/)
     expect(again.patched).toEqual(["patch serviceimages web"])
   })
-  test("a tier that needs no approval is told so", async () => {
+  test("a tier that needs no approval is reported as such", async () => {
     expect(await type(approve, ["free"], waiting)).toMatchObject({
       text: expect.stringMatching(/^needs no approval: tier free/),
       patched: [],

@@ -49,7 +49,7 @@ describe("a lost connection", () => {
     await end()
   })
 
-  test("is told in a log, and that it is back", async () => {
+  test("is reported in a log, and so is its return", async () => {
     const live = testCluster(serviceImage("web"))
     const { said, clock, end } = await watching(live, { isTerminal: false })
     live.tell("cut")

@@ -24,7 +24,7 @@ describe("it is complete", () => {
     expect(cluster.calls).toEqual(["list serviceimages"])
   })
 
-  test("when the watch says so, and progress is told once per change on the way", async () => {
+  test("when the watch reports it, and progress is printed once per change", async () => {
     const cluster = testCluster(serviceImage("web"))
     const wait = waiting(cluster)
     await wait.settle()
@@ -137,7 +137,7 @@ describe("the connection", () => {
     expect(await wait.promise).toMatchObject({ is: "complete" })
   })
 
-  test("that was never there is told at once", async () => {
+  test("that never existed is reported at once", async () => {
     const cluster = testCluster()
     cluster.fail("list", new KubeError("Unreachable", "connection refused"))
     await expect(waiting(cluster).promise).rejects.toThrow("connection refused")

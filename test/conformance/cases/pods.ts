@@ -51,7 +51,7 @@ const howeverOften = (status: Json): Json =>
     }),
   )
 
-/** Lives a pod until it is as wanted, and tells its status then, the states on the way and what was said about it. */
+/** Runs a pod until it is as wanted, and records its status, the states on the way and its events. */
 async function live(on: Script, object: Json, wanted: (object: Json) => unknown, { told = true } = {}) {
   const watch = await on.watch("pods")
   await on.quietly.create("pods", object)

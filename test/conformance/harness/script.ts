@@ -51,11 +51,11 @@ export type Event = { type: string; object: Json }
 export type Watch = {
   /** Every event so far. */
   readonly events: readonly Event[]
-  /** Waits for so many events more than were told before, and records them. */
+  /** Waits for this many further events, and records them. */
   next(count: number): Promise<Event[]>
   /** Waits for the first event that is looked for; records nothing. */
   until(what: string, wanted: (event: Event) => boolean): Promise<Event>
-  /** Waits until the server ends it, and records what was not told before. */
+  /** Waits until the server ends it, and records the remaining events. */
   end(): Promise<Event[]>
   close(): void
 }

@@ -37,7 +37,7 @@ import {
 
 export type Invariant = (reading: Reading) => string[]
 
-/** What always holds, whatever happens to processes, connections and views of the world. Each tells what breaks it. */
+/** What always holds, whatever happens to processes, connections and views of the world. Each returns its violations. */
 const invariants: Record<string, Invariant> = {
   "S1 an image is written only if the spec its process last confirmed wants it there": wantedImages,
   "S2 after Complete nothing is written that was decided by an older generation": nothingOlderAfterComplete,
@@ -67,7 +67,7 @@ export function judge(run: Run): void {
   if (found.length > 0) throw new Error(`seed ${run.seed}: ${found.slice(0, 5).join("\n")}`)
 }
 
-/** How old a picture may be where nothing delays it: a request that was told to come back later is sent again. */
+/** How old a picture may be where nothing delays it: a request that was throttled is sent again. */
 const usualLagMs = 10_000
 
 const tell = ({ commit, sent }: Stamp) => `${keyOf(commit.object)} by process ${sent.process} at ${commit.revision}`

@@ -110,7 +110,7 @@ const moments: Record<string, { status?: Json; isInProgress: boolean; says?: str
   RollingBack: {
     status: { observedGeneration: 1, operation: operation("RollingBack") },
     isInProgress: true,
-    says: "operation g1 is being taken back",
+    says: "operation g1 is being rolled back",
   },
   Halted: { status: { observedGeneration: 1, operation: operation("Halted") }, isInProgress: false },
   Complete: { status: { observedGeneration: 1, operation: operation("Complete") }, isInProgress: false },

@@ -1,6 +1,6 @@
 /**
- * What an AlternateImageSource costs: how soon a pod that cannot pull is repaired, with how many writes, what pods cost
- * that pull well, and what a namespace full of sources and containers costs the others.
+ * What an AlternateImageSource costs: how soon a pod that cannot pull is repaired, with how many writes, what healthy
+ * pods cost, and what a namespace full of sources and containers costs the others.
  *
  *   node --expose-gc bench/alternateimagesource.ts [--pods=10000] [--failing=2000] [--samples=50]
  *     [--only=memory,counts,outage,latency,crowd] [--short]

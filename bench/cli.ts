@@ -4,7 +4,7 @@
  *
  *   node bench/cli.ts [--rounds=21]
  *
- * Needs kubectl. The cluster is `aim up` on loopback, so no answer has to be waited for.
+ * Needs kubectl. The cluster is `aim up` on loopback, so answers come at once.
  */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
@@ -63,7 +63,7 @@ const failing = once(up, "exit").then(([code]) => Promise.reject(new Error(`aim 
 const samples = Object.fromEntries(names.map(name => [name, [] as number[]])) as Record<Name, number[]>
 try {
   await Promise.race([once(up.stderr!, "data"), failing])
-  // The first call of each fills caches, kubectl's too, and is not what people wait for.
+  // The first call of each fills caches, also kubectl's, and does not count.
   for (const name of names) cost(commands[name])
   progress.begin("commands", rounds)
   for (let round = 0; round < rounds; round++) {
@@ -77,7 +77,7 @@ try {
   rmSync(folder, { recursive: true })
 }
 
-/** Of what others do to a shared machine the least is in the least, and each command has its quietest moment. */
+/** The least of all rounds: it is disturbed the least by other work on a shared machine. */
 const least = (name: Name) => Math.min(...samples[name])
 const figure = (name: string, of: Name, most: number): Figure => ({
   name: `${name} ÷ kubectl get`,

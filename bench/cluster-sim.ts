@@ -1,6 +1,6 @@
 /**
  * What the in-process cluster costs: pods created, listed and watched by ten watchers, at one thousand and at a hundred
- * thousand of them. The cost per object is told as a ratio between the two, since absolute numbers belong to a machine.
+ * thousand of them. The cost per object is a ratio between the two, because absolute numbers depend on the machine.
  *
  *   node --expose-gc bench/cluster-sim.ts [pods]
  */
@@ -40,8 +40,8 @@ const pod = (index: number): KubeObject & { spec: object } => ({
 })
 
 /**
- * Microseconds of processor time so far: others may share this machine. The collector's threads, which work beside ours
- * and the more the larger the heap, are counted on their own.
+ * Microseconds of processor time so far, because other work may share this machine. The collector's threads, which run
+ * in parallel and take more with a larger heap, are counted separately.
  */
 function spent(): Spent {
   const [own, all] = [process.threadCpuUsage(), process.cpuUsage()]
@@ -73,10 +73,10 @@ async function measure(count: number): Promise<Costs> {
   collect()
   const bytes = (process.memoryUsage().heapUsed - heapBefore) / count
 
-  // Before the watchers: what they leave for the collector is theirs to pay.
+  // Before the watchers, so that their garbage does not count here.
   const lists: Spent[] = []
   for (let turn = 0; turn < 3; turn++) lists.push(await listAll(client, count))
-  const list = lists.sort((a, b) => a.thread - b.thread)[1]! // the first one also pays for what creating left behind
+  const list = lists.sort((a, b) => a.thread - b.thread)[1]! // the first one also collects the garbage of creating
   collect()
 
   // Watchers see the state, then every change: each pod once more, labelled.
@@ -103,7 +103,7 @@ async function measure(count: number): Promise<Costs> {
   return { startMs, create, watch, list, bytes, heldBytes }
 }
 
-/** All pods, page by page, as clients with manners do. */
+/** All pods, page by page. */
 async function listAll(client: Client, count: number): Promise<Spent> {
   const began = spent()
   let listed = 0

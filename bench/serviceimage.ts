@@ -1,5 +1,5 @@
 /**
- * What a ServiceImage costs: how many writes, how much time beside the least that could be, how much memory and CPU.
+ * What a ServiceImage costs: how many writes, how much time compared with the minimum, how much memory and CPU.
  *
  *   node --expose-gc bench/serviceimage.ts [--objects=10000] [--many=100000] [--rounds=3] [--only=real,sim,virtual] [--short]
  *
@@ -60,7 +60,7 @@ async function scale(): Promise<Figure[]> {
   return scaling(few, await onClusterSim(aim, { objects: many, warmUps: 0, rollouts: 1, quietMs: 0 }, progress))
 }
 
-/** Ten times as many objects: what grows with their square shows, and little else does. */
+/** Ten times as many objects: only quadratic costs show. */
 async function short(): Promise<Figure[]> {
   const few = await onClusterSim(aim, { objects: 500, warmUps: 6, rollouts: 6, quietMs: 0 }, progress)
   const more = await onClusterSim(aim, { objects: 5000, warmUps: 0, rollouts: 1, quietMs: 0 }, progress)

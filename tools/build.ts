@@ -43,13 +43,13 @@ export async function bundle(options: { entry?: string; folder?: string } = {}):
   const outside = new Set(chunks.flatMap(chunk => [...chunk.imports, ...chunk.dynamicImports]))
   for (const name of outside)
     if (!name.startsWith("node:") && !chunks.some(chunk => chunk.fileName === name))
-      throw new Error(`the bundle would need ${name} at run time, which nobody installs`)
+      throw new Error(`the bundle would need ${name} at run time, which is not installed`)
 
   const modules = chunks.flatMap(chunk => chunk.moduleIds)
   const files = new Map(chunks.map(chunk => [chunk.fileName, chunk.code]))
   files.set(notices, noticesFor(modules))
   mkdirSync(folder, { recursive: true })
-  // The entry comes last and what is old goes after it: an aim that is starting finds either build whole.
+  // The entry is written last, and old files are removed after it: a starting aim finds one complete build.
   for (const [name, text] of [...files].sort(([name]) => (name === "aim.js" ? 1 : -1)))
     writeFileSync(join(folder, name), text)
   for (const name of readdirSync(folder))

@@ -81,7 +81,7 @@ function print(text: string): number {
   return 0
 }
 
-/** What went wrong and why, without where in the code: the reader is a user of the cluster. */
+/** The error and its causes, without a stack trace: the reader is a user of the cluster. */
 function story(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause ? `${error.message}: ${story(error.cause)}` : error.message

@@ -3,6 +3,7 @@ import { dirname, relative } from "node:path"
 import { boundaryFiles } from "./generate/boundaries.ts"
 import { chartFiles } from "./generate/chart/files.ts"
 import { crdFiles } from "./generate/crds.ts"
+import { decisionIndex } from "./generate/decisions.ts"
 import { exampleFiles } from "./generate/examples.ts"
 import type { GeneratedFile } from "./generate/file.ts"
 import { kindPages } from "./generate/kind-pages.ts"
@@ -13,6 +14,7 @@ const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [
   boundaryFiles,
   chartFiles,
   crdFiles,
+  () => [decisionIndex()],
   kindPages,
   exampleFiles,
   monitoringFiles,

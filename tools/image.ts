@@ -79,7 +79,7 @@ export async function buildImage(options: { say: Say; bundle?: Bundle; node?: No
   return describe(layout)
 }
 
-/** Pushes the image and gives the reference by digest, which is what a careful Deployment names. */
+/** Pushes the image and returns the reference by digest, for a Deployment that pins it. */
 export async function pushImage(image: Image, to: { reference: string; plainHttp?: boolean }) {
   const tls = to.plainHttp ? ["--dest-tls-verify=false"] : []
   const source = `oci:${image.layout}:${image.tag}`

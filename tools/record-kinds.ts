@@ -74,7 +74,7 @@ async function recordServed(): Promise<Json[]> {
   return kinds
 }
 
-/** What becomes of each case. */
+/** The outcome of each case. */
 async function recordAnswers(served: Json[]) {
   const lines: Json[] = []
 

@@ -1,4 +1,4 @@
-// `node tools/record-kubelet.ts [case…]`: lives of pods on a real kubelet, written down for the simulated one.
+// `node tools/record-kubelet.ts [case…]`: records the lives of pods on a real kubelet, for the simulated one.
 // With the case `node` alone: what becomes of a node that is cordoned, tainted, lost and found, and of its pods.
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"

@@ -7,7 +7,7 @@ const usage = `Runs the tests.
   npm run test:long        properties and fault campaigns with many more runs (AIM_RUNS sets how many)
   npm test -- FILE…        only files whose path contains one of these
 
-  AIM_SEED=N               plays one seed of the simulation's random runs and tells everything that was done in it
+  AIM_SEED=N               plays one seed of the simulation's random runs and prints every operation of it
 `
 
 const suites: Record<string, string[]> = { unit: ["unit"], e2e: ["e2e"], long: ["unit"] }
@@ -19,7 +19,7 @@ if (["-h", "--help"].includes(first)) {
 const project = suites[first] ?? ["unit", "e2e"]
 const named = suites[first] || first === "" ? rest : [first, ...rest]
 
-// The long form of a test is the test itself with many more runs: what was found there fails in the short form too.
+// The long form of a test is the same test with many more runs: a seed found there fails in the short form too.
 const isLong = first === "long"
 if (isLong) Object.assign(process.env, { AIM_RUNS: "20000", AIM_ELECTION_RUNS: "5000", ...process.env })
 const properties = ["property", "leader", "queue", "fleet", "simulation"]

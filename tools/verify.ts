@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 
-/** What is checked without running the product. Each says by itself what is wrong and how to mend it. */
+/** Checks that do not run the product. Each prints what is wrong and how to fix it. */
 const checks: { name: string; command: string[] }[] = [
   { name: "types", command: ["tsc", "--noEmit", "--project", "."] },
   // Imports that point the wrong way, and time or chance taken from the machine, are lint errors: see biome.json.

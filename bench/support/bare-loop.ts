@@ -1,5 +1,5 @@
 /**
- * The least that a rollout can be: the same patches with the same concurrency, and nothing else. In a process of its
+ * The minimum of a rollout: the same patches with the same concurrency, and nothing else. In a process of its
  * own, as the controller is. Takes what to do as JSON on stdin.
  */
 import { json } from "node:stream/consumers"

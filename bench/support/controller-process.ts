@@ -16,7 +16,7 @@ export type ControllerProcess = {
   stop(): Promise<void>
 }
 
-/** What `/metrics` says at one moment. */
+/** The content of `/metrics` at one moment. */
 export type Scrape = {
   /** The sum over all labels that match. */
   sum(name: string, labels?: Record<string, string>): number
@@ -35,7 +35,7 @@ export type Memory = { resident: number; peak: number }
 
 export type Bundled = { file: string; remove(): void }
 
-/** The program of this very moment: a tree that is edited during the run changes nothing. */
+/** A copy of the program: edits of the source during the run change nothing. */
 export async function bundleAim(): Promise<Bundled> {
   const folder = mkdtempSync(join(tmpdir(), "aim-bench-"))
   await bundle({ folder })

@@ -4,14 +4,14 @@ import { availableParallelism } from "node:os"
 
 const cleared = availableParallelism() - 1
 
-/** To be asked before anything is measured that would be lost. */
+/** To be checked before anything is measured. */
 export function expectCoreToClear(): void {
   if (cleared === 0) throw new Error("the event-loop delay is measured on a core of its own: this needs two")
 }
 
 /**
- * Moves this process and all that it has started to the other cores. Beside a server that would take every core, how
- * late a timer comes says when the kernel gave us a turn, not how long we keep others from theirs.
+ * Moves this process and all that it has started to the other cores. Beside a server that takes every core, how
+ * late a timer is depends on the kernel's scheduling, not on our own work.
  */
 export function clearCore(): void {
   for (const pid of familyOf(process.pid))

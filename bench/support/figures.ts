@@ -3,7 +3,7 @@ export type Figure = { name: string; measured: number; most: number; unit?: stri
 
 export const holds = ({ measured, most }: Figure): boolean => measured <= most
 
-/** The figures as a table; whoever reads it sees at once which one does not hold. */
+/** The figures as a table that shows at once which bound is missed. */
 export function table(figures: readonly Figure[]): string {
   const rows = figures.map(figure => [
     figure.name,

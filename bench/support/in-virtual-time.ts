@@ -11,7 +11,7 @@ import { imageOf, name, tenant } from "./tenants.ts"
 
 const objects = 20
 
-/** Whether anything is kept of a rollout that is over. */
+/** Whether a finished rollout leaves anything in memory. */
 export async function heapOverRollouts(collect: () => void, progress: Progress): Promise<Figure> {
   const [early, late] = [20, 200]
   const world = await convergedFleet({ keptChanges: 100 }) // what the cluster keeps is not what we measure
@@ -35,7 +35,7 @@ export async function heapOverRollouts(collect: () => void, progress: Progress):
   }
 }
 
-/** Whether a fleet in order is left alone, whatever becomes of the connections. */
+/** Whether a converged fleet is left alone, whatever happens to the connections. */
 export async function quiescence(progress: Progress): Promise<Figure> {
   const [resyncs, reconnects] = [100, 10]
   const world = await convergedFleet()
@@ -96,7 +96,7 @@ async function isComplete(world: World): Promise<boolean> {
   return complete?.status === "True" && complete.observedGeneration === metadata.generation
 }
 
-/** Without what the world writes down for tests, and without events, which a real server forgets after an hour. */
+/** Without the records for tests, and without events, which a real server drops after an hour. */
 function heapUsed(world: World, collect: () => void): number {
   ;(world.history as unknown[]).length = 0
   const { registry } = world.cluster

@@ -29,7 +29,7 @@ export type Cost = {
 
 export type SimOptions = { objects: number; warmUps: number; rollouts: number; quietMs: number }
 
-/** Rollouts over a fleet in a cluster that lives in this process and is spoken to over HTTP, as any other is. */
+/** Rollouts over a fleet in a cluster in this process, over HTTP as with any other cluster. */
 export async function onClusterSim(aim: Bundled, options: SimOptions, progress: Progress): Promise<Cost> {
   const { objects, warmUps, rollouts, quietMs } = options
   const cluster = createCluster({ clock: systemClock, seed: 1 })
@@ -49,7 +49,7 @@ export async function onClusterSim(aim: Bundled, options: SimOptions, progress: 
     const operator = startOperator(cluster)
     await createServiceImage(client, { defaultImage: imageOf("v0") })
     progress.begin("starting the controller")
-    const controller = await startController(aim, { kubeconfig, leaderElect: false }) // which would wait out a Lease
+    const controller = await startController(aim, { kubeconfig, leaderElect: false }) // an election would wait for a Lease
     try {
       await until(
         "the controller to know all objects",
@@ -132,7 +132,7 @@ export function counts({ objects, writes, lists, gets }: Cost): Figure[] {
   ]
 }
 
-/** Has every tenant up to date as soon as it was stamped. In turns, so that requests are answered in between. */
+/** Makes every tenant up to date as soon as it is stamped. In pieces, so that requests are answered in between. */
 function startOperator(cluster: Cluster) {
   const dicoms = dicomKind(cluster)
   const waiting = new Map<string, { name: string; namespace?: string }>()

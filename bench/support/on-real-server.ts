@@ -93,7 +93,7 @@ async function measure(parts: Parts): Promise<Figure[]> {
   }
 }
 
-/** Every list is in: what is measured is a controller at work, not one that starts. */
+/** All lists are complete: the start of the controller is not measured. */
 async function readyController({ aim, cluster, pods, options, progress }: Parts, how: { hasOwnCore?: boolean } = {}) {
   progress.begin("starting the controller")
   const controller = await startController(aim, { kubeconfig: cluster.kubeconfig, ...how })
@@ -138,7 +138,7 @@ async function rollOut(
 function roundFigures(rounds: readonly Round[], bareMs: readonly number[], objects: number): Figure[] {
   const least = objects + Math.ceil(objects / batch) + 2
   const most = (of: (round: Round) => number) => Math.max(...rounds.map(of))
-  // A machine that others use, too, is faster at one time than at another: each round is compared with the loops
+  // The speed of a shared machine varies: each round is compared with the loops
   // before and after it.
   const besideMs = rounds.map((_, index) => (bareMs[index]! + bareMs[index + 1]!) / 2)
   const ratios = rounds.map(({ stampingMs }, index) => stampingMs / besideMs[index]!)
@@ -224,7 +224,7 @@ async function bareLoop(
   })
   const ended = new Promise<number | null>(resolve => child.once("close", resolve))
   child.stdin.end(JSON.stringify(orders))
-  await Promise.race([seen.all(image, 1, progress.at), ended]) // its own start is no part of the loop
+  await Promise.race([seen.all(image, 1, progress.at), ended]) // its own start is not part of the loop
   const startedAt = performance.now()
   await Promise.race([seen.all(image, objects.length, progress.at), ended])
   const tookMs = performance.now() - startedAt
@@ -280,7 +280,7 @@ type Seen = {
   all(image: string, count: number, onCount?: (count: number) => void): Promise<void>
 }
 
-/** Everything that becomes of the images, as the server tells it to anybody who watches. */
+/** Every change of the images, as the server sends it to any watch. */
 async function watchImages(client: Client, signal: AbortSignal): Promise<Seen> {
   const counts = new Map<string, Set<string>>()
   let wake = Promise.withResolvers<void>()
@@ -297,7 +297,7 @@ async function watchImages(client: Client, signal: AbortSignal): Promise<Seen> {
     if (!signal.aborted) throw new Error("the watch of the benchmark ended")
   }
   const broken = follow()
-  broken.catch(() => {}) // whoever waits hears of it
+  broken.catch(() => {}) // reported to those that wait
   return {
     async all(image, count, onCount) {
       for (;;) {

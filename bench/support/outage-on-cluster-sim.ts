@@ -54,12 +54,12 @@ export type OutageCost = {
   tookMs: number
 }
 
-/** As long as a server that is near takes: only then do requests meet. */
+/** The latency of a nearby server: without it, requests would not overlap. */
 const answerMs = 5
 
 /**
- * A registry that no longer answers, in a cluster that lives in this process and is spoken to over HTTP. Its pods are
- * only told of: nothing pulls but us, who say what kubelets would.
+ * A registry that no longer answers, in a cluster in this process, over HTTP. Its pods are
+ * only reported: nothing pulls, and the benchmark reports what kubelets would.
  */
 export async function outageOnClusterSim(
   aim: Bundled,
@@ -127,7 +127,7 @@ export async function outageOnClusterSim(
 
 type Counted = ReturnType<typeof countRequests>
 
-/** Counts what is asked of a server, and lets writes take as long as they would elsewhere. */
+/** Counts requests to a server, and gives writes a realistic latency. */
 function countRequests(next: Transport) {
   const counts = new Map<string, number>()
   let [open, most, lastAt] = [0, 0, performance.now()]

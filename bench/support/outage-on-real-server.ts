@@ -29,7 +29,7 @@ const namespace = "bench"
 
 /**
  * Workloads of a real API server that fail one after the other, each an incident of its own whose image is asked for at
- * a registry: from what a kubelet says to what a watcher sees of the repair.
+ * a registry: the time from a kubelet's status to the repair as a watcher sees it.
  */
 export async function repairsOnRealServer(
   aim: Bundled,
@@ -139,7 +139,7 @@ type Seen = {
   until(isIt: (images: ReadonlyMap<string, string>) => boolean): Promise<void>
 }
 
-/** The image of every pod, as the server tells it to anybody who watches. */
+/** The image of every pod, as the server sends it to any watch. */
 async function watchPods(client: Client, signal: AbortSignal): Promise<Seen> {
   const images = new Map<string, string>()
   let wake = Promise.withResolvers<void>()
@@ -156,7 +156,7 @@ async function watchPods(client: Client, signal: AbortSignal): Promise<Seen> {
     if (!signal.aborted) throw new Error("the watch of the benchmark ended")
   }
   const broken = follow()
-  broken.catch(() => {}) // whoever waits hears of it
+  broken.catch(() => {}) // reported to those that wait
   return {
     images,
     async until(isIt) {

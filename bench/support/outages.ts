@@ -78,7 +78,7 @@ export const deployment = (name: string, namespace: string, image: string): Json
   spec: {
     replicas: 1,
     selector: { matchLabels: { app: name } },
-    // No scheduler feels responsible: only what is told of the pods counts.
+    // No scheduler handles them: only the reported status of the pods counts.
     template: { metadata: { labels: { app: name } }, spec: { schedulerName: "nobody", containers: containers(image) } },
   },
 })
@@ -126,7 +126,7 @@ const ownedBy = (kind: string, { name, uid }: Json) => ({
   blockOwnerDeletion: true,
 })
 
-/** What a kubelet says whose registry does not answer. */
+/** The message of a kubelet whose registry does not answer. */
 export const cannotPull = (image: string): Json => ({
   phase: "Pending",
   containerStatuses: [

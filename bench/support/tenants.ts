@@ -57,7 +57,7 @@ export async function createTenants(client: Client, count: number, progress: Pro
   })
 }
 
-/** Three for every tenant, as a server sends them. No scheduler feels responsible, so that only their number counts. */
+/** Three for every tenant, as a server sends them. No scheduler handles them, so only their number counts. */
 export async function createPods(client: Client, progress: Progress): Promise<number> {
   const owners = await list(client, Dicoms)
   progress.begin(`creating ${3 * owners.length} pods`, 3 * owners.length)
@@ -100,7 +100,7 @@ export async function list(client: Client, resource: Resource): Promise<Json[]> 
   return all
 }
 
-/** What is measured is what aim takes, so nothing waits to see whether health lasts. */
+/** Only the time of aim is measured, so settling is switched off. */
 const deadline = { upgradeTier: "", progressDeadlineSeconds: 86_400, settleSeconds: 0 }
 
 export async function createServiceImage(client: Client, spec: Json): Promise<void> {
@@ -137,7 +137,7 @@ export async function completed(client: Client, withinMs = 1_800_000): Promise<v
   )
 }
 
-/** What an operator says of a tenant whose pods all run what the spec names; nothing if it has said so. */
+/** The status that an operator writes for an updated tenant; nothing if it is written already. */
 export function upToDateStatus({ metadata, status }: Json): Json | undefined {
   const { generation } = metadata
   if (status?.observedGeneration === generation) return undefined
@@ -152,7 +152,7 @@ export function upToDateStatus({ metadata, status }: Json): Json | undefined {
   return { observedGeneration: generation, conditions: [condition("Deployed"), condition("UpToDate")] }
 }
 
-/** An operator that has all tenants up to date at once, and only says so. */
+/** An operator that reports all tenants as up to date at once. */
 export async function operate(client: Client, progress: Progress): Promise<void> {
   const behind = (await list(client, Dicoms)).flatMap(object => {
     const status = upToDateStatus(object)

@@ -5,11 +5,11 @@ import { Deployments, toDeployment } from "./deployment.ts"
 import { type Dicom, Dicoms, toDicom } from "./dicom.ts"
 import { type Action, plan } from "./plan.ts"
 
-/** Owns what we write, so that server-side apply takes back what we no longer say and leaves alone what others say. */
+/** The field manager: server-side apply removes fields that we no longer send, and leaves those of other managers alone. */
 const fieldManager = "dicom-controller"
 
 /**
- * Gives every Dicom a Deployment of the same name, and reports on the Dicom how far that Deployment has come. Reads
+ * Gives every Dicom a Deployment of the same name, and reports the progress of that Deployment on the Dicom. Reads
  * Dicoms and Deployments; writes Deployments and the status of Dicoms, and never the spec: that is the user's and the
  * ServiceImage's.
  */
@@ -34,7 +34,7 @@ export const dicomController = (scope: { namespace?: string } = {}): Controller 
         if (!dicom) return // deleted since it was queued, or a Deployment that is none of ours
         for (const action of plan({ dicom, deployment: deployments.get(key), now: clock.now() })) {
           const written = await act(client, dicom, action)
-          // The next look at this key must see what this one did, or it would do it again.
+          // The next reconcile of this key must see this write, or it would repeat it.
           const cache = action.do === "report" ? dicoms : deployments
           await cache.reached(dicom, written.metadata.resourceVersion ?? "", signal)
         }
@@ -43,7 +43,7 @@ export const dicomController = (scope: { namespace?: string } = {}): Controller 
   },
 })
 
-/** Both writes are conditional on what the decision was made from: a stale cache ends in a conflict and another look. */
+/** Both writes are conditional on the version that was read: a stale cache ends in a conflict and another reconcile. */
 function act(client: Client, { name, namespace, uid, resourceVersion }: Dicom, action: Action): Promise<KubeObject> {
   if (action.do === "report") {
     const metadata = { name, namespace, uid, resourceVersion }

@@ -81,8 +81,8 @@ export function manifestFor({ name, namespace, uid, spec }: Dicom) {
       replicas: spec.replicas,
       selector: { matchLabels: selected },
       progressDeadlineSeconds: 120,
-      // Without a readiness probe a container is ready as soon as it runs. Three seconds of running tell a service from
-      // a crash at start; give your own service a readinessProbe, which tells more.
+      // Without a readiness probe a container is ready as soon as it runs. Three seconds of running separate a service from
+      // a crash at start; give your own service a readinessProbe, which is more reliable.
       minReadySeconds: 3,
       template: {
         metadata: { labels },

@@ -179,7 +179,7 @@ const cases: Record<string, { given: Partial<Snapshot>; says?: string[]; applies
     says: rolling,
     applies: "dicom:v1",
   },
-  "a Deployment of somebody else is left alone": {
+  "a Deployment of another owner is left alone": {
     given: { deployment: { ...deploymentOf(tenant()), owner: { name: "hospital", uid: "uid-of-another" } } },
     says: ["UpToDate=False NameTaken", "Deployed=True HasBeenAvailable"],
   },

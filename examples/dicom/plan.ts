@@ -8,15 +8,15 @@ import type { Dicom, DicomStatus } from "./dicom.ts"
 export type Snapshot = { dicom: Dicom; deployment: Deployment | undefined; now: Instant }
 
 export type Action =
-  | { do: "report"; status: DicomStatus } // tell the user, and the ServiceImage, where this tenant stands
+  | { do: "report"; status: DicomStatus } // the state of this tenant, for users and the ServiceImage
   | { do: "apply"; deployment: DeploymentManifest; uid?: string } // uid: the Deployment this was decided from
 
-/** What one condition should say. */
+/** What one condition should be. */
 type Verdict = { status: "True" | "False"; reason: string; message: string }
 
 /**
  * Decides the next step of one tenant: the actions, in order; stopping after any of them is safe. The report comes
- * first, so that a crash leaves an explanation behind and nobody reads "UpToDate" while the pods are being replaced.
+ * first, so that a crash leaves an explanation behind and "UpToDate" is not shown while the pods are being replaced.
  * The same snapshot always gives the same plan, and a world in order gives an empty one.
  */
 export function plan({ dicom, deployment, now }: Snapshot): Action[] {
@@ -79,7 +79,7 @@ function deployed({ status }: Dicom, deployment: Deployment | undefined): Verdic
 }
 
 const nameTaken = ({ name, namespace }: Dicom) =>
-  no("NameTaken", `the Deployment ${namespace}/${name} belongs to somebody else: delete it, or rename this Dicom`)
+  no("NameTaken", `the Deployment ${namespace}/${name} belongs to another owner: delete it, or rename this Dicom`)
 
 const yes = (reason: string, message: string): Verdict => ({ status: "True", reason, message })
 const no = (reason: string, message: string): Verdict => ({ status: "False", reason, message })

@@ -26,7 +26,7 @@ export function crdOf(kind: Kind) {
   }
 }
 
-/** Hints are for our validator; the server would drop them from what it stores, and `kubectl diff` would never be empty. */
+/** Hints are for our validator only: the server drops them, so `kubectl diff` would never be empty. */
 function withoutHints({ hint: _, ...schema }: StructuralSchema): StructuralSchema {
   const { properties, items, additionalProperties } = schema
   return {

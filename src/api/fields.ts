@@ -9,7 +9,7 @@ import type { Rule } from "./structural-schema.ts"
 /** CEL rules for a schema node: `.meta(rules({ rule, message }))`. */
 export const rules = (...list: Rule[]) => ({ "x-kubernetes-validations": list })
 
-/** A list merged element by element; `keys` tell the elements apart and may not repeat. */
+/** A list merged element by element; `keys` identify the elements and may not repeat. */
 export const listMap = (...keys: string[]) => ({
   "x-kubernetes-list-type": "map" as const,
   "x-kubernetes-list-map-keys": keys,
@@ -22,12 +22,12 @@ export const listSet = { "x-kubernetes-list-type": "set" as const }
 export const listAtomic = { "x-kubernetes-list-type": "atomic" as const }
 
 /**
- * Free text for people. Some of it quotes errors of others, so any character is taken: a status refused for a line
- * break in a message would leave its object without any status.
+ * Free text for people. It may quote errors of other programs, so it accepts any character: a status that is refused
+ * because of a line break in a message would leave its object without any status.
  */
 export const text = (maxLength: number) => z.string().max(maxLength)
 
-/** Text in our own words: characters that take one byte each in JSON, where many of them must fit. */
+/** Text that aim writes itself: characters that take one byte each in JSON, so that more of them fit. */
 export const plainText = (maxLength: number) =>
   z
     .string()
@@ -35,8 +35,8 @@ export const plainText = (maxLength: number) =>
     .regex(/^[ !#-%'-;=?-[\]-~]*$/)
 
 /**
- * A word of a vocabulary that the code closes but the schema leaves open: a newer controller must be able to write a
- * new word into the status while the older CustomResourceDefinition is still installed.
+ * A word from a list that the code knows but the schema does not: a newer controller must be able to write a new word
+ * into the status while the older CustomResourceDefinition is still installed.
  */
 export const word = <Word extends string>(maxLength: number) =>
   z
@@ -44,7 +44,7 @@ export const word = <Word extends string>(maxLength: number) =>
     .max(maxLength)
     .regex(/^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$/) as unknown as z.ZodType<Word, Word>
 
-/** To the microsecond at most, as Kubernetes writes its own. */
+/** With microseconds at most, as Kubernetes writes its own times. */
 export const timestamp = () => z.string().max(27).meta({ format: "date-time" })
 
 /** Reached by changing a spec every second for 68 years. */
@@ -128,9 +128,9 @@ export const labelSelector = () =>
 /** metav1.Condition. `message` is the schema of the text, because its bound differs with how many conditions there are. */
 export const condition = <Type extends string, Reason extends string>(message: z.ZodString) =>
   z.object({
-    type: word<Type>(20).describe("Which question this answers."),
-    status: z.enum(["True", "False", "Unknown"]).describe("The answer."),
-    observedGeneration: generation().describe("The metadata.generation this answer is about."),
+    type: word<Type>(20).describe("The name of the condition."),
+    status: z.enum(["True", "False", "Unknown"]).describe("Whether the condition holds."),
+    observedGeneration: generation().describe("The metadata.generation that the condition is about."),
     lastTransitionTime: timestamp().describe("When status last changed; a new reason or message does not move it."),
     reason: word<Reason>(32).describe("Why, in one word; the words are listed below."),
     message: message.describe("Why, in a sentence."),

@@ -62,7 +62,7 @@ export function defineKind<Spec extends z.ZodType, Status extends z.ZodType>(
     apiVersion: `${declaration.group}/${declaration.version}`,
     singular: declaration.kind.toLowerCase(),
     categories: ["aim"],
-    // On first use: a controller reads kinds for their names only, and should not pay for the schema at start.
+    // Built on first use: a controller needs only the names of kinds, and should not build schemas at start.
     get schema() {
       schema ??= objectSchema(declaration)
       return schema
@@ -78,7 +78,7 @@ const objectSchema = ({ description, spec, status }: KindDeclaration): Structura
     apiVersion: { type: "string" },
     kind: { type: "string" },
     metadata: { type: "object" },
-    // What `kubectl explain` says of the two.
+    // Shown by `kubectl explain`.
     spec: { description: "What is wanted.", ...structuralSchema(spec) },
     status: { description: "What the controller last reported.", ...structuralSchema(status) },
   },

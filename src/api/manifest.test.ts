@@ -40,7 +40,7 @@ const lines: Record<string, number> = {
   "": 2,
 }
 for (const [path, line] of Object.entries(lines))
-  test(`${path || "the document"} stands in line ${line}`, () => {
+  test(`${path || "the document"} is in line ${line}`, () => {
     expect(parseManifests(twoDocuments).manifests[0]?.lineOf(path)).toBe(line)
   })
 
@@ -61,7 +61,7 @@ const broken: Record<string, { text: string; line: number; words: string }> = {
   "an unknown alias": { text: "a: *nowhere\n", line: 1, words: "nowhere" },
 }
 for (const [name, { text, line, words }] of Object.entries(broken))
-  test(`${name} is said with its line`, () => {
+  test(`${name} is reported with its line`, () => {
     expect(parseManifests(text).errors[0]).toMatchObject({ line, message: expect.stringContaining(words) })
   })
 

@@ -1,10 +1,10 @@
 import { isNode, LineCounter, type Node, parseAllDocuments, type Tags } from "yaml"
 import type { Problem } from "./validate.ts"
 
-/** One object of a YAML or JSON text, with the way back to its lines. */
+/** One object of a YAML or JSON text, with the lines of its fields. */
 export type Manifest = {
   value: unknown
-  /** The line, from 1, of a field such as `spec.tiers[0].image`, or of what it should stand in. */
+  /** The line, from 1, of a field such as `spec.tiers[0].image`, or of its parent where the field is missing. */
   lineOf(path: string): number
 }
 
@@ -12,7 +12,7 @@ export type ManifestProblem = Problem & { line: number }
 
 /**
  * Reads every object of a text as kubectl would: YAML 1.1 (`yes` is true, `012` is ten), lists of objects opened.
- * Never throws: the text is a stranger's.
+ * Never throws: the text is not trusted.
  */
 export function parseManifests(text: string): { manifests: Manifest[]; errors: ManifestProblem[] } {
   const lines = new LineCounter()
@@ -23,7 +23,7 @@ export function parseManifests(text: string): { manifests: Manifest[]; errors: M
     customTags: asKubectl,
     lineCounter: lines,
     prettyErrors: false,
-    // Otherwise the parser writes its doubts to the terminal by itself.
+    // Otherwise the parser prints warnings to the terminal by itself.
     logLevel: "error",
   })) {
     for (const { message, pos } of document.errors) errors.push({ path: "", message, line: lines.linePos(pos[0]).line })
@@ -58,15 +58,15 @@ function opened(value: unknown, at: Path, line: (path: Path) => number): Manifes
   return [{ value, lineOf: path => line([...at, ...segments(path)]) }]
 }
 
-/** `spec.tiers[0].labels[example.com/a]` as the keys to go through. */
+/** `spec.tiers[0].labels[example.com/a]` as a list of keys. */
 const segments = (path: string): Path =>
   [...path.matchAll(/\[([^\]]*)\]|[^.[]+/g)].map(([segment, key]) =>
     key === undefined ? segment : /^\d+$/.test(key) ? Number(key) : key,
   )
 
 /**
- * Dates and sexagesimal numbers, which YAML 1.1 knows, stay the text they look like, and `0o12` is ten as in YAML 1.2:
- * so kubectl's parser reads them.
+ * Dates and sexagesimal numbers of YAML 1.1 stay text, and `0o12` is ten as in YAML 1.2, because kubectl's parser
+ * reads them so.
  */
 const asKubectl = (tags: Tags): Tags => [
   ...tags.filter(tag => typeof tag === "string" || !(tag.tag.endsWith(":timestamp") || tag.format === "TIME")),
@@ -77,7 +77,7 @@ function read(get: () => unknown): unknown {
   try {
     return get()
   } catch (error) {
-    // A document of a few lines can stand for gigabytes by aliases of aliases; the parser refuses to unfold it.
+    // A few lines with aliases of aliases can expand to gigabytes; the parser refuses to expand them.
     return error instanceof Error ? error : new Error(String(error))
   }
 }

@@ -5,7 +5,7 @@ import { structuralSchema } from "./structural-schema.ts"
 const text: StructuralSchema = { type: "string" }
 const anything: StructuralSchema = { "x-kubernetes-preserve-unknown-fields": true }
 
-/** metav1.ObjectMeta as far as a person writes it; what only the server writes is let through unread. */
+/** The part of metav1.ObjectMeta that people write; fields that only the server writes are accepted unread. */
 export const objectMetaSchema: StructuralSchema = {
   type: "object",
   properties: {

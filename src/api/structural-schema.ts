@@ -36,11 +36,11 @@ export type StructuralSchema = {
   "x-kubernetes-list-map-keys"?: string[]
   "x-kubernetes-map-type"?: "atomic" | "granular"
   "x-kubernetes-preserve-unknown-fields"?: boolean
-  /** Ours: what to write instead, for the constraints whose violation a server reports without advice. Not part of the CRD. */
+  /** Our own: what to write instead, for constraints that a server reports without advice. Not part of the CRD. */
   hint?: string
 }
 
-/** In the order they are written to YAML: what it is, what it may be, what is inside. */
+/** In the order of the YAML: description and type, then constraints, then children. */
 const keywords = [
   "description", "type", "x-kubernetes-int-or-string", "format", "nullable", "default", "enum", "pattern", "hint",
   "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "minProperties", "maxProperties",
@@ -57,7 +57,7 @@ export function structuralSchema(schema: z.ZodType): StructuralSchema {
 type Json = Record<string, unknown>
 
 function structural(node: Json, path: string): StructuralSchema {
-  // zod writes the union of integer and string as anyOf; the extension alone says the same to the server.
+  // zod writes the union of integer and string as anyOf; for the server the extension alone means the same.
   const { anyOf, ...rest } = node
   if (anyOf && !node["x-kubernetes-int-or-string"])
     throw new Error(`${path || "."}: a union is not structural; use one object and a rule`)

@@ -4,13 +4,13 @@ import type { Kind, ObjectOf } from "./kind.ts"
 import { objectMetaSchema } from "./object-meta.ts"
 import type { Rule, StructuralSchema } from "./structural-schema.ts"
 
-/** Something to tell the author: where, and what to write instead. */
+/** A message for the author: the field, and what to write instead. */
 export type Problem = { path: string; message: string }
 
 export type Verdict<T> = {
   /** Empty exactly when the server would accept the object. */
   errors: Problem[]
-  /** What the server would drop in silence. */
+  /** Fields that the server would drop silently. */
   warnings: Problem[]
   /** The object as the server would store it: defaults filled in, unknown fields gone. Only without errors. */
   object?: T
@@ -35,7 +35,7 @@ export function validate<K extends Kind>(
   const structural = structuralProblems(object, schema, "")
   const errors = [...nameProblems(object), ...structural]
   warnings.push(...scopeProblems(kind, object))
-  // A rule may assume what the schema promises, so it is asked only about nodes that keep the promise.
+  // A rule may assume a valid node, so it is evaluated only where the schema holds.
   errors.push(
     ...ruleProblems(object, old, schema, "", path => structural.some(problem => isWithin(problem.path, path))),
   )
@@ -68,7 +68,7 @@ function scopeProblems(kind: Kind, object: unknown): Problem[] {
 const metadataOf = (object: unknown) =>
   (object as { metadata?: { name?: string; generateName?: string; namespace?: string } }).metadata ?? {}
 
-/** What the server makes of an object before it judges it: fields it does not know dropped, null as if absent, defaults filled in. */
+/** The object as the server validates it: unknown fields dropped, null treated as absent, defaults filled in. */
 function admitted(value: unknown, schema: StructuralSchema, path: string, warnings: Problem[]): unknown {
   if (!hasType(value, schema)) return value
   if (Array.isArray(value)) {
@@ -81,7 +81,7 @@ function admitted(value: unknown, schema: StructuralSchema, path: string, warnin
   const keepsUnknown = schema["x-kubernetes-preserve-unknown-fields"]
   const result: [string, unknown][] = []
   for (const [name, written] of Object.entries(value)) {
-    if (written === undefined) continue // not in JSON, so not there
+    if (written === undefined) continue // JSON has no undefined, so the field is absent
     const child = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
     const childPath = child === additionalProperties ? `${path}[${name}]` : join(path, name)
     if (child === undefined) {
@@ -165,11 +165,11 @@ function duplicates(list: unknown[], schema: StructuralSchema, path: string): Pr
     if (earlier === undefined) first.set(identity, index)
     return earlier === undefined
       ? []
-      : [{ path: `${path}[${index}]`, message: `repeats ${path}[${earlier}]: ${identity} stands there already` }]
+      : [{ path: `${path}[${index}]`, message: `repeats ${path}[${earlier}]: ${identity} is there already` }]
   })
 }
 
-/** What tells the elements of a list apart; nothing does in an atomic one. */
+/** The identity of a list's elements; those of an atomic list have none. */
 function identifier(schema: StructuralSchema): ((item: unknown) => string) | undefined {
   const keys = schema["x-kubernetes-list-map-keys"]
   if (schema["x-kubernetes-list-type"] === "set") return item => JSON.stringify(item)
@@ -207,14 +207,14 @@ function ruleProblems(
 }
 
 function judge(rule: Rule, value: unknown, old: unknown, schema: StructuralSchema, path: string): Problem[] {
-  // A rule about a change has nothing to say where there was nothing before.
+  // A rule about a change does not apply without an old value.
   if (old === undefined && /\boldSelf\b/.test(rule.rule)) return []
   const blamed = `${path}${rule.fieldPath ?? ""}`
   try {
     const holds = expressionOf(rule)({ self: celValue(value, schema), oldSelf: celValue(old, schema) })
     return holds === true ? [] : [{ path: blamed, message: rule.message }]
   } catch (error) {
-    // The server takes a rule that cannot be evaluated for one that does not hold, and says so.
+    // The server treats a rule that cannot be evaluated as broken, and adds the error to its message.
     return [{ path: blamed, message: `${rule.message} (${error instanceof Error ? error.message : error})` }]
   }
 }

@@ -50,7 +50,7 @@ const basics: readonly ListOf[] = [
   })),
 ]
 
-/** Reads what the planner needs of a cluster and no more, page by page, so that any number of objects may come. */
+/** Reads only what the planner needs from a cluster, page by page, so that the number of objects is not limited. */
 export async function* collect(client: Client, wanted: Wanted = {}): AsyncGenerator<Piece> {
   const seen = new Inventory()
   for (const list of basics)
@@ -86,7 +86,7 @@ function listsOf(seen: Inventory, targets: readonly Target[]): ListOf[] {
   return [...byResource.values()].map(({ resource, targets }) => ({ resource, cut: cutTarget(targets) }))
 }
 
-/** What stands behind the targets. A workload that is a target itself is in already. */
+/** The objects that the targets own. A workload that is a target itself was read already. */
 function behind(lists: readonly ListOf[]): ListOf[] {
   const isIn = (resource: Resource) =>
     lists.some(
@@ -114,7 +114,7 @@ async function* read(client: Client, { resource, options, cut }: ListOf, signal?
       for (const object of items) yield { object: cut({ ...object, ...kind }) }
     }
   } catch (error) {
-    // Without the ServiceImages there is nothing to say; without anything else there is less.
+    // Without the ServiceImages there is no answer; without another list there is a partial one.
     if (resource === serviceImages || isBegun || !isFailure(error, "Forbidden", "NotFound")) throw error
     yield { failed: kind, message: error.message }
   }

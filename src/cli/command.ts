@@ -24,26 +24,26 @@ export type Argument = {
   name: string
   description: string
   required?: boolean
-  /** Takes all that follow. */
+  /** Takes all remaining words. */
   many?: boolean
   choices?: readonly string[]
   completes?: Completes
 }
 
 export type Option = {
-  /** As the shell sees it: `--timeout <DURATION>`, `-w, --watch`. */
+  /** As it is typed: `--timeout <DURATION>`, `-w, --watch`. */
   flags: string
   description: string
   default?: string
   choices?: readonly string[]
   completes?: Completes
-  /** Of an option without a value: words that may follow `=` and mean the same, such as `--dry-run=server`. */
+  /** For an option without a value: words that may follow `=` and mean the same, such as `--dry-run=server`. */
   same?: readonly string[]
-  /** May be given several times; the values are gathered. */
+  /** May be given several times; the values are collected. */
   many?: boolean
 }
 
-/** A command, declared: parsing, help and shell completion derive from it. What it does is loaded when it is asked for. */
+/** A command, declared: parsing, help and shell completion derive from it. Its code is loaded when it runs. */
 export type Command = {
   name: string
   group?: (typeof groups)[number] // without one it is not listed
@@ -52,7 +52,7 @@ export type Command = {
   details?: readonly string[]
   arguments?: readonly Argument[]
   options?: readonly Option[]
-  /** Talks to a cluster: takes --kubeconfig, --context and --namespace too. */
+  /** Connects to a cluster: takes --kubeconfig, --context and --namespace too. */
   connects?: boolean
   examples?: readonly { line: string; says: string }[]
   load(): Promise<{ run: Run }>
@@ -65,19 +65,19 @@ export type Input = {
   options: Readonly<Record<string, unknown>>
 }
 
-/** What the shell gets: text on stdout, and 0 for done or 1 for failed. */
+/** The result for the shell: text on stdout, and exit code 0 for success or 1 for failure. */
 export type Answer = {
   text: string
   exitCode: 0 | 1
-  /** What is going to happen because of it: said after the text, on stderr. */
+  /** What happens next: printed after the text, on stderr. */
   next?: string
 }
 
-/** How the reader looks at the output. */
+/** How the output is displayed. */
 export type View = {
   isTerminal: boolean
   columns: number
-  /** Of the window; without it, what is drawn may be as long as it likes. */
+  /** The height of the window; without it, the output is not limited. */
   rows?: number | undefined
   colours: boolean
 }
@@ -86,16 +86,16 @@ export type Connection = {
   kubeconfig?: string | undefined
   context?: string | undefined
   namespace?: string | undefined
-  /** No program that a kubeconfig names is run for credentials: what runs unattended takes a token or certificate. */
+  /** Runs no credential program of a kubeconfig: an unattended process takes a token or certificate. */
   isUnattended?: boolean
 }
 
-/** All a command knows of the world outside its arguments. main.ts makes the real one, tests their own. */
+/** Everything outside its arguments that a command may use. main.ts makes the real one, tests their own. */
 export type World = {
-  /** `aim`, or `kubectl aim` when it was called that way: for the commands we tell people to type. */
+  /** `aim`, or `kubectl aim` when it was called that way: for commands that messages suggest. */
   program: string
   version: string
-  /** Every command there is. */
+  /** All commands. */
   commands: readonly Command[]
   variables: Readonly<Record<string, string | undefined>>
   view: View
@@ -105,14 +105,14 @@ export type World = {
   stdin: Readable
   /** Aborted by the first SIGINT or SIGTERM. */
   signal: AbortSignal
-  /** A line on how things go: to stderr, and nowhere with --quiet. */
+  /** Writes a line of progress to stderr, or nothing with --quiet. */
   say(line: string): void
-  /** A part of an answer that is too long to be held as one: to stdout, resolved when it has left. */
+  /** Writes a part of a long output to stdout; resolves when it is written. */
   write(text: string): Promise<void>
-  /** Draws over what was drawn before. Only for a view that is a terminal. */
+  /** Redraws over the last drawing. Only for a terminal. */
   draw(frame: string): void
   connect(connection: Connection): Promise<Client>
-  /** The way to the server without a client on it, for what brings its own. */
+  /** The connection to the server without a client, for code that brings its own. */
   reach(connection: Connection): Promise<Connected>
 }
 
@@ -121,7 +121,7 @@ export class UsageError extends Error {
   override name = "UsageError"
 }
 
-/** It did not work out: exit code 1, with the message as it is. */
+/** The command failed: exit code 1, and the message is printed as it is. */
 export class Failure extends Error {
   override name = "Failure"
 }

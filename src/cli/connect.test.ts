@@ -11,7 +11,7 @@ const request = (over: Partial<Request> = {}): Request => ({
   ...over,
 })
 
-test("a server that does not answer is told of after three seconds, once, and not of a watch", async () => {
+test("a server that does not answer is reported after three seconds, once, and not for a watch", async () => {
   const clock = virtualClock(0)
   const said: string[] = []
   const answers: (() => void)[] = []

@@ -8,7 +8,7 @@ type Surroundings = Pick<World, "variables" | "clock" | "random" | "version" | "
   onWarning(message: string): void
 }
 
-/** Loaded by the commands that talk to a cluster, and by no other. */
+/** Loaded only by commands that connect to a cluster. */
 export function reach(connection: Connection, { variables, clock }: Surroundings): Promise<Connected> {
   const { kubeconfig, context, isUnattended = false } = connection
   // A program named in a kubeconfig is run for a person at a command line, never by a controller or in a pod.
@@ -25,7 +25,7 @@ export async function clientFor(connection: Connection, surroundings: Surroundin
 
 const patienceMs = 3000
 
-/** Says, once, that the server does not answer: a request has up to a minute, and silence looks like a broken program. */
+/** Reports once that the server does not answer: a request may take a minute, and silence looks like a broken program. */
 export function impatient(
   transport: Transport,
   { clock, say, server }: Pick<World, "clock" | "say"> & { server: string },
@@ -38,7 +38,7 @@ export function impatient(
   return {
     ...transport,
     async send(request) {
-      // A watch has nothing to answer until something happens.
+      // A watch is silent until something changes.
       if (request.longLived) return await transport.send(request)
       const cancel = clock.after(patienceMs, complain)
       try {

@@ -11,13 +11,13 @@ export type Remark = { path: string; message: string }
 
 export type Converted = {
   object: Json
-  /** What is not in it any more, or is otherwise than it was. */
+  /** What was dropped or changed. */
   remarks: Remark[]
 }
 
 export type Conversion = ({ ok: true } & Converted) | { ok: false; problems: Remark[] }
 
-/** Whom a ServiceImage stamps, which the original document left open. */
+/** The kind that a ServiceImage stamps, which the original did not name. */
 export type TargetWords = { apiVersion: string; kind: string }
 
 const convertible = [
@@ -25,7 +25,7 @@ const convertible = [
   "ServiceImage of any group",
 ].join(", ")
 
-/** A manifest of the originals as one of ours, judged as the server would, with a word on everything that is lost. */
+/** Converts a manifest of the originals into one of ours, validated as on the server, with a remark on everything lost. */
 export function convert(value: unknown, target?: TargetWords): Conversion {
   const { apiVersion, kind } = isObject(value) ? value : {}
   const from = typeof apiVersion === "string" ? (apiVersion.split("/")[0] ?? "") : ""
@@ -43,7 +43,7 @@ function alternateImageSource(value: Json): Conversion {
     {
       path: "spec",
       message:
-        "pods are repaired now, and workloads left as they are; policy.apply: Template changes workloads as before",
+        "pods are repaired now, and workloads are left as they are; policy.apply: Template changes workloads as before",
     },
   ]
   const spec = isObject(value.spec) ? { ...value.spec } : value.spec
@@ -59,7 +59,7 @@ function alternateImageSource(value: Json): Conversion {
 function targetOf(target: unknown, path: string, remarks: Remark[]): unknown {
   if (!isObject(target)) return target
   const { uid, container, type, ...rest } = target
-  if (uid) remarks.push({ path: `${path}.uid`, message: "dropped: a workload is meant by its name" })
+  if (uid) remarks.push({ path: `${path}.uid`, message: "dropped: a workload is identified by its name" })
   const { group: written } = isObject(type) ? type : {}
   const isVersioned = typeof written === "string" && written.includes("/")
   if (isVersioned) remarks.push({ path: `${path}.type.group`, message: "the version is dropped" })
@@ -83,21 +83,21 @@ function serviceImage(value: Json, given: TargetWords | undefined): Conversion {
   if (target === undefined)
     return {
       ok: false,
-      problems: [{ path: "spec.target", message: "which kind is stamped? Say it with --target GROUP/VERSION/KIND" }],
+      problems: [{ path: "spec.target", message: "the kind to stamp is missing: write --target GROUP/VERSION/KIND" }],
     }
   const remarks: Remark[] =
     target === guessed
       ? [
           {
             path: "spec.target",
-            message: `guessed from the label service: ${guessed.kind} of ${apiVersion}; --target GROUP/VERSION/KIND says otherwise`,
+            message: `guessed from the label service: ${guessed.kind} of ${apiVersion}; --target GROUP/VERSION/KIND overrides it`,
           },
         ]
       : []
   return judged(ServiceImage, value, isObject(spec) ? { target, ...spec, ...(given && { target }) } : spec, remarks)
 }
 
-/** As the server would take it; what it would not keep is left out here already, and told. */
+/** As the server would accept it; fields that it would not keep are left out here already, and reported. */
 function judged(kind: Kind, value: Json, spec: unknown, remarks: Remark[]): Conversion {
   const { metadata, lost } = metadataOf(value.metadata, kind)
   const written = { apiVersion: kind.apiVersion, kind: kind.kind, metadata, spec }
@@ -121,7 +121,7 @@ function metadataOf(value: unknown, { scope }: Kind): { metadata: unknown; lost:
       return []
     }
     if (name === "namespace" && scope === "Cluster") {
-      lost.push({ path: "metadata.namespace", message: "dropped: this kind is in no namespace" })
+      lost.push({ path: "metadata.namespace", message: "dropped: this kind has no namespace" })
       return []
     }
     if (name !== "annotations" || !isObject(each) || !Object.hasOwn(each, lastApplied)) return [[name, each]]
@@ -132,7 +132,7 @@ function metadataOf(value: unknown, { scope }: Kind): { metadata: unknown; lost:
   return { metadata: Object.fromEntries(kept), lost }
 }
 
-/** What was written and is known: without the defaults that the one has, and the unknown fields that the other has. */
+/** Only fields that were written and are known: without added defaults and without unknown fields. */
 function common(written: unknown, known: unknown): unknown {
   if (Array.isArray(written) && Array.isArray(known)) return written.map((each, index) => common(each, known[index]))
   if (!isObject(written) || !isObject(known)) return known

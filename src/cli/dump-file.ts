@@ -7,13 +7,13 @@ import { Failure, type World } from "./command.ts"
 import { inputName, readLines } from "./input.ts"
 import { isObjectName } from "./names.ts"
 
-/** Raised with every change of what stands in a dump that an older reader would misread. */
+/** Raised with every change of the format that an older reader would misread. */
 const version = 1
-/** No object of a cluster is larger than this: its server refuses it. */
+/** No object of a cluster is larger than this: the server refuses larger ones. */
 const lineLengthMax = 4_000_000
 
 /**
- * A dump is lines of JSON: what it is, then list by list the objects as manifests, then that this was all.
+ * A dump is lines of JSON: a header, then list by list the objects as manifests, then an end line.
  *
  *     {"aimDump":1,"takenAt":"2026-01-01T00:00:00.000Z","by":"aim 0.1.0"}
  *     {"list":{"apiVersion":"apps/v1","kind":"Deployment"}}
@@ -35,7 +35,7 @@ export async function* linesOf(
 
 const line = (value: object) => `${JSON.stringify(value)}\n`
 
-/** Reads a dump. It is a stranger's: what is not one is refused with the line where it stops being one. */
+/** Reads a dump. The file is not trusted: an invalid one is refused with the number of the bad line. */
 export async function readDump(
   file: string,
   world: Pick<World, "stdin">,
@@ -52,21 +52,21 @@ export async function readDump(
     if (takenAt === undefined) takenAt = begin(value)
     else if (!value) throw refuse("not a line of a dump")
     else if (value.end === true) {
-      if (value.objects !== objects) throw refuse(`${value.objects} objects were dumped, and ${objects} are here`)
+      if (value.objects !== objects) throw refuse(`${value.objects} objects were dumped, and the file has ${objects}`)
       hasEnded = true
     } else keep(inventory, pieceOf(value))
   }
   if (takenAt === undefined) throw new Failure(`${name} is empty`)
   if (!hasEnded)
-    throw new Failure(`${name} is cut off after ${objects} objects: its last line is missing; take it again`)
+    throw new Failure(`${name} is truncated after ${objects} objects: its last line is missing; dump again`)
   return { inventory, takenAt }
 
   function begin(value: Json | undefined): Instant {
     if (typeof value?.aimDump !== "number")
-      throw refuse("not a dump: write the output of aim dump into a file; manifests go to aim plan -f")
+      throw refuse("not a dump: write the output of aim dump into a file; for manifests use aim plan -f")
     if (value.aimDump !== version)
       throw refuse(
-        `a dump of version ${value.aimDump}, and this aim reads version ${version}: use the aim that took it, or take it again`,
+        `a dump of version ${value.aimDump}, and this aim reads version ${version}: use the aim that wrote it, or dump again`,
       )
     const at = parseInstant(value.takenAt)
     if (at === undefined) throw refuse("takenAt is not a time")

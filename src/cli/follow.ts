@@ -15,9 +15,9 @@ export type FollowOptions = {
   clock: Clock
   random: Random
   signal: AbortSignal
-  /** The connection was lost and is being sought again. */
+  /** The connection was lost and is being reopened. */
   onTrouble(error: unknown): void
-  /** The server was heard of, whether or not it had something to say. */
+  /** The server has sent something, be it a change or not. */
   onContact?(): void
 }
 
@@ -25,8 +25,8 @@ const backoffMsMax = 30_000
 
 /**
  * Yields the objects by key (`name`, or `namespace/name`), once as they are and again after each change, until the
- * signal is aborted. The same map every time. Trouble before the first answer is thrown, since the user may have to change something; after it, the
- * connection is sought again. Controllers use the cache of the runtime, which hides all trouble; a person wants to know.
+ * signal is aborted. The same map every time. An error before the first answer is thrown, because the user may have to act; after it, the
+ * connection is reopened. Controllers use the cache of the runtime, which hides all errors; people want to see them.
  */
 export async function* follow<T extends KubeObject>(options: FollowOptions): AsyncGenerator<ReadonlyMap<string, T>> {
   const { client, resource, name, namespace, labelSelector, clock, random, signal, onTrouble } = options
@@ -65,8 +65,8 @@ export async function* follow<T extends KubeObject>(options: FollowOptions): Asy
     } catch (error) {
       if (signal.aborted) return
       if (isFirst) throw error
-      // From the beginning also after a lost connection: a list that is answered proves that there is one again, while a
-      // watch with nothing to tell proves nothing.
+      // List again after a lost connection: an answered list proves that the connection works, while a
+      // silent watch proves nothing.
       version = undefined
       if (isFailure(error, "Gone")) {
         if (failures++ === 0) continue
@@ -83,7 +83,7 @@ async function fill<T extends KubeObject>(
   selector: ListOptions,
 ): Promise<string> {
   const { items, resourceVersion } = await listAll<T>(client, resource, selector, signal)
-  // Only now: what was seen last is shown until there is something newer.
+  // Only now: the last state is shown until there is a newer one.
   objects.clear()
   for (const object of items) objects.set(keyOf(object.metadata), object)
   return resourceVersion

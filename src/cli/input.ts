@@ -5,10 +5,10 @@ import { Failure, type World } from "./command.ts"
 
 type Stdin = Pick<World, "stdin">
 
-/** What a file is called in messages: `-` is stdin. */
+/** The name of a file in messages: `-` is stdin. */
 export const inputName = (file: string) => (file === "-" ? "stdin" : file)
 
-/** A text that is held as a whole, such as manifests. */
+/** A text that is read as a whole, such as manifests. */
 export async function readText(file: string, world: Stdin): Promise<string> {
   const decoder = new TextDecoder()
   let text = ""
@@ -30,7 +30,7 @@ export async function* readLines(file: string, world: Stdin, longest: number): A
   if (rest !== "") yield rest
 }
 
-/** The bytes of a file or of stdin. What gzip packed is unpacked, whatever the name says. */
+/** The bytes of a file or of stdin. Gzipped content is unpacked, whatever the name of the file. */
 async function* bytesOf(file: string, { stdin }: Stdin): AsyncGenerator<Uint8Array> {
   const source = file === "-" ? stdin : createReadStream(file)
   try {
@@ -57,6 +57,6 @@ async function* prepended(head: Uint8Array, rest: AsyncIterator<Uint8Array | str
 }
 
 function gunzipped(packed: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  // What goes wrong on the way is thrown where the output is read.
+  // Errors are thrown where the output is read.
   return pipeline(Readable.from(packed), createGunzip(), () => {})
 }

@@ -34,10 +34,10 @@ const wrong: Record<string, string> = {
   "si/": "write si/NAME",
   "si/A B": "not the name of an object",
   "si/../secrets": "not the name of an object",
-  "deployment/a": "no kind of aim",
+  "deployment/a": "not a kind of aim",
   "serviceimagee/a": "write serviceimage",
-  "/a": "no kind",
-  "ais/a": "no ServiceImage: write si/NAME",
+  "/a": "not a kind",
+  "ais/a": "not of kind ServiceImage: write si/NAME",
 }
 for (const [text, words] of Object.entries(wrong))
   test(`${text} is refused: ${words}`, () => {
@@ -51,20 +51,20 @@ test("one, several or all, with a slash or as kubectl takes them", () => {
   expect(names("si")).toEqual([])
   expect(names("si/a", "serviceimage/b")).toEqual(["a", "b"])
   expect(names("si", "a", "b")).toEqual(["a", "b"])
-  expect(() => names("ais")).toThrow("no ServiceImage")
-  expect(() => names("si/a", "ais/b")).toThrow("no ServiceImage")
+  expect(() => names("ais")).toThrow("not of kind ServiceImage")
+  expect(() => names("si/a", "ais/b")).toThrow("not of kind ServiceImage")
 })
 
-test("a command that takes both kinds is told which", () => {
+test("a command that takes both kinds returns which one was named", () => {
   const both = [serviceImages, alternateImageSources]
   const read = (...words: string[]) => parseReferences(words, both)
   expect(read()).toEqual({ resource: serviceImages, names: [] })
   expect(read("ais")).toEqual({ resource: alternateImageSources, names: [] })
   expect(read("ais/a", "AlternateImageSource/b")).toEqual({ resource: alternateImageSources, names: ["a", "b"] })
   expect(read("alternateimagesources", "a")).toEqual({ resource: alternateImageSources, names: ["a"] })
-  expect(() => read("ais/a", "si/b")).toThrow("no AlternateImageSource: write ais/NAME")
+  expect(() => read("ais/a", "si/b")).toThrow("not of kind AlternateImageSource: write ais/NAME")
   expect(() => read("pods")).toThrow(
-    "pods is no kind of aim: write si or ais for a list, or si/pods for the ServiceImage of that name; other kinds are kubectl's",
+    "pods is not a kind of aim: write si or ais for a list, or si/pods for the ServiceImage of that name; for other kinds use kubectl",
   )
   expect(() => read("si,ais")).toThrow("si,ais: one kind at a time: write si or ais")
 })

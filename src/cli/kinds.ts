@@ -36,18 +36,18 @@ function parseReference(text: string): Reference {
   return { resource, name }
 }
 
-/** A reference that must name its object, which is of the kind that a command is about. */
+/** A reference that must name an object of the wanted kind. */
 export function parseNamed(text: string, wanted: Resource = serviceImages): Required<Reference> {
   const short = shortOf(wanted)
   // Without a slash it is most likely the name alone.
   if (!text.includes("/") && !isKindWord(text)) throw new UsageError(`${text} names no kind: write ${short}/${text}`)
   const { resource, name } = parseReference(text)
-  if (resource !== wanted) throw new UsageError(`${text} is no ${wanted.kind}: write ${short}/NAME`)
+  if (resource !== wanted) throw new UsageError(`${text} is not of kind ${wanted.kind}: write ${short}/NAME`)
   if (name === undefined) throw new UsageError(`${text} names no object: write ${text}/NAME`)
   return { resource, name }
 }
 
-/** `si`, `si/A si/B` and, as with kubectl, `si A B`; all of one kind, which is among those that a command is about. */
+/** `si`, `si/A si/B` and, as with kubectl, `si A B`; all of one kind, which must be one of the wanted kinds. */
 export function parseReferences(
   words: readonly string[],
   wanted: readonly Resource[] = [serviceImages],
@@ -58,7 +58,7 @@ export function parseReferences(
     throw new UsageError(`${first}: one kind at a time: write ${first.split(",").join(" or ")}`)
   if (wanted.length > 1 && !first.includes("/") && !isKindWord(first))
     throw new UsageError(
-      `${first} is no kind of aim: write ${wanted.map(shortOf).join(" or ")} for a list, or ${shortOf(wanted[0]!)}/${first} for the ${wanted[0]!.kind} of that name; other kinds are kubectl's`,
+      `${first} is not a kind of aim: write ${wanted.map(shortOf).join(" or ")} for a list, or ${shortOf(wanted[0]!)}/${first} for the ${wanted[0]!.kind} of that name; for other kinds use kubectl`,
     )
   const resource = wanted.find(each => each === kindNamed(first.split("/")[0]!)) ?? wanted[0]!
   const isKind = !first.includes("/") && kindNamed(first) === resource
@@ -84,6 +84,6 @@ function resourceNamed(word: string): Resource {
     kinds.flatMap(({ words }) => words),
   )
   throw new UsageError(
-    `${word || '""'} is no kind of aim: write ${meant ?? ours.map(resource => `${shortOf(resource)} (${resource.kind})`).join(" or ")}`,
+    `${word || '""'} is not a kind of aim: write ${meant ?? ours.map(resource => `${shortOf(resource)} (${resource.kind})`).join(" or ")}`,
   )
 }

@@ -8,23 +8,23 @@ import { clockTime } from "./render/time.ts"
 export type Shown = {
   /** `si/web` */
   title: string
-  /** For pipes and logs. What changes with time alone is left out: nothing would have happened. */
+  /** For pipes and logs, without values that change with time alone. */
   lines: string
-  /** The same with what time alone changes. */
+  /** The same with values that change with time alone. */
   told(): string
 }
 
 export type Painter<T extends Shown> = {
   show(objects: readonly T[]): void
-  /** The server was heard of. */
+  /** The server has sent something. */
   contact(): void
-  /** The connection is lost, and is being sought again. */
+  /** The connection is lost and is being reopened. */
   trouble(): void
   end(): void
 }
 
 type Drawn<T> = {
-  /** What is on the screen, as of a moment. `taken` lines of the window are not to be had. */
+  /** The text of the screen at a moment. `taken` lines of the window are in use. */
   frame(objects: readonly T[], at: Instant, taken: number): string
 }
 
@@ -35,8 +35,8 @@ const frameMs = 100
 const tickMs = 1000
 
 /**
- * Redraws at most ten times a second however fast events come, and once a second for the passing time. While there is
- * no connection the picture stands still, and says as of when it is: a clock that went on would say that it is new.
+ * Redraws at most ten times a second however fast events arrive, and once a second for the passing time. Without a
+ * connection the picture stays as it is and shows its time: a running clock would suggest that it is current.
  */
 function screen<T extends Shown>(world: World, { frame }: Drawn<T>): Painter<T> {
   const { clock, view } = world
@@ -81,7 +81,7 @@ function screen<T extends Shown>(world: World, { frame }: Drawn<T>): Painter<T> 
   }
 }
 
-/** For pipes and logs: the lines of an object again whenever they read differently. */
+/** For pipes and logs: prints the lines of an object again whenever they change. */
 function journal<T extends Shown>(world: World): Painter<T> {
   const told = new Map<string, string>()
   let isLost = false
@@ -103,7 +103,7 @@ function journal<T extends Shown>(world: World): Painter<T> {
     },
     trouble() {
       isLost = true
-      world.say("lost the connection to the cluster, trying again")
+      world.say("lost the connection to the cluster, reconnecting")
     },
     end() {},
   }

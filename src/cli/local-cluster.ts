@@ -26,21 +26,21 @@ export type LocalClusterOptions = {
   nodes: number
   registries?: RegistriesDescription | undefined
   saved?: ReturnType<Cluster["store"]["dump"]> | undefined
-  /** Beside our own, as an operator of the user's would run. */
+  /** Further controllers, as an operator of the user would run. */
   alsoRun?: readonly Controller[]
   log?: Logger
 }
 
-/** A cluster in this process with our kinds served and our controllers at work: what `aim up` and `aim demo` show. */
+/** A cluster in this process with our kinds and our controllers, for `aim up` and `aim demo`. */
 export type LocalCluster = {
   readonly cluster: Cluster
-  /** An administrator's. */
+  /** With the rights of an administrator. */
   readonly client: Client
   /** What its nodes pull from. */
   readonly registries: ReturnType<typeof openRegistries>
   /** Server-side apply, as kubectl would. */
   apply(...manifests: readonly Json[]): Promise<void>
-  /** Ends the controllers and everything that moves. */
+  /** Ends the controllers and the simulation. */
   stop(): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   const { clock, seed = 1, nodes, registries, saved, alsoRun = [], log = silentLogger } = options
   const images = openRegistries(clock.now(), registries)
   const cluster = createCluster({ clock, seed, saved, parts: everyPart({ nodes, registries: images }) })
-  // Each user of the in-process server closes its own way to it, and none the server.
+  // Each client of the in-process server closes its own connection, and never the server.
   const shared: Transport = { send: cluster.transport.send, close: () => {} }
   const client = createClient({ transport: shared, clock, random: seededRandom(seed) })
   cluster.start()
@@ -93,7 +93,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   }
 }
 
-/** The simulated registries as a controller asks real ones. */
+/** The simulated registries, behind the interface with which a controller asks real ones. */
 const asked = (images: ReturnType<typeof openRegistries>, clock: Clock): Pick<RegistryClient, "resolve"> => ({
   async resolve(reference) {
     const answer = digestOf(images, formatImageReference(reference), clock.now())
@@ -103,7 +103,7 @@ const asked = (images: ReturnType<typeof openRegistries>, clock: Clock): Pick<Re
   },
 })
 
-/** They speak as to a node. */
+/** Simulated registries answer as to a node. */
 function classOf(message: string): FailureClass {
   const failure = classify("ErrImagePull", message)
   if (failure === "NotFound" || failure === "NoPlatform") return "NotFound"

@@ -6,7 +6,7 @@ import { readDump } from "./dump-file.ts"
 
 export type Sight = { inventory: Inventory; now: Instant }
 
-/** What there is: in the dump that `--from` names, at the time it was taken, or in the cluster now. */
+/** The objects: of the dump that `--from` names, as of its time, or of the cluster now. */
 export async function look(input: Input, world: World, wanted: Wanted = {}): Promise<Sight> {
   const from = input.options.from as string | undefined
   if (from !== undefined) {
@@ -18,14 +18,14 @@ export async function look(input: Input, world: World, wanted: Wanted = {}): Pro
     const inventory = new Inventory()
     for await (const piece of counted(collect(client, { ...wanted, signal: world.signal }), world))
       keep(inventory, piece)
-    for (const [kind, message] of inventory.unreadable) world.say(`Not seen, and left out: ${kind} (${message})`)
+    for (const [kind, message] of inventory.unreadable) world.say(`Not readable, and left out: ${kind} (${message})`)
     return { inventory, now: world.clock.now() }
   } finally {
     client.close()
   }
 }
 
-/** A large cluster takes a while: a line now and then tells that it goes on. */
+/** A large cluster takes a while: prints a line of progress now and then. */
 export async function* counted(pieces: AsyncIterable<Piece>, { clock, say }: World): AsyncGenerator<Piece> {
   let objects = 0
   let saidAt = clock.now()

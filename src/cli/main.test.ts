@@ -166,7 +166,7 @@ describe("against a server", patience, () => {
     expect(code).toBe(130)
     expect(stderr).not.toContain("aim:")
   })
-  test("who may grant is said to whom may not", async () => {
+  test("without the right to grant, the message names the accounts that have it", async () => {
     expect(await talk("grant shop")).toMatchObject({
       code: 1,
       stdout: "",

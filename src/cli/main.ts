@@ -14,7 +14,7 @@ async function main(): Promise<number> {
   const view: View = {
     isTerminal: Boolean(stdout.isTTY),
     get columns() {
-      return stdout.columns || 80 // anew each time: windows are resized while we draw
+      return stdout.columns || 80 // read each time: windows are resized while we draw
     },
     get rows() {
       return stdout.rows
@@ -40,7 +40,7 @@ async function main(): Promise<number> {
     program,
     view,
     get stdin() {
-      return process.stdin // only when it is wanted: looking at it keeps a process from ending
+      return process.stdin // only on demand: opening it keeps the process from ending
     },
     signal: untilInterrupted(),
     say,
@@ -58,7 +58,7 @@ async function main(): Promise<number> {
     return exitCode
   } catch (error) {
     screen.end()
-    // Ctrl-C is no failure of ours to explain.
+    // Ctrl-C is not an error to explain.
     if (world.signal.aborted) return 130
     const { explain } = await import("./render/explain.ts")
     const { message, exitCode } = explain(error, program)
@@ -66,14 +66,14 @@ async function main(): Promise<number> {
   }
 }
 
-/** `kubectl aim` runs us as `kubectl-aim`; what we tell people to type then begins with what they typed. */
+/** `kubectl aim` runs us as `kubectl-aim`; suggested commands then begin with `kubectl aim`. */
 const programName = (path: string) => (basename(path).startsWith("kubectl-aim") ? "kubectl aim" : "aim")
 
 /** https://no-color.org; FORCE_COLOR for pipelines whose log viewer shows colours. */
 const wantsColours = (env: NodeJS.ProcessEnv, isTerminal: boolean) =>
   env.NO_COLOR ? false : env.FORCE_COLOR ? env.FORCE_COLOR !== "0" : isTerminal && env.TERM !== "dumb"
 
-/** The first signal asks for a clean end, the second does not ask. */
+/** The first signal ends the process cleanly, the second at once. */
 function untilInterrupted(): AbortSignal {
   const controller = new AbortController()
   for (const name of ["SIGINT", "SIGTERM"] as const)
@@ -86,7 +86,7 @@ function untilInterrupted(): AbortSignal {
 
 type Screen = {
   draw(frame: string): void
-  /** Writes what stays, above what is drawn over. */
+  /** Writes permanent text above the part that is redrawn. */
   above(write: () => void): void
   end(): void
 }
@@ -122,11 +122,11 @@ async function complain(message: string, exitCode: number): Promise<number> {
   return exitCode
 }
 
-/** Resolves when the text has left: what is piped into `kubectl apply` must not be cut off by our exit. */
+/** Resolves when the text is written: output piped into `kubectl apply` must not be cut off by our exit. */
 const write = (stream: NodeJS.WriteStream, text: string) =>
   new Promise<void>(resolve => (text ? stream.write(text, () => resolve()) : resolve()))
 
-// `aim get | head` closes the pipe early, and is content.
+// `aim get | head` closes the pipe early; that is not an error.
 process.stdout.on("error", error => process.exit((error as NodeJS.ErrnoException).code === "EPIPE" ? 0 : 1))
 
 process.exit(await main())

@@ -6,15 +6,15 @@ import { serviceImages } from "./kinds.ts"
 import { countOf } from "./render/status.ts"
 import { defaultTier, type Rollout, rolloutOf, type Seen, type TierProgress } from "./rollout.ts"
 
-/** What is written, if anything, beside what the one who decided wants to remember. */
+/** The patch, if there is one, and what the caller wants to keep of the decision. */
 export type Patch = { spec?: object; metadata?: { annotations: Record<string, string> } }
 
-/** Changes that hit upon a status being written: a rollout reports several times a second, and each look is a new chance. */
+/** Conflicts that are retried: a rollout writes its status several times a second. */
 const attempts = 10
 
 /**
- * Reads one ServiceImage, decides, and writes only if it still is what was decided from; else it looks and decides
- * again. `decide` throws a Failure to refuse, and answers without a patch to leave it as it is.
+ * Reads one ServiceImage, decides, and writes on condition of the version that was read; after a conflict it reads and
+ * decides again. `decide` throws a Failure to refuse, and returns no patch to leave the object as it is.
  */
 export async function change<T extends { patch?: Patch | undefined }>(
   name: string,
@@ -33,7 +33,7 @@ export async function change<T extends { patch?: Patch | undefined }>(
     } catch (error) {
       if (!isFailure(error, "Conflict")) throw error
       if (attempt === attempts)
-        throw new Failure(`si/${name} is written faster than it can be looked at; nothing was changed, try again`)
+        throw new Failure(`si/${name} kept changing (${attempts} conflicts); nothing was changed, try again`)
     }
   }
 }
@@ -51,21 +51,21 @@ export const doneWords = (lines: string, isDryRun: boolean): string =>
 export const nextWords = (next: string, isDryRun: boolean): string =>
   isDryRun && next ? `If it were written:\n${next}` : next
 
-/** No controller has looked at what was last written, so what is known of the rollout is about something else. */
+/** No controller has observed the last generation, so the status is about an older one. */
 export const isUnobserved = ({ metadata, status }: Seen) =>
   (status?.observedGeneration ?? 0) < (metadata.generation ?? 0)
 
 export function unobservedSentence({ metadata, status }: Seen, program: string): string {
   const { name, generation = 0 } = metadata
   const seen = status?.observedGeneration ?? 0
-  const last = seen === 0 ? "" : `; the last one seen is ${seen}`
-  return `no controller has looked at generation ${generation} of si/${name} yet${last}: try again in a moment, or see whether ${program} controller runs`
+  const last = seen === 0 ? "" : `; the last one observed is ${seen}`
+  return `no controller has observed generation ${generation} of si/${name} yet${last}: try again in a moment, or check whether ${program} controller runs`
 }
 
-/** As the controller calls them. */
+/** Named as in the controller's messages. */
 export const tierTitle = (name: string) => (name === "" ? `the ${defaultTier}` : `tier ${name}`)
 
-/** As they are typed: `""` in a shell is an empty word, and quotes that came through it mean the same. */
+/** As typed: `""` in a shell is an empty word, and literal quotes mean the same. */
 export const tierWord = (name: string) => (name === "" ? '""' : name)
 export const tierNamed = (word: string) => (word === '""' ? "" : word)
 
@@ -87,14 +87,14 @@ export function operationSentence(object: Seen): string {
   return `operation ${id} ${verbs[phase] ?? `is ${phase}`}, ${countOf(rolloutOf(object))} up to date`
 }
 
-/** Stamped and not yet there: these finish whatever is said now. */
+/** Stamped and not yet up to date: these finish in any case. */
 export const underWay = ({ tiers }: Rollout) => tiers.filter(tier => tier.updated > tier.upToDate)
 
 /** `2 objects of tier early and 1 object of the default tier` */
 export const underWayWords = (tiers: readonly TierProgress[]) =>
   inWords(tiers.map(tier => `${objects(tier.updated - tier.upToDate)} of ${tierTitle(tier.tier)}`))
 
-/** What goes on, and how: the tiers of the highest unfinished priority, then the others. */
+/** What happens next: the tiers of the highest unfinished priority, then the others. */
 export function courseWords({ tiers }: Rollout, { spec }: Seen, program: string): string {
   const unfinished = tiers.filter(tier => tier.state !== "Complete")
   return courseOf(unfinished, spec, program)

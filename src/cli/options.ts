@@ -1,6 +1,6 @@
 import type { Command, Option } from "./command.ts"
 
-/** Of every command that talks to a cluster. */
+/** Options of every command that connects to a cluster. */
 export const connectionOptions: readonly Option[] = [
   {
     flags: "--kubeconfig <FILE>",
@@ -10,14 +10,14 @@ export const connectionOptions: readonly Option[] = [
   { flags: "--context <NAME>", description: "the context of the kubeconfig to use", completes: "contexts" },
   {
     flags: "-n, --namespace <NAMESPACE>",
-    description: "the namespace to work in (default: that of the context); ServiceImages are in none",
+    description: "the namespace to use (default: that of the context); ServiceImages have none",
     completes: "namespaces",
   },
 ]
 
-/** Of `aim` and of every command. */
+/** Options of `aim` and of every command. */
 export const commonOptions: readonly Option[] = [
-  { flags: "-q, --quiet", description: "no progress on stderr; answers and errors only" },
+  { flags: "-q, --quiet", description: "no progress on stderr; only results and errors" },
   { flags: "-h, --help", description: "this help" },
 ]
 

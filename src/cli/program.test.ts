@@ -98,7 +98,7 @@ describe("help", () => {
     const details = commands.find(({ name }) => name === "plan")!.details!.join(" ")
     expect((decide("help plan") as { text: string }).text.replaceAll("\n", " ")).toContain(details)
   })
-  test("says kubectl aim to whoever typed that", () => {
+  test("suggests kubectl aim when it was called that way", () => {
     expect(decide("--help", "kubectl aim")).toMatchObject({
       text: expect.stringContaining("Usage  kubectl aim COMMAND"),
     })

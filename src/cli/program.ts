@@ -48,7 +48,7 @@ export function parse(
 
   for (const command of commands) {
     const sub = parser.command(command.name).helpOption(false)
-    // How many and which is checked in `misfit`, whose message can show the usage; `--help` must work without any.
+    // `misfit` checks the arguments and can show the usage; `--help` must work without any.
     sub.argument("[words...]")
     for (const option of optionsOf(command)) {
       if (commonOptions.includes(option)) continue // the parser's own, understood also after the command
@@ -78,7 +78,7 @@ export function parse(
     if (!(error instanceof CommanderError)) throw error
     const command = commands.find(({ name }) => name === words.find(word => !word.startsWith("-")))
     const remedy = command ? `${program} ${command.name} --help` : `${program} --help`
-    return { do: "refuse", message: `${error.message.replace(/^error: /, "")}\nTo see what there is: ${remedy}` }
+    return { do: "refuse", message: `${error.message.replace(/^error: /, "")}\nFor help: ${remedy}` }
   }
   return decision ?? { do: "print", text: overview(page), exitCode: 2 }
 }
@@ -114,5 +114,5 @@ function misfit(command: Command, given: readonly string[]): string | undefined 
 function unknownCommand(word: string, { program, commands }: Pick<World, "program" | "commands">): string {
   const names = commands.filter(command => command.group).map(({ name }) => name)
   const meant = closest(word, [...names, "help"])
-  return `there is no command ${word}${meant ? `; did you mean ${program} ${meant}?` : ""}\nTo see what there is: ${program} --help`
+  return `there is no command ${word}${meant ? `; did you mean ${program} ${meant}?` : ""}\nFor help: ${program} --help`
 }

@@ -11,10 +11,10 @@ import { endOfOperation, stateOf } from "#core/fleet/rollout-state.ts"
 import { effectiveTiers } from "#core/fleet/tiers.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 
-/** In one word. The first is ours: no controller can say that none has looked. */
+/** The state in one word. The first is ours: no controller can report that none has observed it. */
 export type State = "NotSeenYet" | Written
 
-/** What people want to know of one ServiceImage, and what `aim wait` decides by. Derived from the object alone. */
+/** The facts about one ServiceImage that are shown and that `aim wait` decides by. Derived from the object alone. */
 export type Rollout = {
   name: string
   state: State
@@ -27,11 +27,11 @@ export type Rollout = {
   tiers: TierProgress[]
   /** Pods on nodes that no longer answer; they may still run another image. */
   lostPods: number
-  /** The one that the counts are about: the current or the last one. */
+  /** The operation that the counts are about: the current or the last one. */
   operation: Pick<Operation, "id" | "phase"> | undefined
   createdAt: string | undefined
   startedAt: string | undefined
-  /** When the operation was first complete, or was taken back. */
+  /** When the operation was first complete, or was rolled back. */
   endedAt: string | undefined
 }
 
@@ -39,7 +39,7 @@ export type TierProgress = {
   tier: string
   priority: number
   image: string
-  /** What new objects get: the last image that proved itself. While an operation is taken back, what others return to. */
+  /** The image of new objects: the last completed one. During a rollback, the image that others return to. */
   proven: string
   state: "Complete" | "InProgress" | "Waiting" | "Halted"
   total: number
@@ -47,13 +47,13 @@ export type TierProgress = {
   upToDate: number
   unmanaged: number
   ignoredFailures: number
-  /** Where it stands in its steps, if it has any and is not through. */
+  /** The current step, if the tier has steps and is not complete. */
   step: StepProgress | undefined
   awaitsApproval: boolean
   failures: Pick<Failure, "reason" | "scope" | "count" | "examples">[]
 }
 
-/** What people read for the tier `""`. No other tier can be called that: a label value has no blanks. */
+/** The displayed name of the tier `""`. No other tier can have it: a label value has no blanks. */
 export const defaultTier = "default tier"
 
 export type StepProgress = {
@@ -62,11 +62,11 @@ export type StepProgress = {
   soaksUntil?: Instant
 }
 
-/** Objects are being brought to their image right now: it waits neither for its turn nor for a soak nor for a person. */
+/** Objects are being updated right now: the tier waits neither for its turn nor for a soak nor for a person. */
 export const isGoing = ({ state, awaitsApproval, step }: TierProgress) =>
   state === "InProgress" && !awaitsApproval && step?.soaksUntil === undefined
 
-/** As it comes from the server: a status that nobody has written yet, or only in part, is not there. */
+/** As it comes from the server: the status, or parts of it, may be missing. */
 export type Seen = Omit<ServiceImage, "status"> & { status?: Partial<ServiceImage["status"]> | undefined }
 
 export function rolloutOf(object: Seen): Rollout {
@@ -89,19 +89,19 @@ export function rolloutOf(object: Seen): Rollout {
   }
 }
 
-/** What has stopped waits for nothing, and so do the tiers behind it. */
+/** In a halted rollout, tiers that wait are halted too. */
 const haltedWith = (tier: TierProgress, state: State): TierProgress =>
   state === "Halted" && tier.state === "Waiting" ? { ...tier, state: "Halted" } : tier
 
-/** A condition counts only if it is about what was last written: an old Complete says nothing about a new image. */
+/** A condition counts only for the last generation: an old Complete says nothing about a new image. */
 function judge({ metadata, status = {} }: Seen): Pick<Rollout, "state" | "reason" | "message"> {
   const generation = metadata.generation ?? 0
   const seen = status.observedGeneration ?? 0
   if (seen < generation || !status.conditions?.length) {
     const message =
       seen === 0
-        ? "no controller has looked at it yet"
-        : `no controller has looked at generation ${generation} yet; the last one seen is ${seen}`
+        ? "no controller has observed it yet"
+        : `no controller has observed generation ${generation} yet; the last one observed is ${seen}`
     return { state: "NotSeenYet", reason: "", message }
   }
   const current = status.conditions.filter(({ observedGeneration = 0 }) => observedGeneration >= generation)
@@ -111,7 +111,7 @@ function judge({ metadata, status = {} }: Seen): Pick<Rollout, "state" | "reason
   return { state, reason, message }
 }
 
-/** The images of a spec, also where a server without our defaults left out what is empty. */
+/** The images of a spec, also where a server without our defaults left out empty fields. */
 export const imagesIn = ({ tiers = [], defaultImage = "" }: Partial<ServiceImageSpec>) => ({
   defaultImage,
   tiers: tiers.map(({ upgradeTier = "", image = "", priority = 0, ...tier }) => ({
@@ -122,7 +122,7 @@ export const imagesIn = ({ tiers = [], defaultImage = "" }: Partial<ServiceImage
   })),
 })
 
-/** In the order in which they are worked; tiers that were just removed, which the status alone knows of, last. */
+/** In the order of the rollout; tiers that were just removed, and are only in the status, come last. */
 function tiersOf({ spec, status = {} }: Seen): TierProgress[] {
   const known = new Map((status.tierStatus ?? []).map(tier => [tier.upgradeTier ?? "", tier]))
   const written = effectiveTiers(imagesIn(spec))

@@ -11,7 +11,7 @@ const saveMs = 5000
 
 const stateFile = (folder: string) => join(folder, "cluster.json")
 
-/** What was saved in the folder, or nothing. What is no cluster of ours is refused, since saving would replace it. */
+/** The saved cluster of the folder, or nothing. A file of another program is refused, because saving would replace it. */
 export async function loadCluster(folder: string): Promise<Saved | undefined> {
   const file = stateFile(folder)
   const text = await readFile(file, "utf8").catch(error => {
@@ -21,7 +21,9 @@ export async function loadCluster(folder: string): Promise<Saved | undefined> {
   if (text === undefined) return undefined
   const value = parsed(text)
   if (!isSaved(value))
-    throw new Failure(`--data ${folder}: ${file} is not a cluster of ours; move it away to begin anew`)
+    throw new Failure(
+      `--data ${folder}: ${file} is not a saved cluster of aim; move it away to start with an empty one`,
+    )
   return value
 }
 
@@ -44,7 +46,7 @@ const isSaved = (value: unknown): value is Saved =>
       isRecord(entry) && typeof entry.place === "string" && isRecord(entry.object) && isRecord(entry.object.metadata),
   )
 
-/** Written beside and renamed: a reader finds one whole state, also after a crash. */
+/** Written to a second file and renamed: a reader always finds one complete state, also after a crash. */
 export async function saveCluster(cluster: Cluster, folder: string): Promise<void> {
   const file = stateFile(folder)
   try {
@@ -57,8 +59,8 @@ export async function saveCluster(cluster: Cluster, folder: string): Promise<voi
 }
 
 /**
- * Step by step, because Node's own `recursive` never returns where the system answers that a folder is missing which
- * is there, as procfs does.
+ * Step by step, because Node's own `recursive` never returns where the system reports an existing folder as missing,
+ * as procfs does.
  */
 async function makeFolder(path: string): Promise<void> {
   try {
@@ -100,7 +102,7 @@ export async function keepSaving(
       reported = ""
     } catch (error) {
       const { message } = error as Error
-      if (message !== reported) say(`${message}; trying again every ${saveMs / 1000} s`)
+      if (message !== reported) say(`${message}; retrying every ${saveMs / 1000} s`)
       reported = message
     }
   }

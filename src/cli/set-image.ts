@@ -5,13 +5,13 @@ import { Failure, UsageError } from "./command.ts"
 import { tierNamed, tierTitle, tierWord } from "./operate.ts"
 import { imagesIn, type Seen } from "./rollout.ts"
 
-/** One word of `aim set-image`: `IMAGE` is the default image, `TIER=IMAGE` that of a tier, `TIER=` takes it away. */
+/** One word of `aim set-image`: `IMAGE` is the default image, `TIER=IMAGE` that of a tier, `TIER=` removes it. */
 export type Setting = { tier: string | undefined; image: string }
 
 type Spec = Seen["spec"]
 type Images = ReturnType<typeof imagesIn>
 
-/** Read before anything is asked of a server. No image contains "=", so the first one ends the tier. */
+/** Parsed before any request. No image contains "=", so the first one ends the tier. */
 export function parseSettings(words: readonly string[]): Setting[] {
   const settings = words.map(parseSetting)
   for (const [i, { tier }] of settings.entries())
@@ -31,7 +31,7 @@ function parseSetting(word: string): Setting {
   return { tier, image }
 }
 
-/** The images of the spec with these settings; a tier that is not there is a Failure that says what is. */
+/** The images of the spec with these settings; an unknown tier is a Failure that lists the known ones. */
 export function withSettings(spec: Spec, settings: readonly Setting[]): Images {
   const { tiers, defaultImage } = imagesIn(spec)
   const names = tiers.map(({ upgradeTier }) => upgradeTier)
@@ -53,12 +53,12 @@ export function withSettings(spec: Spec, settings: readonly Setting[]): Images {
 export function noSuchTier(tier: string, names: readonly string[]): string {
   const known = names.length > 0 ? `spec.tiers has ${names.map(tierWord).join(", ")}` : "spec.tiers is empty"
   if (tier === "" || tier === "default")
-    return `there is no tier ${tierWord(tier)} (${known}): the image without a tier is spec.defaultImage, for every object that no tier takes`
+    return `there is no tier ${tierWord(tier)} (${known}): the image without a tier is spec.defaultImage, for every object of no tier`
   const meant = closest(tier, names)
   return `there is no tier ${tierWord(tier)} (${known})${meant ? `; did you mean ${meant}?` : ""}`
 }
 
-/** The tiers that get another image, in the order in which they are worked. */
+/** The tiers that get another image, in the order of the rollout. */
 export function differences(spec: Spec, next: Images): { tier: string; from: string; to: string }[] {
   const before = new Map(effectiveTiers(imagesIn(spec)).map(({ name, image }) => [name, image]))
   return effectiveTiers(next)
@@ -67,8 +67,8 @@ export function differences(spec: Spec, next: Images): { tier: string; from: str
 }
 
 /**
- * What to write behind `aim set-image si/NAME` to get these images, tier by tier; nothing where they are no valid
- * references, since the words are to be pasted into a shell.
+ * The arguments of `aim set-image si/NAME` for these images, tier by tier; none where they are not valid
+ * references, because the arguments will be pasted into a shell.
  */
 export function setImageWords(spec: Spec, images: Readonly<Record<string, string>>): string[] | undefined {
   const now = imagesIn(spec)

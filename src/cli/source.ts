@@ -1,6 +1,6 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 
-/** What people want to know of one AlternateImageSource, and what `aim wait` decides by. Derived from the object alone. */
+/** The facts about one AlternateImageSource that are shown and that `aim wait` decides by. Derived from the object alone. */
 export type Source = {
   name: string
   namespace: string
@@ -8,7 +8,7 @@ export type Source = {
   reason: string
   message: string
   targets: number
-  /** Containers that do not go as their workload says. */
+  /** Containers that do not run as their workload says. */
   astray: Astray[]
   switches: Switch[]
 }
@@ -42,19 +42,19 @@ export function sourceOf(object: AlternateImageSource): Source {
   }
 }
 
-/** The last switch still holds: the container is pulled from where it led to. */
+/** Whether the container is still pulled from where the last switch led to. */
 function isSwitched({ switches = [], currentRepository }: Target): boolean {
   const last = switches.at(-1)
   return last !== undefined && last.reason !== "SwitchedBack" && last.newImage.startsWith(currentRepository)
 }
 
-/** A condition counts only if it is about what was last written. */
+/** A condition counts only for the last generation. */
 function judge({ metadata, status }: AlternateImageSource): Pick<Source, "state" | "reason" | "message"> {
   const { generation = 0 } = metadata
   const current = (status?.conditions ?? []).filter(({ observedGeneration = 0 }) => observedGeneration >= generation)
   const ready = current.find(({ type }) => type === "Ready")
   const stalled = current.find(({ type, status: is }) => type === "Stalled" && is === "True")
-  if (!ready) return { state: "NotSeenYet", reason: "", message: "no controller has looked at it yet" }
+  if (!ready) return { state: "NotSeenYet", reason: "", message: "no controller has observed it yet" }
   const { reason, message } = stalled ?? ready
   return { state: stalled ? "Stalled" : ready.status === "True" ? "Ready" : "NotReady", reason, message }
 }

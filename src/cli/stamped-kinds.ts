@@ -94,7 +94,7 @@ export function resolveKind(word: string, seen: Inventory): "si" | StampedKind {
 
 const rank = ({ group }: StampedKind) => (group === "apps" ? 0 : 1)
 
-/** The object of a name. Without a namespace it is sought in all of them, and must be the only one. */
+/** The object of a name. Without a namespace all are searched, and the name must be unique. */
 export function findObject(
   seen: Inventory,
   { kind: of, name }: { kind: StampedKind; name: string },
@@ -109,7 +109,7 @@ export function findObject(
   const spaces = [...same.values()].map(({ metadata }) => metadata.namespace ?? "")
   if (here.length > 1)
     throw new Failure(
-      `${of.kind} ${name} is in ${nameSome(spaces.slice(0, 5), spaces.length)}: say which with -n NAMESPACE`,
+      `${of.kind} ${name} is in ${nameSome(spaces.slice(0, 5), spaces.length)}: choose one with -n NAMESPACE`,
     )
   const where = namespace === undefined ? "" : ` in namespace ${namespace}`
   const meant = closest(name, [

@@ -16,19 +16,19 @@ const oneRollout = {
 
 const from: Option = {
   flags: "--from <FILE>",
-  description: "what aim dump wrote, also packed by gzip, instead of a cluster; - is stdin",
+  description: "a file of aim dump, gzipped or not, instead of a cluster; - is stdin",
   completes: "files",
 }
 
 const timeout: Option = {
   flags: "--timeout <DURATION>",
-  description: "how long: 90s, 10m, 1h30m; 0 looks once",
+  description: "how long: 90s, 10m, 1h30m; 0 checks once",
   default: "10m",
 }
 
 const dryRun: Option = {
   flags: "--dry-run",
-  description: "let the server check it, show what would change, write nothing",
+  description: "let the server check the change and show it; write nothing",
   same: ["server"],
 }
 
@@ -46,12 +46,12 @@ export const commands: readonly Command[] = [
         choices: ["upgrade", "canary", "registry-outage"],
       },
     ],
-    options: [{ flags: "--list", description: "the stories there are" }],
+    options: [{ flags: "--list", description: "list the stories" }],
     examples: [
-      { line: "demo", says: "the upgrade of a fleet, with a mishap" },
-      { line: "demo canary", says: "steps, an image that cannot be pulled, and the way back" },
-      { line: "demo registry-outage", says: "a registry goes down, and pods start all the same" },
-      { line: "demo --list", says: "what else there is to see" },
+      { line: "demo", says: "the upgrade of a fleet, with a failure" },
+      { line: "demo canary", says: "steps, an image that cannot be pulled, and a rollback" },
+      { line: "demo registry-outage", says: "a registry goes down, and pods start anyway" },
+      { line: "demo --list", says: "all stories" },
     ],
     load: () => import("./commands/demo.ts"),
   },
@@ -61,7 +61,7 @@ export const commands: readonly Command[] = [
     summary: "run a Kubernetes in this process, for kubectl and for aim",
     details: [
       "Our kinds are installed and our controllers run. What its nodes run is simulated: images are pulled, containers",
-      "start, crash and stop as on a kubelet, but nothing is executed. docs/cluster-sim.md says what it does not do.",
+      "start, crash and stop as on a kubelet, but nothing is executed. docs/cluster-sim.md lists its limits.",
     ],
     options: [
       { flags: "--nodes <N>", description: "how many nodes", default: "3" },
@@ -77,17 +77,21 @@ export const commands: readonly Command[] = [
         completes: "files",
       },
       { flags: "--port <N>", description: "of the API server, on loopback; 0: any free one", default: "0" },
-      { flags: "--data <DIR>", description: "keep the cluster there, and go on from it next time", completes: "files" },
+      {
+        flags: "--data <DIR>",
+        description: "keep the cluster there, and continue with it next time",
+        completes: "files",
+      },
       {
         flags: "--registries <FILE>",
         description: "contents, speed and faults of image registries",
         completes: "files",
       },
-      { flags: "--speed <X>", description: "how many times as fast as ours its time runs", default: "1" },
+      { flags: "--speed <X>", description: "how many times faster than real time it runs", default: "1" },
     ],
     examples: [
       { line: "up", says: "an empty cluster, until Ctrl-C" },
-      { line: "up --load fleet.yaml --data ./cluster --speed 10", says: "a fleet that is there again tomorrow" },
+      { line: "up --load fleet.yaml --data ./cluster --speed 10", says: "a fleet that is kept for the next time" },
     ],
     load: () => import("./commands/up.ts"),
   },
@@ -106,24 +110,24 @@ export const commands: readonly Command[] = [
     options: [
       { flags: "-A, --all-namespaces", description: "AlternateImageSources of every namespace" },
       { flags: "-l, --selector <SELECTOR>", description: "only those with these labels, such as service=dicom" },
-      { flags: "-w, --watch", description: "then a line for each change, until Ctrl-C" },
+      { flags: "-w, --watch", description: "then print a line for each change, until Ctrl-C" },
       output("wide", "name", "json", "yaml"),
     ],
     connects: true,
     examples: [
-      { line: "get", says: "every ServiceImage and how far it is" },
+      { line: "get", says: "every ServiceImage and its progress" },
       { line: "get si/dicom-serviceimage-prod -o yaml", says: "one, whole" },
-      { line: "get ais -n shop", says: "where images are pulled from elsewhere" },
+      { line: "get ais -n shop", says: "the AlternateImageSources of a namespace" },
     ],
     load: () => import("./commands/get.ts"),
   },
   {
     name: "status",
     group: "See",
-    summary: "show where each rollout stands, tier by tier",
+    summary: "show the progress of each rollout, tier by tier",
     details: [
-      "On a terminal a bar per tier: done, under way, to do. Elsewhere the same facts as plain lines.",
-      "With --watch the picture is kept up to date until Ctrl-C; when stdout is no terminal, a line is added per change.",
+      "On a terminal, a bar per tier: done, under way, to do. Elsewhere, the same facts as plain lines.",
+      "With --watch the output is kept up to date until Ctrl-C; without a terminal, a line is printed per change.",
     ],
     arguments: [
       {
@@ -148,10 +152,10 @@ export const commands: readonly Command[] = [
   {
     name: "wait",
     group: "See",
-    summary: "return when a rollout is complete, fail when it is not going to be",
+    summary: "return when a rollout is complete, fail when it halts",
     details: [
-      "Done (0) when Complete is true for the generation that was last written, never for an earlier one.",
-      "Failed (1) when the rollout is halted or stalled, is deleted, or the time is up. It watches; it does not poll.",
+      "Exit code 0 when Complete is true for the generation that was last written, never for an earlier one.",
+      "Exit code 1 when the rollout is halted or stalled, is deleted, or the time is up. It watches; it does not poll.",
     ],
     arguments: [
       {
@@ -170,11 +174,11 @@ export const commands: readonly Command[] = [
   {
     name: "plan",
     group: "See",
-    summary: "tell what happens next, and how long it may take; nothing is written",
+    summary: "show what happens next, and how long it may take; nothing is written",
     details: [
       "From the planner of the controllers: which objects are stamped next, what each tier waits for, what is left out",
-      "and why. The time is what pace and soaks take at least; how long objects take to become healthy nobody knows.",
-      "With --file, as if those ServiceImages had been applied; with --from, of a cluster as it was when it was dumped.",
+      "and why. The time is what pace and soaks take at least; the time until objects are healthy is not known.",
+      "With --file, as if those ServiceImages had been applied; with --from, for a cluster as it was when it was dumped.",
     ],
     arguments: [
       { name: "si/NAME", description: "which rollouts (default: all)", many: true, completes: "serviceimages" },
@@ -190,21 +194,21 @@ export const commands: readonly Command[] = [
     ],
     connects: true,
     examples: [
-      { line: "plan si/dicom", says: "what it is going to do" },
-      { line: "plan -f serviceimage.yaml", says: "what it would do" },
-      { line: "plan --from cluster.dump", says: "somewhere else, later" },
+      { line: "plan si/dicom", says: "what happens next" },
+      { line: "plan -f serviceimage.yaml", says: "what would happen" },
+      { line: "plan --from cluster.dump", says: "later, without the cluster" },
     ],
     load: () => import("./commands/plan.ts"),
   },
   {
     name: "why",
     group: "See",
-    summary: "explain why an object has, or has not yet, its image",
+    summary: "explain why an object has its image, or does not have it yet",
     details: [
       "Its tier, priority and step, what it waits for and since when, and what happens next, in a few sentences.",
       "KIND as with kubectl: dicom, dicoms, Dicom, a short name, dicoms.services.example.com, deploy, sts, ds. With",
       "si/NAME, the rollout itself. With pod/NAME, why its containers are pulled from where they are; with ais/NAME, the",
-      "AlternateImageSource itself. Without -n the object is sought in every namespace.",
+      "AlternateImageSource itself. Without -n, every namespace is searched.",
     ],
     arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "objects" }],
     options: [from, output("json", "yaml")],
@@ -219,16 +223,18 @@ export const commands: readonly Command[] = [
   {
     name: "dump",
     group: "See",
-    summary: "write what plan and why need of a cluster into one file",
+    summary: "write what plan and why need from a cluster into one file",
     details: [
-      "ServiceImages, the objects they stamp and the pods behind them, each cut down to the fields that are decided by:",
+      "ServiceImages, the objects they stamp and the pods behind them, reduced to the fields that decisions are made from:",
       "no Secrets, no environment variables, no logs. Names, labels and images are in it. Lines of JSON.",
     ],
-    options: [{ flags: "-o, --output <FILE>", description: "where to; - is stdout", default: "-", completes: "files" }],
+    options: [
+      { flags: "-o, --output <FILE>", description: "the file to write; - is stdout", default: "-", completes: "files" },
+    ],
     connects: true,
     examples: [
       { line: "dump -o cluster.dump", says: "to look at it elsewhere: plan --from, why --from" },
-      { line: "dump | gzip > cluster.dump.gz", says: "smaller; plan and why read it as it is" },
+      { line: "dump | gzip > cluster.dump.gz", says: "smaller; plan and why read it directly" },
     ],
     load: () => import("./commands/dump.ts"),
   },
@@ -237,9 +243,9 @@ export const commands: readonly Command[] = [
     group: "See",
     summary: "compare what equivalent repositories really have",
     details: [
-      "For each image of the workloads that an AlternateImageSource looks after, every repository is asked from here:",
-      "is the tag there, with the same digest, for the same platforms, and do the workload's pull secrets open it?",
-      "Read with your own rights. Exit code 1 where one cannot replace the others.",
+      "For each image of the workloads that an AlternateImageSource looks after, asks every repository from this machine:",
+      "does it have the tag, with the same digest, for the same platforms, and do the workload's pull secrets work?",
+      "Reads the cluster with your own rights. Exit code 1 if a repository cannot replace the others.",
     ],
     arguments: [{ name: "ais/NAME", description: "which source", required: true, completes: "alternateimagesources" }],
     options: [
@@ -263,9 +269,9 @@ export const commands: readonly Command[] = [
     group: "See",
     summary: "list the last operations of a rollout and how they ended",
     details: [
-      "The present one first, then up to ten earlier ones: images, when, how long, how many objects, outcome.",
-      "Images are shortened to their last part, and told per tier where tiers differ; -o wide has them whole.",
-      "Of an alternate image source, what was switched: when, from where to where, and why.",
+      "The current one first, then up to ten earlier ones: images, start, duration, objects, outcome.",
+      "Images are shortened to their last part, and shown per tier where tiers differ; -o wide shows them in full.",
+      "For an alternate image source, what was switched: when, from where to where, and why.",
     ],
     arguments: [
       { name: "si/NAME", description: "which rollout; or ais/NAME", required: true, many: true, completes: "ours" },
@@ -273,7 +279,7 @@ export const commands: readonly Command[] = [
     options: [output("wide", "json", "yaml")],
     connects: true,
     examples: [
-      { line: "history si/dicom-serviceimage-prod", says: "what was rolled out, and what became of it" },
+      { line: "history si/dicom-serviceimage-prod", says: "what was rolled out, and how it ended" },
       { line: "history si/dicom-serviceimage-prod -o json", says: "for programs" },
     ],
     load: () => import("./commands/history.ts"),
@@ -283,10 +289,10 @@ export const commands: readonly Command[] = [
     group: "Operate",
     summary: "roll out other images, unless a rollout is still under way",
     details: [
-      'An IMAGE alone is spec.defaultImage, TIER=IMAGE the image of a tier (=IMAGE: of the tier ""), and TIER= takes',
-      "the tier's own image away, so that it follows the default. Nothing is written when no tier gets another image.",
-      "Refused (1) while an operation is in progress or a generation is unobserved, unless --supersede says that this",
-      "is meant. A halted rollout is not in progress. What is written was checked: if it changed, it is checked again.",
+      'IMAGE alone sets spec.defaultImage, TIER=IMAGE the image of a tier (=IMAGE: of the tier ""), and TIER= removes',
+      "the tier's own image, so that it follows the default. Nothing is written when no tier gets another image.",
+      "Refused (1) while an operation is in progress or a generation is unobserved, unless --supersede is given.",
+      "A halted rollout is not in progress. If the object changes in between, it is checked again before the write.",
     ],
     arguments: [
       oneRollout,
@@ -306,7 +312,7 @@ export const commands: readonly Command[] = [
     ],
     connects: true,
     examples: [
-      { line: "set-image si/dicom registry.example.com/dicom:v3", says: "for every tier without an own image" },
+      { line: "set-image si/dicom registry.example.com/dicom:v3", says: "for every tier without its own image" },
       { line: "set-image si/dicom earlyAccess=registry.example.com/dicom:v4", says: "for one tier" },
       { line: "set-image si/dicom registry.example.com/dicom:v3 --wait --timeout 30m", says: "in a pipeline" },
     ],
@@ -315,26 +321,26 @@ export const commands: readonly Command[] = [
   {
     name: "pause",
     group: "Operate",
-    summary: "stop stamping; what is under way finishes",
-    details: ["Sets spec.paused. Objects that have their new image already are not held back."],
+    summary: "stop stamping; objects under way finish",
+    details: ["Sets spec.paused. Objects that already have their new image continue."],
     arguments: [oneRollout],
     options: [dryRun],
     connects: true,
-    examples: [{ line: "pause si/dicom", says: "go no further for now" }],
+    examples: [{ line: "pause si/dicom", says: "stop for now" }],
     load: () => import("./commands/pause.ts"),
   },
   {
     name: "resume",
     group: "Operate",
-    summary: "go on with a paused rollout, or try a rolled-back one again",
+    summary: "continue a paused rollout, or try a rolled-back one again",
     details: [
       "Clears spec.paused. A rollout that was rolled back starts again with the same images, as a new operation.",
-      "A halted one goes on by itself when what failed is mended, or with another image: aim set-image.",
+      "A halted one continues by itself when the failure is fixed, or with another image: aim set-image.",
     ],
     arguments: [oneRollout],
     options: [dryRun],
     connects: true,
-    examples: [{ line: "resume si/dicom", says: "go on" }],
+    examples: [{ line: "resume si/dicom", says: "continue" }],
     load: () => import("./commands/resume.ts"),
   },
   {
@@ -343,7 +349,7 @@ export const commands: readonly Command[] = [
     summary: "let tiers start that wait for a person",
     details: [
       "For tiers with requireApproval. Without names: those that wait now. An approval is for one operation: the next",
-      "change of images asks again. The answer names the operation, the image and how many objects get it.",
+      "change of images needs a new one. The output names the operation, the image and how many objects get it.",
     ],
     arguments: [
       oneRollout,
@@ -353,18 +359,18 @@ export const commands: readonly Command[] = [
     connects: true,
     examples: [
       { line: "approve si/dicom", says: "what waits now" },
-      { line: "approve si/dicom general", says: "one tier, also ahead of time" },
+      { line: "approve si/dicom general", says: "one tier, before or while it waits" },
     ],
     load: () => import("./commands/approve.ts"),
   },
   {
     name: "rollback",
     group: "Operate",
-    summary: "take back what the last operation changed",
+    summary: "undo what the last operation changed",
     details: [
-      "Objects that it changed go back to what they ran before, the lowest priority first; others are not touched.",
-      "The spec still names the new images: set those to keep afterwards, or try again with aim resume.",
-      "Only the last operation can be taken back. For an earlier one the answer is the aim set-image to use instead.",
+      "Objects that it changed return to the image they ran before, the lowest priority first; others are not touched.",
+      "The spec still names the new images: afterwards set the images to keep, or try again with aim resume.",
+      "Only the last operation can be rolled back. For an earlier one, the error names the aim set-image to use instead.",
     ],
     arguments: [oneRollout],
     options: [
@@ -374,12 +380,12 @@ export const commands: readonly Command[] = [
         completes: "operations",
       },
       dryRun,
-      { flags: "--wait", description: "return when all of it is back" },
+      { flags: "--wait", description: "return when all objects are back" },
       { ...timeout, description: `with --wait, ${timeout.description}` },
     ],
     connects: true,
     examples: [
-      { line: "rollback si/dicom --wait", says: "back, and tell me when" },
+      { line: "rollback si/dicom --wait", says: "roll back, and return when it is done" },
       { line: "rollback si/dicom --operation g7", says: "only if it is still g7" },
     ],
     load: () => import("./commands/rollback.ts"),
@@ -389,20 +395,20 @@ export const commands: readonly Command[] = [
     group: "Operate",
     summary: "let the controllers change the workloads of a namespace",
     details: [
-      "The controllers read everywhere and may change nothing until someone who may do so binds the ClusterRole",
-      "aim-target to their account, namespace by namespace. That is the RoleBinding this command writes.",
-      "Secrets are in no role: --pull-secrets lets them read those it names, so that private registries can be asked.",
+      "The controllers read everywhere and may change nothing until a person with the right to do so binds the",
+      "ClusterRole aim-target to their account, namespace by namespace. This command writes that RoleBinding.",
+      "No role includes Secrets: --pull-secrets lets them read the named ones, so that private registries can be asked.",
     ],
-    arguments: [{ name: "NAMESPACE", description: "where", many: true, completes: "namespaces" }],
+    arguments: [{ name: "NAMESPACE", description: "which namespaces", many: true, completes: "namespaces" }],
     options: [
       {
         flags: "--pull-secrets <NAME>",
         description: "Secrets of the namespace they may read, and no others; may be repeated, or a,b",
         many: true,
       },
-      { flags: "--all", description: "every namespace there is now but kube-* and the controllers' own" },
-      { flags: "--yes", description: "--all is meant" },
-      { flags: "--revoke", description: "take the grant back" },
+      { flags: "--all", description: "every existing namespace except kube-* and the controllers' own" },
+      { flags: "--yes", description: "confirm --all" },
+      { flags: "--revoke", description: "remove the grant" },
       { flags: "--dry-run", description: "print the binding instead of writing it" },
       {
         flags: "--controller-namespace <NAMESPACE>",
@@ -414,8 +420,8 @@ export const commands: readonly Command[] = [
     ],
     connects: true,
     examples: [
-      { line: "grant shop", says: "they may act in shop" },
-      { line: "grant shop --revoke", says: "not any more" },
+      { line: "grant shop", says: "the controllers may act in shop" },
+      { line: "grant shop --revoke", says: "they no longer may" },
       { line: "grant shop --pull-secrets quay,harbor", says: "and read these two Secrets" },
       { line: "grant shop -o yaml > grant.yaml", says: "for a repository of manifests" },
     ],
@@ -426,8 +432,8 @@ export const commands: readonly Command[] = [
     group: "Install",
     summary: "print what kubectl apply needs: CRDs, roles, policies, the controller",
     details: [
-      "YAML on stdout and nothing else. The roles hold the verbs the controllers declare and no others.",
-      "With rbac --for, only the roles that let the controllers read a foreign kind and, where granted, change it.",
+      "YAML on stdout and nothing else. The roles hold the verbs that the controllers declare and no others.",
+      "With rbac --for, only the roles that let the controllers read a custom kind and, where granted, change it.",
     ],
     arguments: [
       {
@@ -439,7 +445,7 @@ export const commands: readonly Command[] = [
     options: [
       {
         flags: "--for <RESOURCE.GROUP>",
-        description: "a foreign kind to manage, e.g. dicoms.services.example.com; may be repeated",
+        description: "a custom kind to manage, e.g. dicoms.services.example.com; may be repeated",
         many: true,
       },
       { flags: "--image <REF>", description: "the image of the controller (default: autoimagemanager/aim:VERSION)" },
@@ -461,10 +467,10 @@ export const commands: readonly Command[] = [
   {
     name: "convert",
     group: "Install",
-    summary: "turn manifests of the originals into ours",
+    summary: "convert manifests of Kuiper, Saffire and the original ServiceImage",
     details: [
       "An AlternateImageSource of Kuiper or Saffire, with or without targets, or a ServiceImage of another group. YAML on",
-      "stdout, checked as the server would; on stderr, line by line, what was dropped or guessed. All of a file or none.",
+      "stdout, checked as the server would; on stderr, with line numbers, what was dropped or guessed. All of a file or none.",
     ],
     options: [
       { flags: "-f, --file <FILE>", description: "the manifests; - is stdin", completes: "files" },
@@ -474,8 +480,8 @@ export const commands: readonly Command[] = [
       },
     ],
     examples: [
-      { line: "convert -f kuiper.yaml > sources.yaml", says: "look at it first" },
-      { line: "convert -f - | kubectl apply -f -", says: "from kubectl get -o yaml, say" },
+      { line: "convert -f kuiper.yaml > sources.yaml", says: "to review it first" },
+      { line: "convert -f - | kubectl apply -f -", says: "for example from kubectl get -o yaml" },
     ],
     load: () => import("./commands/convert.ts"),
   },
@@ -495,7 +501,7 @@ export const commands: readonly Command[] = [
     name: "version",
     group: "Install",
     summary: "print the version",
-    examples: [{ line: "version", says: "as aim --version" }],
+    examples: [{ line: "version", says: "the same as aim --version" }],
     load: () => import("./commands/version.ts"),
   },
   {
@@ -503,7 +509,7 @@ export const commands: readonly Command[] = [
     group: "Run",
     summary: "run the controllers, beside a cluster or inside it",
     details: [
-      "Ends cleanly on the first SIGTERM or Ctrl-C: work in hand is finished and the Lease given back. A second one",
+      "Ends cleanly on the first SIGTERM or Ctrl-C: running work is finished and the Lease is released. A second one",
       "ends it at once. Any number may run; the holder of the Lease acts, the others stand by.",
     ],
     options: [
@@ -515,7 +521,7 @@ export const commands: readonly Command[] = [
         flags: "--metrics-host <ADDRESS>",
         description: "where they listen (default: every address in a pod, else 127.0.0.1)",
       },
-      { flags: "--no-leader-elect", description: "act without a Lease; only where nobody else does" },
+      { flags: "--no-leader-elect", description: "act without a Lease; only where no other controller runs" },
       {
         flags: "--lease-namespace <NAMESPACE>",
         description: "where the Lease is kept (default: the pod's own namespace, else kube-system)",
@@ -554,8 +560,8 @@ export const commands: readonly Command[] = [
   },
   {
     name: "__complete_line",
-    summary: "candidates for the end of a line, as kubectl asks a plug-in for them",
-    arguments: [{ name: "WORD", description: "the words behind kubectl aim, the last one unfinished", many: true }],
+    summary: "candidates for the end of a line, in the form that kubectl expects from a plug-in",
+    arguments: [{ name: "WORD", description: "the words after kubectl aim, the last one unfinished", many: true }],
     load: () => import("./commands/complete-line.ts"),
   },
 ]

@@ -134,13 +134,13 @@ beforeAll(async () => {
 const cases: Record<string, string[]> = {
   well: [
     "Watching",
-    "Pod shop/well belongs to nobody: it is its own workload.",
+    ": it is its own workload.",
     `app pulls ${quay}:1, as its workload says. Where that fails, ais/demo has ${hub}.`,
   ],
   fresh: [
     "Confirming",
     `app cannot pull ${quay}:1 (Unreachable): ${refused}`,
-    `ais/demo: Confirming: It waits until the failing repository is seen to fail by aim too, or has failed for confirmSeconds. It asks ${hub}. It looks again at 2026-01-01T12:00:01Z.`,
+    `ais/demo: Confirming: Waiting until aim has seen the repository fail too, or it has failed for confirmSeconds. It asks ${hub}. It looks again at 2026-01-01T12:00:01Z.`,
   ],
   repaired: [
     "Switched  since 2026-01-01T11:59:00Z (1m)",
@@ -175,7 +175,7 @@ test("for programs, container by container", async () => {
   })
 })
 
-test("why ais/NAME tells of everything that does not go as its workload says", async () => {
+test("why ais/NAME explains everything that does not run as its workload says", async () => {
   const text = await ask("ais/demo")
   expect(text).toContain("ais/demo looks after 8 containers of namespace shop.")
   expect(text).toMatch(new RegExp(`pod/stuck app: 1 pod cannot pull ${quay}:4 \\(Unreachable\\).*\\. AllSourcesDown: `))
@@ -200,7 +200,7 @@ test("why ais/NAME of one more than a namespace may have", async () => {
 })
 
 test("a name in two namespaces, in none, or in a dump", async () => {
-  await expect(ask("pod/twin")).rejects.toThrow(/^Pod twin is in .*: say which with -n NAMESPACE$/)
+  await expect(ask("pod/twin")).rejects.toThrow(/^Pod twin is in .*: choose one with -n NAMESPACE$/)
   expect(await ask("pod/twin", { namespace: "lab" })).toContain("No AlternateImageSource of namespace lab")
   expect(await ask("pod/alone")).toContain("Pod lab/alone")
   await expect(ask("pod/wel", { namespace: "shop" })).rejects.toThrow(

@@ -24,13 +24,15 @@ export async function askAboutSources(
   { word, name, namespace: given }: { word: string; name: string; namespace: string | undefined },
 ): Promise<{ answer: Answered; now: Instant }> {
   if (input.options.from !== undefined)
-    throw new UsageError(`--from: a dump has no AlternateImageSources in it, so ${word}/${name} is asked of a cluster`)
+    throw new UsageError(
+      `--from: a dump has no AlternateImageSources, so ${word}/${name} needs a cluster: leave out --from`,
+    )
   const client = await world.connect(connectionOf(input))
   try {
     const resource = isPod(word) ? pods : alternateImageSources
     const namespace = given ?? (await whereIs(client, resource, name)) ?? (await namespaceOf(input, world))
     const survey = await surveyNamespace(client, namespace, world)
-    for (const each of survey.unseen) world.say(`Not seen, and left out: ${each}`)
+    for (const each of survey.unseen) world.say(`Not readable, and left out: ${each}`)
     const source = survey.all.find(({ metadata }) => metadata.name === name)
     if (resource === alternateImageSources && source) return { answer: whySource(survey, source), now: survey.now }
     const pod = survey.pod(name)
@@ -45,7 +47,7 @@ export async function askAboutSources(
   }
 }
 
-/** The only namespace that has an object of this name; undefined if none has, or nobody lets us look. */
+/** The only namespace with an object of this name; undefined if none has one, or listing is forbidden. */
 async function whereIs(client: Client, resource: Resource, name: string): Promise<string | undefined> {
   const found = await client
     .list(resource, { fieldSelector: `metadata.name=${name}`, metadataOnly: true })
@@ -56,7 +58,7 @@ async function whereIs(client: Client, resource: Resource, name: string): Promis
   const spaces = found.items.map(({ metadata }) => metadata.namespace ?? "")
   if (spaces.length > 1)
     throw new Failure(
-      `${resource.kind} ${name} is in ${nameSome(spaces.slice(0, 5), spaces.length)}: say which with -n NAMESPACE`,
+      `${resource.kind} ${name} is in ${nameSome(spaces.slice(0, 5), spaces.length)}: choose one with -n NAMESPACE`,
     )
   return spaces[0]
 }

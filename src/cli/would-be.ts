@@ -9,10 +9,10 @@ import type { KubeObject } from "#runtime/resource.ts"
 import { Failure, type World } from "./command.ts"
 import { inputName, readText } from "./input.ts"
 
-/** A ServiceImage of a file, with the way to say where in it something is wrong. */
+/** A ServiceImage of a file, with the lines of its fields for messages. */
 export type Written = { value: Record<string, unknown>; at(path: string): string }
 
-/** The ServiceImages of a file of manifests, or of stdin; what else is in it is none of our business. */
+/** The ServiceImages of a file of manifests, or of stdin; other kinds are ignored. */
 export async function readManifests(file: string, world: Pick<World, "stdin">): Promise<Written[]> {
   const name = inputName(file)
   const { manifests, errors } = parseManifests(await readText(file, world))
@@ -23,22 +23,22 @@ export async function readManifests(file: string, world: Pick<World, "stdin">): 
       value: value as Record<string, unknown>,
       at: (path: string) => `${name}:${lineOf(path)}: ${path}`,
     }))
-  if (found.length === 0) throw new Failure(`${name} has no ServiceImage in it`)
+  if (found.length === 0) throw new Failure(`${name} has no ServiceImage`)
   return found
 }
 
-/** What it stamps, with the defaults of the server. What the server would refuse is refused here, before a cluster is read for it. */
+/** Its target, with the defaults of the server. Invalid manifests are refused here, before a cluster is read. */
 export function targetOf({ value, at }: Written): Target {
   const verdict = validate(ServiceImage, { ...value, status: undefined })
   if (!verdict.object) throw refusal(verdict, at)
   return verdict.object.spec.target
 }
 
-/** Everything that is wrong. A misspelt field is only dropped, and often is why another one is missing. */
+/** All problems. A misspelt field is only dropped, and is often the reason why another one is missing. */
 const refusal = ({ errors, warnings }: { errors: Problem[]; warnings: Problem[] }, at: Written["at"]) =>
   new Failure([...errors, ...warnings].map(({ path, message }) => `${at(path)}: ${message}`).join("\n"))
 
-/** As the server would store it: judged, with defaults, and with what is there already of its metadata and status. */
+/** As the server would store it: validated, with defaults, and with the existing metadata and status. */
 export function admit(
   { value, at }: Written,
   seen: Inventory,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict"
 import type { Environment } from "@marcbachmann/cel-js"
 
-/** What an evaluation may still spend. One step is about a tenth of a microsecond. */
+/** The steps that an evaluation may still use. One step is about a tenth of a microsecond. */
 export type Budget = { left: number }
 
-/** An evaluation that was ended. Neither `||` nor `all` takes it for an answer. */
+/** An evaluation that was ended. Neither `||` nor `all` can absorb it. */
 export class TooCostly extends Error {}
 
 /** One evaluation at a time: nothing in an expression waits. */
@@ -26,7 +26,7 @@ export function spend(steps: number): void {
   if (!(spending.left >= 0)) throw new TooCostly("it takes too many steps")
 }
 
-/** What the library's evaluator is made of, as far as it is used here; the version is pinned, and tests hold this. */
+/** The parts of the library's evaluator that are used here; the version is pinned, and tests check them. */
 type Node = {
   op: string
   args: unknown
@@ -45,12 +45,12 @@ type Evaluator = { run(node: Node, context: unknown): unknown; tryEval(node: Nod
 const errorSteps = 100
 /** The library finds the function by the types of what it is given. */
 const callSteps = 4
-/** Node looks a time zone up anew each time. */
+/** Node looks up a time zone each time. */
 const timeZoneSteps = 4000
 
 /**
- * Has every node that is evaluated in the environment paid for, and what is done with long values too. The library
- * itself knows no limit: loops inside one another multiply, and the lists are the tenants'.
+ * Charges for every node that is evaluated in the environment, and for work on long values. The library
+ * itself has no limit: nested loops multiply, and tenants choose the lists.
  */
 export function meter(environment: Environment): void {
   const evaluator = evaluatorOf(environment)
@@ -71,13 +71,13 @@ export function meter(environment: Environment): void {
   }
 }
 
-/** The library evaluates the outermost node without asking `run`; where it is one of ours, it must be paid for too. */
+/** The library evaluates the outermost node without `run`; where it is one of ours, it must be charged for too. */
 export function meterRoot(root: unknown): void {
   const node = root as Node
   if (operations.has(node.op) && !isMacro(node)) node.evaluate = (evaluator, _, context) => evaluator.run(node, context)
 }
 
-/** The library hands its evaluator to the nodes it evaluates, and to nothing else. */
+/** The library passes its evaluator only to the nodes it evaluates. */
 function evaluatorOf(environment: Environment): Evaluator {
   const probe = environment.parse("true")
   let found: Evaluator | undefined
@@ -132,7 +132,7 @@ const operations = new Map<string, Evaluate>([
   ],
 ] as [string, Evaluate][])
 
-/** A loop pays for each turn by itself; over a map, its keys are listed first. */
+/** A loop is charged for each turn; over a map, its keys are listed first. */
 function loop(evaluator: Evaluator, node: Node, context: unknown): unknown {
   const args = node.args as { iterable: Node }
   const items = evaluator.run(args.iterable, context)
@@ -149,7 +149,7 @@ function lengthOf(value: unknown): number {
   return isMap(value) ? Object.keys(value).length * 2 : 0
 }
 
-/** What is equal is compared to its last field. */
+/** Equal values are compared to their last field. */
 function payComparison(left: unknown, right: unknown): void {
   spend(1)
   if (typeof left === "string" && typeof right === "string") {

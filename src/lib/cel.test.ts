@@ -105,13 +105,13 @@ test("the chains of fields an expression reads", () => {
   )
 })
 
-test("what an expression gives, where it can be told", () => {
+test("the type of an expression, where it is known", () => {
   expect(typeOf("1 + 1", [])).toBe("int")
   expect(typeOf("self.a == 'x'", ["self"])).toBe("bool")
   expect(typeOf("self.a", ["self"])).toBe("dyn")
 })
 
-test("what is missing is told from what is wrong", () => {
+test("a missing field and a wrong one are distinguished", () => {
   const errorOf = (expression: string, self: unknown) => {
     try {
       return compile(expression, ["self"])({ self: celValue(self, undefined) })

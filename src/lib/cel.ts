@@ -7,7 +7,7 @@ import { parseQuantity } from "./quantity.ts"
 export type { Budget }
 export { TooCostly }
 
-/** What of a schema tells how its values look to CEL. */
+/** The part of a schema that decides how CEL sees its values. */
 export type CelSchema = {
   type?: string
   format?: string
@@ -22,9 +22,9 @@ export type CelSchema = {
  */
 export type Expression = (variables: Record<string, unknown>, budget?: Budget) => unknown
 
-/** What looking at one object may cost, each time it changes: some 10 ms, and twice that on a busy machine. */
+/** The budget for evaluating one object, each time it changes: some 10 ms, and twice that on a busy machine. */
 export const lookBudget = (): Budget => ({ left: 50_000 })
-/** What all rules of a schema may cost for one object that is written. The largest status of our own needs a third. */
+/** The budget for all rules of a schema, for one object that is written. The largest status of our own needs a third. */
 export const writeBudget = (): Budget => ({ left: 500_000 })
 
 /** Compiles a CEL expression over the named variables. Throws with the position when it is not CEL. */
@@ -39,7 +39,7 @@ export function compile(expression: string, variables: readonly string[]): Expre
   return (variables, budget = writeBudget()) => within(budget, () => compiled(variables))
 }
 
-/** A variable and the fields read of it, with where each of them stands in the expression. */
+/** A variable and the fields that are read of it, with their positions in the expression. */
 export type Chain = { name: string; at: number }[]
 
 /** The chains of fields an expression reads of its variables: `self.a.b == oldSelf.c` reads self.a.b and oldSelf.c. */
@@ -49,15 +49,15 @@ export function chainsIn(expression: string): Chain[] {
   return chains
 }
 
-/** A comparison of what cannot be compared: `self.count == 'x'`. */
+/** A comparison of values that cannot be compared: `self.count == 'x'`. */
 export type Mismatch = { operator: string; at: number; types: [string, string] }
 
-/** The first comparison in an expression whose two sides have types that are known and do not go together. */
+/** The first comparison in an expression whose two sides have known types that do not match. */
 export function mismatchIn(expression: string, self: CelSchema): Mismatch | undefined {
   return findMismatch(kubernetesFunctions.parse(expression).ast, expression, self)
 }
 
-/** Where an expression that is not CEL stops being it, from 0; undefined for other errors. */
+/** The position, from 0, of a syntax error in an expression; undefined for other errors. */
 export function syntaxErrorIn(expression: string): { at: number; summary: string } | undefined {
   try {
     kubernetesFunctions.parse(expression)
@@ -67,33 +67,33 @@ export function syntaxErrorIn(expression: string): { at: number; summary: string
   }
 }
 
-/** The type of what an expression gives, as far as it can be told without knowing its variables; else `dyn`. */
+/** The type of an expression's result, if it is known without the variables; otherwise `dyn`. */
 export function typeOf(expression: string, variables: readonly string[]): string {
   return environmentFor(variables).parse(expression).check().type ?? "dyn"
 }
 
-/** Whether an evaluation ended at a field or element that is not there, rather than at one that is wrong. */
+/** Whether an evaluation failed because a field or element is missing, rather than wrong. */
 export const isMissingField = (error: unknown) =>
   error instanceof EvaluationError && (error.code === "no_such_key" || error.code === "index_out_of_bounds")
 
 /** For variables that may be absent: `oldSelf.orValue(self)`. */
 export const optional = (value: unknown): unknown => (value === undefined ? Optional.none() : Optional.of(value))
 
-/** Does the pattern match somewhere in the text? Go's syntax, in linear time: both may come from a stranger. */
+/** Does the pattern match somewhere in the text? Go's syntax, in linear time: neither is trusted. */
 export const matches = (text: string, pattern: string): boolean => compiledPattern(pattern).matcher(text).find()
 
 function compiledPattern(pattern: string) {
   let compiled = patterns.get(pattern)
   if (!compiled) {
     compiled = RE2JS.compile(pattern)
-    // The patterns of our schemas are few; those of users must not pile up.
+    // Our schemas have few patterns; those of users must not accumulate.
     if (patterns.size >= 1000) patterns.clear()
     patterns.set(pattern, compiled)
   }
   return compiled
 }
 
-/** The same for expressions, which pay for it: linear in the text, times what the pattern can be in the middle of. */
+/** The same for expressions, which are charged for it: the length of the text times the size of the pattern's program. */
 function paidPattern(text: string, pattern: string) {
   spend(matchSteps + (patterns.has(pattern) ? 0 : pattern.length * compileSteps))
   const compiled = compiledPattern(pattern)
@@ -111,7 +111,7 @@ const compileSteps = 16
 export const celValue = (value: unknown, schema: CelSchema | undefined, budget = writeBudget()): unknown =>
   within(budget, () => translated(value, schema, 0))
 
-/** Deeper than any object is; each level of a list is a type of its own to the library. */
+/** Deeper than any object; for the library each level of a list is a type of its own. */
 const depthMost = 64
 
 function translated(value: unknown, schema: CelSchema | undefined, depth: number): unknown {
@@ -126,7 +126,7 @@ function translated(value: unknown, schema: CelSchema | undefined, depth: number
       const inner = property ?? schema?.additionalProperties
       return [property ? celName(name) : name, translated(child, inner, depth + 1)]
     })
-    // The library asks an object for its constructor to tell its type, and a Map for nothing.
+    // The library reads an object's constructor to find its type, and of a Map it reads nothing.
     if (Object.hasOwn(value, "constructor")) return new Map(fields)
     const result: Record<string, unknown> = Object.create(null)
     for (const [name, child] of fields) result[name] = child
@@ -137,7 +137,7 @@ function translated(value: unknown, schema: CelSchema | undefined, depth: number
   return value
 }
 
-/** A field's name as an expression writes it: `a-b` is `a__dash__b`, and CEL's own words stand between underscores. */
+/** A field's name as an expression writes it: `a-b` is `a__dash__b`, and CEL's own words are put between underscores. */
 function celName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !name.includes("__")) return keywords.has(name) ? `__${name}__` : name
   return name.replaceAll("__", "__underscores__").replaceAll(/[./-]/g, mark => `__${marks[mark]}__`)
@@ -174,7 +174,7 @@ class Quantity {
 
 function quantity(text: string): Quantity {
   const parsed = parseQuantity(text)
-  if (!parsed) throw new Error(`${JSON.stringify(text)} is no quantity`)
+  if (!parsed) throw new Error(`${JSON.stringify(text)} is not a quantity`)
   return new Quantity(parsed.nano)
 }
 

@@ -1,9 +1,9 @@
-/** The candidate that a slip of the fingers could have turned into `word`, if there is one. */
+/** The candidate that `word` is probably a misspelling of, if there is one. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   let best: { candidate: string; distance: number } | undefined
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
-    // A third of the letters wrong is a slip; more is another word. A beginning of three letters counts as meant.
+    // Up to a third of wrong letters is a misspelling; more is another word. The first three letters count as an abbreviation.
     const isNear =
       distance <= Math.max(1, Math.floor(candidate.length / 3)) || (word.length >= 3 && candidate.startsWith(word))
     if (isNear && (!best || distance < best.distance)) best = { candidate, distance }

@@ -22,13 +22,13 @@ const shorthands: Record<string, string> = {
   "@hourly": "0 * * * *",
 }
 
-/** Undefined for text that is no schedule, and for `@every 5m`, which has no fields. */
+/** Undefined for text that is not a schedule, and for `@every 5m`, which has no fields. */
 export function parseSchedule(text: string): Schedule | undefined {
   const read = readSchedule(text)
   return typeof read === "string" ? undefined : read
 }
 
-/** What a Kubernetes server says against a schedule; undefined when it has nothing to say. */
+/** The error that a Kubernetes server reports for a schedule; undefined for a valid one. */
 export function scheduleProblem(text: string): string | undefined {
   if (/^@every \d+(\.\d+)?(ns|us|µs|ms|s|m|h)/.test(text)) return undefined
   if (text.startsWith("@every "))
@@ -103,7 +103,7 @@ export function nextTime({ fields, isAnyDay }: Schedule, after: Instant, timeZon
   let at = (Math.floor(after / minuteMs) + 1) * minuteMs
   while (at < end) {
     const wall = wallTime(at, timeZone)
-    // Of two restrictions of the day one is enough, as in every cron.
+    // If both day fields are restricted, one match is enough, as in every cron.
     const byMonth = days!.has(wall.day)
     const byWeek = weekdays!.has(wall.weekday)
     const isDay = isAnyDay.ofMonth || isAnyDay.ofWeek ? byMonth && byWeek : byMonth || byWeek
@@ -130,7 +130,7 @@ function wallTime(at: Instant, timeZone: string | undefined): WallTime {
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** How far the clocks of a zone are ahead of UTC. Throws a RangeError for a zone nobody knows. */
+/** How far the clocks of a zone are ahead of UTC. Throws a RangeError for an unknown zone. */
 export function offsetMs(at: Instant, timeZone: string | undefined): number {
   if (!timeZone || timeZone === "UTC" || timeZone === "Etc/UTC") return 0
   let format = formats.get(timeZone)

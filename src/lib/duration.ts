@@ -3,7 +3,7 @@ type Unit = keyof typeof unitMs
 
 /**
  * Milliseconds of a duration as people write it: `90s`, `10m`, `1h30m`, `1.5h`, `250ms`, `2d`, `0`. Each unit at most
- * once and from large to small, so that a slip of the finger (`1m30h`) is an answer of undefined and not a long wait.
+ * once and from large to small, so that a typing error (`1m30h`) gives undefined and not a long wait.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === "0") return 0
@@ -15,7 +15,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(Math.round(ms)) ? Math.round(ms) : undefined
 }
 
-/** The two largest units, as short as a table column wants it: `850ms`, `42s`, `3m10s`, `2h5m`, `4d`. */
+/** The two largest units, short enough for a table column: `850ms`, `42s`, `3m10s`, `2h5m`, `4d`. */
 export function formatDuration(ms: number): string {
   if (ms < 0) return `-${formatDuration(-ms)}`
   if (ms > 0 && ms < 1000) return `${Math.floor(ms)}ms`
@@ -25,7 +25,7 @@ export function formatDuration(ms: number): string {
     const count = Math.floor(left / unitMs[unit])
     left -= count * unitMs[unit]
     if (count > 0) parts.push(`${count}${unit}`)
-    // `1d` and the hours say enough; `1d` and the seconds would look precise and be noise.
+    // After days only hours are shown; seconds would suggest a precision that does not matter.
     else if (parts.length > 0) break
     if (parts.length === 2) break
   }

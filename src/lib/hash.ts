@@ -1,6 +1,6 @@
 /**
  * 32 bits that depend on every character (FNV-1a, then a finaliser that spreads it over all bits: FNV's high bits
- * alone are poor for short texts). Not for secrets; for spreading things evenly and always the same way.
+ * alone are poor for short texts). Not for secrets; for an even and stable distribution.
  */
 export function hash32(text: string): number {
   let hash = 0x811c9dc5

@@ -1,4 +1,4 @@
-/** Where each item of a heap stands in it. An answer about one that is not in the heap may be any number. */
+/** The position of each item in a heap. For an item that is not in the heap it may be any number. */
 export type Positions<T> = {
   get(item: T): number | undefined
   set(item: T, position: number): unknown
@@ -6,9 +6,9 @@ export type Positions<T> = {
 }
 
 export type HeapOptions<T> = {
-  /** Equal ranks are ordered by name, so that what comes first never depends on the order of arrival. */
+  /** Equal ranks are ordered by name, so that the order never depends on the order of arrival. */
   nameOf(item: T): string
-  /** Items with room for a number save the heap a map, which is most of what filling it costs. */
+  /** Items that store their position save the heap a map, which is most of the cost of filling it. */
   positions?: Positions<T>
 }
 
@@ -63,7 +63,7 @@ export class IndexedHeap<T = string> {
    */
   firstItems(count: number): T[] {
     const found: T[] = []
-    const frontier = this.size > 0 ? [0] : [] // the next one stands last
+    const frontier = this.size > 0 ? [0] : [] // the next one is last
     while (found.length < count && frontier.length > 0) {
       const position = frontier.pop()!
       found.push(this.#items[position]!)
@@ -83,7 +83,7 @@ export class IndexedHeap<T = string> {
     return low
   }
 
-  /** Whatever the positions say, only an item that stands there is in this heap: several heaps may share them. */
+  /** An item is in this heap only if it is at its position: several heaps may share positions. */
   #positionOf(item: T): number {
     const position = this.#positions.get(item) ?? -1
     return position >= 0 && position < this.size && this.#items[position] === item ? position : -1

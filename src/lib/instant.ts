@@ -14,10 +14,10 @@ export function parseInstant(text: unknown): Instant | undefined {
   return at >= firstAt && at <= lastAt ? at : undefined
 }
 
-/** The years that RFC 3339 can write. JavaScript knows others, and a server refuses what is made of them. */
+/** The years that RFC 3339 can write. JavaScript allows others, which a server refuses. */
 const [firstAt, lastAt] = [Date.parse("0000-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")]
 
-/** The first of those that are known. */
+/** The earliest defined instant. */
 export function earliest(...times: (Instant | undefined)[]): Instant | undefined {
   const known = times.filter(at => at !== undefined)
   return known.length > 0 ? Math.min(...known) : undefined

@@ -1,4 +1,4 @@
-/** Gives one and the same value for equal ones, so that a hundred thousand objects share a few. */
+/** Returns one shared value for equal ones, so that a hundred thousand objects share a few. */
 export class Interner<T> {
   readonly #known = new Map<string, T>()
   readonly #max: number
@@ -7,11 +7,11 @@ export class Interner<T> {
     this.#max = max
   }
 
-  /** `id` says what the value is equal by. */
+  /** Values with the same `id` are equal. */
   share(id: string, value: T): T {
     const known = this.#known.get(id)
     if (known !== undefined) return known
-    // Values that nobody has any more are not found out one by one. What is in use comes back by itself.
+    // Unused values are not tracked one by one: all are dropped, and those in use are added again.
     if (this.#known.size >= this.#max) this.#known.clear()
     this.#known.set(id, value)
     return value

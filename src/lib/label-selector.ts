@@ -4,7 +4,7 @@ export type LabelSelector = {
   matchExpressions?: readonly { key: string; operator: string; values?: readonly string[] | undefined }[] | undefined
 }
 
-/** Whether an object with these labels is chosen. As in Kubernetes, no selector chooses nothing and an empty one all. */
+/** Whether an object with these labels is selected. As in Kubernetes, no selector selects nothing and an empty one all. */
 export function selects(
   selector: LabelSelector | undefined,
   labels: Readonly<Record<string, string>> | undefined = {},

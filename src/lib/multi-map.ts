@@ -1,6 +1,6 @@
 /**
- * Many texts under one name, small in memory: most names have one or two, and a Set for each would be most of what the
- * whole costs. Reading what is under a name while it changes is not safe.
+ * Many texts under one name, small in memory: most names have one or two, and a Set for each would be most of the
+ * cost. Iterating over a name while it changes is not safe.
  */
 export class MultiMap {
   readonly #found = new Map<string, string | string[] | Set<string>>()
@@ -13,7 +13,7 @@ export class MultiMap {
     return this.#found.keys()
   }
 
-  /** In no order that means anything. */
+  /** In no particular order. */
   of(name: string): Iterable<string> {
     const found = this.#found.get(name)
     if (found === undefined) return nothing

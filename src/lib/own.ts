@@ -1,3 +1,3 @@
-/** What a record has under a name that others chose: `constructor` is a name, and what objects inherit is no value. */
+/** The value of a record under an untrusted name: `constructor` is a name, and inherited properties do not count. */
 export const ownValue = <T>(record: Readonly<Record<string, T>> | null | undefined, name: string): T | undefined =>
   record && Object.hasOwn(record, name) ? record[name] : undefined

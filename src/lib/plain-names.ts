@@ -1,6 +1,6 @@
 /**
- * Makes `__proto__` a name like any other in this process: what others wrote is read and merged by name, and writing to
- * this one would change what an object inherits instead of what it has. The way to an object's prototype is
+ * Makes `__proto__` a name like any other in this process: untrusted objects are read and merged by name, and writing to
+ * this one would change what an object inherits instead of its own properties. An object's prototype is read by
  * `Object.getPrototypeOf`, which stays.
  */
 Reflect.deleteProperty(Object.prototype, "__proto__")

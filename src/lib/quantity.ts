@@ -69,11 +69,11 @@ export const inMilli = (quantity: Quantity): Quantity => ({
   nano: (quantity.nano >= 0n ? divideUp(quantity.nano, 10n ** 6n) : quantity.nano / 10n ** 6n) * 10n ** 6n,
 })
 
-/** Whether it is written the one way without any doubt, as most are: a short cut around big numbers. */
+/** Whether it is written in the canonical form, as most are: a short cut around big numbers. */
 export const isPlainQuantity = (text: unknown): text is string =>
   typeof text === "string" && /^[1-9]\d{0,2}(m|k|M|G|Ki|Mi|Gi)?$/.test(text)
 
-/** The one way a quantity is written back. Undefined: no quantity. */
+/** The canonical form of a quantity. Undefined: not a quantity. */
 export function canonicalQuantity(text: string): string | undefined {
   if (isPlainQuantity(text)) return text
   const quantity = parseQuantity(text)

@@ -1,7 +1,7 @@
 /**
- * A function of a text whose answers are remembered and shared. A hundred thousand objects say the same few things, and
- * the copies would outweigh the objects. Once `most` texts are remembered it begins anew, so that texts a stranger
- * thinks up do not pile up.
+ * A function of a text whose results are remembered and shared. A hundred thousand objects contain the same few texts, and
+ * the copies would outweigh the objects. Once `most` texts are remembered it starts over, so that untrusted
+ * texts do not accumulate.
  */
 export function remember<T>(most: number, make: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>()

@@ -9,7 +9,7 @@ export const clip = (text: string, length: number) =>
 export const withoutControls = (text: string, instead: string) =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, instead)
 
-/** At most `length` characters, an ellipsis in the middle where something was cut: the end often says the most. */
+/** At most `length` characters, an ellipsis in the middle where text was cut: the end is often the most useful part. */
 export function clipMiddle(text: string, length: number): string {
   if (text.length <= length) return text
   const front = Math.floor((length - 1) / 3)

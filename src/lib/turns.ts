@@ -1,11 +1,11 @@
 /** How many may be at work at once. */
 export type TurnLimits = {
   all: number
-  /** For one owner; `all` where it is not said. */
+  /** For one owner; default: `all`. */
   owner?: number
-  /** At one place; `all` where it is not said. */
+  /** At one place; default: `all`. */
   place?: number
-  /** For one owner at one place; `owner` where it is not said. */
+  /** For one owner at one place; default: `owner`. */
   ownerAtPlace?: number
   /** How many of one owner may wait; those beyond it are refused with `LineIsFull`. */
   waiting?: number
@@ -13,7 +13,7 @@ export type TurnLimits = {
 
 export type Turn = { owner: string; place?: string; signal?: AbortSignal | undefined }
 
-/** One owner has so many waiting that another would not be heard in time either. */
+/** So many requests of one owner wait that another would time out too. */
 export class LineIsFull extends Error {}
 
 type Line = Set<() => void>
@@ -21,13 +21,13 @@ type Owner = {
   active: number
   activeAt: Map<string, number>
   waiting: number
-  /** By place; the place whose turn is next stands first. */
+  /** By place; the place whose turn is next comes first. */
   lines: Map<string, Line>
 }
 
 /**
- * Lets work begin within the limits, and owners take turns: an owner with a thousand things waiting gets one begun for
- * each that another gets begun, and a place that hangs holds up what goes to that place. Owners and places without work
+ * Starts work within the limits, and owners take turns: an owner with a thousand waiting requests gets one started for
+ * each that another gets started, and a place that hangs delays only work for that place. Owners and places without work
  * cost nothing.
  */
 export function createTurns(limits: TurnLimits) {
@@ -38,7 +38,7 @@ export function createTurns(limits: TurnLimits) {
     waiting: waitingMost = Number.POSITIVE_INFINITY,
   } = limits
   const ownerAtPlaceMost = limits.ownerAtPlace ?? ownerMost
-  /** In the order in which they were last given a turn; the first is next. */
+  /** In the order of their last turn; the first is next. */
   const owners = new Map<string, Owner>()
   const places = new Map<string, number>()
   let active = 0
@@ -63,7 +63,7 @@ export function createTurns(limits: TurnLimits) {
   }
 
   /**
-   * Of those that wait, the first that may begin. Few are looked at in vain: what is full, is full of work that is under
+   * The first waiting work that may begin. Few are checked in vain: a full limit is full of work that is under
    * way.
    */
   function beginNext(): boolean {
@@ -71,7 +71,7 @@ export function createTurns(limits: TurnLimits) {
       if (owner.waiting === 0 || owner.active >= ownerMost) continue
       for (const [place, line] of owner.lines) {
         if (!hasRoomAt(owner, place)) continue
-        owners.delete(name) // and back in as the last
+        owners.delete(name) // and is added again as the last
         owners.set(name, owner)
         owner.lines.delete(place)
         owner.lines.set(place, line)
@@ -117,9 +117,9 @@ export function createTurns(limits: TurnLimits) {
   return async function inTurn<T>({ owner: name, place = "", signal }: Turn, work: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted()
     const owner = owners.get(name) ?? { active: 0, activeAt: new Map(), waiting: 0, lines: new Map() }
-    if (owner.waiting >= waitingMost) throw new LineIsFull(`${owner.waiting} wait for their turn`)
+    if (owner.waiting >= waitingMost) throw new LineIsFull(`${owner.waiting} requests wait for their turn`)
     owners.set(name, owner)
-    // Whatever could begin has begun, so that a newcomer takes nothing from those that wait.
+    // All work that may begin has begun, so a new request does not overtake waiting ones.
     if (active < all && owner.active < ownerMost && hasRoomAt(owner, place)) begin(owner, place)
     else await turnOf(name, owner, place, signal)
     try {

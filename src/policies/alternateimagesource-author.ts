@@ -2,7 +2,7 @@ import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.t
 import { workloadKinds } from "#core/workloads/kinds.ts"
 import { named, type ValidatingPolicy } from "./policy.ts"
 
-/** The workloads whose templates we could change. Of a custom kind only the pods are, so that `pods` stands for it. */
+/** The workloads whose templates we could change. Of a custom kind we change only pods, so `pods` covers it. */
 const workloads = workloadKinds.map(({ group, name, plural }) => ({
   group,
   kind: name,
@@ -30,8 +30,8 @@ const variables = named({
 })
 
 /**
- * The author must hold the rights that are used on his behalf. One check a kind, each a validation of its own: an
- * expression can afford two checks, so that a loop over targets would refuse honest objects.
+ * The author must hold the rights that are used. There is one check per kind, each a separate validation: an
+ * expression can afford two checks, so a loop over targets would refuse valid objects.
  */
 export const alternateImageSourceAuthor: ValidatingPolicy = {
   name: "aim-alternateimagesource-author",
@@ -56,9 +56,9 @@ export const alternateImageSourceAuthor: ValidatingPolicy = {
       {
         expression: mayPatch("", "pods"),
         reason: "Forbidden",
-        message: "an AlternateImageSource has pods patched, and you may not patch pods in its namespace",
+        message: "an AlternateImageSource patches pods, and you may not patch pods in its namespace",
         messageExpression:
-          "'an AlternateImageSource has pods patched, and you may not patch pods in namespace ' + request.namespace",
+          "'an AlternateImageSource patches pods, and you may not patch pods in namespace ' + request.namespace",
       },
       ...workloads.map(workload => {
         const { group, plural, resource } = workload

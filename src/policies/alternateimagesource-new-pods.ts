@@ -9,7 +9,7 @@ const containersToldMost = 16
 const marked = (mark: string) =>
   ["labels", "annotations"].map(marks => `object.metadata.?${marks}[?'${mark}'].orValue('') == 'true'`).join(" || ")
 
-/** The containers of a list whose image may be another, each with the place of its image. */
+/** The containers of a list whose image may change, each with the path of its image. */
 const containersIn = (list: string) =>
   [
     `object.spec.?${list}.orValue([]).transformList(i, container, container.?imagePullPolicy.orValue('') != 'Never',`,
@@ -27,7 +27,7 @@ const annotations = "/metadata/annotations"
 
 const variables = named({
   labels: "object.metadata.?labels.orValue({})",
-  // Only where the spec still says so: what stands in the status alone sends no pod anywhere.
+  // Only if the spec still lists it: the status alone must not send a pod anywhere.
   allowed: [
     "params.spec.imageSourceReplacements.map(replacement, replacement.equivalentRepositories.filter(repository,",
     "!(repository in params.spec.?policy.?disabledRepositories.orValue([]))))",
@@ -38,18 +38,18 @@ const variables = named({
     "target.incident.matchLabels.all(key, variables.labels[?key] == target.incident.matchLabels[?key])",
     "variables.allowed.exists(repositories, target.incident.working in repositories)",
     "target.incident.image.startsWith(target.incident.failing)",
-    // A tag, a digest, both or neither: else it is not the repository of this image.
+    // A tag, a digest, both or neither: otherwise it is not the repository of this image.
     "target.incident.image.substring(target.incident.failing.size()).matches('^(:[^:/@]+)?(@[^/@]+)?$'))",
   ].join(" && "),
   containers: `${containersIn("initContainers")} + ${containersIn("containers")}`,
-  // About this very image of a container: another tag is another story. The first that is tells where to.
+  // About exactly this image of a container: another tag does not count. The first match decides.
   changes: [
     "variables.containers.map(container, {'container': dyn(container), 'targets': dyn(variables.incidents.filter(target,",
     "target.container == container.name && target.incident.image == container.image))})",
     ".filter(found, found.targets.size() > 0).map(found, {'path': found.container.path, 'name': found.container.name,",
     "'from': found.container.image, 'to': dyn(found.targets[0].incident.working",
     "+ found.container.image.substring(found.targets[0].incident.failing.size())",
-    // Where the same bits are a must, they are named. An image with a digest of its own has no pin.
+    // Where the same bits are required, the digest is added. An image with a digest of its own has no pin.
     "+ (found.targets[0].incident.?pin.orValue('') == '' ? '' : '@' + found.targets[0].incident.pin)),",
     "'target': found.targets[0]})",
   ].join(" "),
@@ -66,20 +66,20 @@ const variables = named({
     reason: quoted("variables.last.?reason.orValue(variables.first.incident.reason)"),
     operation: quoted("'incident-' + variables.first.incident.since"),
     by: quoted(`'${AlternateImageSource.singular}/' + params.metadata.name`),
-    // There is no clock here: it was decided when the first pods were switched.
+    // CEL has no clock: this is the time when the first pods were switched.
     at: quoted("variables.last.?time.orValue(variables.first.incident.since)"),
   }),
 })
 
 /**
- * Pods that are created during an incident pull from where it works, instead of failing first. Whatever goes wrong here
- * costs a pod nothing: it is created as it was asked for, and repaired when it fails.
+ * Pods that are created during an incident pull from where it works, instead of failing first. An error here
+ * does no harm: the pod is created as requested, and repaired when it fails.
  */
 export const alternateImageSourceNewPods: MutatingPolicy = {
   name: "aim-alternateimagesource-new-pods",
   spec: {
     failurePolicy: "Ignore",
-    // What others add later in the same request, such as sidecars, is looked at too.
+    // Containers that are added later in the same request, such as sidecars, are handled too.
     reinvocationPolicy: "IfNeeded",
     paramKind: { apiVersion: AlternateImageSource.apiVersion, kind: AlternateImageSource.kind },
     matchConstraints: {
@@ -95,7 +95,7 @@ export const alternateImageSourceNewPods: MutatingPolicy = {
     variables,
     mutations: [
       {
-        // It names the very places that change; an ApplyConfiguration would have the whole pod merged.
+        // It names exactly the fields that change; an ApplyConfiguration would merge the whole pod.
         patchType: "JSONPatch",
         jsonPatch: {
           expression: [

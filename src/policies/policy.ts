@@ -1,7 +1,7 @@
 /** A ValidatingAdmissionPolicy and how it is bound: evaluated by the API server itself, so no server of ours can be down. */
 export type ValidatingPolicy = {
   name: string
-  /** What is done with a request that a validation does not hold for. */
+  /** What happens to a request that fails a validation. */
   validationActions: readonly ("Deny" | "Warn" | "Audit")[]
   spec: Matching & { validations: readonly Validation[] }
 }
@@ -39,7 +39,7 @@ export type ResourceRule = {
 type Validation = {
   expression: string
   reason: "Invalid" | "Forbidden"
-  /** What is said where the expression below cannot be evaluated. */
+  /** The message if the expression below cannot be evaluated. */
   message: string
   messageExpression: string
 }

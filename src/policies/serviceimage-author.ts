@@ -6,7 +6,7 @@ const variables = named({
   isNew: "request.operation == 'CREATE'",
   group: "object.spec.target.apiVersion.split('/')[0]",
   kind: "object.spec.target.kind.lowerAscii()",
-  // Which resource a kind is cannot be looked up here. These are the plurals that generators of kinds give.
+  // CEL cannot look up the resource of a kind. These are the plurals that generators of kinds use.
   resource: [
     "variables.kind.matches('[^aeiou]y$') ? variables.kind.substring(0, variables.kind.size() - 1) + 'ies'",
     "variables.kind.matches('(s|x|z|ch|sh)$') ? variables.kind + 'es'",
@@ -17,8 +17,8 @@ const variables = named({
 const says = "this ServiceImage has its target patched in every namespace that grants it, and you may not patch"
 
 /**
- * The author must hold the right that is used in its name: an image in every granted namespace runs under the accounts
- * of that namespace. Asked where the target or an image changes; pausing, approving and pacing need no more than
+ * The author must hold the right that is used: an image in every granted namespace runs under the accounts
+ * of that namespace. Checked when the target or an image changes; pausing, approving and pacing need no more than
  * the right to patch the ServiceImage.
  */
 export const serviceImageAuthor: ValidatingPolicy = {

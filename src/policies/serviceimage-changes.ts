@@ -1,7 +1,7 @@
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { ResourceRule } from "./policy.ts"
 
-/** The images as they are worked, `TIER IMAGE` for each tier (as core/fleet/tiers.ts has them); neither contains a space. */
+/** The resulting images, `TIER IMAGE` for each tier (as core/fleet/tiers.ts has them); neither contains a space. */
 const imagesOf = (side: string) => {
   const [tiers, defaultImage] = [`variables.${side}Tiers`, `variables.${side}Default`]
   const image = `(tier.?image.orValue('') != '' ? tier.image : ${defaultImage})`
@@ -9,7 +9,7 @@ const imagesOf = (side: string) => {
   return `${tiers}.map(tier, tier.?upgradeTier.orValue('') + ' ' + ${image}) + (${hasRest} ? [' ' + ${defaultImage}] : [])`
 }
 
-/** What an update of a ServiceImage changes of what is rolled out, as variables; the rest is how, when and by whom. */
+/** Variables for the part of an update that changes what is rolled out; other fields only change how and when. */
 export const changes = {
   changesTarget: "object.spec.target != oldObject.spec.target",
   oldTiers: "oldObject.spec.?tiers.orValue([])",

@@ -1,13 +1,13 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 
 /**
- * Where a registry of the internet is not. A tenant can name any host and give it any address, and this program stands
- * inside the cluster: what is not plainly public is refused.
+ * Addresses that no public registry has. A tenant can name any host and give it any address, and this program runs
+ * inside the cluster: an address that is not clearly public is refused.
  */
 const special: [what: string, ...ranges: string[]][] = [
   ["an unspecified", "0.0.0.0/8"],
   ["a loopback", "127.0.0.0/8"],
-  // Where clouds tell a machine its secrets: mostly link-local, but for Azure, which took a public one.
+  // Metadata servers of clouds: mostly link-local, but Azure uses a public address.
   ["a link-local", "169.254.0.0/16", "168.63.129.16/32"],
   ["a private", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"],
   ["a multicast", "224.0.0.0/4"],
@@ -24,9 +24,9 @@ const special: [what: string, ...ranges: string[]][] = [
 ]
 
 const kinds = special.map(([what, ...ranges]) => ({ what, list: listOf("ipv4", ranges) }))
-/** All that is given out to the internet; loopback, mapped, link-local, private and multicast addresses lie outside. */
+/** All public addresses; loopback, mapped, link-local, private and multicast addresses are outside. */
 const global6 = listOf("ipv6", ["2000::/3"])
-/** Inside it, what only wraps an IPv4 address (Teredo, 6to4), is for documentation, or goes nowhere. */
+/** Exceptions inside it: addresses that wrap an IPv4 address (Teredo, 6to4), are for documentation, or are not routed. */
 const except6 = listOf("ipv6", ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"])
 /** How a network without IPv4 reaches IPv4: the address that counts is in the last four bytes. */
 const translated = listOf("ipv6", ["64:ff9b::/96"])
@@ -34,14 +34,14 @@ const translated = listOf("ipv6", ["64:ff9b::/96"])
 /** What kind of address it is (`a private`), if we must not connect to it; undefined for a public one. */
 export function forbiddenAddress(address: string): string | undefined {
   if (isIPv4(address)) return kinds.find(({ list }) => list.check(address, "ipv4"))?.what
-  // A zone makes an address local, whatever else it says.
+  // A zone always makes an address local.
   if (!isIPv6(address) || address.includes("%")) return "no"
   if (translated.check(address, "ipv6")) return forbiddenAddress(lastFourBytes(address))
   return global6.check(address, "ipv6") && !except6.check(address, "ipv6") ? undefined : "a local or reserved"
 }
 
 function lastFourBytes(address: string): string {
-  // The URL parser writes every spelling of an address in the same one: hexadecimal groups, none dotted.
+  // The URL parser normalises every spelling of an address: hexadecimal groups, none dotted.
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")
   const value = groups.slice(-2).map(group => Number.parseInt(group || "0", 16))
   return value.flatMap(group => [group >> 8, group & 0xff]).join(".")

@@ -18,7 +18,7 @@ import {
 const ann = { username: "ann", password: "s3cret:ä" }
 const basicOfAnn = `Basic ${Buffer.from("ann:s3cret:ä").toString("base64")}`
 
-/** Asks for a token, which its own /token gives to anybody (or to those `knows` knows). */
+/** Requires a token, which its own /token gives to every caller (or only to those of `knows`). */
 function guarded(realm: () => string, { expiresIn = 300, knows }: { expiresIn?: number; knows?: string } = {}): Reply {
   let issued = 0
   return (seen, response) => {

@@ -1,4 +1,4 @@
-/** What a registry asks for with 401: the first Bearer challenge, else Basic. */
+/** What a registry requires with 401: the first Bearer challenge, otherwise Basic. */
 export type Challenge = { scheme: "Bearer"; realm: string; service?: string; scope?: string } | { scheme: "Basic" }
 
 const maxLength = 4096
@@ -20,7 +20,7 @@ export function parseChallenge(header: string | undefined): Challenge | undefine
 function challengesOf(header: string): { scheme: string; parameters: Map<string, string> }[] {
   const challenges: { scheme: string; parameters: Map<string, string> }[] = []
   const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-  // Sticky, one piece after the other, each beginning where the last one ended: linear in the length of the header.
+  // Sticky: each match begins where the last one ended, so parsing is linear in the length of the header.
   const piece = new RegExp(`[\\s,]*(${token})(?:\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|(${token})))?`, "y")
   for (let found = piece.exec(header); found; found = piece.exec(header)) {
     const [, name = "", quoted, plain] = found
@@ -34,7 +34,7 @@ function challengesOf(header: string): { scheme: string; parameters: Map<string,
 }
 
 /**
- * The scope to ask a token for: the repository as the registry calls it (a proxy may know it by another name than we
+ * The scope of the token: the repository as the registry calls it (a proxy may use another name than we
  * do), and never more than the right to pull, whatever the challenge suggests.
  */
 export function pullScope(scope: string | undefined, path: string): string {

@@ -57,7 +57,7 @@ describe("a tag", () => {
     expect(server.seen[0]!.headers.host).toBe("registry-1.docker.io")
   })
 
-  test("that is an index tells its platforms when asked", async () => {
+  test("that is an index returns its platforms on request", async () => {
     const index = Buffer.from(
       JSON.stringify({
         mediaType: "application/vnd.oci.image.index.v1+json",
@@ -173,7 +173,7 @@ describe("classes", () => {
     expect(resolution).toMatchObject({ class: "NotFound" })
   })
 
-  test("nobody there", async () => {
+  test("no server", async () => {
     const port = await serveRaw(() => {})
     cleanups.pop()!() // and gone again
     expect(await resolveImage(`127.0.0.1:${port}/app`, { allow: [`127.0.0.1:${port}`] })).toMatchObject({
@@ -279,7 +279,7 @@ describe("time", () => {
     expect(await resolveImage("registry.example.com/app", { lookup, limits })).toMatchObject({ class: "Timeout" })
   })
 
-  test("whoever asked may give up", async () => {
+  test("a caller may abort", async () => {
     const gaveUp = new AbortController()
     const reply: Reply = () => gaveUp.abort(new Error("not needed any more"))
     await expect(resolveAt(reply, {}, { signal: gaveUp.signal })).rejects.toThrow("not needed any more")
@@ -305,7 +305,7 @@ describe("TLS", () => {
   test.each(["kube.test", "127.0.0.1"])("a trusted authority's certificate for %s", async host =>
     expect((await at(host, [certificates.ca])).resolution).toEqual(resolved),
   )
-  test("nobody's authority", async () => {
+  test("a certificate of an unknown authority", async () => {
     const { resolution, seen } = await at("kube.test", [])
     expect(resolution).toMatchObject({ class: "TLS", message: expect.stringContaining("SELF_SIGNED_CERT_IN_CHAIN") })
     expect(seen).toEqual([])
@@ -347,7 +347,7 @@ describe("forbidden places", () => {
     expect(dialled).toEqual([])
   })
 
-  test("one bad address among good ones is enough, and is not told", async () => {
+  test("one bad address among good ones is enough, and is not reported", async () => {
     const net = internet(1, { "registry.example.com": ["1.1.1.1", "10.20.30.40"] })
     const resolution = await resolveImage("registry.example.com/app", net.options)
     expect(resolution).toMatchObject({ class: "ForbiddenAddress" })
@@ -423,7 +423,7 @@ describe("a registry that is asked too much", () => {
     expect(await again()).toEqual(resolved)
   })
 
-  test("is asked for somebody else: limits are per user", async () => {
+  test("is asked for another user: limits are per user", async () => {
     const { again, place } = await limitedBy(() => ({ "retry-after": "120" }))
     expect(await again({ credentials: new Map([[place, { username: "ann", password: "secret" }]]) })).toEqual(resolved)
   })

@@ -16,17 +16,17 @@ import { maxTokenAnswerBytes, readToken } from "./token.ts"
 
 /** Asks image registries what a reference means. References come from tenants, and so do the registries they name. */
 export type RegistryClient = {
-  /** Rejects only when `signal` is aborted; whatever else happens is a value. */
+  /** Rejects only when `signal` is aborted; every other outcome is a value. */
   resolve(reference: ImageReference, options?: ResolveOptions): Promise<Resolution>
 }
 
 export type ResolveOptions = {
-  /** By the host that references name (`docker.io`, `registry.example.com:5000`). Each is sent to nobody else, but to
-   * the token server which that host names. */
+  /** By the host that references name (`docker.io`, `registry.example.com:5000`). Each is sent only there, and to
+   * the token server that this host names. */
   credentials?: ReadonlyMap<string, Credentials>
-  /** Read the manifest to tell the platforms of an index. Some registries count that as a pull. */
+  /** Read the manifest to learn the platforms of an index. Some registries count that as a pull. */
   platforms?: boolean
-  /** The namespace it is asked for. Tenants take turns, and each has a number of questions at once. */
+  /** The namespace that the request is for. Tenants take turns, and each may have a limited number of requests at once. */
   tenant?: string
   signal?: AbortSignal
 }
@@ -36,7 +36,7 @@ export type Credentials = { username: string; password: string }
 export type RegistryClientOptions = {
   clock: Clock
   random: Random
-  /** `[http://|https://]HOST:PORT` of registries that may be on private addresses; throws for what is not one. */
+  /** `[http://|https://]HOST:PORT` of registries that may be on private addresses; throws for anything else. */
   allow?: readonly string[]
   /** Certificates (PEM) of authorities to trust beside those of the machine. */
   trust?: readonly string[]
@@ -49,9 +49,9 @@ export type Limits = {
   /** For the name server. */
   lookupMs: number
   connectMs: number
-  /** For all requests that one resolution takes, from when it is its turn. */
+  /** For all requests of one resolution, from the start of its turn. */
   wholeMs: number
-  /** Until it is its turn. */
+  /** Until its turn starts. */
   waitMs: number
   /** Resolutions at a time; each has at most one connection, and keeps no more of an answer than a token's 64 kB. */
   atOnce: TurnLimits
@@ -65,10 +65,10 @@ const defaultLimits: Limits = {
   atOnce: { all: 64, owner: 8, place: 6, ownerAtPlace: 3, waiting: 4096 },
 }
 
-/** For how long a registry that took too long is not asked again for the same tenant, whose other questions wait. */
+/** How long a registry that timed out is not asked again for the same tenant, whose other requests wait. */
 const slowMs = 5000
 
-/** After a 429 that does not say for how long. */
+/** After a 429 without Retry-After. */
 const restMs = 60_000
 const maxRemembered = 1000
 
@@ -84,7 +84,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
   const resting = createExpiring<Failure>(clock, maxRemembered)
   const slow = createExpiring<Failure>(clock, maxRemembered)
 
-  /** One request, unless the server asked `identity` not to come back yet. */
+  /** One request, unless the server has limited `identity` for now. */
   async function ask(
     to: Endpoint,
     question: Question,
@@ -123,7 +123,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
     let isAuthorized = false
     const reader = manifestReader({ asked: image.digest, platforms })
 
-    /** Asks for the manifest. Shows credentials when asked to, once: a registry that goes on asking refuses us. */
+    /** Requests the manifest. Sends credentials once, when required: a registry that asks again has refused them. */
     async function manifest(method: "HEAD" | "GET"): Promise<Answer | Failure> {
       const path = `/v2/${image.path}/manifests/${image.digest ?? image.tag}`
       const headers = { accept: acceptManifest, ...(authorization !== undefined && { authorization }) }
@@ -152,7 +152,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
       const server = urlEndpoint(url, allowed)
       if (!server || (endpoint.isSecure && !server.isSecure))
         return failure("InvalidAnswer", `${hostname} names a token server that is not reached over TLS`)
-      // Otherwise any registry could have us ask those that were allowed, and hand it the token they give us.
+      // Otherwise any registry could make us request a token from an allowed server, and receive that token.
       if (server.isAllowed && !endpoint.isAllowed) return refusedRealm(hostname, "only allowed registries may name it")
 
       if (challenge.service) url.searchParams.set("service", challenge.service)
@@ -189,7 +189,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
     return whole.status === 200 ? reader.result(whole, hostname) : failureOf(whole, hostname)
   }
 
-  /** What `work` finds out within its time; the same of a registry that was too slow for this tenant a moment ago. */
+  /** The result of `work` within its time; a time-out at once if the registry was just too slow for this tenant. */
   async function within(
     key: string,
     hostname: string,
@@ -236,25 +236,25 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
   }
 }
 
-/** The class of an answer that is not what was hoped for. */
+/** The class of an unsuccessful answer. */
 function failureOf({ status }: Answer, hostname: string): Failure {
   if (status === 404) return failure("NotFound", `${hostname} has no such image`)
   if (status === 401 || status === 403)
     return failure("Denied", `${hostname} does not let us read this image (${status})`)
   if (status === 429) return failure("RateLimited", `${hostname} asks us to come back later`)
   if (status === 408 || status >= 500) return failure("Unreachable", `${hostname} is in trouble (${status})`)
-  // Wherever it points, we were asked about this registry; and the next place would have to be checked again.
+  // A redirect is not followed: the question is about this registry, and the new address would have to be checked.
   if (status >= 300 && status < 400) return failure("InvalidAnswer", `${hostname} redirects, which is not followed`)
   return failure("InvalidAnswer", `${hostname} answers with status ${status}`)
 }
 
-/** A token server that is not where the registry says it is does not mean that the image is not there. */
+/** A missing token server does not mean that the image is missing. */
 const tokenFailureOf = (answer: Answer, hostname: string): Failure =>
   answer.status === 404 ? failure("InvalidAnswer", `${hostname} is not a token server`) : failureOf(answer, hostname)
 
 /**
- * A registry that names a token server we may not ask has refused us, in words of its own choice. Where nothing is known
- * of a registry because its own address is forbidden, a pod may try it; that must not be for the registry to choose.
+ * A registry that names a token server we may not ask has refused us. Where nothing is known
+ * about a registry because its own address is forbidden, a pod may try it; a registry must not be able to choose that.
  */
 const refusedRealm = (hostname: string, why: string): Failure => ({
   ...failure("Denied", `${hostname} names a token server that may not be asked: ${why}`),
@@ -267,7 +267,7 @@ const tokenTroubleOf = (trouble: Failure, hostname: string): Failure =>
 const basic = ({ username, password }: Credentials) =>
   `Basic ${Buffer.from(`${username}:${password}`, "utf8").toString("base64")}`
 
-/** Tells users apart without keeping what they know. */
+/** Distinguishes users without keeping their passwords. */
 const identityOf = (credentials: Credentials | undefined) =>
   credentials
     ? createHash("sha256")

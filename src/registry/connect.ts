@@ -11,13 +11,13 @@ import type { Lookup } from "./names.ts"
 
 export type Connection = { ok: true; socket: Duplex }
 
-/** Opens one connection to one address, ready to be written to, or rejects. The only place where anything leaves. */
+/** Opens one connection to one address, ready to be written to, or rejects. The only place that opens connections. */
 export type Dial = (to: Destination, signal: AbortSignal) => Promise<Duplex>
 
 export type Destination = {
   address: string
   port: number
-  /** Speak TLS, and believe only a certificate for this name (or address). */
+  /** Use TLS, and accept only a certificate for this name (or address). */
   secureFor?: string
 }
 
@@ -27,17 +27,17 @@ export type Connecting = {
   clock: Clock
   connectMs: number
   lookupMs: number
-  /** Why there is no address of a name, for as long as that is not to be asked again. */
+  /** Why a name has no address, until it may be asked again. */
   nameless: Expiring<Failure>
 }
 
 const namelessMs = 60_000
 
-/** A name with more addresses than this costs an attacker nothing and us a connection each. */
+/** More addresses of one name would cost an attacker nothing, and us a connection each. */
 const maxAddresses = 4
 
 /**
- * Looks the name up once, checks every address and connects to one of those very addresses: a name server that gives
+ * Looks the name up once, checks every address and connects to one of these addresses: a name server that gives
  * another answer a moment later is not asked again.
  */
 export async function connectTo(
@@ -50,14 +50,14 @@ export async function connectTo(
   if (signal.aborted) return timedOut(hostname)
   if ("ok" in found) return found
   const forbidden = isAllowed ? undefined : found.map(forbiddenAddress).find(what => what !== undefined)
-  // The address itself is not told: what a cluster's own name server knows is not for whoever may name a host.
+  // The address itself is not reported: an author of a host name must not read a cluster's own name server.
   if (forbidden)
     return failure(
       "ForbiddenAddress",
       `${hostname} has ${forbidden} address: an administrator may allow it with --allow-registry ${shown(hostname)}:${port}`,
     )
 
-  // IPv4 first: in many clusters the other family has addresses and no way out.
+  // IPv4 first: in many clusters IPv6 has addresses and no route.
   const order = found.toSorted((a, b) => net.isIP(a) - net.isIP(b)).slice(0, maxAddresses)
   let last: Failure = timedOut(hostname)
   for (const address of order) {
@@ -79,8 +79,8 @@ export async function connectTo(
 export const timedOut = (hostname: string) => failure("Timeout", `${hostname} took too long`)
 
 /**
- * The addresses of a name, or why there is none. What keeps name servers silent about a name is asked for once a minute:
- * a tenant can make up any number of such names. Hosts that an administrator allowed are no tenant's idea.
+ * The addresses of a name, or why there is none. A name without an answer is asked for once a minute:
+ * a tenant can make up any number of such names. Hosts that an administrator allowed are always asked for.
  */
 async function addressesOf(
   { hostname, isAllowed }: Endpoint,
@@ -100,7 +100,7 @@ async function addressesOf(
     const isSilence = late.signal.aborted || codeOf(error) === "ETIMEOUT"
     const why = isSilence ? `no name server tells the address of ${hostname}` : `the name ${hostname} has no address`
     const none = failure("Unreachable", why)
-    // Where no name server was reached, nothing was learned of the name.
+    // If no name server was reached, nothing is known about the name.
     if (!isAllowed && !signal.aborted && codeOf(error) !== "ECONNREFUSED") nameless.set(hostname, none, namelessMs)
     return none
   } finally {
@@ -110,7 +110,7 @@ async function addressesOf(
 
 const rejectedBy = (signal: AbortSignal) => aborted(signal).then(() => Promise.reject(signal.reason))
 
-/** Trouble while TLS was being agreed on, as opposed to none being reached at all. */
+/** A failure of the TLS handshake, as opposed to a server that was not reached. */
 class HandshakeError extends Error {}
 class ConnectTimeout extends Error {}
 class LookupTimeout extends Error {}
@@ -141,7 +141,7 @@ export function systemDial(trust: readonly string[] = []): Dial {
           : tls.connect({
               host: address,
               port,
-              // Said in so many words, since Node otherwise asks NODE_TLS_REJECT_UNAUTHORIZED.
+              // Explicit, because Node otherwise reads NODE_TLS_REJECT_UNAUTHORIZED.
               rejectUnauthorized: true,
               ALPNProtocols: ["http/1.1"],
               ...(!net.isIP(secureFor) && { servername: secureFor }),

@@ -1,25 +1,25 @@
 import { BlockList, isIP } from "node:net"
 
-/** A server as it is connected to. Made in one place, so that what was checked is what is used. */
+/** A server to connect to. Made in one place, so that the checked address is the one that is used. */
 export type Endpoint = {
   isSecure: boolean
   /** A name or an address, without brackets, in lower case. */
   hostname: string
   port: number
-  /** As the Host header says it: without the port where that is the scheme's own. */
+  /** As in the Host header: without the default port of the scheme. */
   authority: string
-  /** Scheme and authority: what was learned over TLS is not for the plain port of the same host. */
+  /** Scheme and authority: what was learned over TLS must not be used for the plain port of the same host. */
   origin: string
-  /** An administrator said that it may be anywhere, also on a private address. */
+  /** An administrator allowed it on any address, also a private one. */
   isAllowed: boolean
 }
 
-/** Registries on addresses that are otherwise refused, by `HOST:PORT`; the value says whether they speak TLS. */
+/** Registries on addresses that are otherwise refused, by `HOST:PORT`; the value says whether they use TLS. */
 export type Allowed = ReadonlyMap<string, { isSecure: boolean }>
 
 /**
- * Reads `[http://|https://]HOST:PORT`. Without a scheme TLS is spoken, but for loopback, as container runtimes do it.
- * Never both: a connection that falls back to plain text can be made to.
+ * Reads `[http://|https://]HOST:PORT`. Without a scheme TLS is used, except on loopback, as container runtimes do it.
+ * Never both: an attacker could force a fallback to plain text.
  */
 export function parseAllowed(
   text: string,
@@ -51,14 +51,14 @@ export function registryEndpoint(host: string, allowed: Allowed): Endpoint | und
   const parsed = parseAuthority(host === "docker.io" ? "registry-1.docker.io" : host)
   if (!parsed) return undefined
   const { hostname } = parsed
-  // Without a port it is that of the scheme, and plain HTTP is spoken only where that was allowed.
+  // Without a port it is that of the scheme, and plain HTTP is used only where allowed.
   const isPlainByDefault = parsed.port === undefined && allowed.get(keyOf(hostname, 80))?.isSecure === false
   const port = parsed.port ?? (isPlainByDefault ? 80 : 443)
   const entry = allowed.get(keyOf(hostname, port))
   return endpoint({ hostname, port, isSecure: entry?.isSecure ?? true, isAllowed: entry !== undefined })
 }
 
-/** Where a URL points, if we may speak to it the way it says: over TLS, or plainly where that was allowed. */
+/** The server of a URL, if its scheme is allowed: TLS, or plain HTTP where allowed. */
 export function urlEndpoint(url: URL, allowed: Allowed): Endpoint | undefined {
   const isSecure = url.protocol === "https:"
   if (!isSecure && url.protocol !== "http:") return undefined
@@ -71,18 +71,18 @@ export function urlEndpoint(url: URL, allowed: Allowed): Endpoint | undefined {
 
 function endpoint(parts: Omit<Endpoint, "authority" | "origin">): Endpoint | undefined {
   const { hostname, port, isSecure } = parts
-  // No name is longer, but the URL parser would take one; and this one is told in messages.
+  // No name is longer, but the URL parser would accept one; and this one appears in messages.
   if (hostname.length > maxNameLength) return undefined
   const host = isIP(hostname) === 6 ? `[${hostname}]` : hostname
   const authority = port === (isSecure ? 443 : 80) ? host : `${host}:${port}`
   return { ...parts, authority, origin: `${isSecure ? "https" : "http"}://${authority}` }
 }
 
-/** The URL parser knows every spelling of an address (0x7f.1) and refuses what no host can be. */
+/** The URL parser knows every spelling of an address (0x7f.1) and refuses invalid hosts. */
 function parseAuthority(authority: string): { hostname: string; port?: number } | undefined {
   const url = URL.parse(`https://${authority}`)
   if (url?.pathname !== "/" || url.username || url.password || url.search || url.hash) return undefined
-  // Read from the text: the parser drops a port that is the scheme's own, and here none was chosen yet.
+  // Read from the text: the parser drops the default port of the scheme, and no scheme was chosen yet.
   const written = /:([0-9]+)$/.exec(authority)?.[1]
   const port = written === undefined ? undefined : Number(written)
   if (port === 0) return undefined

@@ -12,8 +12,8 @@ export type Question = {
   /** The longest body that is read. */
   maxBytes: number
   /**
-   * Takes the body piece by piece, of a GET that was answered with 200: explanations of other answers are not needed.
-   * What this does not keep is not kept. Tenants choose the registries, and many are asked at once.
+   * Takes the body of a GET that was answered with 200, piece by piece: bodies of other answers are not needed.
+   * Nothing else keeps the body: tenants choose the registries, and many are asked at once.
    */
   read: (headers: http.IncomingHttpHeaders) => (piece: Buffer) => void
 }

@@ -2,7 +2,7 @@ import type { Clock } from "#runtime/clock.ts"
 
 export type Expiring<V> = ReturnType<typeof createExpiring<V>>
 
-/** A map that forgets: what is over its time, and the oldest when there are more than `max`. */
+/** A map that drops expired entries, and the oldest when there are more than `max`. */
 export function createExpiring<V>(clock: Clock, max: number) {
   const entries = new Map<string, { value: V; until: number }>()
   return {
@@ -15,7 +15,7 @@ export function createExpiring<V>(clock: Clock, max: number) {
       return undefined
     },
     set(key: string, value: V, ms: number): void {
-      entries.delete(key) // and back in as the newest
+      entries.delete(key) // and is added again as the newest
       entries.set(key, { value, until: clock.monotonic() + ms })
       if (entries.size > max) entries.delete(entries.keys().next().value!)
     },

@@ -12,11 +12,11 @@ const mediaTypes: readonly string[] = [
 
 export const acceptManifest = mediaTypes.join(", ")
 
-/** As registries bound it themselves. */
+/** The bound that registries use themselves. */
 export const maxManifestBytes = 4 * 1024 * 1024
 const maxPlatforms = 100
 
-/** What the answer to a HEAD tells; undefined where the manifest has to be read to know. */
+/** The result of a HEAD; undefined where the manifest has to be read. */
 export function fromHead({ headers }: Answer): Resolved | undefined {
   const digest = digestHeader(headers)
   const mediaType = contentType(headers)
@@ -26,8 +26,8 @@ export function fromHead({ headers }: Answer): Resolved | undefined {
 }
 
 /**
- * Reads a manifest as its bytes pass, and believes no digest that they do not have. They are kept only where the
- * platforms are wanted, which is the case for a person's command line and for no controller.
+ * Reads a manifest as a stream, and accepts only the digest of its bytes. They are kept only where the
+ * platforms are needed, by the command line and never by a controller.
  */
 export function manifestReader({ asked, platforms }: { asked: string | undefined; platforms: boolean }) {
   let hashes = new Map<string, Hash>()
@@ -57,12 +57,12 @@ export function manifestReader({ asked, platforms }: { asked: string | undefined
         size += piece.length
       }
     },
-    /** What was read, once it is whole. */
+    /** The result, once the manifest is complete. */
     result({ headers }: Answer, hostname: string): Resolved | Failure {
       const found = digestsOf(headers, hostname)
       if (!("digest" in found)) return found
       const manifest = platforms ? parse(Buffer.concat(kept)) : {}
-      // Nodes go by the header, too: where only the manifest itself says what it is, they cannot pull it.
+      // Nodes use the header too: they cannot pull a manifest without a content type.
       const mediaType = contentType(headers) ?? mediaTypes.find(type => type === manifest?.mediaType)
       if (!manifest || !mediaType) return failure("InvalidAnswer", `${hostname} sent no manifest of an image`)
       const entries = Array.isArray(manifest.manifests) ? platformsOf(manifest.manifests) : undefined
@@ -75,7 +75,7 @@ function platformsOf(entries: readonly unknown[]): Platform[] {
   const platforms: Platform[] = []
   for (const entry of entries.slice(0, maxPlatforms)) {
     const { os, architecture, variant } = fields(fields(entry).platform)
-    // Attestations stand in an index with the platform unknown/unknown: nothing that could run.
+    // An index lists attestations with the platform unknown/unknown; they are not images.
     if (!isWord(os) || !isWord(architecture) || os === "unknown") continue
     platforms.push({ os, architecture, ...(isWord(variant) && { variant }) })
   }
@@ -98,7 +98,7 @@ function parse(body: Buffer): Record<string, unknown> | undefined {
 
 const algorithmOf = (digest: string) => digest.slice(0, digest.indexOf(":"))
 
-/** Twice is as good as wrong: the two would be joined by a comma. */
+/** A repeated header is invalid: the two values would be joined by a comma. */
 const digestHeader = (headers: Answer["headers"]) => {
   const value = headers["docker-content-digest"]
   return typeof value === "string" ? value : undefined

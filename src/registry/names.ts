@@ -7,7 +7,7 @@ import type { Clock } from "#runtime/clock.ts"
 export type Lookup = (hostname: string, how: LookupOptions) => Promise<readonly string[]>
 
 export type LookupOptions = {
-  /** An administrator named this host: it may be known to this machine or this cluster alone. */
+  /** An administrator named this host: it may be known only to this machine or this cluster. */
   isAllowed: boolean
   signal: AbortSignal
 }
@@ -23,11 +23,11 @@ export type NamesOptions = {
 }
 
 /**
- * Asks name servers without getaddrinfo, which occupies one of two threads of this process until it has an answer, and
- * cannot be told to end: eight names of one tenant would keep all others from theirs.
+ * Asks name servers without getaddrinfo, which occupies one of two threads of this process until it has an answer and
+ * cannot be cancelled: eight names of one tenant would block all other tenants.
  *
- * A name is taken as it stands. The search list would have `quay.io` looked for in the cluster first, where a namespace
- * `io` with a service `quay` answers. It and the hosts file are for hosts that an administrator allowed.
+ * A name is used as written. With the search list, `quay.io` would first be looked up in the cluster, where a namespace
+ * `io` with a service `quay` would answer. The search list and the hosts file are for hosts that an administrator allowed.
  */
 export function nameLookup(options: NamesOptions): Lookup {
   const {
@@ -40,7 +40,7 @@ export function nameLookup(options: NamesOptions): Lookup {
   } = options
   return async (hostname, { isAllowed, signal }) => {
     if (/(^|\.)localhost\.?$/.test(hostname)) return ["127.0.0.1", "::1"]
-    // One for each name: there is no other way to cancel one and leave the others alone.
+    // One for each name: this is the only way to cancel one without the others.
     const resolver = new Resolver({ timeout: timeoutMs, tries })
     if (servers) resolver.setServers(servers)
     const cancel = () => resolver.cancel()
@@ -65,7 +65,7 @@ export function nameLookup(options: NamesOptions): Lookup {
   }
 }
 
-/** Some name servers say nothing about IPv6 instead of that there is none: once one family is known, it is enough. */
+/** Some name servers do not answer about IPv6 instead of answering that there is none: one known family is enough. */
 const otherFamilyMs = 300
 
 async function addressesOf(resolver: Resolver, name: string, clock: Clock): Promise<string[]> {
@@ -86,7 +86,7 @@ async function addressesOf(resolver: Resolver, name: string, clock: Clock): Prom
   return found.flat()
 }
 
-/** What a hosts file says of a name. */
+/** The addresses of a name in a hosts file. */
 export function addressesIn(text: string, hostname: string): string[] {
   const wanted = plain(hostname)
   return linesOf(text).flatMap(([address = "", ...names]) =>
@@ -94,7 +94,7 @@ export function addressesIn(text: string, hostname: string): string[] {
   )
 }
 
-/** The names to ask for in place of one, by `search` and `ndots` of a resolv.conf. */
+/** The names to look up for one name, by `search` and `ndots` of a resolv.conf. */
 export function spellingsOf(hostname: string, config: string): string[] {
   if (hostname.endsWith(".")) return [hostname]
   const lines = linesOf(config)

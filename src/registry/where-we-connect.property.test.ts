@@ -71,7 +71,7 @@ const world = fc.record({
   images: fc.array(fc.tuple(host, port, fc.boolean()), { minLength: 1, maxLength: 3 }),
 })
 
-test("no connection goes where nobody allowed it", async () => {
+test("no connection goes to an address that is not allowed", async () => {
   const connections = { everywhere: 0, inside: 0 }
   await fc.assert(
     fc.asyncProperty(world, async ({ lookups, allow, answers, images }) => {

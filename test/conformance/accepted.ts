@@ -3,7 +3,7 @@
  * all must go from here, or the suite fails. `docs/cluster-sim.md` shows this list.
  */
 export const accepted: Record<string, string> = {
-  "kubectl: version": "The version ends with `+cluster-sim`, so that nobody takes it for a real server.",
+  "kubectl: version": "The version ends with `+cluster-sim`, so that it is not mistaken for a real server.",
   "kubectl: logs": "No container runs, so there are no logs. A sentence says so.",
   "kubectl: exec": "No container runs, so there is nothing to go into. A sentence says so.",
   "kubectl: describe of a map and a service":
@@ -15,7 +15,7 @@ export const accepted: Record<string, string> = {
   "kinds: a validating admission policy":
     "Admission policies are kept and not carried out, and so their expressions are not compiled either.",
   "deployments: pods that a quota refuses": "Quotas and limit ranges are kept and not enforced.",
-  "statefulsets: claims that nobody can meet": "There is no storage: every claim is bound at once, whatever its class.",
+  "statefulsets: claims that cannot be met": "There is no storage: every claim is bound at once, whatever its class.",
   "pods: a map it needs is not there":
     "Containers read nothing: ConfigMaps and Secrets that a pod names need not exist.",
   "crds: an object without spec or kind":

@@ -41,7 +41,7 @@ test("the server finds nothing wrong with the expressions and the types they mee
   expect(status.typeChecking).toEqual({})
 })
 
-describe("who may write an AlternateImageSource", () => {
+describe("the rights of an author of an AlternateImageSource", () => {
   const manage: Rules = [
     { apiGroups: ["autoimagemanager.io"], resources: ["alternateimagesources"], verbs: ["create", "update", "patch"] },
     { apiGroups: ["autoimagemanager.io"], resources: ["alternateimagesources/status"], verbs: ["patch"] },
@@ -166,7 +166,7 @@ describe("who may write an AlternateImageSource", () => {
     const path = sourcesPath(namespace, name)
     const patch = (access: Access, body: Json, at = path) => ask("PATCH", at, body, { access })
 
-    // It names Deployments, which the author may not patch: he may label it, and not change it.
+    // It names Deployments, which the author may not patch: the author may label it, and not change it.
     expect(outcome(await patch(author, { metadata: { labels: { team: "a" } } }))).toBe("accepted")
     expect(outcome(await patch(author, { spec: template }))).toBe("refused")
     expect(outcome(await patch(author, { spec: forTargets({ kind: "pod" }) }))).toBe("accepted")
@@ -344,7 +344,7 @@ describe("where new pods pull from", () => {
       at: parseInstant("2026-01-31T12:00:20Z"),
     })
 
-    // As long as no switch is recorded, the incident itself tells.
+    // As long as no switch is recorded, the time of the incident counts.
     await writeStatus(
       namespace,
       name,

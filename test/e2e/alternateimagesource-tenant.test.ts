@@ -24,7 +24,7 @@ import { startController } from "#test/support/fleet.ts"
 import { type Access, floor, type Json, uniqueNamespace, until } from "#test/support/floor.ts"
 
 /**
- * A tenant may manage AlternateImageSources and some workloads in a namespace. What he tries beyond that is refused, or
+ * A tenant may manage AlternateImageSources and some workloads in a namespace. What a tenant tries beyond that is refused, or
  * comes to nothing, and what belongs to others is afterwards what it was before.
  */
 
@@ -126,7 +126,7 @@ const strict = "?fieldValidation=Strict"
 
 type Refusal = "rights" | "policy" | "schema" | "malformed"
 
-/** Who refuses it, and how the tenant tries. */
+/** What refuses it, and how the tenant tries. */
 const refused: Record<string, [Refusal, Attempt]> = {
   "an AlternateImageSource in another namespace": [
     "rights",
@@ -174,7 +174,7 @@ const refused: Record<string, [Refusal, Attempt]> = {
     "malformed",
     ({ mine }, as) => ask("POST", sourcesPath(mine) + strict, source("web", { pullSecret: "account" }), as),
   ],
-  "a kind he may not patch": [
+  "a kind that the tenant may not patch": [
     "policy",
     ({ mine }, as) =>
       ask("POST", sourcesPath(mine), source("web", forTarget({ group: "apps", kind: "StatefulSet" })), as),
@@ -188,7 +188,7 @@ const refused: Record<string, [Refusal, Attempt]> = {
     ({ mine }, as) =>
       ask("POST", sourcesPath(mine), source("web", forTarget({ kind: "statefulset" }, { labelSelector: {} })), as),
   ],
-  "the same among 63 that he may patch": [
+  "the same among 63 that the tenant may patch": [
     "policy",
     ({ mine }, as) => {
       const targets = Array.from({ length: 64 }, (_, i) => ({
@@ -237,7 +237,7 @@ const refused: Record<string, [Refusal, Attempt]> = {
     "schema",
     ({ mine }, as) => create(mine, `${evil}@sha256:${"0".repeat(64)}`, as),
   ],
-  "a Secret of his namespace that is not his": [
+  "a Secret of the namespace that the tenant may not read": [
     "rights",
     ({ mine }, as) => ask("GET", `/api/v1/namespaces/${mine}/secrets/account`, undefined, as),
   ],
@@ -249,7 +249,7 @@ const refused: Record<string, [Refusal, Attempt]> = {
     "rights",
     ({ mine }, as) => ask("POST", `/api/v1/namespaces/${mine}/serviceaccounts/default/token`, { spec: {} }, as),
   ],
-  "to be somebody else": [
+  "to impersonate another account": [
     "rights",
     ({ theirs }, as) =>
       ask("POST", sourcesPath(theirs), source("web"), { ...as, headers: { "impersonate-user": "system:admin" } }),
@@ -326,7 +326,7 @@ describe("what is accepted comes to nothing beyond the namespace", () => {
     expect(JSON.stringify(body.spec)).not.toContain(theirs)
   })
 
-  test("an incident of his own, with the labels and images of others", async () => {
+  test("an incident of the tenant's own, with the labels and images of others", async () => {
     await writeStatus(world.mine, "mine", [switched("app")])
     expect(await pulled()).toEqual([`${working}:v1`, app.image])
   })
@@ -349,7 +349,7 @@ describe("what is accepted comes to nothing beyond the namespace", () => {
   })
 
   test("a role too wide: a status alone sends no pod where the spec does not", async () => {
-    // As somebody who may write any status.
+    // With an account that may write any status.
     await writeStatus(world.mine, "mine", [switched("app", { working: evil })])
     expect(await pulled()).toEqual([app.image, app.image])
   })
@@ -497,7 +497,7 @@ describe("a controller that may do everything", () => {
     expect([...sent]).toEqual([`Basic ${btoa("own:password")}`])
   })
 
-  test("asks no registry on an address that nobody allowed", async () => {
+  test("asks no registry on an address that is not allowed", async () => {
     const { mine, tenant } = world
     const port = host.split(":")[1]
     const repositories = [

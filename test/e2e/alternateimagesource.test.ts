@@ -31,7 +31,7 @@ import { type Pull, recordPulls } from "#test/support/pulls.ts"
 import { type Registry, startRegistry } from "#test/support/registries.ts"
 import { standInFor } from "#tools/kube/node.ts"
 
-// Two registries that fail, and a real kubelet that pulls from them. The second gives only to who has its token.
+// Two registries that fail, and a real kubelet that pulls from them. The second requires its token.
 
 const account = { username: "puller", password: "of-the-second" }
 let first: Registry
@@ -123,7 +123,7 @@ async function started(name: string, place: Place, count: number): Promise<void>
   await until(`${count} containers to start`, async () => pulls.filter(({ startedAt }) => startedAt).length >= count, {
     withinMs: 120_000,
   })
-  // The end of an incident is told a moment after the last container has started.
+  // The end of an incident is reported a moment after the last container has started.
   await until("calm", async () => (await getSource(namespace)).status.incidents === 0)
   report(name, place)
 }
@@ -157,7 +157,7 @@ function writes({ proxy, namespace }: Place) {
 const uidsOf = (pulls: readonly Pull[]) => new Set(pulls.map(({ uid }) => uid))
 const of = (pulls: readonly Pull[], container: string) => pulls.filter(each => each.container === container)
 
-describe("a registry fails, and nobody notices", () => {
+describe("a registry fails, and pods start all the same", () => {
   test("stopped: every failing container of a Deployment, its init container first, in the same pods", async () => {
     const place = await begin()
     const { namespace, pulls } = place
@@ -229,7 +229,7 @@ describe("a registry fails, and nobody notices", () => {
     expect(writes(place).patches).toHaveLength(3)
     const { status } = await getSource(namespace)
     expect(status.targetsAvailable).toMatchObject([{ switches: [{ reason: "NotFound", pods: 1 }] }])
-    // One incident, however many pods: it is told once that it was switched, and not again for those who follow.
+    // One incident, however many pods: the switch is reported once, and not again for the pods that follow.
     expect(status.targetsAvailable[0].switches).toHaveLength(1)
     const tellingOfSwitches = writes(place).statuses.filter(({ targetsAvailable: [only] }) => only?.switches)
     expect(tellingOfSwitches).toHaveLength(1)
@@ -417,7 +417,7 @@ test("the original's manifest changes the workload, and its status is the origin
   expect(pulls.filter(({ startedAt }) => startedAt).map(each => each.digest)).toEqual([digest, digest])
 })
 
-/** The controller in this process, to whom registries of the internet are those of the test. */
+/** The controller in this process; registries of the internet are those of the test. */
 async function startInProcess(proxy: FaultProxy, standIns: Record<string, Registry>): Promise<void> {
   const hosts = Object.keys(standIns)
   const registry = createRegistryClient({

@@ -67,7 +67,7 @@ async function createDicoms(namespace: string, fleet: string, names: readonly st
 
 const numbered = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}-${index}`)
 
-test("a few customers first, then those who were approved, while people pause, resume and overtake", async () => {
+test("a few customers first, then the approved ones, while people pause, resume and overtake", async () => {
   const namespace = await uniqueNamespace()
   const fleet = namespace
   const { api, kubeconfig } = floor()
@@ -169,7 +169,7 @@ test("a quota that leaves no room is named, spends the budget, and what was chan
   }
   expect(await aimDoes("history", `si/${fleet}`)).toContain("RolledBack")
 
-  // The spec still asks for v2; whoever takes that back has an operation that finds nothing to do.
+  // The spec still asks for v2; restoring v1 there starts an operation without any work.
   await aimDoes("set-image", `si/${fleet}`, v1)
   await complete(fleet)
   const operations = JSON.parse(await aimDoes("history", `si/${fleet}`, "-o", "json"))
@@ -280,7 +280,7 @@ test("an image that exits a second after its start stops at the first tier, and 
   expect(items.map((each: Json) => each.spec.template.spec.containers[0].image)).toEqual(Array(3).fill(good))
 })
 
-test("who keeps restoring the old image is named, and not fought over", async () => {
+test("a writer that keeps restoring the old image is named, and not fought", async () => {
   const namespace = await uniqueNamespace()
   const fleet = namespace
   const { api, kubeconfig } = floor()
@@ -302,7 +302,7 @@ test("who keeps restoring the old image is named, and not fought over", async ()
   })
   expect(conditionOf(told, "InProgress").message).toContain("gitops")
   expect(failuresOf(told)).toMatchObject([{ reason: "Contested", count: 1, examples: [`${namespace}/contested`] }])
-  // Once as everybody, once at once after the first time, once more a quarter of a minute later.
+  // Once like all others, once at once after the first restore, once more a quarter of a minute later.
   const stamps = proxy.writes(/\/dicoms\/contested/).filter(each => each.status === 200)
   expect(stamps).toHaveLength(3)
 
@@ -310,7 +310,7 @@ test("who keeps restoring the old image is named, and not fought over", async ()
   await complete(fleet)
 })
 
-test("a namespace that nobody granted is counted and holds up nobody else", async () => {
+test("a namespace without a grant is counted and does not delay the others", async () => {
   const [granted, closed] = [await uniqueNamespace(), await uniqueNamespace()]
   const fleet = granted
   const { access, api, kubeconfig } = floor()

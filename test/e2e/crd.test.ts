@@ -27,7 +27,7 @@ test("the server keeps the definitions as they are written", async () => {
     const written = crdOf(kind)
     const { spec, status } = await floor().api.get(`${crds}/${written.metadata.name}`)
     expect(spec).toEqual({ ...written.spec, conversion: { strategy: "None" } })
-    // NonStructuralSchema, or names somebody else has taken, would be said here.
+    // NonStructuralSchema, or names that are taken already, would be reported here.
     const said = status.conditions.map((condition: Json) => `${condition.type} ${condition.status}`)
     expect(said.sort()).toEqual(["Established True", "NamesAccepted True"])
   }

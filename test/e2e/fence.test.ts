@@ -44,7 +44,7 @@ async function ledFleet() {
     touches: () => proxy.writes(/\/dicoms\//).filter(each => !JSON.parse(each.body).spec),
     objects: async (): Promise<Json[]> => (await api.get(dicomsPath(namespace))).items,
     setImage: (defaultImage: string) => api.patch(serviceImagePath(namespace), { spec: { defaultImage } }),
-    /** The user has changed his mind, and another process has led since. */
+    /** The user has changed the spec back, and another process has led since. */
     async completedBySuccessor() {
       const now = await complete(namespace)
       expect(now.status.electionID).not.toBe(status.electionID)
@@ -120,7 +120,7 @@ test("a write that arrives after its sender's successor has said Complete is ref
 test("what became of a write without an answer is not believed before the object was touched", async () => {
   const { fleet, proxy, electionID, history, objects, stamps, touches, setImage } = await ledFleet()
   const stamp = { method: "PATCH", path: /\/dicoms\//, body: /"spec":/ }
-  // One was carried out and one never arrived; the client cannot tell which.
+  // One was carried out and one never arrived; the client cannot know which.
   const done = proxy.fault({ match: { ...stamp, nth: 1 }, do: { do: "swallow" } })
   const lost = proxy.fault({ match: { ...stamp, nth: 1 }, do: { do: "cut" } })
   await setImage(v2)

@@ -44,7 +44,7 @@ async function createFleet(namespace: string, fleet: string, perTier = 4): Promi
 const listDicoms = async (namespace: string): Promise<Json[]> => (await floor().api.get(dicomsPath(namespace))).items
 const getServiceImage = (name: string): Promise<Json> => floor().api.get(serviceImagePath(name))
 
-/** Nobody of a lower priority is given `image` before everybody of a higher one runs it. */
+/** No object of a lower priority gets `image` before all objects of a higher one run it. */
 function expectTierByTier(history: readonly Moment[], image: string, count: Record<string, number>) {
   const upToDate = new Map<string, Set<string>>(tiers.map(tier => [tier, new Set()]))
   const stamped = new Map<string, Set<string>>(tiers.map(tier => [tier, new Set()]))
@@ -73,7 +73,7 @@ async function runningPods(namespace: string): Promise<{ tenant: string; image: 
 }
 
 describe("a fleet of twelve on a real node, the controller beside the cluster", () => {
-  test("goes from v1 to v2 tier by tier, and kubectl wait tells the truth", async () => {
+  test("goes from v1 to v2 tier by tier, and kubectl wait returns at the right time", async () => {
     const namespace = await uniqueNamespace()
     const fleet = namespace
     await createFleet(namespace, fleet)
@@ -89,7 +89,7 @@ describe("a fleet of twelve on a real node, the controller beside the cluster", 
     // The condition of generation 1 still says True at this moment; kubectl must not take it for an answer.
     const waited = kubectlRun("wait", "--for=condition=complete", `si/${fleet}`, "--timeout=240s")
 
-    // Somebody signs up while the first tier is under way: their tier has not been reached.
+    // A tenant signs up while the first tier is under way: its tier has not been reached.
     await until("the first tier to begin", async () => history.some(each => each.image === images.v2))
     await api.create(dicomsPath(namespace), dicom("newcomer", "late", {}, { fleet }))
     await until("the newcomer's first image", async () =>
@@ -126,7 +126,7 @@ describe("a fleet of twelve on a real node, the controller beside the cluster", 
     expect(new Set(running.map(each => each.image))).toEqual(new Set([images.v2]))
   })
 
-  test("a bad image halts at the right tier and harms nobody after it", async () => {
+  test("a bad image halts at the right tier and harms no later tier", async () => {
     const namespace = await uniqueNamespace()
     const fleet = namespace
     const { api } = floor()
@@ -137,7 +137,7 @@ describe("a fleet of twelve on a real node, the controller beside the cluster", 
     startController(floor().kubeconfig)
     await complete(fleet)
 
-    // v2 is fine for the first tier; the second is given an image that nobody ever pushed.
+    // v2 is fine for the first tier; the second gets an image that was never pushed.
     const bad = images.v2.replace(/:v2$/, ":never-pushed")
     const broken = tierSpecs({ image: images.v2 }).map(tier =>
       tier.upgradeTier === "" ? { ...tier, image: bad, progressDeadlineSeconds: 8 } : tier,
@@ -190,7 +190,7 @@ describe("a fleet of twelve on a real node, the controller beside the cluster", 
     startController(proxy.kubeconfig)
     await complete(fleet)
     expectTierByTier(history, images.v3, { early: 2, "": 2, late: 2 })
-    // Whom the first one stamped, the second does not stamp again; what the first meant to write it touches once.
+    // The second does not stamp again what the first stamped; what the first had declared it touches once.
     const patched = (isStamp: boolean) =>
       proxy
         .writes(/\/dicoms\//)

@@ -83,7 +83,7 @@ test("the README, typed on a real cluster that has nothing of ours", { timeout: 
   await kubectlRun("delete", "crd", ...kinds, "dicoms.services.example.com", "--ignore-not-found")
   const { reference } = await pushImage("dicom-service:v2")
   uninstallAtTheEnd({ serviceImage: "dicom-serviceimage-prod", namespaces: ["my-namespace"] })
-  await follow("README.md", "real", kubeconfig, onTheFloor, emptyHome(), "On a cluster of yours")
+  await follow("README.md", "real", kubeconfig, onTheFloor, emptyHome(), "On your own cluster")
 
   const { items } = await api.get("/apis/services.example.com/v1alpha1/namespaces/my-namespace/dicoms")
   expect(items.map(({ spec }: Json) => spec.image)).toEqual(Array(5).fill(reference))
@@ -92,7 +92,7 @@ test("the README, typed on a real cluster that has nothing of ours", { timeout: 
   expect(running).toHaveLength(9)
 })
 
-/** The registry of the floor has another name than the pages', and no TLS. Its name is what they tell to put in. */
+/** The registry of the floor has another name than the pages', and no TLS. Its name replaces theirs. */
 const onTheFloor = (text: string) =>
   text.replaceAll(/registry\.example\.com(?!\|)/g, floor().registry).replace(/ --push \S+/, "$& --plain-http")
 

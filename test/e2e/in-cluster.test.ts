@@ -54,7 +54,7 @@ test("the same journey inside the cluster, with exactly the roles it prints", as
     tiers: tiers.map((upgradeTier, index) => ({ upgradeTier, priority: -index, progressDeadlineSeconds: 300 })),
   })
 
-  // Nobody has granted anything yet: counted and named, and not one object changed.
+  // There is no grant yet: objects are counted and named, and none is changed.
   const refused: Json = await until("the refusal to be counted", async () => {
     const now = await api.get(serviceImagePath(fleet))
     const failures = (now.status?.tierStatus ?? []).flatMap((tier: Json) => tier.failures)

@@ -11,7 +11,7 @@ async function holderOf(namespace: string): Promise<string | undefined> {
   return (await floor().api.find(lease(namespace)))?.spec.holderIdentity || undefined
 }
 
-test("a leader that is stopped loses its Lease to another, and ends when it is continued; one that is told to end hands it on", async () => {
+test("a leader that is stopped loses its Lease to another, and ends when it is continued; one that ends by SIGTERM hands it on", async () => {
   const namespace = await uniqueNamespace()
   const start = () =>
     startProgram("bin/aim", ["controller", "--kubeconfig", floor().kubeconfig, "--lease-namespace", namespace])

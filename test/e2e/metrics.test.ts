@@ -67,8 +67,8 @@ test("what Prometheus scraped of a rollout over two tiers is the truth", async (
     const found = await prometheus.query(`aim_serviceimage_${metric}{serviceimage="${fleet}"${labels}}`)
     return found.length === 0 ? undefined : found.reduce((sum, each) => sum + each.value, 0)
   }
-  // Somebody signs up while the upgrade is under way. They are not among those to be updated. Times have whole seconds,
-  // so who comes in the very second of the start was there when it started.
+  // A tenant signs up while the upgrade is under way, and is not among those to be updated. Times have whole seconds,
+  // so a tenant created in the second of the start counts as existing then.
   await until("the second after the start", async () => {
     const startedAt = (await value("upgrading")) === 1 ? await value("upgrade_started_timestamp_seconds") : undefined
     return startedAt !== undefined && Date.now() / 1000 > startedAt + 1
@@ -106,7 +106,7 @@ test("what Prometheus scraped of a rollout over two tiers is the truth", async (
   const patches = proxy.writes(/\/dicoms\//).filter(each => each.status === 200)
   expect(await value("stamps_total")).toBe(patches.length)
 
-  // What was seen on the way: up once, then only down, whoever came.
+  // What was seen on the way: up once, then only down, whatever was created.
   const history = (metric: string) => prometheus.scraped(`aim_serviceimage_${metric}{serviceimage="${fleet}"}`, since)
   // The start may come before the first scrape: what was before is said here.
   const [, first, ...steps] = withoutRepeats([0, ...(await history("instances_to_update"))])

@@ -88,7 +88,7 @@ async function watched() {
 const quota = (namespace: string, hard: Json) =>
   floor().api.create(`/api/v1/namespaces/${namespace}/resourcequotas`, { metadata: { name: "small" }, spec: { hard } })
 
-test("a full quota is told by a ReplicaSet, and by events of those that have no condition for it", async () => {
+test("a full quota is reported by a ReplicaSet, and by events of kinds without a condition for it", async () => {
   const { namespace, workload, said, trace } = await watched()
   await quota(namespace, { pods: "0" })
   await until("the quota to hold", async () => {

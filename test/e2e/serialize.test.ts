@@ -63,7 +63,7 @@ const guarded: Record<string, { spec: Json; says: string }> = {
   },
 }
 
-/** Changes of how, when and by whom. */
+/** Changes of how and when. */
 const free: Record<string, { spec?: Json; metadata?: Json }> = {
   nothing: {},
   labels: { metadata: { labels: { team: "a" } } },
@@ -91,16 +91,16 @@ const free: Record<string, { spec?: Json; metadata?: Json }> = {
 const operation = (phase: Phase) => ({ id: "g1", startedAt: "2026-01-31T12:00:00Z", phase })
 const inProgress = { observedGeneration: 1, operation: operation("InProgress") }
 const moments: Record<string, { status?: Json; isInProgress: boolean; says?: string }> = {
-  "nobody has looked at it": { isInProgress: true, says: "generation 1 has not been looked at by the controller" },
-  "nobody has looked at its last change": {
+  "it was not observed yet": { isInProgress: true, says: "generation 1 has not been observed by the controller" },
+  "its last change was not observed yet": {
     status: { observedGeneration: 0, operation: operation("Complete") },
     isInProgress: true,
-    says: "generation 1 has not been looked at by the controller",
+    says: "generation 1 has not been observed by the controller",
   },
   "the status is of another life": {
     status: { observedGeneration: 7, operation: operation("Complete") },
     isInProgress: true,
-    says: "generation 1 has not been looked at by the controller",
+    says: "generation 1 has not been observed by the controller",
   },
   InProgress: {
     status: inProgress,
@@ -110,7 +110,7 @@ const moments: Record<string, { status?: Json; isInProgress: boolean; says?: str
   RollingBack: {
     status: { observedGeneration: 1, operation: operation("RollingBack") },
     isInProgress: true,
-    says: "operation g1 is being taken back",
+    says: "operation g1 is being rolled back",
   },
   Halted: { status: { observedGeneration: 1, operation: operation("Halted") }, isInProgress: false },
   Complete: { status: { observedGeneration: 1, operation: operation("Complete") }, isInProgress: false },

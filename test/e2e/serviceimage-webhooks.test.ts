@@ -114,7 +114,7 @@ test("a namespace whose webhook is down does not slow the others, and costs few 
 
 const policyPath = (kind: string, name = "") => `/apis/admissionregistration.k8s.io/v1/${kind}${name && `/${name}`}`
 
-test("a policy that changes the image in the same write is told as the contest it is, and answered slowly", async () => {
+test("a policy that changes the image in the same write is reported as Contested, and answered slowly", async () => {
   const namespace = await uniqueNamespace()
   const { api, kubeconfig } = floor()
   await api.create(dicomsPath(namespace), dicom("a", "", { placement: onKwok }, { fleet: namespace }))

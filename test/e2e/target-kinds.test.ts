@@ -94,7 +94,7 @@ const workloads = [
   { resource: apps("DaemonSet", "daemonsets"), manifest: workload("DaemonSet") },
 ]
 for (const { resource, manifest } of workloads)
-  test(`a ${resource.kind} is stamped by container, becomes up to date, and tells who changes it back`, async () => {
+  test(`a ${resource.kind} is stamped by container, becomes up to date, and names the writer that changes it back`, async () => {
     const namespace = await uniqueNamespace()
     await floor().api.create(`/apis/apps/v1/namespaces/${namespace}/${resource.plural}`, manifest)
     for (const [container, from, to] of [
@@ -122,7 +122,7 @@ for (const { resource, manifest } of workloads)
       await upToDate()
       expect(await read()).toMatchObject({ image: to, contestedBy: undefined })
 
-      // Somebody else puts the old image back, and is named.
+      // Another writer puts the old image back, and is named.
       await floor().kubectlRun("-n", namespace, "set", "image", `${resource.plural}/web`, `${container}=${from}`)
       expect(await read()).toMatchObject({ image: from, contestedBy: "kubectl-set" })
       expect((await stampLatest(to)).after).toMatchObject({ image: to, contestedBy: undefined })

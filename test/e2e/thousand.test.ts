@@ -69,7 +69,7 @@ test("a thousand tenants cost a thousand patches and a bounded number of status 
   const declared = declarations(reports().map(each => JSON.parse(each.body).status.inflight))
   expect(declared.reduce((sum, keys) => sum + keys.length, 0)).toBeLessThanOrEqual(count + refused)
   expect(declared.length).toBeLessThanOrEqual(tiers.length * Math.ceil(count / tiers.length / 100) + refused)
-  // What else is told: the end of each tier, which is the end of all for the last, and counts every two seconds.
+  // Further status writes: the end of each tier, which is the end of all for the last, and counts every two seconds.
   const told = reports().length - declared.length
   expect(told).toBeLessThanOrEqual(tiers.length + 2 + seconds / 2)
   process.stderr.write(

@@ -3,7 +3,7 @@ import { type Bounds, fence, type Protocol, sound } from "./fence.ts"
 import { type Promised, promises, type World } from "./fence-world.ts"
 import { readable, search } from "./search.ts"
 
-/** The user asks for v2 and takes it back: what is written late is then told from what is wanted by nothing but time. */
+/** The user asks for v2 and returns to v1: a late write then differs from a wanted one only by its time. */
 const small: Bounds = {
   objects: 1,
   leaders: 2,
@@ -32,7 +32,7 @@ describe("the fence holds, whatever comes in between", () => {
     })
   }
 
-  /** All that can happen has happened; a model in which nobody ever gives up would hold more easily. */
+  /** All that can happen has happened; a model without time-outs would hold more easily. */
   const everything = [
     "aim",
     "and gives up before it arrives",
@@ -52,7 +52,7 @@ describe("the fence holds, whatever comes in between", () => {
     "write",
   ]
 
-  test("and never for good: whoever leads, left alone, reaches Complete from anywhere", () => {
+  test("and never for good: any leader, left alone, reaches Complete from every state", () => {
     const model = fence(sound, { ...small, leaders: 3 })
     const inOrder = ["complete", "conflict", "stamp", "touch", "declare", "read", "take over", "look"]
     const advance = (world: World): World | undefined => {
@@ -147,7 +147,7 @@ describe("every sentence of the protocol is needed", () => {
       change: { stampsOnCondition: false },
       steps: { [older]: 8, [untrue]: 8, [overtaken]: 7 },
     },
-    "the status is written whoever's electionID it has": {
+    "the status is written whatever its electionID": {
       change: { statusNeedsElectionID: false },
       steps: { [older]: 8, [untrue]: 8, [overtaken]: 9 },
     },
@@ -197,7 +197,7 @@ describe("every sentence of the protocol is needed", () => {
     expect([...new Set(changed)].sort()).toEqual(Object.keys(sound).sort())
   })
 
-  test("a broken promise is told step by step", () => {
+  test("a broken promise is shown step by step", () => {
     const [original] = Object.values(variants)
     const { trace } = search(modelOf(original!), ({ broken }) => broken.includes(older))
     expect(readable(trace!)).toBe(

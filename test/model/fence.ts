@@ -15,7 +15,7 @@ import {
 import type { Model, Step } from "./search.ts"
 
 /**
- * The fence of a ServiceImage: who may write which image into which object, and when a rollout may be called complete,
+ * The fence of a ServiceImage: which process may write which image into which object, and when a rollout is complete,
  * while leaders stop and go on at any point, answers are lost and requests arrive late. A leader's steps:
  *
  *   look       read the ServiceImage; what was known of its objects before counts no more, and those that its inflight
@@ -413,7 +413,7 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
   }
 
   /**
-   * A replaced leader changes images by what it had declared, as long as nobody wrote the object since. Whatever else it
+   * A replaced leader changes images by what it had declared, as long as no other process wrote the object since. Whatever else it
    * does is refused, or is a touch, and that a bystander does too.
    */
   function forget({ leaders, electionID }: World): void {

@@ -1,4 +1,4 @@
-/** One step of a model: who takes it, and where it leads. */
+/** One step of a model: its name, and the state it leads to. */
 export type Step<World> = {
   readonly by: string
   readonly name: string

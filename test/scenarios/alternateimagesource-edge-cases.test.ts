@@ -53,7 +53,7 @@ const bare = (name: string, image: string, { metadata, ...spec }: Json = {}): Js
   spec: { ...containers(image), ...spec },
 })
 
-test("1. a host with a port or an IPv6 address is told from a tag", async () => {
+test("1. a host with a port or an IPv6 address is distinguished from a tag", async () => {
   const [port, six] = ["registry.shop.example:5000/web", "[2001:db8::1]:5000/web"]
   const story = await failover({ description: "registries: {registry.shop.example:5000: {fault: refused}}" })
   await story.world.apply(source(set(port, six)), deployment("web", port), deployment("tagged", `${port}:1`))
@@ -134,7 +134,7 @@ test("7. proxies of one upstream that die together are not tried by pods", async
 })
 
 test("8. a platform that the mirror lacks is found out by the first pod, and counts as not found there", async () => {
-  // Asking for the tag does not tell: the platforms stand in the manifest, and reading that counts as a pull. The node's
+  // A request for the tag is not enough: the platforms are in the manifest, and reading that counts as a pull. The node's
   // own architecture is nothing the controller reads either. So the pod's outcome decides, and the mirror is remembered.
   const story = await failover({ description: quayIsDown, nodes: [{ name: "arm", arch: "arm64" }] })
   story.registries.push(`${hub}:1`, { platforms: ["linux/amd64"] })
@@ -186,7 +186,7 @@ test("11. only reasons that another registry could mend are failures", () => {
     ErrImagePull: ["Unreachable"],
     ImagePullBackOff: ["Unreachable"],
     RegistryUnavailable: ["Unreachable"],
-    SignatureValidationFailed: ["SignatureRejected"], // told, and never switched: see decide.test.ts
+    SignatureValidationFailed: ["SignatureRejected"], // reported, and never switched: see decide.test.ts
     InvalidImageName: [],
     ErrImageNeverPull: [],
     ImageInspectError: [],
@@ -355,7 +355,7 @@ test("20. the way back is off; where it is on, no healthy pod is restarted for i
   expect((await story.pods()).map(({ metadata }) => metadata.uid)).toEqual(expect.arrayContaining(before))
 })
 
-test("21. a new image of its user ends the incident: his word is the new truth", async () => {
+test("21. a new image in the workload ends the incident", async () => {
   const story = await failover()
   story.registries.setFault(`${quay}:1`, refused)
   await story.world.apply(source(), deployment("demo", `${quay}:1`))
@@ -367,7 +367,7 @@ test("21. a new image of its user ends the incident: his word is the new truth",
   expect(await story.target("demo")).not.toHaveProperty("incident")
 })
 
-test("22. a template that is changed and replaces nobody has its pods repaired; pods of an older one leave it alone", async () => {
+test("22. a changed template that replaces no pod has its pods repaired; pods of an older one do not change it", async () => {
   const story = await failover({ description: quayIsDown })
   const { world } = story
   await world.apply(source({ policy: { apply: "Template" } }), deployment("demo", `${quay}:1`))
@@ -456,7 +456,7 @@ test("26. what GitOps manages keeps its template, unless that is overridden", as
 })
 
 test("27. a closed registry is no candidate without the pod's own secret, and is one with it", async () => {
-  // Secrets are never copied, and no template is given one: whoever wants it lists it.
+  // Secrets are never copied, and no template gets one: its author must list it.
   const story = await failover({ description: quayIsDown, accounts: { "docker.io": "shop:secret" } })
   const { world } = story
   const auth = Buffer.from("shop:secret").toString("base64")
@@ -506,7 +506,7 @@ test("29. of two that match the oldest looks after a container, and the other sa
   expect((await story.status("a-younger")).targetsAvailable).toEqual([])
 })
 
-test("30. nothing is told that the server did not accept", async () => {
+test("30. nothing is reported that the server did not accept", async () => {
   // How many are kept, and which: see tell.test.ts.
   const story = await failover({ description: quayIsDown, isIdle: true })
   const { world } = story
@@ -529,7 +529,7 @@ test("30. nothing is told that the server did not accept", async () => {
   expect((await story.target("demo"))?.switches).toHaveLength(1)
 })
 
-test("31. a workload that was made anew begins anew, and a target that is not there is told", async () => {
+test("31. a workload that was created again starts without history, and a missing target is reported", async () => {
   const story = await failover({ description: "registries: {quay.io: {fault: {kind: refused, for: 10m}}}" })
   const { world } = story
   const targets = [{ type: { group: "apps", kind: "deployment" }, name: "demo" }]

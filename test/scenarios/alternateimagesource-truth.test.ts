@@ -85,7 +85,7 @@ test("after the way back, the status says where the pods run from until they are
   expect(await condition("Ready")).toMatchObject({ status: "True", reason: "Watching" })
 })
 
-test("containers that start elsewhere and crash there are told of, and no restart in between says otherwise", async () => {
+test("containers that start elsewhere and crash there are reported, and a restart in between does not hide it", async () => {
   const { world, registries, untilReason, condition, target } = await failover({ description: quayIsDown })
   // Nothing is known of the bits, so nothing could be compared: the mirror has others.
   registries.push(`${hub}:1`, { exits: { afterMs: 1000, exitCode: 3 } })

@@ -26,7 +26,7 @@ function watched() {
 const always = ["alternateimagesources", "clusterrolebindings", "rolebindings"]
 const withSources = ["cronjobs", "daemonsets", "deployments", "jobs", "pods", "replicasets", "statefulsets"]
 
-test("who has no AlternateImageSource does not pay for watching workloads and pods", async () => {
+test("without an AlternateImageSource, workloads and pods are not watched", async () => {
   const { world, controller, untilRunning } = await failover({
     isIdle: true,
     description: "registries: {quay.io: {fault: refused}}",

@@ -30,7 +30,7 @@ test("a registry that is down is passed by, in place: the same pods, and the wor
   expect(await target("demo3-basic-demo")).toMatchObject({ currentRepository: hub, switches: [{ pods: 3 }] })
 })
 
-test("an image that takes long to pull is waited for: what the kubelet tells meanwhile is about the repository before", async () => {
+test("an image that takes long to pull is waited for: the kubelet's message meanwhile is about the former repository", async () => {
   const { world, registries, untilRunning, target } = await failover({
     description: "registries: {quay.io: {fault: refused}}",
   })
@@ -78,7 +78,7 @@ test("a template that was changed in vain does not go back to what was bad", asy
     description: "registries: {quay.io: {fault: refused}, docker.io: {fault: refused}}",
     says: () => ({ ok: true, digest: digest("1"), mediaType: "" }),
   })
-  // With Recreate there are moments in which nobody fails.
+  // With Recreate there are moments without a failing pod.
   const spec = { strategy: { type: "Recreate" } }
   await world.apply(source({ policy: { apply: "Template" } }), deployment("demo", `${quay}:1`, { spec }))
   await untilReason("AllSourcesDown")
@@ -150,7 +150,7 @@ test("twenty pods of one node, more than its kubelet pulls at once: none waits f
   expect(took(story)).toBeLessThanOrEqual(6)
 })
 
-test("no pod is patched twice, however late the watch tells of what was patched", async () => {
+test("no pod is patched twice, however late the watch delivers the patch", async () => {
   const story = await failover({ description: "registries: {quay.io: {fault: refused}}", isIdle: true })
   const { world } = story
   world.run([story.controller()], { faults: [stale(isWatch, world.clock, 2000)], seesLateByMs: 2000 })

@@ -98,7 +98,7 @@ async function planFrom(
   return { status: told(status), stamps }
 }
 
-/** All but who wrote it and what he has under way: of that a dump knows nothing. */
+/** All but its writer and the writes under way: a dump does not hold these. */
 const told = ({ electionID: _, inflight: __, ...status }: ServiceImageStatus) => JSON.parse(JSON.stringify(status))
 
 /**
@@ -134,7 +134,7 @@ type Story = {
   registries?: string
   tiers: Json[]
   dicoms: readonly Json[]
-  /** What is done once everybody runs v1. */
+  /** What is done once all objects run v1. */
   rolls(world: World): Promise<void>
   until(status: ServiceImageStatus): boolean
   reasons: readonly string[]

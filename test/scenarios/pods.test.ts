@@ -33,7 +33,7 @@ registries:
         silent: { neverReady: true }
 `)
 
-/** A tenant `acme` whose operator has made a Deployment of two pods, and somebody who watches. */
+/** A tenant `acme` whose operator has made a Deployment of two pods, and a watch. */
 async function shop(options: { faults?: readonly Fault[] } = {}) {
   let machines: Nodes | undefined
   const world = await scenario({
@@ -126,7 +126,7 @@ const untilSaid = (
   )
 const podsOf = async (world: World) => (await world.list(podKind)).map(({ metadata }) => metadata.name as string)
 
-test("nothing is known before everything is listed, and then everything is told of", async () => {
+test("nothing is known before everything is listed, and then everything is delivered", async () => {
   const asked = new Map<string, string>()
   const spy: Matcher = ({ path, headers }) => {
     asked.set(/([a-z]+)\?/.exec(path)?.[1] ?? path, headers.accept ?? "")
@@ -229,14 +229,14 @@ test("pods of a silent node may still run, until it is back", async () => {
   await world.until("a lost pod", () => lostWithOther(trace(), image("2")).count > 0, "5m")
   expect(lostWithOther(trace(), image("2")).examples[0]?.node).toBe(first)
   expect(lostWithOther(trace(), image("1")).count).toBe(0)
-  await world.advance("10m") // its pods are deleted and replaced, and nobody knows whether they ended
+  await world.advance("10m") // its pods are deleted and replaced, and it is not known whether they ended
   expect(lostWithOther(trace(), image("2")).count).toBeGreaterThan(0)
   machines.startKubelet(first!)
   await world.until("nothing lost", () => lostWithOther(trace(), image("2")).count === 0, "5m")
   await untilWell(story)
 })
 
-test("a node that is taken away leaves pods of which nobody knows", async () => {
+test("a removed node leaves pods whose state is not known", async () => {
   const story = await shop()
   await story.world.settle("30s")
   const [first] = (await story.world.list(podKind)).map(({ spec }) => spec.nodeName as string)
@@ -247,7 +247,7 @@ test("a node that is taken away leaves pods of which nobody knows", async () => 
   expect(story.told).toContain(story.uid)
 })
 
-test("a pod that is deleted, and all that belongs to a tenant who is", async () => {
+test("a deleted pod, and everything of a deleted tenant", async () => {
   const story = await shop()
   await untilWell(story)
   const { world } = story
@@ -258,13 +258,13 @@ test("a pod that is deleted, and all that belongs to a tenant who is", async () 
   expect(story.told).toContain(story.uid)
   await untilWell(story)
 
-  // He comes back under his name, and nothing of what he had is his.
+  // It is created again under the same name, and does not own the former objects.
   await world.client.delete(Dicoms, { name: "acme", namespace: "default" })
   await world.apply(tenant("acme"))
   const reborn: string = (await world.get(Dicoms, "acme", "default")).metadata.uid
   expect(story.trace(reborn)).toMatchObject({ pods: 0 })
-  await world.until("what he had to be gone", async () => (await world.list(Deployments)).length === 0)
-  await world.until("his pods to be gone", () => story.trace()?.pods === 0)
+  await world.until("its former objects to be gone", async () => (await world.list(Deployments)).length === 0)
+  await world.until("its pods to be gone", () => story.trace()?.pods === 0)
   await world.apply(deployment("acme", reborn, { tag: "crashes" }))
   await world.until("new trouble", () => diagnose(story.trace(reborn), image("crashes"))?.reason === "Unhealthy")
   expect(story.trace()).toMatchObject({ pods: 0, troubles: [] })
@@ -292,7 +292,7 @@ test("watches that break again and again, and at last lose their place, miss not
   expect(lists).toBeGreaterThan(0)
 })
 
-test("who may not watch something is told nothing, rather than half of it; and all once he may", async () => {
+test("without the right to watch, nothing is delivered rather than half of it; and everything once it is granted", async () => {
   let isGranted = false
   const story = await shop({
     faults: [answer(({ path }) => !isGranted && path.startsWith("/api/v1/nodes?"), 403, { reason: "Forbidden" })],
@@ -305,7 +305,7 @@ test("who may not watch something is told nothing, rather than half of it; and a
   expect(story.told).toContain(story.uid)
 })
 
-test("whoever closes and opens again begins anew", async () => {
+test("a cache that is closed and opened again starts over", async () => {
   const story = await shop()
   await untilWell(story)
   story.pods.close()

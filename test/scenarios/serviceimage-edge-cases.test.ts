@@ -79,7 +79,7 @@ test("3. a move into a tier that was not reached keeps the image until its turn,
   await story.change({ defaultImage: v2 })
   await story.world.until("the early ones' turn", async () => (await story.images()).e === "v2")
   await story.tenant("vip", moveTo("")) // was stamped already
-  await story.tenant("d", moveTo("nobody")) // was not
+  await story.tenant("d", moveTo("unlisted")) // was not
   await story.world.advance("1m")
   expect(await story.images()).toEqual({ vip: "v2", e: "v2", d: "v1" })
   await story.tenant("e", heal)
@@ -88,7 +88,7 @@ test("3. a move into a tier that was not reached keeps the image until its turn,
   expect(story.imagesOver("d")).toEqual(["", "v1", "v2"])
 })
 
-test("4. who leaves the tier that is being worked is no longer waited for", async () => {
+test("4. an object that leaves the current tier is no longer waited for", async () => {
   const story = await tell([early("e1"), early("e2"), dicom("d")])
   await story.tenant("e2", { metadata: sick })
   await story.change({ defaultImage: v2 })
@@ -159,7 +159,7 @@ test("9. of two ServiceImages the one that stamped an object keeps it, else the 
   await story.world.advance("2s") // creation times have seconds
   await story.world.apply(serviceImage({ target: selecting("b"), defaultImage: v2 }, "younger"))
   await story.complete("younger")
-  // The older one begins to select what the younger one stamped, and then everybody selects somebody new.
+  // The older one begins to select what the younger one stamped, and then each selects other objects.
   await story.change({ target: { selector: null } })
   await story.until("Conflict", "ClaimedByAnother")
   await story.change({ target: { selector: null } }, "younger")
@@ -211,7 +211,7 @@ test("10. manuallySpecifiedImage is hands off, from the moment it is set until i
   await story.world.until("d2 to follow", async () => (await story.images()).d2 === "v2")
 })
 
-test("10. taken back before its tier's turn, it waits like everybody else", async () => {
+test("10. changed back before its tier's turn, it waits like all others", async () => {
   const story = await tell([early("e"), dicom("d", { tag: "own", spec: { manuallySpecifiedImage: true } })])
   await story.tenant("e", { metadata: sick })
   await story.change({ defaultImage: v2 })
@@ -220,7 +220,7 @@ test("10. taken back before its tier's turn, it waits like everybody else", asyn
   expect(await story.images()).toEqual({ e: "v2", d: "own" })
 })
 
-test("11. before its deadline a failing object is waited for; then it halts everybody, or is ignored, as it says", async () => {
+test("11. before its deadline a failing object is waited for; then it halts the rollout, or is ignored, as it says", async () => {
   const story = await tell([early("e1"), early("e2", { spec: { failureHaltsUpdate: true } }), dicom("d")])
   await story.tenant("e2", { metadata: sick })
   await story.change({ defaultImage: v2 })
@@ -231,7 +231,7 @@ test("11. before its deadline a failing object is waited for; then it halts ever
   expect((await story.condition("Halted"))!.message).toMatch(/default\/e2.*Timeout/)
   expect(await story.events()).toContain("FailureHaltsUpdate")
   expect(await story.images()).toEqual({ e1: "v2", e2: "v2", d: "v1" })
-  // It goes on by itself when the flag flips; and the failure is told, though ignored.
+  // It continues by itself when the flag flips; and the failure is reported, though ignored.
   await story.tenant("e2", { spec: { failureHaltsUpdate: false } })
   await story.complete()
   expect(await story.images()).toEqual({ e1: "v2", e2: "v2", d: "v2" })
@@ -245,7 +245,7 @@ const ways: Record<string, (story: Story) => Promise<void>> = {
   "need not be there any more, by another spec": story => story.change({ defaultImage: v1 }),
 }
 for (const [way, mend] of Object.entries(ways))
-  test(`11. a halted rollout goes on by itself when who halted it ${way}`, async () => {
+  test(`11. a halted rollout continues by itself when the object that halted it ${way}`, async () => {
     const story = await tell([early("e1"), early("e2", { spec: { failureHaltsUpdate: true } }), dicom("d")])
     await story.tenant("e2", { metadata: sick })
     await story.change({ defaultImage: v2 })
@@ -256,7 +256,7 @@ for (const [way, mend] of Object.entries(ways))
     expect(await story.condition("Stalled")).toMatchObject({ status: "False" })
   })
 
-test("12. who comes during a rollout gets the image that last proved itself in its tier, and the new one with its tier", async () => {
+test("12. an object created during a rollout gets the last completed image of its tier, and the new one with its tier", async () => {
   const story = await tell([early("e1"), early("e2"), dicom("d")])
   await story.tenant("e2", { metadata: sick })
   await story.change({ defaultImage: v2 })
@@ -268,7 +268,7 @@ test("12. who comes during a rollout gets the image that last proved itself in i
   await story.world.advance("2s")
   expect(await story.images()).toMatchObject({ new: "v1", "new-early": "v2", d: "v1" })
   expect(await counted()).toBe(before)
-  await story.world.advance("5s") // they have been deployed, and count like everybody
+  await story.world.advance("5s") // they have been deployed, and count like all others
   expect(await counted()).toBe(before + 2)
   await story.tenant("e2", heal)
   await story.complete()
@@ -276,8 +276,8 @@ test("12. who comes during a rollout gets the image that last proved itself in i
   expect(story.imagesOver("new-early")).toEqual(["", "v2"])
 })
 
-test("13. who comes during a rollout and never works is stamped, and keeps nothing from being complete", async () => {
-  // Design decides further than the page: who was there at the start counts, deployed or not. Else a fleet whose first
+test("13. an object created during a rollout that never works is stamped, and does not prevent Complete", async () => {
+  // The design decides more than the page: objects that existed at the start count, deployed or not. Else a fleet whose first
   // image never starts would be complete at once.
   const story = await tell([dicom("d")])
   await story.change({ defaultImage: v2 })
@@ -293,7 +293,7 @@ test("13. who comes during a rollout and never works is stamped, and keeps nothi
   expect(await first.condition("Complete")).toMatchObject({ status: "False", reason: "WaitingForHealth" })
 })
 
-test("14. up to date is believed only of the present generation: nobody is next before every pod of the first runs v2", async () => {
+test("14. up to date counts only for the current generation: no object is next before every pod of the first runs v2", async () => {
   const story = await withPods()
   await story.change({ defaultImage: v2 })
   await story.complete()
@@ -323,7 +323,7 @@ test("15. a copy that is older than our own write changes nothing: each object i
   expect((await story.world.list(Dicoms)).map(({ metadata }) => metadata.generation)).toEqual([3, 3, 3])
 })
 
-test("16. an edit during a rollout starts again from the highest priority, and skips who is there already", async () => {
+test("16. an edit during a rollout starts again from the highest priority, and skips objects that have the image", async () => {
   const tiers = (...images: string[]) => [
     { upgradeTier: "early", priority: 1, image: images[0] },
     { upgradeTier: "", maxConcurrent: 1, image: images[1] },
@@ -344,7 +344,7 @@ test("16. an edit during a rollout starts again from the highest priority, and s
   ])
 })
 
-test("17. a new generation and Complete=False are told in one write, so that nobody waits for the past", async () => {
+test("17. a new generation and Complete=False are written together, so that no client waits for the past", async () => {
   const story = await tell([early("e"), dicom("d")])
   await story.change({ defaultImage: v2 })
   await story.complete()
@@ -500,7 +500,7 @@ test("24. a tier without objects is complete at once, without soak and without a
   expect(await story.condition("Complete")).toMatchObject({ status: "True" })
 })
 
-test("25. who is being deleted is neither stamped nor waited for", async () => {
+test("25. an object that is being deleted is neither stamped nor waited for", async () => {
   const story = await tell([early("e", { metadata: { finalizers: ["example.com/slow"] } }), dicom("d")])
   await story.world.client.delete(Dicoms, { name: "e", namespace: "default" })
   await story.change({ defaultImage: v2 })
@@ -509,7 +509,7 @@ test("25. who is being deleted is neither stamped nor waited for", async () => {
   expect((await story.tier("early")).total).toBe(0)
 })
 
-test("26. a ServiceImage that is deleted goes at once, and everybody keeps the image", async () => {
+test("26. a deleted ServiceImage is gone at once, and all objects keep their images", async () => {
   const story = await tell([early("e"), dicom("d")])
   expect((await story.world.get(serviceImages, "dicom")).metadata.finalizers ?? []).toEqual([])
   const { length } = story.world.history
@@ -705,7 +705,7 @@ test("32. what a deposed leader sent arrives too late to be carried out", async 
   expect(ids).toHaveLength(2)
 })
 
-/** Puts one image back, as often as somebody changes it. */
+/** Puts one image back, each time it changes. */
 const gitOps = (name: string, wanted: string, isAtWork: () => boolean): Controller => ({
   name: "git-ops",
   permissions: [],
@@ -727,7 +727,7 @@ const gitOps = (name: string, wanted: string, isAtWork: () => boolean): Controll
   },
 })
 
-test("33. who puts another image back is answered more and more slowly, and named", async () => {
+test("33. a writer that puts another image back is answered at growing intervals, and named", async () => {
   let isAtWork = true
   const story = await tell([dicom("d1"), dicom("d2")], {
     controllers: [quickOperator, gitOps("d1", v1, () => isAtWork)],
@@ -780,7 +780,7 @@ test("35. of many that fail a few are named, and no second sees more stamps than
   for (const from of times) expect(times.filter(at => at >= from && at < from + 1000).length).toBeLessThanOrEqual(10)
 })
 
-test("36. what is paused says so, of the generation it has seen, and stamps nobody", async () => {
+test("36. a paused rollout reports so for the observed generation, and stamps nothing", async () => {
   const story = await tell([early("e"), dicom("d")])
   await story.change({ defaultImage: v2, paused: true })
   await story.until("Paused", "Paused")
@@ -795,7 +795,7 @@ test("36. what is paused says so, of the generation it has seen, and stamps nobo
   expect(await story.images()).toEqual({ e: "v2", d: "v2", new: "v2" })
 })
 
-test("37. soaks and deadlines survive a restart, and wake whoever waits for them", async () => {
+test("37. soaks and deadlines survive a restart, and wake the rollout", async () => {
   const tiers = [{ upgradeTier: "", settleSeconds: 0, steps: [{ percent: 50, soakSeconds: 600 }] }]
   const tenants = Array.from({ length: 8 }, (_, index) => dicom(`d${index}`))
   const story = await tell(tenants, { spec: { tiers: [] } })
@@ -817,7 +817,7 @@ test("37. soaks and deadlines survive a restart, and wake whoever waits for them
   expect(story.world.clock.now() - began).toBeLessThan(606_000)
 })
 
-test("37. a deadline counts from the stamp, whoever watches over it", async () => {
+test("37. a deadline counts from the stamp, whichever process leads", async () => {
   const story = await tell([dicom("d1", { spec: { failureHaltsUpdate: true } }), dicom("d2")])
   await story.tenant("d1", { metadata: sick })
   await story.change({ defaultImage: v2 })
@@ -856,7 +856,7 @@ test("39. a condition's time moves when its status does, and at rest nothing is 
   expect(story.statuses()).toHaveLength(statuses.length)
 })
 
-test("40. who is unmanaged or another's takes no place among those on their way, and none in the budget", async () => {
+test("40. objects that are unmanaged or claimed by another take no place in maxConcurrent, and none in the budget", async () => {
   const selecting = (fleet: string) => ({ ...serviceImage().spec.target, selector: { matchLabels: { fleet } } })
   const labels = { fleet: "a" }
   const story = await tell([dicom("theirs", { labels: { ...labels, sick: "very" } })], {
@@ -916,7 +916,7 @@ const deployment = (name: string, tier: string): Json => ({
   },
 })
 
-test("37. who was up to date and is scaled hours later has all of its time again, before and after a restart", async () => {
+test("37. an object that was up to date and is scaled hours later gets a fresh deadline, before and after a restart", async () => {
   const tiers = [{ upgradeTier: "", failureBudget: 0, steps: [{ percent: 50, soakSeconds: 7200 }] }]
   const story = await tell([dicom("d1"), dicom("d2"), dicom("d3")], { spec: { tiers: [] } })
   await story.change({ defaultImage: v2, tiers, onFailure: "Rollback" })
@@ -937,7 +937,7 @@ test("37. who was up to date and is scaled hours later has all of its time again
   expect(await story.images()).toEqual({ d1: "v2", d2: "v2", d3: "v2" })
   expect([...new Set(story.statuses().map(({ operation }) => operation?.phase))]).toEqual(["InProgress", "Complete"])
 
-  // Whoever stays ill longer than that has failed after all.
+  // An object that stays unhealthy for longer has failed.
   await story.change({ defaultImage: v3 })
   await story.until("Complete", "Soaking")
   const [first] = Object.entries(await story.images()).find(([, tag]) => tag === "v3")!

@@ -122,7 +122,7 @@ describe("the others go on as fast as without: ", () => {
 })
 
 describe("what is refused", () => {
-  test("is tried once per object and back-off step, and told with the server's words", async () => {
+  test("is tried once per object and back-off step, and reported with the server's message", async () => {
     const story = await upgrade(wrongs["a webhook that is down"]!)
     await story.goodMs()
     await story.world.advance("1h")

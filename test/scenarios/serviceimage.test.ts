@@ -72,7 +72,7 @@ const serving = async (world: World) =>
 const setImage = (world: World, tag: string) =>
   world.patch(serviceImages, "dicom", { spec: { defaultImage: image(tag) } })
 
-test("an image that crashes stops at the first tier, and everybody keeps serving", async () => {
+test("an image that crashes stops at the first tier, and all tenants keep serving", async () => {
   const world = await calm(
     `registries: {registry.example.com: {images: {dicom: {v1: {}, v2: {exits: {after: 1s, code: 1}}}}}}`,
   )
@@ -83,7 +83,7 @@ test("an image that crashes stops at the first tier, and everybody keeps serving
   expect(await serving(world)).toEqual(["d1 v1", "d2 v1", "e1 v1", "e2 v1"])
 
   await setImage(world, "v1")
-  await world.until("everybody to be back", async () => isComplete(await world.get(serviceImages, "dicom")))
+  await world.until("all tenants to be back", async () => isComplete(await world.get(serviceImages, "dicom")))
   expect(await images(world)).toEqual({ e1: "v1", e2: "v1", d1: "v1", d2: "v1" })
 })
 

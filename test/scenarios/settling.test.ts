@@ -80,7 +80,7 @@ const wasComplete = (story: Shop, generation: number) =>
   })
 
 describe("an image that exits a second after its start", () => {
-  test("stops at the first tier within seconds, and is told as a crash loop", async () => {
+  test("stops at the first tier within seconds, and is reported as a crash loop", async () => {
     const story = await shop()
     const began = story.world.clock.now()
     await story.change({ defaultImage: crash })

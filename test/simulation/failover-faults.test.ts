@@ -23,7 +23,7 @@ import { type Fate, faults, keepRunning, watches } from "./fates.ts"
 import { judge } from "./invariants/invariants.ts"
 import { playSeeds } from "./runs.ts"
 
-/** Registries that go and come, told in conditions rather than in times. */
+/** Registries that fail and return, described by conditions rather than times. */
 type Story = Pick<FailoverOptions, "says"> & {
   spec?: Json
   workload?: Json

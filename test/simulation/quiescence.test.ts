@@ -3,7 +3,7 @@ import { type Fault, isWatch } from "#cluster-sim/faults/faults.ts"
 import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { play, stories } from "./stories.ts"
 
-/** Breaks every watch there is when told to. */
+/** Breaks all open watches on request. */
 function cuttable(): { fault: Fault; cut(): void; readonly opened: number } {
   let cutting = new AbortController()
   let opened = 0

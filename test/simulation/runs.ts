@@ -11,12 +11,12 @@ type Amount = {
   share?: number
 }
 
-/** So many seeds are a test of their own: progress is seen, and none of them takes long. */
+/** This many seeds form one test: progress is visible, and no test takes long. */
 const atOnce = 10
 const failuresMost = 3
 
 /**
- * Plays seeds from 1 on; AIM_SEED plays that one alone and tells what happened in it, be it right or wrong. Whatever
+ * Plays seeds from 1 on; AIM_SEED plays that one alone and prints its operations, be it right or wrong. Whatever
  * play throws is wrong with the seed too. Prints the seeds that fail, and stops after a few.
  */
 export function playSeeds(title: string, { short, share = 1 }: Amount, play: (seed: number) => Promise<Judged>): void {
@@ -30,7 +30,7 @@ export function playSeeds(title: string, { short, share = 1 }: Amount, play: (se
       const failures: string[] = []
       for (let seed = first; seed <= last && failed < failuresMost; seed++) {
         const { wrongs, told } = await play(seed).catch((error: Error) => ({ wrongs: [error.message], told: [] }))
-        // Each was judged by its own rules, and thousands of them are not kept.
+        // Each was judged already, and thousands of them must not be kept.
         for (const run of unjudgedRuns()) wasJudged(run)
         if (wrongs.length > 0) failed++
         if (wrongs.length > 0 || AIM_SEED !== undefined)

@@ -12,7 +12,7 @@ import { fenceAnnotation, isStatusOf } from "./invariants/reading.ts"
 import { playSeeds } from "./runs.ts"
 import { outcome, play, type Story, stories } from "./stories.ts"
 
-/** Only where somebody else stands by: whoever is cut off for good and has no rival does nothing more. */
+/** Only where a standby exists: a process that is cut off for good and has no rival does nothing more. */
 const leaderFaults: Record<string, Make> = {
   ...faults,
   "nothing gets through from it on": at => ({ faults: [cut(from(at))] }),

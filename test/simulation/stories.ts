@@ -7,7 +7,7 @@ import { manifest, scenario, type World } from "#test/support/scenario.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
 
 /**
- * Something a fleet goes through, told in conditions rather than in times: whatever delays the controller, the next
+ * A story of a fleet, described by conditions rather than times: whatever delays the controller, the next
  * thing happens when the story has come there.
  */
 export type Story = {
@@ -71,7 +71,7 @@ export const stories: Record<string, Story> = {
       await complete(world)
     },
   },
-  "a tenant whose failure halts everybody, and a mended image": {
+  "a tenant whose failure halts the rollout, and a fixed image": {
     tiers: [early, { ...rest, progressDeadlineSeconds: 300, maxConcurrent: 1 }],
     tenants: { "late-1": { failureHaltsUpdate: true } },
     async tell(world) {
@@ -105,7 +105,7 @@ export const stories: Record<string, Story> = {
       await complete(world)
     },
   },
-  "tenants who come, move and leave in the middle": {
+  "tenants that are created, move and leave in the middle": {
     async tell(world) {
       await setImage(world, v2)
       await has(world, "early-1", v2)
@@ -116,7 +116,7 @@ export const stories: Record<string, Story> = {
       await has(world, "new-1", v2)
     },
   },
-  "somebody who puts the old image back three times": {
+  "a writer that puts the old image back three times": {
     async tell(world) {
       await setImage(world, v2)
       for (let turn = 0; turn < 3; turn++) {

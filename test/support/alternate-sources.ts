@@ -40,7 +40,7 @@ export const source = (name: string, spec: Json = {}): Json => ({
   spec: { imageSourceReplacements: [{ equivalentRepositories: [failing, working] }], ...spec },
 })
 
-/** What the status tells of a container whose image is pulled from elsewhere for now. */
+/** The status entry of a container whose image is pulled from elsewhere for now. */
 export const switched = (container: string, incident: Json = {}): Json => ({
   container,
   currentRepository: working,
@@ -89,7 +89,7 @@ export async function writeStatus(namespace: string, name: string, targetsAvaila
 
 export const podOf = (containers: Json[], metadata: Json = {}, spec: Json = {}): Json => ({
   metadata: { generateName: "web-", labels: { app: "web" }, ...metadata },
-  // Nobody schedules it: what counts is what was stored.
+  // It is not scheduled: only the stored object matters.
   spec: { schedulerName: "nobody", ...spec, containers },
 })
 

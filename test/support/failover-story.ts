@@ -20,7 +20,7 @@ import type { Controller } from "#runtime/controller.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { scenario, type World } from "./scenario.ts"
 
-// Registries that fail, in virtual time, with kubelets that really try to pull, told in words of the world: which pod
+// Registries that fail, in virtual time, with kubelets that really try to pull, described by the state of the world: which pod
 // runs which image, and what the AlternateImageSource says.
 
 export type Registries = ReturnType<typeof openRegistries>
@@ -93,11 +93,11 @@ export type FailoverStory = {
 
 export type FailoverOptions = PartsOptions & {
   seed?: number
-  /** Where somebody must be known to be answered, as `user:password`. */
+  /** Registries that require credentials, as `user:password`. */
   accounts?: Readonly<Record<string, string>>
-  /** Whom registries do not let in to ask at all, only nodes. */
+  /** Registries that answer nodes only. */
   isBlind?: boolean
-  /** Registries that have another answer for who asks than for nodes. */
+  /** Registries that answer the controller differently than nodes. */
   says?: (image: string, clock: Clock) => Resolution | undefined | Promise<Resolution | undefined>
   /** Run nothing yet. */
   isIdle?: boolean

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { type FaultProxy, faultProxy } from "./fault-proxy.ts"
 
-/** A server that notes what reached it and streams events to whoever watches. */
+/** A server that records requests and streams events to every watch. */
 async function littleServer() {
   const reached: string[] = []
   const watchers = new Set<ServerResponse>()
@@ -88,7 +88,7 @@ test("swallows the answer to what the server has done", async () => {
   expect(proxy.requests[0]).toMatchObject({ status: 200, fault: "swallow" })
 })
 
-test("delivers a held request when told, even when its client has gone", async () => {
+test("delivers a held request on release, even when its client has gone", async () => {
   const rule = proxy.fault({ match: { method: "PATCH" }, do: { do: "hold" } })
   const gone = new AbortController()
   const late = fetch(`${proxy.server}/pods/a`, { method: "PATCH", body: "{}", signal: gone.signal })
@@ -127,7 +127,7 @@ test("delays", async () => {
   expect(performance.now() - since).toBeGreaterThan(75)
 })
 
-test("answers in the server's place, for as many requests as it was told", async () => {
+test("answers in the server's place, for the given number of requests", async () => {
   proxy.fault({ match: { times: 1 }, do: { do: "answer", status: 429, retryAfterSeconds: 3 } })
   const answer = await call("PUT", "/pods/a")
   expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "3"])
@@ -167,7 +167,7 @@ test("holds the events of a watch until released, then gives them in order", asy
   expect(await pods("three\n")).toBe("one\ntwo\nthree\n")
 })
 
-test("breaks the watches it is told to break", async () => {
+test("breaks the given watches", async () => {
   const [pods, nodes] = [await watch("/pods?watch=1"), await watch("/nodes?watch=1")]
   proxy.cutWatches(/pods/)
   await expect(pods("anything")).rejects.toThrow()

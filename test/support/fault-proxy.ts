@@ -66,7 +66,7 @@ export type SeenRequest = {
   path: string
   /** What the request carried, as text. */
   body: string
-  /** Set once somebody answered, the server or the proxy. */
+  /** Set once the server or the proxy has answered. */
   status?: number
   /** What was done to it, if anything. */
   fault?: Fault["do"]

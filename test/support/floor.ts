@@ -11,7 +11,7 @@ import { orderCluster } from "#tools/kube/control.ts"
 import { type ImageOptions, type PushedImage, pushImage } from "#tools/kube/images.ts"
 import { type FaultProxy, faultProxy } from "./fault-proxy.ts"
 
-/** What `floor-setup.ts` tells the tests about the cluster they share. */
+/** What `floor-setup.ts` passes to the tests about the cluster they share. */
 export type FloorInfo = {
   folder: string
   /** Path of an administrator's kubeconfig. */

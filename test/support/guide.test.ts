@@ -51,7 +51,7 @@ const cases: Record<string, { printed: string; page: string[]; missing: string[]
 for (const [name, { printed, page, missing }] of Object.entries(cases))
   test(name, () => expect(missingFrom(printed, page)).toEqual(missing))
 
-test("refusals are told from answers", () => {
+test("refusals and answers are distinguished", () => {
   expect(isRefusal("aim: si/web Halted")).toBe(true)
   expect(isRefusal('The serviceimages "web" is invalid')).toBe(true)
   expect(isRefusal("The default tier (4 objects) goes first")).toBe(false)

@@ -52,7 +52,7 @@ const sameTimes = (line: string) =>
     .replaceAll(/\s+/g, " ")
     .trim()
 
-/** Whoever reads a refusal on the page is to get one. */
+/** A refusal on the page must be a refusal in the run. */
 export const isRefusal = (line: string) => /^(aim: |The \w+ ")/.test(line)
 
 /** A shell that is typed into: what one command sets, the next one has. */

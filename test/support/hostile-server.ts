@@ -37,7 +37,7 @@ export type HostileServer = ReturnType<typeof hostileServer>
 
 /**
  * Serves one resource from a small versioned store, badly: lists in pages of one snapshot, watches with bookmarks and
- * WatchList, 410 for what was compacted away, and whatever fault it is told to commit. It answers the client's
+ * WatchList, 410 for what was compacted away, and whatever fault is set. It answers the client's
  * transport in process, and the same over HTTP on the loopback address. GET only: its objects are changed directly.
  */
 export function hostileServer({ resource, clock }: { resource: Resource; clock: Clock }) {
@@ -224,11 +224,11 @@ export function hostileServer({ resource, clock }: { resource: Resource; clock: 
     bookmark() {
       for (const watch of watches) watch.send(bookmark())
     },
-    /** Sends any event to all who watch. */
+    /** Sends any event to all watches. */
     say(event: object) {
       for (const watch of watches) watch.send(event)
     },
-    /** Forgets the past: who asks for it gets a 410, as a status or as an ERROR event. Lists under way expire, too. */
+    /** Forgets the past: a request for it gets a 410, as a status or as an ERROR event. Lists under way expire, too. */
     compact(as: "status" | "event" = "status") {
       compactedAt = version
       goneAs = as
@@ -250,7 +250,7 @@ export function hostileServer({ resource, clock }: { resource: Resource; clock: 
     goSilent() {
       for (const watch of watches) watch.silent = true
     },
-    /** Sends the beginning of an event to all who watch, then breaks the connection. */
+    /** Sends the beginning of an event to all watches, then breaks the connection. */
     sendHalf() {
       for (const { body } of [...watches]) {
         body.push('{"type":"ADDED","object":{"metadata":{"name":"ha')
@@ -342,7 +342,7 @@ type Body = AsyncIterable<Uint8Array> & {
   onEnd(callback: () => void): void
 }
 
-/** A stream that is written to from outside, and ends, breaks or drips as told. */
+/** A stream that is written to from outside, and ends, breaks or drips on request. */
 function createBody(clock: Clock, fault?: Fault): Body {
   const chunks: Uint8Array[] = []
   let finished: { error?: unknown } | undefined

@@ -19,7 +19,7 @@ export type Sent = {
   revision?: number
 }
 
-/** All that happened in one world, for whoever judges it. */
+/** All that happened in one world, for the invariants. */
 export type Run = {
   readonly seed: number
   /** What was there before the first commit. */
@@ -37,7 +37,7 @@ type Tagged = Request & { sent?: Sent }
 
 /**
  * Notes the writes of a process. `outside` goes around every fault and sees what is sent, `inside` goes below them and
- * sees what arrives, whoever is still there to hear the answer.
+ * sees every request that arrives, even if its sender is gone.
  */
 export function recordSent(
   process: number,

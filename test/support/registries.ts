@@ -13,7 +13,7 @@ import { floor, until } from "./floor.ts"
 
 export type Credentials = { username: string; password: string }
 
-/** How a registry treats those who ask. */
+/** How a registry treats callers. */
 export type Mood =
   | { do: "serve" }
   /** Ends every connection without an answer, as a registry that is going down does. */
@@ -46,7 +46,7 @@ export type Registry = {
 
 /**
  * A registry for tests on the real node, with something in front of it that fails as registries do. With credentials
- * it wants a token, which its own token server gives to who has them.
+ * it requires a token, which its own token server gives for them.
  */
 export async function startRegistry({ credentials }: { credentials?: Credentials } = {}): Promise<Registry> {
   const folder = mkdtempSync(join(tmpdir(), "aim-registry-"))
@@ -167,7 +167,7 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
     be(next) {
       mood = next
       askedAt = undefined
-      // Who waits for a slow answer, or has a connection from better days, notices.
+      // Callers that wait for a slow answer, or hold an open connection, notice it.
       front.closeAllConnections()
     },
     stop,

@@ -7,7 +7,7 @@ import { Dicoms } from "../../examples/dicom/dicom.ts"
 import { quickOperator } from "./quick-operator.ts"
 import { manifest, type Process, type ProcessOptions, scenario, type World } from "./scenario.ts"
 
-// Short stories of one rollout over a few tenants in virtual time, told in words of the world: who has which image, what
+// Short stories of one rollout over a few tenants in virtual time, described by the state of the world: which object has which image, what
 // the ServiceImage says, and what was ever committed.
 
 export const image = (tag: string) => `registry.example.com/dicom:${tag}`
@@ -28,7 +28,7 @@ export const dicom = (name: string, { tier, tag, labels, metadata, spec, ...more
 
 export const early = (name: string, more: Tenant = {}) => dicom(name, { tier: "early", ...more })
 
-/** Early ones first, then everybody else. */
+/** Early ones first, then all others. */
 export const twoTiers = [
   { upgradeTier: "early", priority: 1 },
   { upgradeTier: "", priority: 0 },
@@ -81,7 +81,7 @@ export type StoryOptions = {
   process?: (world: World) => ProcessOptions
   /** Another world than the empty one. */
   world?: World
-  /** Do not wait until everybody has v1. */
+  /** Do not wait until all tenants have v1. */
   isUnderWay?: boolean
 }
 

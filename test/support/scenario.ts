@@ -44,12 +44,12 @@ export type ProcessOptions = {
   /** Stands for election, as two processes of one Deployment do. */
   leaderElect?: boolean
   dies?: Parameters<typeof mortal>[0]
-  /** What its watches tell it may be so old. */
+  /** How old the data of its watches may be. */
   seesLateByMs?: number
 }
 
 export type Process = Mortal & {
-  /** The exit code, once it ended by itself or was told to. */
+  /** The exit code, once it ended by itself or was stopped. */
   readonly exitCode: number | undefined
   stop(): Promise<void>
 }

@@ -7,6 +7,6 @@ import { type GeneratedFile, inRepository } from "./file.ts"
 export const crdFiles = (): GeneratedFile[] =>
   kinds.map(kind => ({
     path: inRepository(`charts/aim/crds/${kind.plural}.yaml`),
-    // Long lines and no anchors: what reviews well, and what every YAML reader understands.
+    // Long lines and no anchors: easy to review, and readable for every YAML parser.
     content: `# Generated from src/api by npm run generate.\n${stringify(crdOf(kind), { lineWidth: 0, aliasDuplicateObjects: false })}`,
   }))

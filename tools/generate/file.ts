@@ -6,7 +6,7 @@ export type GeneratedFile = { path: string; content: string }
 /** The absolute path of a file of this repository. */
 export const inRepository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** Replaces what stands between `<!-- generated: name -->` and `<!-- end -->`; the rest of the page is written by people. */
+/** Replaces the text between `<!-- generated: name -->` and `<!-- end -->`; people write the rest of the page. */
 export function withSections(page: string, sections: Record<string, string>): string {
   return Object.entries(sections).reduce((text, [name, content]) => {
     const start = `<!-- generated: ${name} -->`

@@ -20,7 +20,7 @@ const pages = (): Documented[] => [
   { page: "serviceimage", schema: serviceImage.ServiceImage.schema, more: { contract: contract() }, ...serviceImage },
 ]
 
-/** The reference part of each kind's page. What opens the page, YAML and explanation, is written by people. */
+/** The reference part of each kind's page. People write the YAML and the explanation at the top of the page. */
 export const kindPages = (): Promise<GeneratedFile[]> =>
   Promise.all(
     pages().map(async ({ page, schema, conditions, reasons, phases, more }) => {
@@ -48,7 +48,7 @@ function contract(): string {
   ])
   const generation = [
     code("status.observedGeneration"),
-    "The generation the conditions are about; older ones are not believed.",
+    "The generation that the conditions are about. Conditions of an older generation are ignored.",
   ]
   return table(["In the object", "Meaning"], [...spec, generation, ...conditions])
 }
@@ -79,7 +79,7 @@ function fields(schema: StructuralSchema, path: string): string[][] {
   })
 }
 
-/** Each message of a rule once, where it is first said. */
+/** Each message of a rule once, at its first field. */
 function rulesOf(schema: StructuralSchema, path: string, said = new Set<string>()): string[] {
   const own = (schema["x-kubernetes-validations"] ?? []).flatMap(({ message, fieldPath = "" }) => {
     if (said.has(message)) return []

@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises"
 import { parseArgs, promisify } from "node:util"
 import { type GeneratedFile, inRepository } from "./file.ts"
 
-/** The messages bodies are made of, by the proto package they stand in. What they reach comes along. */
+/** The messages bodies are made of, by the proto package they stand in. Messages that they refer to are included. */
 const roots: Record<string, string[]> = {
   "k8s.io.api.core.v1": [
     ...["Pod", "Node", "Namespace", "Service", "ConfigMap", "Secret", "ServiceAccount", "Event", "Binding"],

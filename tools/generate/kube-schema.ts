@@ -9,7 +9,7 @@ import type { Schema, SchemaUse } from "../../src/cluster-sim/schema/schema.ts"
 import { type GeneratedFile, inRepository } from "./file.ts"
 import { type GoField, readGoStructs } from "./kube-structs.ts"
 
-/** The kinds people and controllers meet. What they reach comes along. */
+/** The kinds that people and controllers use. Types that they refer to are included. */
 const roots: Record<string, string[]> = {
   "api/v1": [
     ...["Pod", "Node", "Namespace", "Service", "ConfigMap", "Secret", "ServiceAccount", "Event", "PodTemplate"],

@@ -19,7 +19,7 @@ export type Json = any
 
 /**
  * The few requests that the floor itself and its tests need, on purpose not the client of the product:
- * what judges a test must not share its mistakes.
+ * the judge of a test must not share its mistakes.
  */
 export type Api = {
   get(path: string): Promise<Json>
@@ -31,7 +31,7 @@ export type Api = {
   patch(path: string, body: object): Promise<Json>
   /** A strategic merge patch, which knows the keys of lists; for built-in kinds only. */
   patchStrategically(path: string, body: object): Promise<Json>
-  /** Server-side apply, taking over the fields from whoever owns them. */
+  /** Server-side apply that takes over fields of other managers. */
   apply(path: string, body: object): Promise<Json>
   remove(path: string, options?: object): Promise<void>
   text(path: string): Promise<string>
@@ -47,7 +47,7 @@ export function connectApi({ server, certificateAuthority, token }: Access): Api
       authorization: `Bearer ${token}`,
       accept: "application/json",
       "content-type": contentType,
-      // Node says the length of a body by itself, but not for DELETE: the server would take it for the next request.
+      // Node sets the length of a body by itself, except for DELETE: the server would read the body as the next request.
       ...(content !== undefined && { "content-length": Buffer.byteLength(content) }),
     }
     const sent = request(new URL(path, server), { method, agent, headers, timeout: 30_000 })
@@ -94,7 +94,7 @@ function parseStatus(answer: string): { reason?: string; message?: string } {
 
 export type Patience = { withinMs?: number; everyMs?: number; signal?: AbortSignal }
 
-/** Asks again until the answer is neither undefined nor false, and gives it; throws with the last trouble when late. */
+/** Asks again until the answer is neither undefined nor false, and returns it; throws with the last error when late. */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,

@@ -60,7 +60,7 @@ async function sign(folder: string, name: string, subject: string, extensions: s
   ])
 }
 
-/** A certificate that vouches for itself, for a server on loopback. */
+/** A self-signed certificate, for a server on loopback. */
 export async function makeLoopbackCertificate(folder: string): Promise<{ certificate: string; key: string }> {
   const files = { certificate: join(folder, "loopback.crt"), key: join(folder, "loopback.key") }
   await makeKey(files.key)

@@ -25,13 +25,13 @@ import { freePort, openSandbox, planHierarchies, type Sandbox } from "./sandbox.
 import { makeStateFolder, removeLeftovers, removeState, writeOwner } from "./state.ts"
 
 export type ClusterOptions = {
-  /** How many nodes kwok plays: named kwok-0, kwok-1, …; labelled type=kwok and tainted. */
+  /** How many nodes kwok simulates: named kwok-0, kwok-1, …; labelled type=kwok and tainted. */
   kwokNodes?: number
   /** Whether there is a real node too, with kubelet, containerd and a registry. */
   kubelet?: boolean
   /** An older version whose APIs, features and CEL the control plane is to have, such as `1.34`: up to three back. */
   emulatedVersion?: string
-  /** Told what goes on, a line at a time. */
+  /** Receives the progress, line by line. */
   say?: (line: string) => void
   /** Stops the start half-way. */
   signal?: AbortSignal
@@ -56,7 +56,7 @@ export type Cluster = {
   startProgram(name: string): Promise<void>
   /** Makes a loopback port of the machine reachable from nodes and pods (also as a plain registry for pulls). */
   expose(port: number): Promise<void>
-  /** Copies the programs' logs out of the folder that `stop` removes, and gives where to. */
+  /** Copies the programs' logs out of the folder that `stop` removes, and returns the new folder. */
   keepLogs(to: string): string
   stop(): Promise<void>
   /** Resolves when the cluster has ended, by `stop` or by itself. */
@@ -133,7 +133,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       const node = withNode
         ? startNode({ place, sandbox: inside, listener: registryPort.listener, launch, patience })
         : undefined
-      // It is awaited only when the API server is up; trouble before that must wait, not end the process.
+      // It is awaited only when the API server is up; an error before that must wait, not end the process.
       node?.catch(() => {})
       await until("the API server is ready", async () => (await client.text("/readyz")) === "ok", patience)
       say(`API server ready after ${since()}`)
@@ -266,7 +266,7 @@ async function chooseSnapshotter(folder: string): Promise<NodePlace["snapshotter
   )
 }
 
-/** Notices when a program ends that nobody asked to end: while starting this is a failure, later it is said. */
+/** Notices when a program ends unexpectedly: during the start that is a failure, later it is reported. */
 function watchPrograms(sandbox: Sandbox, folder: string, say: (line: string) => void, signal?: AbortSignal) {
   const { promise, reject } = Promise.withResolvers<never>()
   promise.catch(() => {})

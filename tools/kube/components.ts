@@ -9,7 +9,7 @@ export type Component = { name: string; command: string[]; env?: Record<string, 
 
 export const realNode = "real-0"
 
-/** Who may talk to the API server, by static token. */
+/** The users of the API server, by static token. */
 const users = {
   admin: { user: "admin", groups: ["system:masters"] },
   "kube-controller-manager": { user: "system:kube-controller-manager", groups: [] },
@@ -145,7 +145,7 @@ export function scheduler(place: Place): Component {
   }
 }
 
-/** Plays the kubelet of every node that says it is fake, with the behaviour it has built in. */
+/** Simulates the kubelet of every node that is marked as fake, with its built-in behaviour. */
 export function kwok(place: Place): Component {
   return {
     name: "kwok",

@@ -65,7 +65,7 @@ function start({ name, command: [file = "", ...args], log, env }: Order & { do: 
   child.once("exit", (code, signal) => say({ ended: name, how: signal ?? `code ${code}` }))
 }
 
-/** The listener is handed to the parent: a socket stays in the network it was made in, whoever holds it. */
+/** The listener is handed to the parent: a socket stays in the network it was made in. */
 function expose(port: number) {
   for (const host of ["127.0.0.1", network.address]) {
     const server = createServer({ pauseOnConnect: true }).listen(port, host, () => {

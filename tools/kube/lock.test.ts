@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { withLock } from "./lock.ts"
 
-test("two do not work at the same time, and one that failed holds nobody back", async () => {
+test("two do not work at the same time, and one that failed does not block others", async () => {
   const folder = mkdtempSync(join(tmpdir(), "aim-lock-"))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const said: string[] = []

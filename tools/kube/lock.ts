@@ -6,7 +6,7 @@ import { findProgram } from "./command.ts"
 
 /**
  * Runs `work` while no other process holds `file`. The lock lives in a child that ends with us, so that a killed owner
- * holds nobody back; a lock file with a process id in it would have to be judged stale by guessing.
+ * blocks no other; whether a lock file with a process id in it is stale could only be guessed.
  */
 export async function withLock<T>(file: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
   mkdirSync(dirname(file), { recursive: true })

@@ -120,7 +120,7 @@ export function kubelet(place: NodePlace): Component {
     enforceNodeAllocatable: [],
     failSwapOn: false,
     localStorageCapacityIsolation: false,
-    // A developer's full disk is no reason to evict anybody or to collect images behind a test's back.
+    // A developer's full disk is no reason to evict pods or to remove images during a test.
     evictionHard: {
       "memory.available": "0%",
       "nodefs.available": "0%",

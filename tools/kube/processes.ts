@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 
-/** A process that is known again later: the number alone may by then belong to a stranger. */
+/** Identifies a process for later: its number alone may by then belong to another process. */
 export type ProcessMark = { pid: number; startTicks: string; boot: string }
 
 export function mark(pid: number): ProcessMark {

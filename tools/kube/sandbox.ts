@@ -27,7 +27,7 @@ export type Sandbox = {
   close(): Promise<void>
 }
 
-/** A listener on a free loopback port. The port is taken from now on, so that nobody else can get it. */
+/** A listener on a free loopback port. The port is taken from now on, so that no other process can get it. */
 export async function freePort(): Promise<{ port: number; listener: Server }> {
   const listener = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1")
   await once(listener, "listening")
@@ -42,7 +42,7 @@ export async function openSandbox(options: { folder: string; hierarchies: Hierar
   const inside = [process.execPath, join(import.meta.dirname, "inside.ts"), setup]
   const child = spawn("sh", ["-c", enter, "sh", ...hierarchies.map(({ group }) => group), "--", ...inside], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
-    // Not in the terminal's process group: Ctrl-C is for us, who then end the inside in good order.
+    // Not in the terminal's process group: Ctrl-C is for this process, which then ends the inside cleanly.
     detached: true,
     env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, HOME: folder, LANG: "C.UTF-8" },
   })
@@ -159,7 +159,7 @@ function makeGroups(hierarchies: Hierarchy[]) {
   }
 }
 
-/** What the inside says, as promises for the news somebody waits for. */
+/** Messages of the inside, as promises. */
 class Waiting {
   #child: ChildProcess
   #troubles = new Set<(error: Error) => void>()

@@ -5,7 +5,7 @@ export const imageReferenceMaxLength = 512
 
 const hostLabel = "[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?"
 const port = ":[0-9]+"
-// A name in front of the first slash is a host only with a dot, a port or brackets; else it is the first part of a path.
+// The part before the first slash is a host only if it has a dot, a port or brackets; otherwise it is part of the path.
 const host = `(${hostLabel}([.]${hostLabel})*${port}|${hostLabel}([.]${hostLabel})+|[[][0-9A-Fa-f:]+[]](${port})?)`
 const firstPart = "[a-z0-9]+((_|__|-+)[a-z0-9]+)*"
 const pathPart = "[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
@@ -13,7 +13,7 @@ const tag = ":[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}"
 const digest = "@(sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})"
 
 const name = `((${host}|${firstPart})/(${pathPart}/)*)?${pathPart}`
-// Nodes take it for a local image.
+// Nodes treat it as the ID of a local image.
 const bareId = "[a-f0-9]{64}"
 
 /** What `core/image/reference.ts` parses, as a CEL rule; "" means "not given". Lengths of the parts are checked there only. */
@@ -25,14 +25,14 @@ export const imageReferenceRule = {
 
 export const repositoryMaxLength = 255
 
-/** What `core/image/equivalent.ts` takes for a repository, as a CEL rule. */
+/** What `core/image/equivalent.ts` accepts as a repository, as a CEL rule. */
 export const repositoryRule = {
   rule: `self.matches('^${name}$') && !self.matches('^${bareId}$')`,
   message:
     "write a repository as [HOST[:PORT]/]PATH without tag or digest, such as quay.io/team/app; the path is in lower case",
 }
 
-/** Where images are: an image without tag and digest. */
+/** A repository: an image reference without tag and digest. */
 export const repository = () => z.string().max(repositoryMaxLength).meta(rules(repositoryRule))
 
 /** A container image with tag or digest, or "". */

@@ -43,7 +43,7 @@ export const run: Run = async (input, world) => {
 
 type Decision = { patch?: Patch; lines: string[]; approved: TierProgress[] }
 
-/** One must know what one approves: only tiers that are there, of an operation that the controller has begun. */
+/** Only existing tiers, of an operation that the controller has started, can be approved. */
 function decide(object: Seen, named: readonly string[], program: string): Decision {
   const { metadata, status } = object
   const { name } = metadata
@@ -75,7 +75,7 @@ function decide(object: Seen, named: readonly string[], program: string): Decisi
   return { lines, approved: fresh, patch: { metadata: { annotations } } }
 }
 
-/** Without names: those that wait now. Where none does, those approved before, so that saying it twice is no failure. */
+/** Without names: the tiers that wait now. If none does, those approved before, so that repeating it is no failure. */
 function waitingOrApproved(object: Seen, earlier: readonly string[]): TierProgress[] {
   const { tiers } = rolloutOf(object)
   const waiting = tiers.filter(tier => tier.awaitsApproval)
@@ -89,7 +89,7 @@ function nothingWaits(object: Seen, tiers: readonly TierProgress[], program: str
   if (later.length === 0)
     return `nothing of si/${name} waits for approval: no unfinished tier of ${operation} has requireApproval`
   const words = later.map(({ tier }) => tierWord(tier)).join(" ")
-  return `nothing of si/${name} waits for approval now\nTo approve what comes later in ${operation}: ${program} approve si/${name} ${words}`
+  return `nothing of si/${name} waits for approval now\nTo approve later tiers of ${operation}: ${program} approve si/${name} ${words}`
 }
 
 function whatIsNext({ approved }: Decision, object: Seen, program: string): string {

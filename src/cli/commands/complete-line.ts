@@ -2,7 +2,7 @@ import type { Command, Completes, Option, Run } from "../command.ts"
 import { commonOptions, flagsOf, optionsOf } from "../options.ts"
 import { candidates } from "./complete.ts"
 
-/** What can stand at the end of a line, as far as the line itself tells. */
+/** What can come at the end of a line, as far as the line itself shows. */
 export type Wanted = {
   current: string
   choices?: readonly string[] | undefined
@@ -18,7 +18,7 @@ const namesOf = (option: Option) => {
   return [...(short ? [`-${short}`] : []), `--${long}`]
 }
 
-/** Reads a line that is not finished: the last word is what was typed so far. */
+/** Reads an unfinished line: the last word is what was typed so far. */
 export function wanted(words: readonly string[], all: readonly Command[]): Wanted {
   const commands = all.filter(({ group }) => group)
   const current = words.at(-1) ?? ""
@@ -55,10 +55,10 @@ const helpCommand = (commands: readonly Command[]): Command => ({
   },
 })
 
-/** What cobra calls directives, which kubectl hands on to the shell. */
+/** Directives of cobra, which kubectl passes on to the shell. */
 const [noSpace, noFiles] = [2, 4]
 
-/** For `kubectl_complete-aim`, which kubectl runs with the words behind `kubectl aim`: candidates, then a directive. */
+/** For `kubectl_complete-aim`, which kubectl runs with the words after `kubectl aim`: candidates, then a directive. */
 export const run: Run = async (input, world) => {
   const { current, choices, completes, of, connection } = wanted(input.arguments, world.commands)
   const names = choices

@@ -14,14 +14,14 @@ type Asked = {
   of: string
 }
 
-/** Behind a Tab key: quick, silent, and never an error. */
+/** Runs for a Tab key: quick, silent, and never an error. */
 export const run: Run = async (input, world) => {
   const [what = "", prefix = "", of = ""] = input.arguments
   const names = await candidates({ what, prefix, of }, input, world)
   return { text: names.map(name => `${name}\n`).join(""), exitCode: 0 }
 }
 
-/** What the cluster has to offer in this place. */
+/** Candidates from the cluster. */
 export async function candidates(asked: Asked, input: Input, world: World): Promise<string[]> {
   const { what, prefix } = asked
   const ask = Object.hasOwn(answers, what) ? answers[what as keyof typeof answers] : undefined
@@ -42,7 +42,7 @@ const answers: Record<Exclude<Completes, "files" | "contexts">, Answer> = {
     (await listed(client, namespaces, world)).map(({ metadata }) => metadata.name),
   tiers: async (client, { of }, _, world) => tiersOf(await rollout(client, of, world)),
   settings: async (client, { of }, _, world) => tiersOf(await rollout(client, of, world)).map(tier => `${tier}=`),
-  // Only the last one can be taken back.
+  // Only the last one can be rolled back.
   operations: async (client, { of }, _, world) => {
     const id = (await rollout(client, of, world))?.status?.operation?.id
     return id === undefined ? [] : [id]
@@ -72,7 +72,7 @@ const wellKnown = [
     .map(kind => ({ words: [kind.name, kind.plural, ...kind.shortNames], resource: resourceOf(kind) })),
 ]
 
-/** For `aim why`: first kinds, ours and those that rollouts are about, then the objects of the one that was typed. */
+/** For `aim why`: first kinds (ours and those that rollouts stamp), then the objects of the typed kind. */
 async function objects(client: Client, { prefix }: Asked, input: Input, world: World): Promise<string[]> {
   const [word = "", name] = prefix.split("/")
   const targets = (await listed<Seen>(client, serviceImages, world).catch(() => [])).map(({ spec }) => spec.target)

@@ -7,7 +7,7 @@ const given = (options: Record<string, unknown>, isPod = false) =>
   read({ options: { leaderElect: true, logLevel: "info", ...options } }, isPod, controllers)
 
 describe("controller", () => {
-  test("beside a cluster it serves nothing unless told, and then on loopback", () => {
+  test("outside a cluster it serves nothing unless a flag asks for it, and then on loopback", () => {
     expect(given({})).toMatchObject({ leaderElect: true, leaseNamespace: undefined, metrics: undefined, controllers })
     expect(given({ metricsPort: "9090" }).metrics).toEqual({ host: "127.0.0.1", port: 9090 })
     expect(given({ metricsPort: "9090", metricsHost: "::1" }).metrics).toEqual({ host: "::1", port: 9090 })
@@ -33,8 +33,8 @@ describe("controller", () => {
       "there is no controller for Widget: write serviceimage,alternateimagesource,canary",
     )
     expect(() => given({ kinds: "" })).toThrow("there is no controller for")
-    expect(() => given({ metricsPort: "99999" })).toThrow("99999 is no port")
-    expect(() => given({ metricsPort: "http" })).toThrow("http is no port")
+    expect(() => given({ metricsPort: "99999" })).toThrow("99999 is not a port")
+    expect(() => given({ metricsPort: "http" })).toThrow("http is not a port")
     expect(() => given({ allowRegistry: ["registry"] })).toThrow(
       "--allow-registry: registry is not a registry: write HOST:PORT",
     )

@@ -16,7 +16,7 @@ import { controllerName } from "../manifests/names.ts"
 import { checkNamespace } from "../names.ts"
 
 export const run: Run = async (input, world) => {
-  // Left to itself, V8 lets the heap grow far beyond what a fleet needs before it collects: docs/benchmarks.md.
+  // By default V8 lets the heap grow far beyond what a fleet needs before it collects: docs/benchmarks.md.
   setFlagsFromString("--optimize-for-size")
   const isPod = runsInCluster(world.variables)
   const { clock, random, signal } = world
@@ -34,7 +34,7 @@ export const run: Run = async (input, world) => {
     controllers: controllers.map(controller => controller.name),
     ...(wanted.leaderElect && { lease: `${leaseNamespace}/${controllerName}` }),
   })
-  // A leader that stands still has lost its lead without knowing it: a standby, or this pod anew, does better.
+  // A leader whose event loop stands still has lost its Lease: a standby, or a restart of this pod, must take over.
   const stopWatchdog = startWatchdog({ stillMs: usualRenewDeadlineMs })
   const exitCode = await runManager({
     transport,
@@ -87,10 +87,10 @@ function readRegistries(list: readonly string[]): readonly string[] {
 function readPort(text: string | undefined, isPod: boolean): number {
   if (text === undefined) return isPod ? metricsPort : 0
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
-  throw new UsageError(`--metrics-port: ${text} is no port: write 1 to 65535, or 0 for none`)
+  throw new UsageError(`--metrics-port: ${text} is not a port: write 1 to 65535, or 0 for none`)
 }
 
-/** The kubelet asks on the pod's address, which may be of either family. A kernel without IPv6 refuses `::`. */
+/** The kubelet probes the pod's address, which may be IPv4 or IPv6. A kernel without IPv6 refuses `::`. */
 const everyAddress = () =>
   Object.values(networkInterfaces()).some(addresses => addresses?.some(({ family }) => family === "IPv6"))
     ? "::"
@@ -100,7 +100,7 @@ const everyAddress = () =>
 function pick(list: string | undefined, known: readonly Controller[]): readonly Controller[] {
   if (list === undefined) return known
   const wanted = list.split(",").map(word => {
-    // A controller without a kind of its own goes by its name.
+    // A controller without a kind of its own is named by itself.
     const name = (kindNamed(word.trim())?.kind ?? word.trim()).toLowerCase()
     if (known.some(controller => controller.name === name)) return name
     throw new UsageError(

@@ -113,7 +113,7 @@ spec:
     - {upgradeTier: earlyAccess, image: "ouracr.azurecr.io/dicom-service:v3", priority: 1}
 `
 
-test("the later shape and a ServiceImage, in one stream; what nobody knows is dropped and told", async () => {
+test("the later shape and a ServiceImage, in one stream; unknown fields are dropped and reported", async () => {
   const { objects, said } = await convert(`${saffire}---\n${serviceImage}`)
   expect(objects).toMatchObject([
     {
@@ -136,15 +136,15 @@ test("the later shape and a ServiceImage, in one stream; what nobody knows is dr
   expect(told).toContain(
     "spec.target: guessed from the label service: Dicom of services.azurehealthcareapis.com/v1alpha1",
   )
-  expect(told).toContain("metadata.namespace: dropped: this kind is in no namespace")
+  expect(told).toContain("metadata.namespace: dropped: this kind has no namespace")
 })
 
-test("--target says whom a ServiceImage stamps", async () => {
+test("--target names the kind that a ServiceImage stamps", async () => {
   const { objects, said } = await convert(serviceImage, { target: "services.example.com/v1/Fhir" })
   expect(objects[0].spec.target).toEqual({ apiVersion: "services.example.com/v1", kind: "Fhir" })
   expect(said.join()).not.toContain("guessed")
   const unlabelled = serviceImage.replace(", labels: {service: dicom}", "")
-  await expect(convert(unlabelled)).rejects.toThrow("in.yaml:5: spec.target: which kind is stamped?")
+  await expect(convert(unlabelled)).rejects.toThrow("in.yaml:5: spec.target: the kind to stamp is missing")
   await expect(convert(serviceImage, { target: "Dicom" })).rejects.toThrow("--target: Dicom is not GROUP/VERSION/KIND")
 })
 
@@ -153,7 +153,7 @@ const refused: Record<string, { text: string; says: string }> = {
     text: "apiVersion: v1\nkind: ConfigMap\n",
     says: "in.yaml:1: ConfigMap of v1 cannot be converted; these can: AlternateImageSource of kuiper.fairwinds.com",
   },
-  "the kind of somebody else": {
+  "a foreign kind": {
     text: kuiper.replace("kuiper.fairwinds.com", "example.com"),
     says: "AlternateImageSource of example.com/v1alpha1 cannot be converted",
   },
@@ -164,7 +164,7 @@ const refused: Record<string, { text: string; says: string }> = {
     says: "in.yaml:14: spec.imageSourceReplacements[0].equivalentRepositories[1]: ",
   },
   "what is no YAML": { text: "a: [", says: "in.yaml:1:" },
-  nothing: { text: "", says: "has no manifest in it" },
+  nothing: { text: "", says: "has no manifest" },
 }
 for (const [name, { text, says }] of Object.entries(refused))
   test(`${name} is refused, whole`, async () => {

@@ -12,12 +12,12 @@ export const run: Run = async (input, world) => {
   const { manifests, errors } = parseManifests(await readText(file, world))
   const where = inputName(file)
   if (errors[0]) throw new Failure(`${where}:${errors[0].line}: ${errors[0].message}`)
-  if (manifests.length === 0) throw new Failure(`${where} has no manifest in it`)
+  if (manifests.length === 0) throw new Failure(`${where} has no manifest`)
   const conversions = manifests.map(({ value, lineOf }) => ({ ...convert(value, target), lineOf }))
   const said = (lineOf: (path: string) => number, path: string, message: string) =>
     printable(`${where}:${lineOf(path)}: ${path ? `${path}: ` : ""}${message}`)
 
-  // All or nothing: half of a file that is piped into kubectl would be worse than none of it.
+  // All or nothing: half a file piped into kubectl would be worse than none.
   const problems = conversions.flatMap(each =>
     each.ok ? [] : each.problems.map(({ path, message }) => said(each.lineOf, path, message)),
   )

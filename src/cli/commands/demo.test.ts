@@ -9,7 +9,7 @@ const sentencesOf = {
     "24 tenants sign up",
     "Halted 15/24",
     "tier late were not touched",
-    "goes on by itself",
+    "continues by itself",
     "24 of 24 tenants run v2",
     "To try next",
   ],

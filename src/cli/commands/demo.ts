@@ -8,7 +8,7 @@ import { statusBlock, statusLines } from "../render/status.ts"
 import { readableWidth, twoColumns, wrappedText } from "../render/wrap.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
 
-/** A minute of the cluster in three seconds of ours: long enough to see, short enough to stay. */
+/** A minute of the cluster takes three real seconds: slow enough to see, fast enough to keep watching. */
 const speed = 20
 const frameMs = 100
 
@@ -38,7 +38,7 @@ const list = (columns: number) =>
   )}\n`
 
 /**
- * On a terminal the last picture of the rollout stays under the text and moves on with it; elsewhere every sentence and
+ * On a terminal the last picture of the rollout stays below the text; elsewhere every sentence and
  * every change is a line.
  */
 export function narrator({ view, draw }: Pick<World, "view" | "draw">) {
@@ -47,7 +47,7 @@ export function narrator({ view, draw }: Pick<World, "view" | "draw">) {
   const redraw = () => draw(`${text.join("\n\n")}\n${picture && `\n${picture}`}`)
   return {
     tell(words: string) {
-      // A line that goes on in the middle of a sentence is broken for a page, and here where the window ends.
+      // Line breaks inside a sentence are replaced by breaks at the width of the window.
       const flowing = words.replaceAll(/\n(?=[a-z])/g, " ")
       const sentence = view.isTerminal ? wrappedText(flowing, readableWidth(view.columns)) : words
       if (picture) text.push(picture.trimEnd())
@@ -77,7 +77,7 @@ function stageFor(
       const { text, isSo } = await picture()
       told.show(text)
       if (isSo) return
-      if (clock.monotonic() > deadline) throw new Failure(`the story went wrong: this took too long\n${text}`)
+      if (clock.monotonic() > deadline) throw new Failure(`the story failed: this took too long\n${text}`)
       await sleep(clock, frameMs, signal)
     }
   }

@@ -20,22 +20,22 @@ const now = Date.parse("2026-01-01T00:00:00Z")
 const web = (name: string, namespace: string, over: Json = {}): Json => ({
   apiVersion: "apps/v1",
   kind: "Deployment",
-  metadata: { name, namespace, labels: { app: "web" }, annotations: { "example.com/note": "tell-nobody-1" } },
+  metadata: { name, namespace, labels: { app: "web" }, annotations: { "example.com/note": "keep-secret-1" } },
   spec: {
     replicas: 2,
     selector: { matchLabels: { app: name } },
     template: {
-      metadata: { labels: { app: name }, annotations: { "example.com/token": "tell-nobody-2" } },
+      metadata: { labels: { app: name }, annotations: { "example.com/token": "keep-secret-2" } },
       spec: {
         containers: [
           {
             name: "web",
             image: "shop/web:1",
-            args: ["--password=tell-nobody-3"],
-            env: [{ name: "PASSWORD", value: "tell-nobody-4" }],
+            args: ["--password=keep-secret-3"],
+            env: [{ name: "PASSWORD", value: "keep-secret-4" }],
           },
         ],
-        volumes: [{ name: "s", secret: { secretName: "tell-nobody-5" } }],
+        volumes: [{ name: "s", secret: { secretName: "keep-secret-5" } }],
       },
     },
   },
@@ -48,13 +48,13 @@ const objects: Json[] = [
     apiVersion: "v1",
     kind: "Secret",
     metadata: { name: "s", namespace: "shop" },
-    stringData: { password: "tell-nobody-6" },
+    stringData: { password: "keep-secret-6" },
   },
   {
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: { name: "c", namespace: "shop" },
-    data: { password: "tell-nobody-7" },
+    data: { password: "keep-secret-7" },
   },
   web("amber", "shop"),
   web("birch", "shop"),
@@ -63,10 +63,10 @@ const objects: Json[] = [
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: "amber-0", namespace: "shop" },
-    spec: { containers: [{ name: "web", image: "shop/web:1", env: [{ name: "P", value: "tell-nobody-8" }] }] },
+    spec: { containers: [{ name: "web", image: "shop/web:1", env: [{ name: "P", value: "keep-secret-8" }] }] },
     status: {
       containerStatuses: [
-        { name: "web", state: { terminated: { exitCode: 1, message: "tell-nobody-9: the last line of a log" } } },
+        { name: "web", state: { terminated: { exitCode: 1, message: "keep-secret-9: the last line of a log" } } },
       ],
     },
   },
@@ -118,7 +118,7 @@ const ask = (run: typeof why, words: string[], options: Record<string, unknown> 
   run({ arguments: words, options }, world)
 
 describe("aim dump", () => {
-  test("holds what is decided by, and nothing that is nobody's business", async () => {
+  test("holds the fields that decisions are made from, and nothing private", async () => {
     const file = await temporaryFile("a.dump")
     const { next } = await ask(dump, [], { output: file })
     const text = await readFile(file, "utf8")
@@ -171,11 +171,11 @@ describe("aim dump", () => {
     "that is empty": { change: () => "", says: /is empty/ },
     "that was cut off": {
       change: text => text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1),
-      says: /is cut off after \d+ objects/,
+      says: /is truncated after \d+ objects/,
     },
     "that lost a line": {
       change: text => text.replace(/^.*"name":"amber".*\n/m, ""),
-      says: /objects were dumped, and \d+ are here/,
+      says: /objects were dumped, and the file has \d+/,
     },
     "with a ServiceImage that is none": {
       change: text => text.replace('"defaultImage":"shop/web:2"', '"defaultImage":2'),
@@ -240,7 +240,7 @@ describe("aim why", () => {
     },
     "a name in two namespaces": {
       word: "deploy/birch",
-      says: /birch is in park, shop: say which with -n|birch is in shop, park: say which with -n/,
+      says: /birch is in park, shop: choose one with -n|birch is in shop, park: say which with -n/,
     },
     "a kind that is not there": { word: "dicm/x", says: /there is no kind dicm .*did you mean dicom/ },
     "a kind that is not stamped": {
@@ -252,13 +252,13 @@ describe("aim why", () => {
     "a rollout that is not there": { word: "si/wob", says: /no ServiceImage wob; did you mean si\/web/ },
   }
   for (const [name, { word, namespace, says }] of Object.entries(mistakes))
-    test(`${name} is told`, async () => {
+    test(`${name} is reported`, async () => {
       await expect(ask(why, [word], { ...(namespace && { namespace }) })).rejects.toThrow(says)
     })
 })
 
 describe("aim plan", () => {
-  test("tells who is next, and what comes then", async () => {
+  test("shows which objects are next, and what comes then", async () => {
     const { text } = await ask(plan, [])
     expect(text).toContain("would start operation g1: shop/web:2")
     expect(text).toContain("priority 0: the default tier: 3 to stamp (6 pods)")

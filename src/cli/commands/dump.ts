@@ -18,7 +18,7 @@ export const run: Run = async (input, world) => {
   } finally {
     client.close()
   }
-  for (const each of tally.missing) world.say(`Not seen, and left out: ${each}`)
+  for (const each of tally.missing) world.say(`Not readable, and left out: ${each}`)
   const where = file === "-" ? "" : ` into ${file}; to look at it: ${world.program} plan --from ${file}`
   return { text: "", exitCode: 0, next: `${tally.objects} objects${where}` }
 }
@@ -34,13 +34,13 @@ async function* tallied(
   }
 }
 
-/** Not for everybody's eyes: it names every tenant. */
+/** Readable by its owner only: a dump names every tenant. */
 const mode = 0o600
 
 async function intoFile(file: string, lines: AsyncIterable<string>): Promise<void> {
   try {
     const handle = await open(file, "w", mode)
-    // The mode above is for a file that is made; one that was there keeps its own.
+    // The mode above applies to a new file only; an existing one keeps its own.
     if ((await handle.stat()).isFile()) await handle.chmod(mode)
     await pipeline(Readable.from(lines), handle.createWriteStream())
   } catch (error) {

@@ -55,7 +55,7 @@ young   NotSeenYet   -          0          registry.example.com/dicom:v2 +1   10
     const { world } = testWorld(testCluster(one, serviceImage("shop")))
     const options = { selector: "service=dicom", output: "name" }
     expect((await get({ arguments: [], options }, world)).text).toBe("serviceimage.autoimagemanager.io/web\n")
-    await expect(ask(get, ["si/web"], { selector: "a=b" })).rejects.toThrow("two ways to choose")
+    await expect(ask(get, ["si/web"], { selector: "a=b" })).rejects.toThrow("cannot be combined")
   })
   test("-w is the table, then a line for each object that reads differently", async () => {
     const live = testCluster(serviceImage("shop"), serviceImage("web"))
@@ -147,7 +147,7 @@ si/shop Halted 0/5 up to date (AllFailed: no object of earlyAccess can pull the 
 si/web InProgress 3/12 up to date, priority 1 (WaitingForHealth: 2 objects are on their way)
   tier earlyAccess priority 1 InProgress 3/5 up to date, 2 under way registry.example.com/dicom:v3
   default tier priority 0 Waiting 0/7 up to date registry.example.com/dicom:v2
-si/young NotSeenYet (no controller has looked at it yet)
+si/young NotSeenYet (no controller has observed it yet)
   tier earlyAccess priority 1 Waiting 0/0 up to date registry.example.com/dicom:v3
   default tier priority 0 Waiting 0/0 up to date registry.example.com/dicom:v2
 `)
@@ -277,7 +277,7 @@ web  ● InProgress 3/12  Dicom  for 4m12s
       interrupt()
       await done
     })
-    test("-w in a log tells the rate when something happens, and nothing when only time passes", async () => {
+    test("-w in a log prints the rate when something changes, and nothing when only time passes", async () => {
       const live = testCluster(stepped(40))
       const { world, drawn, clock, interrupt } = testWorld(live)
       const done = status({ arguments: [], options: { watch: true } }, world)

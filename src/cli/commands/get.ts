@@ -20,9 +20,9 @@ export const run: Run = async (input, world) => {
   if (everywhere && names.length > 0)
     throw new UsageError("a name is in one namespace: write -n NAMESPACE instead of -A")
   if (labelSelector !== undefined && names.length > 0)
-    throw new UsageError("names and --selector are two ways to choose: leave one of them out")
+    throw new UsageError("names and --selector cannot be combined: leave one of them out")
   if (input.options.watch && format && format !== "wide")
-    throw new UsageError(`--watch adds lines to a table, and -o ${format} is for programs: leave one of them out`)
+    throw new UsageError(`--watch prints a table, and -o ${format} is for programs: leave one of them out`)
   const namespace = resource.namespaced && !everywhere ? await namespaceOf(input, world) : undefined
   const client = await world.connect(connectionOf(input))
   try {
@@ -58,14 +58,14 @@ type Chosen = {
   labelSelector: string | undefined
 }
 
-/** As kubectl does it: the table, then a line for each object that reads differently, until Ctrl-C. */
+/** Like kubectl: the table, then a line for each object whose line changes, until Ctrl-C. */
 async function watch(client: Client, table: Table, world: World, chosen: Chosen): Promise<void> {
   const { clock, random, signal } = world
   const { names, ...of } = chosen
   const told = new Map<string, string>()
   const widths: number[] = []
   const name = names.length === 1 ? names[0] : undefined
-  const onTrouble = () => world.say("lost the connection to the cluster, trying again")
+  const onTrouble = () => world.say("lost the connection to the cluster, reconnecting")
   let isFirst = true
   for await (const objects of follow<Seen>({ client, ...of, name, clock, random, signal, onTrouble })) {
     const changed: Seen[] = []
@@ -89,7 +89,7 @@ export const noneYet = "There is no ServiceImage yet. docs/kinds/serviceimage.md
 export const noSourceYet = (namespace: string | undefined) =>
   `There is no AlternateImageSource${namespace === undefined ? "" : ` in namespace ${namespace}`} yet. docs/kinds/alternateimagesource.md shows how to write one.`
 
-/** The objects of these names, or all; every name that is not there is an error with the name that was meant. */
+/** The objects of these names, or all; a missing name is an error that suggests the closest one. */
 export async function fetchAll<T extends KubeObject = Seen>(
   client: Client,
   resource: Resource,
@@ -98,7 +98,7 @@ export async function fetchAll<T extends KubeObject = Seen>(
 ): Promise<T[]> {
   if (names.length === 1) {
     const found = await client.get<T>(resource, { name: names[0]!, namespace }).catch(error => {
-      if (isFailure(error, "NotFound")) return undefined // the list below tells a missing name from a missing kind
+      if (isFailure(error, "NotFound")) return undefined // the list below tells whether the name or the kind is missing
       throw error
     })
     if (found) return [found]

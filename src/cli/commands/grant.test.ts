@@ -77,7 +77,7 @@ describe("grant", () => {
     const before = await rights(here)
     await expect(ask(here, ["shop"])).rejects.toThrow("for Role mine: delete it first")
     await expect(ask(here, ["shop"], { revoke: true })).rejects.toThrow(
-      "for Role mine: it is no grant, and is left as it is",
+      "for Role mine: it is not a grant, and is left as it is",
     )
     expect((await ask(here, [], { all: true, revoke: true })).text).toBe("nothing to revoke\n")
     expect(await rights(here)).toEqual(before)
@@ -103,12 +103,12 @@ describe("grant", () => {
     ])
     expect(cluster.calls).toEqual([])
   })
-  test("says who may, to whom may not", async () => {
+  test("without the right, names the accounts that have it", async () => {
     const cluster = testCluster(role as never)
     cluster.fail("create", new KubeError("Forbidden", "attempting to grant extra privileges", { status: 403 }))
     const { world } = testWorld(cluster)
     await expect(run({ arguments: ["shop"], options: { controllerNamespace: "aim-system" } }, world)).rejects.toThrow(
-      "holds all that aim-target allows there may do it",
+      "holds all rights of aim-target there",
     )
   })
   test("wants one namespace or all, by its name", async () => {
@@ -162,8 +162,8 @@ describe("grant --pull-secrets", () => {
   test("wants names of Secrets, and no other way of asking", async () => {
     const here = await world()
     await expect(ask(here, ["shop"], { pullSecrets: ["../x"] })).rejects.toThrow("../x is not the name of a Secret")
-    await expect(ask(here, [], { all: true, pullSecrets: ["a"] })).rejects.toThrow("--all leaves Secrets out")
-    await expect(ask(here, ["shop"], { revoke: true, pullSecrets: ["a"] })).rejects.toThrow("leave them out")
+    await expect(ask(here, [], { all: true, pullSecrets: ["a"] })).rejects.toThrow("leave out --all")
+    await expect(ask(here, ["shop"], { revoke: true, pullSecrets: ["a"] })).rejects.toThrow("leave out --pull-secrets")
   })
 })
 
@@ -174,7 +174,7 @@ describe("grant --all", () => {
     await expect(ask(here, [], { all: true })).rejects.toThrow(
       [
         `--all lets aim-system/aim-controller change the workloads of 3 namespaces: ${there.join(", ")}`,
-        "It leaves out kube-* and aim-system, namespaces that are made later, and Secrets. If that is meant, add --yes.",
+        "It leaves out kube-* and aim-system, namespaces that are created later, and Secrets. To confirm, add --yes.",
       ].join("\n"),
     )
     expect(await rights(here)).toEqual({})

@@ -29,10 +29,10 @@ const clusterRoles = rbac("clusterroles", "ClusterRole", false)
 const namespaces: Resource = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", namespaced: false }
 
 type Wanted = {
-  /** Undefined for every namespace there is that is not the system's. */
+  /** Undefined for every existing namespace except those of the system. */
   places: string[] | undefined
   controllerNamespace: string
-  /** Undefined leaves those that were named before as they are. */
+  /** Undefined keeps the Secrets that were named before. */
   pullSecrets: string[] | undefined
   revoke: boolean
   isMeant: boolean
@@ -58,7 +58,7 @@ export const run: Run = async (input, world) => {
       try {
         done.push(await (wanted.revoke ? revoke(client, place, wanted) : grant(client, place, wanted)))
       } catch (error) {
-        for (const line of done) world.say(sentence(line, wanted)) // what was done before stays done
+        for (const line of done) world.say(sentence(line, wanted)) // earlier namespaces stay granted
         throw explained(error, place, wanted.revoke)
       }
     }
@@ -76,12 +76,12 @@ function read(input: Input): Wanted {
   const named = connectionOf(input).namespace
   const all = Boolean(options.all)
   const given = [...new Set([...names, ...(named ? [named] : [])])]
-  if (all && given.length > 0)
-    throw new UsageError(`--all is every namespace, also ${given[0]}: write one or the other`)
-  if (!all && given.length === 0) throw new UsageError("grant needs a NAMESPACE, or --all for every one")
+  if (all && given.length > 0) throw new UsageError(`--all includes ${given[0]}: write one or the other`)
+  if (!all && given.length === 0) throw new UsageError("grant needs a NAMESPACE, or --all for every namespace")
   const secrets = (options.pullSecrets as string[] | undefined)?.flatMap(each => each.split(","))
-  if (all && secrets) throw new UsageError("--pull-secrets are of a namespace: --all leaves Secrets out")
-  if (options.revoke && secrets) throw new UsageError("--revoke takes back the pull secrets too: leave them out")
+  if (all && secrets) throw new UsageError("--pull-secrets belong to one namespace: leave out --all")
+  if (options.revoke && secrets)
+    throw new UsageError("--revoke also revokes the pull secrets: leave out --pull-secrets")
   const output = options.output as "yaml" | "json" | undefined
   return {
     places: all ? undefined : given.map(name => checkNamespace(name, "NAMESPACE")),
@@ -98,7 +98,7 @@ function checkSecret(name: string): string {
   throw new UsageError(`--pull-secrets: ${name || '""'} is not the name of a Secret`)
 }
 
-/** The namespaces of Kubernetes itself, and ours: what runs there runs the cluster. */
+/** The namespaces of Kubernetes itself, and ours. Workloads there run the cluster. */
 const isSystem = (namespace: string, { controllerNamespace }: Wanted) =>
   namespace.startsWith("kube-") || namespace === controllerNamespace
 
@@ -112,11 +112,11 @@ function whatAllMeans(places: readonly string[], { controllerNamespace }: Wanted
   const few = nameSome(places.slice(0, 10), places.length)
   return [
     `--all lets ${controllerNamespace}/${controllerName} change the workloads of ${counted(places.length, "namespace")}: ${few}`,
-    `It leaves out kube-* and ${controllerNamespace}, namespaces that are made later, and Secrets. If that is meant, add --yes.`,
+    `It leaves out kube-* and ${controllerNamespace}, namespaces that are created later, and Secrets. To confirm, add --yes.`,
   ].join("\n")
 }
 
-/** The grant itself: an account that may write this lets the controllers in. */
+/** The grant itself: this binding lets the controllers act in the namespace. */
 const bindingFor = (place: string, controllerNamespace: string): Manifest & KubeObject => ({
   apiVersion: "rbac.authorization.k8s.io/v1",
   kind: "RoleBinding",
@@ -125,7 +125,7 @@ const bindingFor = (place: string, controllerNamespace: string): Manifest & Kube
   subjects: [controllerSubject(controllerNamespace)],
 })
 
-/** Secrets by name and no others, in a role of the namespace: nothing that is bound elsewhere can read one. */
+/** Only the named Secrets, in a role of the namespace: a binding elsewhere cannot use it. */
 const pullSecretsFor = (place: string, names: readonly string[], controllerNamespace: string) => {
   const metadata = { name: pullSecretsRole, namespace: place, labels: partOf }
   const apiVersion = "rbac.authorization.k8s.io/v1"
@@ -195,7 +195,7 @@ async function bind(client: Client, wanted: Manifest & KubeObject, { controllerN
   const found = await client.get<Binding>(roleBindings, { name: name!, namespace })
   if (!isFor(found, (wanted as Binding).roleRef)) throw new Failure(`${another(found)}: delete it first`)
   if (found.subjects?.some(isControllerOf(controllerNamespace))) return false
-  // Subjects that were added by hand keep what they have; with its resourceVersion, so that no change is lost.
+  // Subjects that were added by hand stay; the resourceVersion makes sure that no concurrent change is lost.
   await client.replace(roleBindings, {
     ...found,
     subjects: [...(found.subjects ?? []), controllerSubject(controllerNamespace)],
@@ -221,14 +221,14 @@ async function revoke(client: Client, place: string, wanted: Wanted): Promise<Do
   return { place, outcome: isDone || ofSecrets ? "revoked" : "nothing to revoke" }
 }
 
-/** Takes our account out of a binding of ours, and the binding away when no other is left in it. */
+/** Removes our account from a binding, and deletes the binding when it has no other subject. */
 async function unbind(client: Client, place: string, role: { kind: string; name: string }, wanted: Wanted) {
   const at = { name: role.name, namespace: place }
   const found = await orMissing(client.get<Binding>(roleBindings, at))
   if (!found) return false
   if (!isFor(found, role)) {
     if (!wanted.places) return false
-    throw new Failure(`${another(found)}: it is no grant, and is left as it is`)
+    throw new Failure(`${another(found)}: it is not a grant, and is left as it is`)
   }
   const isController = isControllerOf(wanted.controllerNamespace)
   if (!found.subjects?.some(isController)) return false
@@ -245,7 +245,7 @@ async function deleteOurRole(client: Client, place: string): Promise<void> {
   if (role && !binding && isOurs(role)) await client.delete(roles, at)
 }
 
-/** A binding for the whole cluster, as it was once written for --all, or by hand. */
+/** A cluster-wide binding, as earlier versions wrote for --all, or as written by hand. */
 async function revokeEverywhere(client: Client): Promise<boolean> {
   const found = await orMissing(client.get<Binding>(clusterRoleBindings, { name: targetRole }))
   if (!found || !isFor(found, targetRoleRef)) return false
@@ -262,7 +262,7 @@ async function orMissing<T>(asked: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Read from the role itself: it grows with `aim manifests rbac --for`. */
+/** Read from the role itself, because `aim manifests rbac --for` extends it. */
 async function whatItAllows(client: Client, program: string): Promise<string> {
   type Role = KubeObject & { rules?: { apiGroups?: string[]; resources?: string[]; verbs?: string[] }[] }
   try {
@@ -291,15 +291,15 @@ function explained(error: unknown, place: string, isRevoke: boolean): unknown {
     )
   if (error.kind !== "Forbidden" || error.status === 401) return error
   const who = isRevoke
-    ? `Whoever may delete RoleBindings in ${place} may do it, as its administrators may.`
-    : `Whoever may create RoleBindings in ${place} and holds all that ${targetRole} allows there may do it, or has the verb bind on that ClusterRole: an administrator of the namespace, or of the cluster.`
+    ? `An account that may delete RoleBindings in ${place} can do it: an administrator of the namespace.`
+    : `An account can do it that may create RoleBindings in ${place} and either holds all rights of ${targetRole} there or has the verb bind on that ClusterRole: an administrator of the namespace, or of the cluster.`
   return new Failure(
     `you may not ${isRevoke ? "revoke" : "grant"} this in namespace ${place}: ${error.message}\n${who}`,
   )
 }
 
 function told(done: readonly Done[], wanted: Wanted): string {
-  // Of every namespace, those where there was nothing to do are no news.
+  // With --all, namespaces without a change are left out.
   const news = wanted.places ? done : done.filter(({ outcome }) => outcome !== "nothing to revoke")
   if (news.length === 0) return wanted.revoke ? "nothing to revoke\n" : "there is no namespace to grant\n"
   return news.map(line => `${sentence(line, wanted)}\n`).join("")

@@ -39,7 +39,7 @@ g2          -                                2d ago      -       3/12         0 
 g1          dicom:v1                         3d ago      1h      12/12        0        Complete
 `)
 })
-test("tells how long the present one took to its end, also when that was a rollback", async () => {
+test("shows how long the current one took, also when it ended with a rollback", async () => {
   const conditions = [
     { type: "InProgress", status: "False", reason: "RolledBack", lastTransitionTime: "2026-01-01T00:07:00Z" },
   ]

@@ -16,7 +16,7 @@ export const run: Run = async (input, world) => {
   const { resource, names } = parseReferences(input.arguments, ours)
   const [name] = names
   if (name === undefined) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)
-  if (names.length > 1) throw new UsageError("history is of one at a time")
+  if (names.length > 1) throw new UsageError("history shows one object: write one name")
   if (resource === alternateImageSources) return historyOfSource(name, input, world)
   const format = input.options.output as "wide" | "json" | "yaml" | undefined
   const client = await world.connect(connectionOf(input))
@@ -37,7 +37,7 @@ export const run: Run = async (input, world) => {
   }
 }
 
-/** What was switched to and fro, as far as the status keeps it. */
+/** The switches that the status still holds. */
 async function historyOfSource(name: string, input: Input, world: World): Promise<Answer> {
   const format = input.options.output as "wide" | "json" | "yaml" | undefined
   const namespace = await namespaceOf(input, world)
@@ -57,7 +57,7 @@ async function historyOfSource(name: string, input: Input, world: World): Promis
   }
 }
 
-/** The present or last one first, then the earlier ones as they are recorded, the newest first. */
+/** The current or last one first, then the recorded earlier ones, the newest first. */
 export function operationsOf({ status }: Seen): Happened[] {
   const { operation, history = [] } = status ?? {}
   if (!operation) return [...history]

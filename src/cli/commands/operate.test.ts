@@ -48,7 +48,7 @@ async function type(run: Run, words: string[], given: Words | ReturnType<typeof 
 }
 
 describe("set-image", () => {
-  test("sets the default image and that of a tier, and says who gets it when", async () => {
+  test("sets the default image and that of a tier, and prints the order of the tiers", async () => {
     const answer = await type(
       setImage,
       ["registry.example.com/dicom:v5", "earlyAccess=registry.example.com/dicom:v6"],
@@ -99,11 +99,11 @@ describe("set-image", () => {
     },
     "an unobserved generation, though the last one is complete": {
       given: { ...finished(), generation: 5, observed: 4 },
-      says: ["no controller has looked at generation 5 of si/web yet; the last one seen is 4"],
+      says: ["no controller has observed generation 5 of si/web yet; the last one observed is 4"],
     },
-    "an object that nobody has looked at": {
+    "an object that was not observed yet": {
       given: { observed: 0 },
-      says: ["no controller has looked at generation 1"],
+      says: ["no controller has observed generation 1"],
     },
   }
   for (const [name, { given, says }] of Object.entries(busy)) {
@@ -121,7 +121,7 @@ describe("set-image", () => {
   }
   test("--supersede says what ends", async () => {
     expect((await type(setImage, ["dicom:v9"], rolling(), { supersede: true })).next).toContain(
-      "Operation g4 ends here, as Superseded; what it has changed goes on to the new images.",
+      "Operation g4 ends here, as Superseded; objects that it changed get the new images.",
     )
   })
   test("the course names what is unfinished too, and a dry run speaks of it as of a dream", async () => {
@@ -179,13 +179,13 @@ describe("set-image", () => {
   })
   test("--wait ends as aim wait does, for the generation that was written", async () => {
     await expect(type(setImage, ["dicom:v9"], finished(), { wait: true })).rejects.toThrow(
-      "not complete now: si/web NotSeenYet (no controller has looked at generation 5 yet",
+      "not complete now: si/web NotSeenYet (no controller has observed generation 5 yet",
     )
     const same = await type(setImage, ["registry.example.com/dicom:v2"], finished(), { wait: true })
     expect(same.text).toMatch(/^si\/web Complete 12\/12/)
     expect(same.written).toEqual(["si/web: nothing changes, these are its images already\n"])
   })
-  test("tells of another repository, of a pause and of an approval", async () => {
+  test("reports another repository, a pause and an approval", async () => {
     const tiers = [{ upgradeTier: "earlyAccess", priority: 1, image: "a:1", requireApproval: true }]
     const { next } = await type(setImage, ["earlyAccess=v2"], { ...finished(), spec: { tiers } })
     expect(next).toContain("changes its repository, to docker.io/library/v2")
@@ -211,7 +211,7 @@ describe("set-image", () => {
   test("two images for one tier are wrong usage", async () => {
     await expect(type(setImage, ["a:1", "a:2"], finished())).rejects.toThrow("the default image is given twice")
   })
-  test("a tier that is not there is told with those that are", async () => {
+  test("a missing tier is reported with the existing ones", async () => {
     await expect(type(setImage, ["earlyaccess=a:1"], finished())).rejects.toThrow(
       'there is no tier earlyaccess (spec.tiers has "", earlyAccess); did you mean earlyAccess?',
     )
@@ -236,7 +236,7 @@ describe("pause and resume", () => {
   test("pausing stops what has not begun, and says what finishes", async () => {
     expect(await type(pause, [], rolling())).toMatchObject({
       text: "paused: si/web\n",
-      next: "Under way, and going to finish: 2 objects of tier earlyAccess. Nothing else is stamped until aim resume si/web",
+      next: "Still finishing: 2 objects of tier earlyAccess. Nothing else is stamped until aim resume si/web",
       spec: { paused: true },
     })
   })
@@ -253,8 +253,8 @@ describe("pause and resume", () => {
       spec: { paused: false },
     })
   })
-  test("what waits for something else is told so", async () => {
-    expect((await type(resume, [], halted)).next).toMatch(/^si\/web Halted .*\nTo go on, mend what fails/)
+  test("a rollout that waits for something else is reported as such", async () => {
+    expect((await type(resume, [], halted)).next).toMatch(/^si\/web Halted .*\nTo continue, fix the failure/)
     const tiers = [tierStatus({ upgradeTier: "earlyAccess", total: 5, is: "Waiting", reason: "AwaitingApproval" })]
     expect((await type(resume, [], rolling({ tierStatus: tiers }))).next).toBe(
       "It waits for approval: aim approve si/web",
@@ -264,7 +264,9 @@ describe("pause and resume", () => {
     const answer = await type(resume, [], { ...rolledBack, spec: { paused: true } })
     expect(answer).toMatchObject({
       text: "resumed: si/web, operation g4 once more\n",
-      next: expect.stringMatching(/^It was rolled back, and starts again as a new operation .*\nTier earlyAccess/),
+      next: expect.stringMatching(
+        /^It was rolled back, and starts again with the same images, as a new operation.*\nTier earlyAccess/,
+      ),
       annotations: { [annotation("retry")]: "g4" },
       spec: { paused: false },
     })
@@ -317,7 +319,7 @@ describe("approve", () => {
     expect(again.text).toMatch(/^already approved: tier earlyAccess/)
     expect(again.patched).toEqual(["patch serviceimages web"])
   })
-  test("a tier that needs no approval is told so", async () => {
+  test("a tier that needs no approval is reported as such", async () => {
     expect(await type(approve, ["free"], waiting)).toMatchObject({
       text: expect.stringMatching(/^needs no approval: tier free/),
       patched: [],
@@ -326,10 +328,10 @@ describe("approve", () => {
 
   const refused: Record<string, { words: string[]; given: Words; says: string }> = {
     "a tier that is not there": { words: ["erlyAccess"], given: waiting, says: "did you mean earlyAccess?" },
-    "what nobody has looked at": {
+    "a generation that was not observed yet": {
       words: [],
       given: { ...waiting, generation: 5, observed: 4 },
-      says: "no controller has looked at generation 5",
+      says: "no controller has observed generation 5",
     },
     "what has no operation": { words: [], given: {}, says: "has no operation yet" },
     "nothing, and names what comes later": {
@@ -354,8 +356,8 @@ describe("rollback", () => {
     ).toMatchObject({
       text: "rolling back: operation g4 of si/web\n",
       next: [
-        "Only what g4 changed goes back to what it ran before (5 objects at most), the lowest priority first.",
-        "Afterwards the spec still names the new images: set those to keep (aim set-image si/web registry.example.com/dicom:v1 earlyAccess=registry.example.com/dicom:v1), or try again (aim resume si/web).",
+        "Only objects that g4 changed return to their former image (5 objects at most), the lowest priority first.",
+        "Afterwards the spec still names the new images: set the images to keep (aim set-image si/web registry.example.com/dicom:v1 earlyAccess=registry.example.com/dicom:v1), or try again (aim resume si/web).",
       ].join("\n"),
       annotations: { [annotation("rollback")]: "g4" },
     })
@@ -379,20 +381,20 @@ describe("rollback", () => {
   })
   test("an earlier one cannot be taken back, but its images can be brought", async () => {
     await expect(type(rollback, [], finished(), { operation: "g2" })).rejects.toThrow(
-      "operation g2 of si/web is over; only the last one can be taken back, which is g4\nto bring its images: aim set-image si/web registry.example.com/dicom:v1 earlyAccess=registry.example.com/dicom:v1",
+      "operation g2 of si/web is over; only the last one can be rolled back, which is g4\nto set its images: aim set-image si/web registry.example.com/dicom:v1 earlyAccess=registry.example.com/dicom:v1",
     )
     const { status, ...words } = finished()
     const forgotten = { ...words, status: { ...status, history: [{ ...earlier, images: {} }] } }
-    await expect(type(rollback, [], forgotten, { operation: "g2" })).rejects.toThrow("no longer on record")
+    await expect(type(rollback, [], forgotten, { operation: "g2" })).rejects.toThrow("no longer recorded")
     const nasty = { ...words, status: { ...status, history: [{ ...earlier, images: { "": "x:1;rm -rf ~" } }] } }
-    await expect(type(rollback, [], nasty, { operation: "g2" })).rejects.toThrow("no longer on record")
+    await expect(type(rollback, [], nasty, { operation: "g2" })).rejects.toThrow("no longer recorded")
     await expect(type(rollback, [], finished(), { operation: "g9" })).rejects.toThrow(
-      "aim history si/web lists what there was",
+      "aim history si/web lists earlier operations",
     )
   })
-  test("what nobody has looked at, or begun, is not taken back", async () => {
+  test("an operation that was not observed or not started is not rolled back", async () => {
     await expect(type(rollback, [], { ...finished(), generation: 5, observed: 4 })).rejects.toThrow("generation 5")
-    await expect(type(rollback, [], {})).rejects.toThrow("nothing to take back")
+    await expect(type(rollback, [], {})).rejects.toThrow("nothing to roll back")
   })
   test("--wait ends when it is back, whatever stood there before the controller saw it", async () => {
     const cluster = testCluster(serviceImage("web", finished()))

@@ -17,15 +17,15 @@ export const run: Run = async (input, world) => {
   }
 }
 
-/** What was stamped cannot be called back by a pause; nothing else begins. */
+/** A pause does not stop objects that were stamped already; no other starts. */
 function whatIsNext(object: Seen, program: string): string {
   const rollout = rolloutOf(object)
   const onTheirWay = underWay(rollout)
   const resume = `${program} resume si/${rollout.name}`
   if (onTheirWay.length > 0)
-    return `Under way, and going to finish: ${underWayWords(onTheirWay)}. Nothing else is stamped until ${resume}`
+    return `Still finishing: ${underWayWords(onTheirWay)}. Nothing else is stamped until ${resume}`
   const rest = rollout.upToDate < rollout.total ? rollout.total - rollout.upToDate : 0
   return rest > 0
-    ? `No object is under way. ${rest === 1 ? "The one that remains keeps what it runs" : `The ${rest} that remain keep what they run`} until ${resume}`
-    : `No object is under way. What is created or changed from now on waits until ${resume}`
+    ? `No object is under way. ${rest === 1 ? "The remaining one keeps its image" : `The remaining ${rest} keep their images`} until ${resume}`
+    : `No object is under way. Objects created or changed from now on wait until ${resume}`
 }

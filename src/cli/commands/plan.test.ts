@@ -75,10 +75,8 @@ describe("plan -f, with each file of examples/ and the cluster that they are for
         expect(text).toMatch(/→|under way/)
       })
     else
-      test(`${file} has none, which is told`, async () => {
-        await expect(planOf(examples + file)).rejects.toThrow(
-          new Failure(`${examples + file} has no ServiceImage in it`),
-        )
+      test(`${file} has none, which is reported`, async () => {
+        await expect(planOf(examples + file)).rejects.toThrow(new Failure(`${examples + file} has no ServiceImage`))
       })
   }
 })
@@ -115,7 +113,7 @@ describe("plan -f judges before it looks", () => {
 
 describe("a place for the image that no object has", () => {
   const image = (place: Json, target: Json) => ({ target: { ...target, image: place }, defaultImage: "web:2" })
-  test("a container is told with those there are, and ends with 1", async () => {
+  test("a missing container is reported with the existing ones, and ends with 1", async () => {
     const { text, exitCode, next } = await planOf(await written(image({ container: "wob" }, tenants)))
     expect(exitCode).toBe(1)
     expect(text).toMatch(/InvalidTarget: 8 objects .*has no container wob, only web/)

@@ -14,7 +14,7 @@ import { toYaml } from "../render/yaml.ts"
 import { admit, readManifests, targetOf } from "../would-be.ts"
 import { noneYet } from "./get.ts"
 
-/** What one rollout is going to do, from the planner that does it. */
+/** What one rollout does next, from the controllers' own planner. */
 export type Planned = {
   name: string
   reason: Reason
@@ -28,7 +28,7 @@ export type Planned = {
   more: number
   outlook: Outlook
   warnings: Warning[]
-  /** When the passing of time alone changes this plan. */
+  /** When time alone changes this plan. */
   lookAgainAt?: Instant
 }
 
@@ -51,7 +51,7 @@ export const run: Run = async (input, world) => {
   }
   const surveyed = survey(inventory, now)
   if (surveyed.podsMissing)
-    world.say(`Of pods nothing is known (${surveyed.podsMissing}), so each object counts as one.`)
+    world.say(`Pods could not be read (${surveyed.podsMissing}), so each object counts as one pod.`)
   const chosen = choose(surveyed.rollouts, names.length > 0 ? names : [...befores.keys()])
   const plans = chosen.map(rollout =>
     planned(rollout, surveyed, format ? Number.POSITIVE_INFINITY : shownMost, befores),
@@ -74,14 +74,14 @@ export const run: Run = async (input, world) => {
   return { text, exitCode, next: [...impossible, "Nothing was applied."].join("\n") }
 }
 
-/** Why a manifest would never come to an end, if that is known already. Only asked of what is not applied yet. */
+/** Why a manifest could never complete, if that is known already. Only for manifests that are not applied yet. */
 function whyImpossible({ serviceImage, plan, fleet }: Surveyed): string[] {
   const { name } = serviceImage.metadata
   const invalid = plan.status.conditions.find(({ type, status }) => type === "Invalid" && status === "True")
   if (invalid) return [`si/${name} cannot be carried out: ${invalid.message}`]
   const members = [...(fleet?.keys() ?? [])].map(key => fleet!.get(key)!)
   if (members.length === 0 || members.some(({ problem }) => problem === undefined)) return []
-  return [`si/${name} cannot be carried out: no object has the place that spec.target.image names`]
+  return [`si/${name} cannot be carried out: no object has the field or container that spec.target.image names`]
 }
 
 function choose(rollouts: readonly Surveyed[], names: readonly string[]): Surveyed[] {

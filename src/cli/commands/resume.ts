@@ -33,7 +33,7 @@ export const run: Run = async (input, world) => {
 function decide({ metadata, spec, status }: Seen): Decision {
   const operation = status?.operation
   const wasPaused = spec.paused === true
-  // If the spec asks for other images by now, they start as an operation of their own, and this one's id means nothing.
+  // If the spec has other images by now, they start a new operation, and the id of this one has no effect.
   const isRetry = operation?.phase === "RolledBack"
   const isAsked = metadata.annotations?.[retryAnnotation] === operation?.id
   const patch: Patch = {
@@ -54,16 +54,16 @@ function whatIsNext({ patch, isRetry }: Decision, object: Seen, program: string)
   const { name, tiers, state } = rollout
   if (isRetry) {
     const anew = { ...rollout, tiers: tiers.map(tier => ({ ...tier, state: "Waiting" as const })) }
-    const what = `It was rolled back, and starts again as a new operation with the same images.`
+    const what = `It was rolled back, and starts again with the same images, as a new operation.`
     return `${what}\n${courseWords(anew, object, program)}`
   }
   if (patch)
     return tiers.every(tier => tier.state === "Complete")
-      ? "There is nothing left to do; what is created from now on is stamped again."
+      ? "There is nothing left to do; objects created from now on are stamped again."
       : courseWords(rollout, object, program)
   if (isUnobserved(object)) return capital(unobservedSentence(object, program))
   if (tiers.some(tier => tier.awaitsApproval)) return `It waits for approval: ${program} approve si/${name}`
   if (state === "Halted")
-    return `${progressLine(rollout)}\nTo go on, mend what fails, set another image (${program} set-image si/${name} …) or take it back (${program} rollback si/${name})`
+    return `${progressLine(rollout)}\nTo continue, fix the failure, set another image (${program} set-image si/${name} …) or roll it back (${program} rollback si/${name})`
   return progressLine(rollout)
 }

@@ -43,7 +43,7 @@ function decide(object: Seen, wanted: string | undefined, program: string): Deci
   const operation = status?.operation
   if (wanted !== undefined && wanted !== operation?.id) throw new Failure(notThatOne(object, wanted, program))
   if (isUnobserved(object)) throw new Failure(unobservedSentence(object, program))
-  if (!operation) throw new Failure(`si/${metadata.name} has had no operation yet, so there is nothing to take back`)
+  if (!operation) throw new Failure(`si/${metadata.name} has had no operation yet, so there is nothing to roll back`)
   const { id, phase } = operation
   if (phase === "RolledBack") return { id, outcome: "already rolled back" }
   const isAsked = phase === "RollingBack" || metadata.annotations?.[rollbackAnnotation] === id
@@ -51,25 +51,25 @@ function decide(object: Seen, wanted: string | undefined, program: string): Deci
   return { id, outcome: "rolling back", patch: { metadata: { annotations: { [rollbackAnnotation]: id } } } }
 }
 
-/** Later operations have changed the same objects since: taking back an old one could only mean to go to its images. */
+/** Later operations have changed the same objects, so an older one cannot be undone; its images can be set again. */
 function notThatOne(object: Seen, wanted: string, program: string): string {
   const { name } = object.metadata
   const { operation, history = [] } = object.status ?? {}
   const found = history.find(({ id }) => id === wanted)
-  const list = `${program} history si/${name} lists what there was`
+  const list = `${program} history si/${name} lists earlier operations`
   if (!found) return `si/${name} has no operation ${printable(wanted)}: ${list}`
   const current = operation ? `, which is ${operation.id}` : ""
   const words = setImageWords(object.spec, found.images ?? {})
   const instead =
     words === undefined
-      ? `its images are no longer on record: ${list}`
+      ? `its images are no longer recorded: ${list}`
       : words.length === 0
-        ? "its images are the present ones"
-        : `to bring its images: ${program} set-image si/${name} ${words.join(" ")}`
-  return `operation ${printable(wanted)} of si/${name} is over; only the last one can be taken back${current}\n${instead}`
+        ? "its images are the current ones"
+        : `to set its images: ${program} set-image si/${name} ${words.join(" ")}`
+  return `operation ${printable(wanted)} of si/${name} is over; only the last one can be rolled back${current}\n${instead}`
 }
 
-/** Until the controller has read the annotation, the phase is the old one: only the end and another operation tell. */
+/** The phase is old until the controller has read the annotation: only RolledBack or another operation ends the wait. */
 const isTakenBack =
   (id: string) =>
   ({ operation }: Rollout) => {
@@ -84,9 +84,10 @@ function whatIsNext({ id, outcome }: Decision, object: Seen, program: string): s
   const before = history.find(({ phase }) => phase === "Complete") ?? history[0]
   const words = before && setImageWords(object.spec, before.images ?? {})
   const former = words && words.length > 0 ? words.join(" ") : "IMAGE"
-  const afterwards = `the spec still names the new images: set those to keep (${program} set-image si/${name} ${former}), or try again (${program} resume si/${name}).`
-  if (outcome === "already rolled back") return `What it had changed runs what it ran before, and ${afterwards}`
+  const afterwards = `the spec still names the new images: set the images to keep (${program} set-image si/${name} ${former}), or try again (${program} resume si/${name}).`
+  if (outcome === "already rolled back")
+    return `The objects that it changed are back on their former images, and ${afterwards}`
   const changed = rollout.tiers.reduce((sum, tier) => sum + tier.updated, 0)
-  const pause = object.spec.paused ? ` spec.paused is true, and holds this too until ${program} resume si/${name}.` : ""
-  return `Only what ${id} changed goes back to what it ran before (${objects(changed)} at most), the lowest priority first.${pause}\nAfterwards ${afterwards}`
+  const pause = object.spec.paused ? ` spec.paused is true and stops this too, until ${program} resume si/${name}.` : ""
+  return `Only objects that ${id} changed return to their former image (${objects(changed)} at most), the lowest priority first.${pause}\nAfterwards ${afterwards}`
 }

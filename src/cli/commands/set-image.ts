@@ -46,11 +46,11 @@ type Decision = {
   patch?: Patch
   changes: ReturnType<typeof differences>
   lines: string[]
-  /** What this change puts an end to. */
+  /** The operation that this change ends. */
   overtakes?: string
 }
 
-/** Decides from the object alone, so that a write that came in between is judged anew. */
+/** Decides from the object alone, so that after a conflict the new object is judged. */
 function decide(object: Seen, { settings, supersede, words }: Wanted, program: string): Decision {
   const { metadata, spec, status } = object
   const { name } = metadata
@@ -66,7 +66,7 @@ function decide(object: Seen, { settings, supersede, words }: Wanted, program: s
       ...(next.defaultImage !== (spec.defaultImage ?? "") && { defaultImage: next.defaultImage }),
       ...(settings.some(({ tier }) => tier !== undefined) && { tiers: next.tiers }),
     },
-    // Said by the one who means it, for the generation that was looked at: with serialize: Enforce the server asks for it.
+    // Names the generation that was read. With serialize: Enforce the server requires it.
     ...(supersede && { metadata: { annotations: { [supersedeAnnotation]: String(metadata.generation ?? 0) } } }),
   }
   const lines = changes.map(({ tier, from, to }) => `si/${name} ${tierTitle(tier)}: ${printable(from)} → ${to}`)
@@ -93,7 +93,7 @@ function refusal(
   const { name } = metadata
   const same = `${program} set-image si/${name} ${words.join(" ")}`
   const others =
-    status?.operation?.phase === "InProgress" ? `; to take it back first: ${program} rollback si/${name}` : ""
+    status?.operation?.phase === "InProgress" ? `; to roll it back first: ${program} rollback si/${name}` : ""
   return [
     `si/${name}: ${what}`,
     `A change of images now would overtake it. To wait for it: ${program} wait si/${name}${others}`,
@@ -110,7 +110,7 @@ function whatIsNext({ changes, overtakes, object }: Decision & { object: Seen },
   const moved = changes.find(({ from, to }) => from && repositoryNamed(from) !== repositoryNamed(to))
   return [
     moved ? `Note: ${tierTitle(moved.tier)} changes its repository, to ${repositoryNamed(moved.to)}.` : "",
-    overtakes ? `Operation ${overtakes} ends here, as Superseded; what it has changed goes on to the new images.` : "",
+    overtakes ? `Operation ${overtakes} ends here, as Superseded; objects that it changed get the new images.` : "",
     object.spec.paused
       ? `spec.paused is true: nothing is stamped until ${program} resume si/${name}`
       : courseOf(affected, object.spec, program),

@@ -74,7 +74,7 @@ describe("status", () => {
 `,
     )
     expect((await ask(status, source([]), ["ais"])).text).toBe(
-      "ais/demo -n shop NotSeenYet (no controller has looked at it yet)\n",
+      "ais/demo -n shop NotSeenYet (no controller has observed it yet)\n",
     )
   })
   test("-w keeps it up to date, and knows a lost connection", async () => {

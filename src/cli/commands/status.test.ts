@@ -49,12 +49,12 @@ describe("a lost connection", () => {
     await end()
   })
 
-  test("is told in a log, and that it is back", async () => {
+  test("is reported in a log, and so is its return", async () => {
     const live = testCluster(serviceImage("web"))
     const { said, clock, end } = await watching(live, { isTerminal: false })
     live.tell("cut")
     await clock.advance(5000)
-    expect(said).toEqual(["lost the connection to the cluster, trying again", "connected again"])
+    expect(said).toEqual(["lost the connection to the cluster, reconnecting", "connected again"])
     await end()
   })
 })

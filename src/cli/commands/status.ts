@@ -23,13 +23,13 @@ export const run: Run = async (input, world) => {
   const format = input.options.output as Format | undefined
   const everywhere = input.options.allNamespaces === true
   if (input.options.watch && format)
-    throw new UsageError(`--watch draws for people and -o ${format} is for programs: leave one of them out`)
+    throw new UsageError(`--watch is for people and -o ${format} is for programs: leave one of them out`)
   if (everywhere && names.length > 0)
     throw new UsageError("a name is in one namespace: write -n NAMESPACE instead of -A")
   const namespace = resource.namespaced && !everywhere ? await namespaceOf(input, world) : undefined
   const client = await world.connect(connectionOf(input))
   try {
-    // Also before watching: a name that is not there is told at once, with the one that was meant.
+    // Also before watching: a missing name is reported at once, with the closest one.
     const objects = await fetchAll(client, resource, names, { namespace })
     const how = { view: world.view, now: world.clock.now(), wide: true }
     const isRollouts = resource === serviceImages
@@ -94,7 +94,7 @@ const picture = (rollouts: readonly Rollout[], { view, clock }: Pick<World, "vie
     ? rollouts.map(rollout => statusBlock(rollout, view, clock.now())).join("\n")
     : rollouts.map(rollout => statusLines(rollout)).join("")
 
-/** Until Ctrl-C, which is how one leaves it and therefore no failure. */
+/** Until Ctrl-C, which is the normal end and not a failure. */
 async function watch(client: Client, names: readonly string[], world: World): Promise<void> {
   const { clock, random, signal, view } = world
   const pace = paceKeeper(clock)
@@ -128,7 +128,7 @@ async function watch(client: Client, names: readonly string[], world: World): Pr
   }
 }
 
-/** Remembers what the watch showed of each tier, for its rate. Another operation begins anew. */
+/** Remembers the progress of each tier, for its rate. A new operation starts over. */
 function paceKeeper(clock: Clock) {
   let kept = new Map<string, Sample[]>()
   const keyOf = ({ name, operation }: Rollout, { tier }: TierProgress) => `${name}/${operation?.id}/${tier}`
@@ -138,7 +138,7 @@ function paceKeeper(clock: Clock) {
       for (const rollout of rollouts)
         for (const tier of rollout.tiers) {
           const key = keyOf(rollout, tier)
-          // The time in which a tier was not at work says nothing about how fast it works.
+          // Time in which a tier was idle does not count for its rate.
           const before = isGoing(tier) ? (kept.get(key) ?? []) : []
           next.set(key, addSample(before, { at: clock.now(), done: tier.upToDate }))
         }

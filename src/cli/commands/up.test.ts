@@ -131,7 +131,7 @@ test("a cluster.json that is something else is refused and left as it is", async
     const { code, output } = await runProgram("bin/aim", ["up", "--data", data])
     expect({ text, code, output }).toMatchObject({
       code: 1,
-      output: expect.stringContaining("is not a cluster of ours"),
+      output: expect.stringContaining("is not a saved cluster of aim"),
     })
     expect(await readFile(file, "utf8")).toBe(text)
   }
@@ -148,7 +148,7 @@ test("a folder that is lost meanwhile is reported, and the end says that the las
   const { program } = await up("--data", data)
   await rm(data, { recursive: true })
   await writeFile(data, "")
-  await until("it is reported", async () => program.output.includes("trying again every 5 s"))
+  await until("it is reported", async () => program.output.includes("retrying every 5 s"))
   program.kill("SIGTERM")
   expect(await program.ended).toBe(1)
   expect(program.output).toContain("The last changes are lost.")

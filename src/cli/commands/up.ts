@@ -31,7 +31,7 @@ export const run: Run = async (input, world) => {
     throw new Failure(`--write-kubeconfig ${kubeconfig}: ${error.message}`)
   })
   if (!saved) await local.apply(...manifests)
-  // Before it is called up: a folder that cannot be written is found now, and not after an hour's work.
+  // Checked first: a folder that cannot be written is reported now, and not after an hour's work.
   if (wanted.data) await saveCluster(local.cluster, wanted.data)
   world.say(
     welcome({ url: serving.url, kubeconfig, nodes: wanted.nodes, program: world.program, isRestored: Boolean(saved) }),
@@ -47,7 +47,7 @@ export const run: Run = async (input, world) => {
   return { text: "", exitCode: isSaved ? 0 : 1 }
 }
 
-/** Ctrl-C is no failure, but losing what was done since the last save is. */
+/** Ctrl-C is not a failure, but losing the changes since the last save is. */
 const saveAtTheEnd = (cluster: Cluster, folder: string, { say }: Pick<World, "say">): Promise<boolean> =>
   saveCluster(cluster, folder).then(
     () => true,

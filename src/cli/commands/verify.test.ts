@@ -20,7 +20,7 @@ const index = (...architectures: string[]) =>
 const digestOf = (bytes: Buffer) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`
 const [both, one] = [index("amd64", "arm64"), index("amd64")]
 
-/** A registry that has these images and nothing else; with a password, for those who know it. */
+/** A registry that has these images and nothing else; with a password, if one is given. */
 const having =
   (images: Record<string, Buffer>, password?: string): Reply =>
   ({ url, headers }, response) => {
@@ -143,7 +143,7 @@ test("a registry on a private address is asked where a flag allows it, whatever 
   expect(results(allowed.text)).toEqual(["Same"])
 })
 
-test("with the credentials of the workload, its service account's too, and nobody else's", async () => {
+test("with the credentials of the workload and of its service account, and no others", async () => {
   const closed = await start(having({ app: both }, "right"))
   const open = await start(having({ app: both }))
   const objects = (password: string, spec: Json) => [
@@ -177,11 +177,11 @@ test("with the credentials of the workload, its service account's too, and nobod
   })
   expect(await found("right", listed, without)).toMatchObject({
     results: ["Same", "Denied"],
-    said: ["Not yours to read, so asked without it: Secret pull"],
+    said: ["You may not read Secret pull; the registry was asked without it."],
   })
 })
 
-test("what runs counts, and then nobody has it who only agrees with the others", async () => {
+test("the running digest counts, even if the repositories agree on another one", async () => {
   const [here, there] = [await start(having({ app: both })), await start(having({ app: both }))]
   const running = {
     apiVersion: "v1",
@@ -211,5 +211,5 @@ test("nothing in use is said, and what is not there is named", async () => {
   await expect(missing).rejects.toThrow("no AlternateImageSource dem in namespace shop; did you mean ais/demo?")
   const wrong = run({ arguments: ["ais/demo"], options: { namespace: "shop", allowRegistry: ["http://"] } }, world)
   await expect(wrong).rejects.toThrow("--allow-registry: http:// is not a registry")
-  await expect(run({ arguments: ["si/demo"], options: {} }, world)).rejects.toThrow("no AlternateImageSource")
+  await expect(run({ arguments: ["si/demo"], options: {} }, world)).rejects.toThrow("not of kind AlternateImageSource")
 })

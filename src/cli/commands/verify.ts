@@ -12,10 +12,10 @@ import { printable } from "../render/paint.ts"
 import { verifyTable } from "../render/verify.ts"
 import { toYaml } from "../render/yaml.ts"
 
-/** One image, and what its repositories have of it. */
+/** One image, and what its repositories have. */
 export type Verified = {
   image: string
-  /** What it should be; absent where nobody could tell. */
+  /** The expected digest; absent where it is not known. */
   digest?: string
   workloads: readonly string[]
   repositories: Finding[]
@@ -37,7 +37,7 @@ export const run: Run = async (input, world) => {
   try {
     const { clock, random, signal } = world
     const survey = await surveyNamespace(client, namespace, { clock, signal })
-    for (const each of survey.unseen) world.say(`Not seen, and left out: ${each}`)
+    for (const each of survey.unseen) world.say(`Not readable, and left out: ${each}`)
     const source = survey.all.find(({ metadata }) => metadata.name === name)
     if (!source) {
       const meant = closest(
@@ -50,7 +50,7 @@ export const run: Run = async (input, world) => {
     }
     const uses = usesOf(survey, source)
     if (uses.length === 0) world.say(`No workload of namespace ${namespace} has an image that ais/${name} is about.`)
-    // As for a controller: the spec is a tenant's words, and a private address is not for the spec to choose.
+    // As for a controller: a tenant writes the spec, and the spec must not choose a private address.
     const registry = createRegistryClient({ clock, random, allow: given })
     const unread = new Set<string>()
     const found = new Map<Use, Verified>()
@@ -73,7 +73,7 @@ export const run: Run = async (input, world) => {
       saidAt = clock.now()
       world.say(`${asked} of ${uses.length} images compared`)
     })
-    for (const secret of unread) world.say(printable(`Not yours to read, so asked without it: ${secret}`))
+    for (const secret of unread) world.say(printable(`You may not read ${secret}; the registry was asked without it.`))
     const images = uses.map(use => found.get(use)!)
     const findings = images.flatMap(({ repositories }) => repositories)
     const bad = findings.filter(finding => !isWell(finding)).length

@@ -24,7 +24,7 @@ describe("it is complete", () => {
     expect(cluster.calls).toEqual(["list serviceimages"])
   })
 
-  test("when the watch says so, and progress is told once per change on the way", async () => {
+  test("when the watch reports it, and progress is printed once per change", async () => {
     const cluster = testCluster(serviceImage("web"))
     const wait = waiting(cluster)
     await wait.settle()
@@ -131,13 +131,13 @@ describe("the connection", () => {
     await wait.settle()
     cluster.tell("cut")
     await wait.settle()
-    expect(wait.said.at(-1)).toBe("si/web: lost the connection to the cluster, trying again")
+    expect(wait.said.at(-1)).toBe("si/web: lost the connection to the cluster, reconnecting")
     await wait.clock.advance(5000)
     cluster.put(serviceImage("web", complete()))
     expect(await wait.promise).toMatchObject({ is: "complete" })
   })
 
-  test("that was never there is told at once", async () => {
+  test("that never existed is reported at once", async () => {
     const cluster = testCluster()
     cluster.fail("list", new KubeError("Unreachable", "connection refused"))
     await expect(waiting(cluster).promise).rejects.toThrow("connection refused")
@@ -160,6 +160,6 @@ describe("the command", () => {
     await expect(answer(["si/web", "si/shop"], "0")).rejects.toThrow("not complete now: si/shop InProgress")
   })
   test("wants a duration it understands", async () => {
-    await expect(answer(["si/web"], "10")).rejects.toThrow("--timeout: 10 is no duration: write 90s, 10m or 1h30m")
+    await expect(answer(["si/web"], "10")).rejects.toThrow("--timeout: 10 is not a duration: write 90s, 10m or 1h30m")
   })
 })

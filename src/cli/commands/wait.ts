@@ -34,7 +34,7 @@ export const run: Run = async (input, world) => {
   }
 }
 
-/** What the shell gets of a wait, here and where a command is told to `--wait`. */
+/** The result of a wait, for this command and for `--wait` of others. */
 export async function waitUntilOver(names: readonly string[], waiting: Waiting): Promise<Answer> {
   const endings = await waitFor(names, waiting)
   const failed = endings.filter(({ is }) => is !== "complete")
@@ -46,7 +46,7 @@ export function timeoutOf({ options }: Input): number {
   const given = options.timeout as string
   const timeoutMs = parseDuration(given)
   if (timeoutMs === undefined)
-    throw new UsageError(`--timeout: ${given} is no duration: write 90s, 10m or 1h30m, and 0 to look once`)
+    throw new UsageError(`--timeout: ${given} is not a duration: write 90s, 10m or 1h30m, or 0 to check once`)
   return timeoutMs
 }
 
@@ -62,7 +62,7 @@ type Waiting = {
 type Watched = {
   resource: Resource
   namespace?: string
-  /** How it stands, and how it has ended, if it has. */
+  /** Its state in a line, and how it ended, if it has. */
   read(object: KubeObject): { line: string; is: "complete" | "failed" | undefined; rollout?: Rollout }
 }
 
@@ -74,7 +74,7 @@ export const rollouts = (judge: (rollout: Rollout) => "complete" | "failed" | un
   },
 })
 
-/** An AlternateImageSource is waited for until it is ready, which it may be while containers run from elsewhere. */
+/** Waits until an AlternateImageSource is ready, which it may be while containers run from elsewhere. */
 const sources = (namespace: string): Watched => ({
   resource: alternateImageSources,
   namespace,
@@ -87,13 +87,13 @@ const sources = (namespace: string): Watched => ({
 
 function isOver({ state }: Rollout) {
   if (state === "Complete") return "complete"
-  // Complete once, and no longer healthy: a pipeline that goes on from here would build on what fails.
+  // Complete once, and no longer healthy: a pipeline must not continue from here.
   return failed.has(state) ? "failed" : undefined
 }
 
 const failed: ReadonlySet<Rollout["state"]> = new Set(["Halted", "Stalled", "RolledBack", "Degraded"])
 
-/** Waits for all of them, each for itself: one that fails does not hide how the others end. */
+/** Waits for each of them separately: one failure does not hide the results of the others. */
 export const waitFor = (names: readonly string[], waiting: Waiting): Promise<Ending[]> =>
   Promise.all(names.map(name => waitForOne(name, waiting)))
 
@@ -104,7 +104,7 @@ async function waitForOne(name: string, { client, world, timeoutMs, of = rollout
   const cancel = timeoutMs > 0 ? clock.after(timeoutMs, () => timeIsUp.abort()) : () => {}
   const signal = AbortSignal.any([world.signal, timeIsUp.signal])
   const title = `${shortOf(resource)}/${name}`
-  const onTrouble = () => world.say(`${title}: lost the connection to the cluster, trying again`)
+  const onTrouble = () => world.say(`${title}: lost the connection to the cluster, reconnecting`)
   let uid: string | undefined
   let last: { line?: string; rollout?: Rollout } = {}
   let told = ""
@@ -116,7 +116,7 @@ async function waitForOne(name: string, { client, world, timeoutMs, of = rollout
         if (uid) return { name, of, is: "deleted", ...last }
         return { name, of, is: "missing", meant: await meantBy(name, client, of) }
       }
-      // Deleted and made anew between two looks: what was waited for is gone all the same.
+      // Deleted and created again in between: the object that was waited for is gone.
       if (uid && object.metadata.uid !== uid) return { name, of, is: "deleted", ...last }
       uid = object.metadata.uid ?? "unknown"
       const { is, ...seen } = of.read(object)
@@ -139,7 +139,7 @@ const meantBy = async (name: string, client: Client, { resource, namespace }: Wa
     (await client.list(resource, { namespace })).items.map(({ metadata }) => metadata.name),
   )
 
-/** The ending in words: what happened, and what there is to do. */
+/** The result as text: what happened, and what to do. */
 export function sentence(ending: Ending): string {
   const { name, line, of } = ending
   const short = shortOf(of.resource)

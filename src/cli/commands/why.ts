@@ -35,7 +35,7 @@ export const run: Run = async (input, world) => {
     const kind = resolveKind(word, seen)
     const surveyed = survey(seen, now)
     if (surveyed.podsMissing)
-      world.say(`Of pods nothing is known (${surveyed.podsMissing}), so no failure can be explained by them.`)
+      world.say(`Pods could not be read (${surveyed.podsMissing}), so pod failures are not explained.`)
     if (kind !== "si") return whyObject(surveyed, findObject(seen, { kind, name }, namespace))
     const found = surveyed.rollouts.find(({ serviceImage }) => serviceImage.metadata.name === name)
     if (found) return whyRollout(found, now)
@@ -54,7 +54,7 @@ const dated = ({ since, lastDecision, ...answer }: Answered) => ({
   ...(lastDecision && { lastDecision: { ...lastDecision, at: formatInstant(lastDecision.at) } }),
 })
 
-/** Only what has to do with the question: the objects of one kind, and what stands behind them. */
+/** Only what the question needs: the objects of one kind, and the objects that they own. */
 function targetsFor(word: string, name: string, seen: Inventory): Target[] {
   const kind = resolveKind(word, seen)
   const all = targetsIn(seen)
@@ -69,7 +69,7 @@ function targetsFor(word: string, name: string, seen: Inventory): Target[] {
 
 const siKind = { apiVersion: "autoimagemanager.io/v1alpha1", kind: "ServiceImage" }
 
-/** As if a ServiceImage were about it: whether the object is there is to be told also where none is. */
+/** As if a ServiceImage selected it: a missing object is reported even where no ServiceImage does. */
 const targetOf = ({ group, versions, kind }: StampedKind): Target => ({
   apiVersion: `${group}/${versions[0] ?? "v1"}`,
   kind,

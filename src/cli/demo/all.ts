@@ -3,5 +3,5 @@ import { registryOutage } from "./registry-outage.ts"
 import type { Story } from "./story.ts"
 import { upgrade } from "./upgrade.ts"
 
-/** Every story of `aim demo`; the first is told when none is named. */
+/** Every story of `aim demo`; the first is the default. */
 export const stories: readonly Story[] = [upgrade, canary, registryOutage]

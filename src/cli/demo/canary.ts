@@ -19,12 +19,12 @@ import type { Stage, Story } from "./story.ts"
 const [v1, v2, fixed] = [imageOf("v1"), imageOf("v2"), imageOf("v2.1")]
 const fleetSize = 40
 
-/** A rollout in steps meets an image that nobody pushed, stops at the first of them, goes back, and is tried again. */
+/** A rollout in steps has an image that was never pushed, halts at the first step, is rolled back, and is tried again. */
 export const canary: Story = {
   name: "canary",
   title: "one in ten tenants goes first; the image is not there, and the others are not touched",
   nodes: 3,
-  // Nobody pushed v2.
+  // v2 was never pushed.
   registries: parseRegistries(
     `registries: { registry.example.com: { images: { dicom-service: { v1: {}, v2.1: {} } } } }`,
   ),

@@ -31,7 +31,7 @@ export const change = ({ world }: Stage, body: Json) =>
 export const tenants = async ({ world }: Stage, labelSelector?: string): Promise<Json[]> =>
   (await world.client.list(Dicoms, labelSelector === undefined ? {} : { labelSelector })).items as Json[]
 
-/** Names of those that have the image, in the order of names. */
+/** Names of the tenants that have the image, sorted. */
 export const withImage = (all: readonly Json[], image: string): string[] =>
   all
     .filter(({ spec }) => spec.image === image)

@@ -19,7 +19,7 @@ const pods = core("pods", "Pod")
 const events = core("events", "Event")
 const name = { name: "web", namespace: "default" }
 
-/** A registry goes down while a shop grows; its pods are repaired where they stand. A typo is not sent on a tour. */
+/** A registry goes down while a shop grows; its pods are repaired in place. A misspelt tag is not tried elsewhere. */
 export const registryOutage: Story = {
   name: "registry-outage",
   title: "a registry goes down while a shop grows, and its pods start all the same",
@@ -55,8 +55,8 @@ The Deployment still says ${spec.template.spec.containers[0].image}, so GitOps h
 The next version is v2, but v22 is typed.`)
     await change(stage, imageChange("v22"))
     await stage.show(() => look(stage, ({ reason }) => reason === "NotFoundAnywhere"), 300)
-    stage.tell(`No repository has v22. A misspelt tag is reported and not tried elsewhere, and the registries are asked less and less often.
-The pods of v1 go on serving.`)
+    stage.tell(`No repository has v22. A misspelt tag is reported and not tried elsewhere, and the registries are asked at growing intervals.
+The pods of v1 keep serving.`)
     await stage.pause(3)
 
     stage.tell("v2, then.")
@@ -115,7 +115,7 @@ const waitingOf = ({ status }: Json): Json | undefined => status?.containerStatu
 const isFailing = (pod: Json) => /ImagePull/.test(waitingOf(pod)?.reason ?? "")
 const isRunning = ({ status }: Json) => status?.containerStatuses?.[0]?.ready === true
 
-/** What kubelets said of pulls that failed, and whose they were. It is over sooner than a frame is drawn. */
+/** The kubelets' messages about failed pulls, by pod. A failure may end before a frame is drawn. */
 async function failures({ world }: Stage): Promise<{ message: string; stuck: ReadonlySet<string> }> {
   const all = (await world.client.list(events, { namespace: "default" })).items as Json[]
   const failed = all.filter(({ reason, message }) => reason === "Failed" && /pull image/.test(message))
@@ -124,7 +124,7 @@ async function failures({ world }: Stage): Promise<{ message: string; stuck: Rea
 
 type Facts = { running: number; failing: number; reason: string; isDone: boolean }
 
-/** Two lines: where the pods pull from, and what the AlternateImageSource says to it. */
+/** Two lines: where the pods pull from, and what the AlternateImageSource reports. */
 async function look(stage: Stage, isSo: (facts: Facts) => boolean): Promise<{ text: string; isSo: boolean }> {
   const all = await podsOf(stage)
   const { status } = (await stage.world.client.get(alternateImageSources, name)) as Json
@@ -144,6 +144,6 @@ async function look(stage: Stage, isSo: (facts: Facts) => boolean): Promise<{ te
     isDone: isNew && running.length === 6 && all.length === 6 && status?.switched === 0,
   }
   const told = [...counts, ...(failing.length > 0 ? [`${failing.length} cannot pull`] : [])].join(", ")
-  const text = `  pods     ${told || "none yet"}\n  ais/web  ${ready ? `${ready.reason}: ${ready.message}` : "not looked at yet"}\n`
+  const text = `  pods     ${told || "none yet"}\n  ais/web  ${ready ? `${ready.reason}: ${ready.message}` : "not observed yet"}\n`
   return { text, isSo: isSo(facts) }
 }

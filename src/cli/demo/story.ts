@@ -2,16 +2,16 @@ import type { Json, RegistriesDescription } from "#cluster-sim/index.ts"
 import type { Controller } from "#runtime/controller.ts"
 import type { LocalCluster } from "../local-cluster.ts"
 
-/** What a story is told with. Time in it is the cluster's, which runs faster than ours. */
+/** The means of a story. Its time is the cluster's, which runs faster than real time. */
 export type Stage = {
   readonly world: LocalCluster
   /** A sentence of the narrator. */
   tell(text: string): void
-  /** Shows the rollout live until it is so, and at most `seconds` of the cluster's time. */
+  /** Shows the rollout live until the condition holds, at most `seconds` of the cluster's time. */
   watch(name: string, isSo: (serviceImage: Json) => boolean, seconds: number): Promise<Json>
-  /** The same with a picture of one's own: lines of text, until it is so. */
+  /** The same with another picture: lines of text, until the condition holds. */
   show(picture: () => Promise<{ text: string; isSo: boolean }>, seconds: number): Promise<void>
-  /** Lets the reader read. */
+  /** Waits, so that people can read. */
   pause(seconds: number): Promise<void>
 }
 
@@ -21,7 +21,7 @@ export type Story = {
   nodes: number
   /** Default: every registry has every image. */
   registries?: RegistriesDescription
-  /** Operators of the user's that run beside us. */
+  /** Operators of the user that run beside ours. */
   operators: readonly Controller[]
   tellWith(stage: Stage): Promise<void>
   /** Commands to try next. */

@@ -24,7 +24,7 @@ const tiers = [
 ]
 const tenantsPerTier = 8
 
-/** A fleet is upgraded; one tenant cannot be, and halts its tier; the cause is mended, and it ends well. */
+/** A fleet is upgraded; one tenant fails and halts its tier; the cause is fixed, and the rollout completes. */
 export const upgrade: Story = {
   name: "upgrade",
   title: "a fleet of tenants is upgraded tier by tier, and one of them fails",
@@ -36,7 +36,7 @@ export const upgrade: Story = {
     await world.apply(dicomDefinition)
     await world.apply(...signUp(), rollout())
     stage.tell(
-      `${tiers.length * tenantsPerTier} tenants sign up. Each is a Dicom, a kind of the user's own; none names an image. A ServiceImage does: v1.`,
+      `${tiers.length * tenantsPerTier} tenants sign up. Each is a Dicom, a custom kind; none names an image. A ServiceImage does: v1.`,
     )
     await stage.watch("dicom", isComplete, 300)
 
@@ -56,14 +56,14 @@ The ${untouched} tenants of the tier late were not touched; riverside itself sti
     if (!isHalted(halted)) return
     await stage.pause(3)
 
-    stage.tell("kubectl uncordon node-2: nothing else is needed, the rollout goes on by itself.")
+    stage.tell("kubectl uncordon node-2: nothing else is needed, the rollout continues by itself.")
     await world.client.patch(nodes, { name: "node-2" }, { type: "merge", body: { spec: { unschedulable: null } } })
     await stage.watch("dicom", isComplete, 600)
     const all = await tenants(stage)
     stage.tell(`Complete: ${withImage(all, v2).length} of ${all.length} tenants run v2.`)
   },
   next: [
-    "aim demo canary  steps, an image that cannot be pulled, and the way back",
+    "aim demo canary  steps, an image that cannot be pulled, and a rollback",
     "aim up           the same cluster, for kubectl",
     "aim --help",
   ],
@@ -72,7 +72,7 @@ The ${untouched} tenants of the tier late were not touched; riverside itself sti
 const rollout = () =>
   serviceImage({
     defaultImage: v1,
-    // Nothing here starts and then falls: the story need not wait to see whether it lasts.
+    // No container of this story crashes later, so the story does not wait for settling.
     tiers: tiers.map(tier => ({ ...tier, maxConcurrent: 3, progressDeadlineSeconds: 60, settleSeconds: 0 })),
     pace: { podsPerSecond: 2 },
   })

@@ -12,7 +12,7 @@ export type Wanted = {
   image: string
 }
 
-/** What the code itself says about itself. */
+/** What the code declares. */
 export type Sources = Declared & { crds: readonly Manifest[] }
 
 /** What `aim manifests` prints, in an order in which it can be applied. */
@@ -24,7 +24,7 @@ export function manifests({ section, foreign, namespace, image }: Wanted, source
     case "policies":
       return policies()
     case "rbac":
-      // For an installation that is there already, run by someone who should not have to compare the rest.
+      // For an existing installation: only the additions, so that the rest need not be compared.
       return foreign.length > 0 ? extra : roles(sources, namespace)
     case "all":
       return [

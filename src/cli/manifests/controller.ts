@@ -19,12 +19,12 @@ export const metricsPort = 8080
 /** On the controllers' pods, by which everything else finds them. */
 export const controllerLabels = { "app.kubernetes.io/name": controllerName }
 
-/** On a namespace whose pods may read the metrics; the label that other controllers go by, too. */
+/** On a namespace whose pods may read the metrics; other controllers use the same label. */
 const scrapes = { metrics: "enabled" }
 
 /**
- * Health and metrics are for the kubelet, which every network lets through to the pods of its own node, and for
- * Prometheus. Where the network does not carry out policies, the server's own limits are what is left.
+ * Health and metrics are for the kubelet, whose traffic to pods of its own node every network allows, and for
+ * Prometheus. Where the network does not enforce policies, the server's own limits still apply.
  */
 export const controllerNetworkPolicy = (namespace: string): Manifest => ({
   apiVersion: "networking.k8s.io/v1",

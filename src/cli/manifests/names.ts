@@ -1,4 +1,4 @@
-/** Names that several manifests, and people's own, refer to. */
+/** Names that several manifests, and those of users, refer to. */
 export const defaultNamespace = "aim-system"
 export const controllerName = "aim-controller"
 export const targetRole = "aim-target"

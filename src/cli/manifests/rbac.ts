@@ -12,13 +12,13 @@ import {
 } from "./names.ts"
 import { rulesFor } from "./rules.ts"
 
-/** Whatever a controller declares on these is split: it may read them, and change them where it was granted. */
+/** Rights on these are split: a controller may read them everywhere, and change them where granted. */
 const workloads = [...workloadKinds, { group: "", plural: "pods" }]
 
-/** Not even read anywhere but where a namespace has granted it. */
+/** Read only where a namespace has granted it. */
 const accounts = [{ group: "", plural: "serviceaccounts" }]
 
-/** In no role that is printed: `aim grant --pull-secrets` names those that may be read, each in its namespace. */
+/** In no printed role: `aim grant --pull-secrets` names the Secrets that may be read, in their namespace. */
 const secrets = [{ group: "", plural: "secrets" }]
 
 const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["get", "list", "watch", "patch"] })
@@ -26,7 +26,7 @@ const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["ge
 export type Declared = {
   /** What the controllers declare they need. */
   controllers: readonly Permission[]
-  /** What standing for election needs, in the namespace of the Lease alone. */
+  /** Rights for the leader election, only in the namespace of the Lease. */
   election: readonly Permission[]
 }
 
@@ -34,7 +34,7 @@ export type ForeignKind = Permission["resource"]
 
 const rbac = "rbac.authorization.k8s.io/v1"
 
-/** Everything the controllers are allowed, from what their code declares. */
+/** All rights of the controllers, from what their code declares. */
 export function roles(declared: Declared, namespace: string): Manifest[] {
   const { own, onTargets } = split(declared.controllers, workloads)
   return [
@@ -42,7 +42,7 @@ export function roles(declared: Declared, namespace: string): Manifest[] {
       apiVersion: "v1",
       kind: "ServiceAccount",
       metadata: { name: controllerName, namespace, labels: partOf },
-      // The Deployment asks for the token itself; nothing else under this account gets one unasked.
+      // The Deployment requests the token itself; other pods of this account get none automatically.
       automountServiceAccountToken: false,
     },
     aggregated(controllerName, aggregateToController),
@@ -72,7 +72,7 @@ export function roles(declared: Declared, namespace: string): Manifest[] {
   ]
 }
 
-/** Lets the controllers read a foreign kind everywhere and change it where `aim-target` is bound. */
+/** Lets the controllers read a custom kind everywhere and change it where `aim-target` is bound. */
 export const rolesFor = (foreign: ForeignKind): Manifest[] => {
   const suffix = `${foreign.plural}.${foreign.group}`
   const { own, onTargets } = split([stamping(foreign)], [foreign])
@@ -83,7 +83,7 @@ export const rolesFor = (foreign: ForeignKind): Manifest[] => {
 }
 
 /**
- * Opt-in is a grant: whatever a controller declares on a target, only reading is given to it cluster-wide. The writes
+ * Opt-in is a grant: of the rights that a controller declares on a target, only reading is cluster-wide. The writes
  * go to `aim-target`, which is bound namespace by namespace.
  */
 function split(permissions: readonly Permission[], targets: readonly ForeignKind[]) {

@@ -3,7 +3,7 @@ import { commonOptions, flagsOf, optionsOf } from "../options.ts"
 
 export type Shell = "bash" | "zsh" | "fish"
 
-/** A completion script, made from the same declarations as parser and help. Names of objects are asked of the cluster. */
+/** A completion script, made from the same declarations as parser and help. Names of objects come from the cluster. */
 export const completionScript = (shell: Shell, commands: readonly Command[]): string =>
   ({ bash, zsh, fish })[shell](commands.filter(command => command.group))
 
@@ -15,7 +15,7 @@ const flagWords = (options: readonly Option[]) =>
 
 const takesValue = (option: Option) => flagsOf(option).value !== undefined
 
-/** What the first argument of a command can be, and what those behind it, where they are something else. */
+/** The first argument of a command, and the following ones where they differ. */
 const argumentsOf = ({ arguments: [first, second] = [] }: Command) => ({ first, second })
 
 function bash(commands: readonly Command[]): string {

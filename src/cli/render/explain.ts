@@ -2,7 +2,7 @@ import { KubeError } from "#runtime/client/errors.ts"
 import { Failure, UsageError } from "../command.ts"
 import { printable } from "./paint.ts"
 
-/** An error in the words of someone who wants to get on: what was tried, what came back, what to do. */
+/** An error for the user: what was tried, what came back, what to do. */
 export function explain(error: unknown, program: string): { message: string; exitCode: 1 | 2 } {
   if (error instanceof UsageError) return { message: error.message, exitCode: 2 }
   if (error instanceof Failure) return { message: error.message, exitCode: 1 }
@@ -18,13 +18,13 @@ function explainKube(error: KubeError, program: string): string {
   const remedies: Partial<Record<KubeError["kind"], string>> = {
     Forbidden:
       error.status === 401
-        ? "The server does not know you: log in again, or name another --context."
-        : "Ask someone who may do it, or name another --context.",
+        ? "The server did not accept your credentials: log in again, or name another --context."
+        : "Ask an account with that right, or name another --context.",
     Unreachable: "Is the cluster up, and is this the right one? Name another with --kubeconfig or --context.",
     // The server answers like this for a path it does not serve; for an object that is missing it gives a reason.
     NotFound: error.reason ? "" : `The cluster does not know this kind: ${program} manifests crds | kubectl apply -f -`,
     Throttled: "The server is busy; try again in a moment.",
-    UnknownOutcome: "The answer was lost, so it may or may not have happened: look before you repeat it.",
+    UnknownOutcome: "The answer was lost, so the change may or may not have been made: check before you repeat it.",
   }
   const remedy = remedies[error.kind]
   return remedy ? `${said}\n${remedy}` : said

@@ -26,12 +26,12 @@ export function overview({ program, view, commands }: Page): string {
     )
   const examples = [
     ["manifests | kubectl apply -f -", "install into the current cluster"],
-    ["grant shop", "let it change the workloads of a namespace"],
+    ["grant shop", "let the controllers change the workloads of a namespace"],
     ["status -w", "watch rollouts live"],
     ["wait si/NAME --timeout 30m", "block a pipeline until one is complete"],
   ]
   const what =
-    "decides which container image every workload of a fleet runs, brings it there tier by tier, and can always say why."
+    "decides which container image every workload of a fleet runs, rolls it out tier by tier, and can always say why."
   return `${[
     twoLines(bold(program), what, program.length, columns),
     `${bold("Usage")}  ${program} COMMAND [OPTIONS]`,
@@ -93,7 +93,7 @@ const placeholder = ({ name, required, many }: Argument) => {
   return required ? shown : `[${shown}]`
 }
 
-/** A word and what it is about, which goes on below itself. */
+/** A word and its description, which continues below itself. */
 const twoLines = (word: string, text: string, width: number, columns: number) =>
   wrapped(text, columns - width - 2)
     .map((line, index) => `${index === 0 ? word : " ".repeat(width)}  ${line}`)
@@ -102,7 +102,7 @@ const twoLines = (word: string, text: string, width: number, columns: number) =>
 const optionLines = (options: readonly Option[], view: View) =>
   twoColumns(
     options.map(option => {
-      // Long names stand below each other whether or not there is a short one.
+      // Long names are aligned, with or without a short one.
       const flags = option.flags.replace(/[<>]/g, "")
       const fallback = option.default === undefined ? "" : ` ${paint(view).dim(`(default: ${option.default})`)}`
       return [flags.startsWith("--") ? `      ${flags}` : `  ${flags}`, option.description + fallback] as const

@@ -8,7 +8,7 @@ import { paint, printable } from "./paint.ts"
 import { countOf } from "./status.ts"
 import { tableOf } from "./table.ts"
 
-/** As it stands in the status, the present operation included; what an older controller did not write is not there. */
+/** As in the status, with the current operation; fields that an older controller did not write are missing. */
 export type Happened = Pick<HistoryEntry, "id" | "startedAt" | "phase"> & Partial<HistoryEntry>
 
 const isRunning = (phase: Happened["phase"]) => phase === "InProgress" || phase === "RollingBack"
@@ -47,7 +47,7 @@ export function historyTable(
   )
 }
 
-/** The image once where all tiers have the same, else tier by tier. */
+/** One image if all tiers have the same, otherwise tier by tier. */
 function imagesOf(images: Readonly<Record<string, string>>, wide: boolean): string {
   const shown = (image: string) => (wide ? image : shortened(image))
   const all = Object.entries(images)
@@ -58,7 +58,7 @@ function imagesOf(images: Readonly<Record<string, string>>, wide: boolean): stri
     .join(", ")
 }
 
-/** `registry.example.com/team/dicom:v2` → `dicom:v2`; of a digest, what people compare. */
+/** `registry.example.com/team/dicom:v2` → `dicom:v2`; a digest is shortened. */
 function shortened(image: string): string {
   const parsed = parseImageReference(image)
   if (!parsed.ok) return image

@@ -4,9 +4,9 @@ import type { View } from "../command.ts"
 
 type Style = "bold" | "dim" | "cyan" | "green" | "yellow" | "red"
 
-/** Colours for a view that has them, and nothing at all for one that does not. */
+/** Colours for a view that has them; plain text for others. */
 export function paint({ colours }: Pick<View, "colours">): Record<Style, (text: string) => string> {
-  // `validateStream: false`: whether this reader wants colours was decided once, in main.ts.
+  // `validateStream: false`: main.ts has decided whether to use colours.
   const style = (name: Style) => (text: string) =>
     colours && text ? styleText(name, text, { validateStream: false }) : text
   return {
@@ -19,5 +19,5 @@ export function paint({ colours }: Pick<View, "colours">): Record<Style, (text: 
   }
 }
 
-/** What others wrote, made safe for a terminal. */
+/** Text from other writers, made safe for a terminal. */
 export const printable = (text: string) => withoutControls(text, "\ufffd")

@@ -8,7 +8,7 @@ import { inWords, objects, tierTitle, tierWord } from "../operate.ts"
 import { paint, printable } from "./paint.ts"
 import { wrappedText } from "./wrap.ts"
 
-/** `aim plan`, for one rollout: where it is, what comes next and then, how long that takes, and what is left out. */
+/** `aim plan`, for one rollout: its state, what happens next and then, how long that takes, and what is left out. */
 export function planText(
   planned: Planned,
   { view, now, program }: { view: View; now: Instant; program: string },
@@ -32,10 +32,10 @@ export function planText(
     ...(more > 0 ? [`    and ${more} more at once`] : []),
     ...(isIdle
       ? []
-      : [isStopped ? "  when it goes on:" : "  then:", ...outlook.stages.map(stage => `    ${stageWords(stage)}`)]),
+      : [isStopped ? "  when it continues:" : "  then:", ...outlook.stages.map(stage => `    ${stageWords(stage)}`)]),
     ...(isIdle ? [] : [`  takes: ${takesWords(outlook, name, program)}`]),
     ...(lookAgainAt !== undefined && lookAgainAt > now && !isIdle
-      ? [`  looks again: in ${formatDuration(lookAgainAt - now)}, or when something changes`]
+      ? [`  checks again: in ${formatDuration(lookAgainAt - now)}, or when something changes`]
       : []),
     ...warnings.map(({ reason: why, count, examples, message: what }) =>
       yellow(
@@ -56,7 +56,7 @@ const ofOne: Record<string, string> = {
   were: "was",
 }
 
-/** What is said of several, of one: `keep their image` → `keeps its image`. */
+/** From plural to singular: `keep their image` → `keeps its image`. */
 const singular = (words: string) => words.replace(/^\w+/, verb => ofOne[verb] ?? verb).replace(/\btheir\b/, "its")
 
 function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {
@@ -82,7 +82,7 @@ function takesWords({ stages, msAtLeast }: Outlook, name: string, program: strin
     soakMs > 0 ? `${formatDuration(soakMs)} of soaking` : "",
   ].filter(Boolean)
   const approvals = stages.flatMap(stage => stage.approvals)
-  const least = msAtLeast > 0 ? `at least ${formatDuration(msAtLeast)} (${parts.join(", ")})` : "nothing holds it back"
+  const least = msAtLeast > 0 ? `at least ${formatDuration(msAtLeast)} (${parts.join(", ")})` : "nothing delays it"
   const person =
     approvals.length > 0
       ? `, and waits for a person: ${program} approve si/${name} ${approvals.map(tierWord).join(" ")}, for ${inWords(approvals.map(tierTitle))}`

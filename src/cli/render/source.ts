@@ -13,7 +13,7 @@ export function sourceLine({ name, namespace, state, reason, message }: Source):
   return `ais/${name} -n ${namespace} ${state}${why ? ` (${why})` : ""}`
 }
 
-/** The same with the containers that do not go as their workload says. */
+/** The same with the containers that do not run as their workload says. */
 export function sourceLines(source: Source): string {
   const lines = source.astray.map(({ target, container, from, incident }) => {
     const why = incident ? ` (${incident.reason} since ${incident.since}: ${incident.image})` : ""

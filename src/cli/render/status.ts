@@ -18,11 +18,11 @@ export function progressLine(rollout: Rollout): string {
   return `si/${name} ${state}${counts}${priority}${why ? ` (${why})` : ""}`
 }
 
-/** What a watch has learnt about a tier besides what the object says. */
+/** What a watch knows about a tier in addition to the object. */
 export type Outlooks = (tier: TierProgress) => Outlook
 const unknown: Outlooks = () => ({})
 
-/** The same with its tiers, for a reader that is no terminal. */
+/** The same with its tiers, for output that is not a terminal. */
 export function statusLines(rollout: Rollout, outlooks = unknown): string {
   const lines = rollout.tiers.flatMap(tier => {
     const underWay = tier.updated > tier.upToDate ? `${tier.updated - tier.upToDate} under way` : ""
@@ -37,10 +37,10 @@ export function statusLines(rollout: Rollout, outlooks = unknown): string {
   return `${[progressLine(rollout), ...lostPodLines(rollout).map(line => `  ${line}`), ...lines].join("\n")}\n`
 }
 
-/** A rollout as a picture: what is said of it as a whole, and each tier with its bar. */
+/** A rollout as a picture: a head, and each tier with its bar. */
 export type Picture = { head: string[]; tiers: { tier: TierProgress; lines: string[]; isQuiet: boolean }[] }
 
-/** Tier names are label values and may have 63 characters: the bars must not leave the window for one of them. */
+/** Tier names are label values and may have 63 characters: a long one must not push the bars out of the window. */
 const nameMax = (columns: number) => Math.max(12, Math.floor(columns * 0.3))
 
 /** The same as a picture: a bar per tier, as wide as the window allows. */
@@ -69,7 +69,7 @@ export function pictureOf(rollout: Rollout, view: View, now: Instant, outlooks =
       const notes = notesOf(tier, rollout, outlooks(tier), now)
       return {
         tier,
-        // The ones that a person who looks for trouble or progress can do without.
+        // Tiers without a failure or progress are left out first.
         isQuiet: tier.failures.length === 0 && !isGoing(tier) && tier.step === undefined && !tier.awaitsApproval,
         lines: [
           `${left}${barOf(tier, bar, view)}${right}${dim(image)}`.trimEnd(),
@@ -81,14 +81,14 @@ export function pictureOf(rollout: Rollout, view: View, now: Instant, outlooks =
   }
 }
 
-/** The whole of it. */
+/** All lines. */
 export const statusBlock = (...of: Parameters<typeof pictureOf>): string => pictureText(pictureOf(...of))
 const pictureText = ({ head, tiers }: Picture): string =>
   `${[...head, ...tiers.flatMap(({ lines }) => lines)].join("\n")}\n`
 
 /**
- * As much of all of them as fits into so many lines, with a blank one between two. What is left out is counted: tiers
- * in which nothing happens go first.
+ * As much of all of them as fits into the given lines, with a blank line in between. The rest is counted: inactive
+ * tiers are left out first.
  */
 export function fittedText(pictures: readonly Picture[], rows: number | undefined): string {
   const whole = pictures.map(pictureText).join("\n")
@@ -131,7 +131,7 @@ function leftOut(tiers: readonly TierProgress[]): string[] {
   return [`  … ${counted(tiers.length, "more tier")}: ${states.join(", ")}`]
 }
 
-/** What there is to say of a tier beside its counts. What it waits for is named instead of a time that nobody knows. */
+/** Facts about a tier besides its counts. Where the time is not known, what it waits for is named instead. */
 function notesOf(
   tier: TierProgress,
   { currentPriority, state }: Rollout,
@@ -150,10 +150,10 @@ function notesOf(
   ].filter(Boolean)
 }
 
-/** While an operation is taken back, done means that an object runs what it ran before it. */
+/** During a rollback, done means that an object runs its former image. */
 const isGoingBack = ({ state }: Rollout) => state === "RollingBack" || state === "RolledBack"
 const goalOf = (rollout: Rollout) => (isGoingBack(rollout) ? "as before" : "up to date")
-/** The image that a tier gets; where it is taken back, the one that it returns to, as far as that is known. */
+/** The image that a tier gets; during a rollback, the image that it returns to, if known. */
 function imageWords({ image, proven }: TierProgress, rollout: Rollout, room?: number): string {
   const shown = (text: string, prefix = "") =>
     room === undefined ? prefix + printable(text) : prefix + shorten(shortDigest(printable(text)), room - prefix.length)
@@ -163,7 +163,7 @@ function imageWords({ image, proven }: TierProgress, rollout: Rollout, room?: nu
 
 const isPart = (step: StepProgress | undefined) => step !== undefined && step.percent < 100
 
-/** Counted down where the picture moves; elsewhere the end, which stays true. */
+/** A countdown in a live view; elsewhere the end time, which stays true. */
 function stepWords({ percent, soaksUntil }: StepProgress, now?: Instant): string {
   if (soaksUntil !== undefined && now !== undefined)
     return `step ${percent}%, soaking for ${formatDuration(Math.max(0, soaksUntil - now))} more`
@@ -203,7 +203,7 @@ export function paintState(view: Pick<View, "colours">, state: State): (text: st
   }[state]
 }
 
-/** Done, under way, to do. Anything begun shows at least one cell, and only all of it fills the bar. */
+/** Done, under way, to do. Any progress shows at least one cell, and only completion fills the bar. */
 function barOf({ total, updated, upToDate }: TierProgress, width: number, view: View): string {
   const { green, yellow, dim } = paint(view)
   const share = (count: number) => {

@@ -14,7 +14,7 @@ import { toYaml } from "./yaml.ts"
 export function tableOf(
   rows: readonly (readonly string[])[],
   paintCell = (cell: string, _row: number, _column: number) => cell,
-  /** Of a table that goes on: as wide as before, or wider. */
+  /** For a table that is continued: at least as wide as before. */
   least: number[] = [],
 ): string {
   const widths = (rows[0] ?? []).map((_, column) =>
@@ -95,7 +95,7 @@ export function sourceTable(
   )
 }
 
-/** The image being worked on, and that there are others; of what was taken back, the one that it returned to. */
+/** The current image, and how many others there are; after a rollback, the image that was restored. */
 const imageOf = ({ tiers, currentPriority, state }: Rollout) =>
   imageInWork(
     tiers.map(({ image, proven, priority }) => ({
@@ -105,7 +105,7 @@ const imageOf = ({ tiers, currentPriority, state }: Rollout) =>
     currentPriority,
   )
 
-/** What every `-o` of get and status means, beyond the tables. */
+/** The formats of `-o` of get and status, other than tables. */
 export function machineReadable(
   objects: readonly KubeObject[],
   { format, resource, single }: { format: "json" | "yaml" | "name"; resource: Resource; single: boolean },
@@ -116,8 +116,8 @@ export function machineReadable(
       .join("")
   const items = objects.map(({ metadata, ...object }) => {
     const { managedFields: _, ...shown } = metadata as typeof metadata & { managedFields?: unknown } // as kubectl does
-    // A list leaves apiVersion and kind out of its items; whoever splits it again needs them.
-    // In the order in which people write it.
+    // A list leaves apiVersion and kind out of its items; they are needed when it is split.
+    // In the usual order of a manifest.
     const { apiVersion: _a, kind: _k, ...rest } = object
     return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: shown, ...rest }
   })

@@ -13,7 +13,7 @@ export type Answered = {
   lastDecision?: ImageRecord | undefined
 }
 
-/** `aim why`: the word, since when, and the sentences, broken where the window ends. */
+/** `aim why`: the reason, since when, and the sentences, wrapped at the width of the window. */
 export function whyText(
   { reason, sentences, since, lastDecision }: Answered,
   { view, now }: { view: View; now: Instant },

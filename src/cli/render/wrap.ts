@@ -31,10 +31,10 @@ export const wrappedText = (text: string, columns: number, hanging = 0): string 
 /** Never so wide that a line is hard to follow. */
 export const readableWidth = (columns: number) => Math.max(40, Math.min(columns, 110))
 
-/** Two columns; where the right one is longer than its room, it goes on below itself. */
+/** Two columns; a right side that is too long continues below itself. */
 export function twoColumns(rows: readonly (readonly [left: string, right: string])[], columns: number): string {
   const width = Math.max(...rows.map(([left]) => widthOf(left)))
-  // A left side that is far longer than the others would leave nothing for the right one: it gets a line of its own.
+  // A very long left side would leave no room for the right one: it gets its own line.
   const limit = Math.min(width, Math.max(24, Math.floor(columns * 0.45)))
   const indent = " ".repeat(limit + 3)
   return rows

@@ -1,6 +1,6 @@
 import { stringify } from "yaml"
 
-/** One document. Quoted where YAML 1.1, which kubectl reads, would take a word for a boolean or an octal number. */
+/** One document. Quoted where YAML 1.1, which kubectl reads, would read a word as a boolean or an octal number. */
 export const toYaml = (value: unknown): string =>
   stringify(value, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false })
 

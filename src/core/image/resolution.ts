@@ -25,7 +25,7 @@ export type Failure = {
 }
 
 export type FailureClass =
-  /** The registry answers, and has no such tag or repository (or says so to those who may not know). */
+  /** The registry has no such tag or repository (or answers so where access is denied). */
   | "NotFound"
   /** Credentials are missing, wrong or not enough, or are to be shown to a server that we may not ask. */
   | "Denied"

@@ -130,7 +130,7 @@ export const crds = topic("crds", "kinds", {
     await on.create("customresourcedefinitions", withRule("self.a > 1", { fieldPath: ".none" }), dry)
     await on.create("customresourcedefinitions", withRule("self.a > 1", { messageExpression: "1" }), dry)
   },
-  "names that somebody has taken": async on => {
+  "names that are taken already": async on => {
     await on.quietly.create("customresourcedefinitions", definition(on, field({})))
     await on.untilObject("customresourcedefinitions", `widgets.${on.id}.example.com`, settled)
     const second = definition(

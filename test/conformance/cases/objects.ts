@@ -29,7 +29,7 @@ export const container = (image = "registry.test/app:1", fields: Fields = {}): J
   ...fields,
 })
 
-/** A pod that nobody schedules, so that it stays as it was made. */
+/** A pod that no scheduler handles, so that it stays as it was created. */
 export const idlePod = (name: string, fields: Fields = {}): Json =>
   change(
     {

@@ -42,7 +42,7 @@ const isOver = (object: Json) =>
   hasEnded(object) &&
   object.status.conditions.some(({ type, status }: Json) => type === "PodReadyToStartContainers" && status === "False")
 
-/** How often a container crashed until somebody looked is chance, and with it how long it is left alone. */
+/** How often a container crashed before the look is chance, and so is the length of its back-off. */
 const howeverOften = (status: Json): Json =>
   JSON.parse(
     JSON.stringify(status, (key, value) => {
@@ -51,7 +51,7 @@ const howeverOften = (status: Json): Json =>
     }),
   )
 
-/** Lives a pod until it is as wanted, and tells its status then, the states on the way and what was said about it. */
+/** Runs a pod until it is as wanted, and records its status, the states on the way and its events. */
 async function live(on: Script, object: Json, wanted: (object: Json) => unknown, { told = true } = {}) {
   const watch = await on.watch("pods")
   await on.quietly.create("pods", object)

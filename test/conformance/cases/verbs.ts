@@ -216,7 +216,7 @@ export const verbs = topic("verbs", "registry", {
     await on.send("POST", on.path("configmaps"), { text: "[]" })
     await on.send("POST", on.path("configmaps"), { text: "{}", headers: { "content-type": "text/plain" } })
   },
-  "an answer that nobody can give": async on => {
+  "an answer in a format that is not served": async on => {
     await on.send("GET", on.path("configmaps"), { headers: { accept: "text/html" } })
   },
   pretty: async on => {
@@ -271,7 +271,7 @@ export const verbs = topic("verbs", "registry", {
     await on.get("pods", "a")
     await on.create("pods/eviction", { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "none" } })
   },
-  "a service account may not do what nobody allowed": async on => {
+  "a service account may only do what is allowed": async on => {
     await on.send("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {
       body: {
         apiVersion: "authorization.k8s.io/v1",

@@ -58,7 +58,7 @@ export async function pods(on: Script): Promise<Json> {
 const metaless = (name: string) => name.replace(/-[a-z0-9]{5}$/, "")
 
 /**
- * What was told about an object, each sentence once, in the order in which it was first told. Events are written on the
+ * The events of an object, each message once, in the order of their first occurrence. Events are written on the
  * side, so it is asked for until nothing more comes.
  */
 export async function eventsOf(on: Script, kind: string, name?: string): Promise<string[]> {

@@ -568,7 +568,7 @@ export const statefulSets = topic(
         pod.spec.volumes.filter(({ name }: Json) => name === "data"),
       )
     },
-    "claims that nobody can meet": async on => {
+    "claims that cannot be met": async on => {
       const spec = {
         storageClassName: "none",
         accessModes: ["ReadWriteOnce"],

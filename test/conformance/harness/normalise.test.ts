@@ -59,7 +59,7 @@ test("ages are replaced where they are ages", () => {
   expect(lines({ cells: ["web", "5s"], cpu: "5m" })).toEqual(['cells[0] = "web"', 'cells[1] = "AGE"', 'cpu = "5m"'])
 })
 
-test("a difference is told with its step", () => {
+test("a difference is reported with its step", () => {
   const first = ["» one", "  a = 1", "» two", "  b = 1", "  c = 1", "  d = 1"]
   const second = ["» one", "  a = 1", "» two", "  b = 1", "  c = 2", "  d = 1"]
   expect(difference(first, second)).toEqual(["  » two", "    b = 1", "-   c = 1", "+   c = 2", "    d = 1"])

@@ -13,7 +13,7 @@ export type Case = {
   name: string
   area: Area
   run: (on: Script) => Promise<void>
-  /** Leave out what says who wrote which field: kept where controllers do not write in their own time. */
+  /** Leave out managed fields: they are kept where no controller writes at its own time. */
   withoutManagedFields: boolean
   /** Leave out the status of workloads and what their controllers note, which come in their own time. */
   withoutStatus: boolean
@@ -51,11 +51,11 @@ export type Event = { type: string; object: Json }
 export type Watch = {
   /** Every event so far. */
   readonly events: readonly Event[]
-  /** Waits for so many events more than were told before, and records them. */
+  /** Waits for this many further events, and records them. */
   next(count: number): Promise<Event[]>
   /** Waits for the first event that is looked for; records nothing. */
   until(what: string, wanted: (event: Event) => boolean): Promise<Event>
-  /** Waits until the server ends it, and records what was not told before. */
+  /** Waits until the server ends it, and records the remaining events. */
   end(): Promise<Event[]>
   close(): void
 }
@@ -83,7 +83,7 @@ export type Script = Verbs & {
   readonly faulty: string
   /** The same verbs for what only prepares a case: not in the transcript, and a refusal ends the case. */
   readonly quietly: Verbs
-  /** Asks and tells nobody, also of a refusal: for answers of which only a part is compared, by `note`. */
+  /** Sends a request and records nothing, not even a refusal: for answers of which only a part is compared, by `note`. */
   unrecorded: Verbs["send"]
   path(resource: Resource, name?: string): string
   watch(resource: Resource, query?: Query): Promise<Watch>

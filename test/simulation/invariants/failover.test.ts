@@ -5,13 +5,13 @@ import type { Commit, Run, Sent } from "#test/support/record.ts"
 import { failoverViolationsOf } from "./failover.ts"
 import { decisionAnnotation } from "./reading.ts"
 
-// Each invariant is shown a history that breaks it, made by hand: a judge who never convicts is of no use.
+// Each invariant is shown a history that breaks it, made by hand: a check that never fails is of no use.
 
 const begin = Date.parse("2026-01-01T00:00:00Z")
 const [a, b, c] = ["a.example/app:1", "b.example/app:1", "c.example/app:1"]
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`
 
-/** One AlternateImageSource, a Deployment with two pods that cannot pull, and whoever moves them. */
+/** One AlternateImageSource, a Deployment with two pods that cannot pull, and a writer that moves them. */
 class Story {
   readonly run: Run & { commits: Commit[]; failovers: Sent[] } = {
     seed: 0,
@@ -110,11 +110,11 @@ const cases: Record<string, [Story, string[]]> = {
     new Story().move("one", b).move("two", b).tells(b).later(90).move("one", c).move("two", c).tells(c),
     [],
   ],
-  "a repository that nobody named": [new Story().move("one", "evil.example/app:1"), ["S11"]],
+  "a repository that the spec does not name": [new Story().move("one", "evil.example/app:1"), ["S11"]],
   "another tag": [new Story().move("one", "b.example/app:2"), ["S11"]],
   "a repository that is disabled": [new Story({ disabledRepositories: ["b.example/app"] }).move("one", b), ["S11"]],
   "other bits than were known": [new Story().runs("two", digest("1")).move("one", b).runs("one", digest("2")), ["S11"]],
-  "other bits, and nobody minds": [
+  "other bits, which the policy allows": [
     new Story({ requireSameDigest: "Never" }).runs("two", digest("1")).move("one", b).runs("one", digest("2")),
     [],
   ],
@@ -162,13 +162,13 @@ const cases: Record<string, [Story, string[]]> = {
     ["S15"],
   ],
   "a write whatever has happened since": [new Story().move("one", b, { isUnconditional: true }), ["S10"]],
-  "a repository that nobody was sent to": [
+  "a repository that no pod was sent to": [
     new Story().edit("source", object => {
       object.status = { targetsAvailable: [{ incident: { working: "b.example/app" } }] }
     }),
     ["told"],
   ],
-  "a switch that nobody made": [new Story().tells(b), ["told"]],
+  "a switch that was never made": [new Story().tells(b), ["told"]],
 }
 
 for (const [name, [story, breaks]] of Object.entries(cases))

@@ -19,7 +19,7 @@ type Move = {
   source: Json | undefined
   /** What the pod belongs to in the end, or the workload itself; undefined where the chain of uids is broken. */
   root: Json | undefined
-  /** Nobody can know what has changed since then. */
+  /** What has changed since then cannot be known. */
   seenBefore: Instant
   rootChangedAt: Instant
   /** Pods of the root, and those of them that could not pull what the template says. */
@@ -38,7 +38,7 @@ export function failoverViolationsOf(run: Run): string[] {
     ...digests(run, moves),
     ...moves.flatMap(each => waiting(each).map(what => `S12 ${tell(each)} ${what}`)),
     ...calmness(moves),
-    ...moves.filter(({ source }) => !source).map(each => `S14 ${tell(each)}: nobody in its namespace decided that`),
+    ...moves.filter(({ source }) => !source).map(each => `S14 ${tell(each)}: no source of its namespace decided that`),
     ...moves.flatMap(each => shares(each).map(what => `S15 ${tell(each)} ${what}`)),
     ...preconditions(run),
     ...accepted(run, moves),
@@ -110,7 +110,7 @@ function rootOf(live: ReadonlyMap<string, Json>, object: Json, below: readonly J
     idOf({ apiVersion: owner.apiVersion, kind: owner.kind, metadata: { name: owner.name, namespace } }),
   )
   if (above?.metadata.uid === owner.uid) return rootOf(live, above!, [...below, object])
-  // Of kinds that nobody serves here only the reference is known.
+  // Of kinds that are not served here only the reference is known.
   return /^(apps|batch)\//.test(owner.apiVersion) ? undefined : object
 }
 
@@ -176,9 +176,9 @@ function digests({ commits }: Run, moves: readonly Move[]): string[] {
 }
 
 function waiting({ isPod, before, container, from, root, rootChangedAt, seenBefore, failing }: Move): string[] {
-  if (!root) return ["belongs to nobody"]
+  if (!root) return ["has no owner"]
   if (isPod && !isWaiting(before, container)) return ["did not wait for it"]
-  if (!isPod && failing === 0) return ["nobody waited for it"]
+  if (!isPod && failing === 0) return ["no pod waited for it"]
   const named = imageOf(root, container)
   const isCurrent = named !== undefined && splitImage(named)[1] === splitImage(from)[1]
   return isCurrent || rootChangedAt > seenBefore ? [] : [`its workload says ${named}`]
@@ -229,7 +229,7 @@ function preconditions({ failovers = [] }: Run): string[] {
   })
 }
 
-/** A switch, and where an image can be pulled instead, is told only after somebody was sent there. */
+/** A switch, and where an image can be pulled instead, is reported only after a pod was sent there. */
 function accepted({ commits }: Run, moves: readonly Move[]): string[] {
   return commits.flatMap(({ object, revision }) => {
     if (object.kind !== "AlternateImageSource") return []

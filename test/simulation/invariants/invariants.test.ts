@@ -5,7 +5,7 @@ import type { Commit, Run, Sent } from "#test/support/record.ts"
 import { violationsOf } from "./invariants.ts"
 import { decisionAnnotation, fenceAnnotation } from "./reading.ts"
 
-// Each invariant is shown a history that breaks it, made by hand: a judge who never convicts is of no use.
+// Each invariant is shown a history that breaks it, made by hand: a check that never fails is of no use.
 
 const begin = Date.parse("2026-01-01T00:00:00Z")
 const names = ["early", "late"]
@@ -50,7 +50,7 @@ class Story {
     return this
   }
 
-  /** Somebody changes an object. */
+  /** Another writer changes an object. */
   edit(name: string, change: (object: Json) => Json): this {
     return this.put(change(structuredClone(this.#objects.get(name)!)))
   }
@@ -186,7 +186,7 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
     story: early().stamp(1, "late", "v2").later(60).upToDate("late").status(1, [], { isComplete: true }),
     breaks: [],
   },
-  "an image that nobody wants": { story: early().stamp(1, "late", "v3"), breaks: ["S1"] },
+  "an image that the spec does not name": { story: early().stamp(1, "late", "v3"), breaks: ["S1"] },
   "the image of a spec that the process has not confirmed": {
     story: early().spec("v3").stamp(1, "late", "v3"),
     breaks: ["S1"],
@@ -217,7 +217,7 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
       .status(1, [], { isComplete: true }),
     breaks: ["S3"],
   },
-  "Complete, and one who may fail did, and is counted": {
+  "Complete, and an object that may fail did, and is counted": {
     story: early()
       .edit("late", object => ({ ...object, spec: { ...object.spec, failureHaltsUpdate: false } }))
       .stamp(1, "late", "v2")
@@ -316,7 +316,7 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
       .stamp(1, "late", "v2"),
     breaks: ["S4"],
   },
-  "a stamp on who keeps his image": {
+  "a stamp on an object that keeps its image": {
     story: early()
       .edit("late", object => ({ ...object, spec: { ...object.spec, manuallySpecifiedImage: true } }))
       .stamp(1, "late", "v2"),
@@ -331,11 +331,11 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
     breaks: ["S6", "S9"],
   },
   "a stamp that was not declared": { story: early().status(1, []).stamp(1, "late", "v2"), breaks: ["S6"] },
-  "a successor who forgets what was declared": {
+  "a successor that forgets what was declared": {
     story: early().status(2, []),
     breaks: ["S6"],
   },
-  "a successor who touches what was declared": {
+  "a successor that touches what was declared": {
     story: early().status(2, names).touch(2, "early", "2").touch(2, "late", "2").status(2, []),
     breaks: [],
   },

@@ -37,20 +37,20 @@ import {
 
 export type Invariant = (reading: Reading) => string[]
 
-/** What always holds, whatever happens to processes, connections and views of the world. Each tells what breaks it. */
+/** What always holds, whatever happens to processes, connections and views of the world. Each returns its violations. */
 const invariants: Record<string, Invariant> = {
   "S1 an image is written only if the spec its process last confirmed wants it there": wantedImages,
   "S2 after Complete nothing is written that was decided by an older generation": nothingOlderAfterComplete,
   "S3 Complete is true when it is said": completeIsTrue,
-  "S4 nobody is stamped before those of a higher priority are up to date": priorities,
-  "S4 nobody is stamped while the rollout is paused or halted": standstill,
-  "S5 who keeps his own image is left alone": handsOff,
-  "S6 per object, no leader writes an image after his successor did": epochs,
+  "S4 no object is stamped before those of a higher priority are up to date": priorities,
+  "S4 no object is stamped while the rollout is paused or halted": standstill,
+  "S5 an object that keeps its own image is left alone": handsOff,
+  "S6 per object, no leader writes an image after its successor did": epochs,
   "S6 an image is written only while the status names the object as in flight": declared,
   "S6 what a predecessor declared leaves the list, and Complete is said, only after it was touched": inheritance,
   "S7 what is said of a generation is never replaced by something older, and times move with what they date": sayings,
   "S8 no condition contradicts itself: what is complete is complete": contradictions,
-  "S9 nobody is given an image twice but after a touch or somebody else's change": stampedOnce,
+  "S9 no object gets an image twice, except after a touch or another writer's change": stampedOnce,
   "S10 every write carries the version it was decided from, except touches": preconditions,
 }
 
@@ -67,7 +67,7 @@ export function judge(run: Run): void {
   if (found.length > 0) throw new Error(`seed ${run.seed}: ${found.slice(0, 5).join("\n")}`)
 }
 
-/** How old a picture may be where nothing delays it: a request that was told to come back later is sent again. */
+/** How old a picture may be where nothing delays it: a request that was throttled is sent again. */
 const usualLagMs = 10_000
 
 const tell = ({ commit, sent }: Stamp) => `${keyOf(commit.object)} by process ${sent.process} at ${commit.revision}`
@@ -140,7 +140,7 @@ function completeIsTrue(reading: Reading): string[] {
       if (haltsOnFailure(object) && !hasImage)
         problems.push(`${keyOf(object)} has ${imageIn(serviceImage, object)} at ${commit.revision}`)
     }
-    // Who may fail is counted as a failure; who lost his health after his tier was complete, as regressed.
+    // An object that may fail is counted as a failure; one that lost its health after its tier was complete, as regressed.
     const told = sum(serviceImage.status.tierStatus, "ignoredFailures")
     const regressed = sum(serviceImage.status.tierStatus, "regressed")
     if (late.wrong > told || late.right + late.wrong > told + regressed)
@@ -189,7 +189,7 @@ function priorities(reading: Reading): string[] {
   return stamps.flatMap(stamp => {
     const serviceImage = stamp.source?.serviceImage
     if (!serviceImage || !keepsContract(serviceImage) || isRollingBack(serviceImage) || isBlank(stamp)) return []
-    // Who came later and never ran gates nothing, and waits for nobody.
+    // An object created later that never ran is not waited for, and does not wait.
     const tier = tierOf(serviceImage, stamp.before)
     if (!tier || !isCounted(serviceImage, stamp.before)) return []
     const from = stamp.sent.at - run.lagMs - usualLagMs

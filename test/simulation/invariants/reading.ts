@@ -167,7 +167,7 @@ export function imageIn({ spec }: Json, object: Json): string {
   return paths.map(at).find((image: unknown) => typeof image === "string" && image !== "") ?? ""
 }
 
-/** Its health is told by the ImageSpec contract: the only way these invariants read it. */
+/** Its health by the ImageSpec contract, the only one that these invariants read. */
 export const keepsContract = ({ spec }: Json) => spec.target.image?.container === undefined && !spec.target.health
 
 /** Objects that are the ServiceImage's business, as far as the object itself says so. Another one may have it: see ownerOf. */

@@ -12,7 +12,7 @@ const edit = (file: string, find: string, replace: string, tests: string, caught
   caughtBy,
 })
 
-/** Mistakes that somebody might make where pulls are failed over. */
+/** Possible mistakes where pulls are failed over. */
 export const failoverMutants: Record<string, Mutant> = {
   "a repair without what it was decided from": edit(
     "apply.ts",
@@ -51,7 +51,7 @@ export const failoverMutants: Record<string, Mutant> = {
     faults,
     "StatefulSet.*a conflict is the answer",
   ),
-  "a repository that works before anybody was sent there": edit(
+  "a repository that works before a pod was sent there": edit(
     "tell.ts",
     "if (!incident || !decision.step || accepted > 0) return incident",
     "return incident",

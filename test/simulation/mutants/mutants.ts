@@ -18,7 +18,7 @@ const edit = (file: string, find: string, replace: string, caughtBy: string): Mu
   caughtBy,
 })
 
-/** Mistakes that somebody might make, each of which the simulation has to find. */
+/** Possible mistakes, each of which the simulation has to find. */
 export const mutants: Record<string, Mutant> = {
   "a stamp without the version it was decided from": edit(
     "src/core/workloads/target-reader.ts",
@@ -26,7 +26,7 @@ export const mutants: Record<string, Mutant> = {
     "const metadata = { annotations }",
     "withdrawn",
   ),
-  "a successor who does not touch what was declared": edit(
+  "a successor that does not touch what was declared": edit(
     `${controllers}/controller.ts`,
     "for (const key of status.inflight ?? []) memory.doubts.inherit(key)",
     "",
@@ -44,7 +44,7 @@ export const mutants: Record<string, Mutant> = {
     "return { stamps: now, intents, declares: false }",
     "withdrawn",
   ),
-  "leaders who all have the same name": edit(
+  "leaders that all have the same name": edit(
     "src/runtime/manager.ts",
     "const identity = random.uuid()",
     'const identity = "aim"',
@@ -56,7 +56,7 @@ export const mutants: Record<string, Mutant> = {
     'await client.patch<ServiceImage>(serviceImages, serviceImage.metadata, { type: "merge", body: { status } }, { subresource: "status" })',
     "withdrawn",
   ),
-  "a tenant's own image that is taken from him": edit(
+  "a tenant's own image that is overwritten": edit(
     "src/core/workloads/custom-target.ts",
     'isUnmanaged: object => fieldOf(fieldOf(object, "spec"), "manuallySpecifiedImage") === true,',
     "isUnmanaged: () => false,",
@@ -72,7 +72,7 @@ export const mutants: Record<string, Mutant> = {
     `${controllers}/plan.ts`,
     "const isHalted = active.some(tier => tier.halt)",
     "const isHalted = active.length < 0",
-    "halts everybody",
+    "halts the rollout",
   ),
   "a paused rollout that goes on": edit(
     `${controllers}/plan.ts`,

@@ -2,7 +2,7 @@ import type { Json } from "#cluster-sim/index.ts"
 import { sameImage } from "../invariants/images.ts"
 import { isTrue, ownerOf as ownerOfSelecting, selects, timeOf } from "../invariants/reading.ts"
 
-// What a spec says and what an object tells of itself, read from the pages of the kind with no code of the product.
+// What a spec says and what an object reports, read from the pages of the kind with no code of the product.
 
 export const secondMs = 1000
 

@@ -2,7 +2,7 @@ import type { Json } from "#cluster-sim/index.ts"
 import type { Run } from "#test/support/record.ts"
 
 // What an AlternateImageSource promises in the end, recounted from what was committed and from what registries served,
-// with no code of the product: pods that can run do, and the status tells of what is there.
+// with no code of the product: pods that can run do, and the status lists what exists.
 
 export type Watched = {
   run: Run
@@ -76,7 +76,7 @@ const wasBefore = ({ metadata, spec }: Json): string | undefined => {
   return decision && JSON.parse(decision).was?.[spec.containers[0].name]
 }
 
-/** The status tells of the workloads that are there, and of incidents that are theirs. */
+/** The status lists the existing workloads, and their incidents. */
 function statuses(world: World): string[] {
   const { source, workloads } = world
   if (!source?.status) return source ? ["status: none was written"] : []

@@ -224,7 +224,7 @@ function memberOf({ past, revision, now }: Moment, serviceImage: Json, object: J
 
 const isWellWith = (object: Json, image: string) => sameImage(imageOf(object), image) && isUpToDate(object)
 
-/** How long it must have been well: only what the running operation stamped settles. Times are told in whole seconds. */
+/** How long it must have been well: only objects that the running operation stamped settle. Times have whole seconds. */
 function settleMsOf(serviceImage: Json, object: Json, { settleMs }: Tier): number {
   const isNew = timeOf(object.metadata.creationTimestamp) > timeOf(serviceImage.status?.operation?.startedAt)
   return isStampedBy(serviceImage, object) && !isNew ? Math.max(0, settleMs - secondMs) : 0
@@ -355,7 +355,7 @@ function isOneTooMany(moment: Moment, stamp: Stamp, serviceImage: Json): string 
 function isOnItsWayBack(object: Json, { decision, commit }: Stamp): boolean {
   const { reason, operation, by, to, at } = decisionOf(object)
   const isOfThis = reason === "RolledBack" && operation === decision.operation && by === decision.by
-  // Nothing but time tells how long a return may take: the shortest deadline there is.
+  // How long a return may take is bounded by the shortest deadline.
   const isYoung = commit.at - timeOf(at) < 30 * secondMs
   return isOfThis && isYoung && sameImage(imageOf(object), to) && !isUpToDate(object)
 }
@@ -449,7 +449,7 @@ function wrongsOfStatus(past: Past, said: Said): string[] {
   const always = (rule: string, check: (moment: Moment, serviceImage: Json) => string | undefined) => {
     const found = moments.map(moment => {
       const standing = moment.serviceImage(object.metadata.name)
-      // What it was decided from: the spec as it stood, and the operation as it is told now.
+      // What it was decided from: the spec at that time, and the operation as reported now.
       return standing?.metadata.uid === object.metadata.uid
         ? check(moment, { ...standing, spec: object.spec, metadata: object.metadata, status: object.status })
         : undefined
@@ -474,7 +474,7 @@ function isUnfinished(moment: Moment, serviceImage: Json, tier: Tier): string | 
   const late = moment
     .members(serviceImage)
     .filter(member => member.tier.name === tier.name && isAwaited(member, moment.now))
-  // An image that is refused or put back all the time fails in its time too; its word is taken where it is told.
+  // An image that is refused or put back all the time fails in its time too; its reported reason counts.
   const told = tierStatusOf(serviceImage, tier)?.ignoredFailures ?? 0
   const [first] = late
   return first && late.length > told ? `tier "${tier.name}" is said to be complete, ${lackOf(first)}` : undefined

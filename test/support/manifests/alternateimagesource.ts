@@ -93,7 +93,7 @@ export const cases: Record<string, Case> = {
   },
   "a repository of 255 characters": { manifest: withRepositories("quay.io/app", `a/${"b".repeat(253)}`) },
 
-  // Fields nobody knows.
+  // Unknown fields.
   "a misspelt field is dropped with a warning": {
     manifest: withPolicy({ switchback: "Never" }),
     warned: { path: "spec.policy.switchback", words: "did you mean switchBack?" },
@@ -224,7 +224,7 @@ export const cases: Record<string, Case> = {
     manifest: withPolicy({ cooldownSeconds: 86_401 }),
     refused: { path: "spec.policy.cooldownSeconds", words: "from 0 to 86400", serverWords: tooMany },
   },
-  "a share of nobody": {
+  "a share of zero": {
     manifest: withPolicy({ templateShare: "0%" }),
     refused: { path: "spec.policy.templateShare", words: 'from "1%" to "100%"', serverWords: "should match" },
   },

@@ -6,7 +6,7 @@ import {
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { largest } from "./largest.ts"
 
-/** Of the characters that a target has on average; every text beside the last is as short as it can be told apart. */
+/** Of the characters that a target has on average; every other text is as short as it can be while staying distinct. */
 const charactersEach = maxCharactersInAll / maxTargetsAvailable
 
 /** The largest status of an AlternateImageSource that both the bounds and the rules over several fields admit. */

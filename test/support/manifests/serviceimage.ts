@@ -130,7 +130,7 @@ export const cases: Record<string, Case> = {
     manifest: serviceImage({ target: { ...target, selector: { matchLabels: { a: "b" } } }, paused: true, tiers: [] }),
   },
 
-  // Fields nobody knows.
+  // Unknown fields.
   "a misspelt field is dropped with a warning": {
     manifest: serviceImage({ puased: true }),
     warned: { path: "spec.puased", words: "did you mean paused?" },
@@ -262,7 +262,7 @@ export const cases: Record<string, Case> = {
     manifest: withTarget({ selector: { matchExpressions: [{ key: "a", operator: "In" }] } }),
     refused: { path: "spec.target.selector.matchExpressions[0]", words: "In and NotIn need values" },
   },
-  "an operator nobody knows": {
+  "an unknown operator": {
     manifest: withTarget({ selector: { matchExpressions: [{ key: "a", operator: "in", values: ["b"] }] } }),
     refused: {
       path: "spec.target.selector.matchExpressions[0].operator",
@@ -330,7 +330,7 @@ export const cases: Record<string, Case> = {
   // Tiers.
   "the same tier twice": {
     manifest: serviceImage({ tiers: [{ upgradeTier: "a" }, { upgradeTier: "b" }, { upgradeTier: "a" }] }),
-    refused: { path: "spec.tiers[2]", words: 'upgradeTier "a" stands there already', serverWords: "Duplicate value" },
+    refused: { path: "spec.tiers[2]", words: 'upgradeTier "a" is there already', serverWords: "Duplicate value" },
   },
   "the unnamed tier twice": {
     manifest: serviceImage({ tiers: [{ priority: 1 }, { upgradeTier: "" }] }),
@@ -376,7 +376,7 @@ export const cases: Record<string, Case> = {
     manifest: withTier({ steps: [{ percent: 10 }, { percent: 10 }] }),
     refused: {
       path: "spec.tiers[0].steps[1]",
-      words: "percent 10 stands there already",
+      words: "percent 10 is there already",
       serverWords: "Duplicate value",
     },
   },

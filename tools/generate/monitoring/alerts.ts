@@ -20,7 +20,7 @@ const ours = (metric: ServiceImageMetric) => `aim_${metric}`
 const failover = (metric: keyof typeof alternateImageSourceMetrics) => `aim_${metric}`
 const halted = conditions.Halted.reasons.join("|")
 
-/** A day covers tiers that soak overnight; whoever plans for longer raises it. */
+/** A day covers tiers that soak overnight. */
 const longestRolloutSeconds = 86_400
 
 export const alerts: readonly Alert[] = [
@@ -31,14 +31,14 @@ export const alerts: readonly Alert[] = [
     severity: "critical",
     summary: "The rollout of {{ $labels.serviceimage }} has halted: {{ $labels.reason }}.",
     description:
-      "A failure stopped it before it reached everybody. aim status shows which tier; correct the image or roll back.",
+      "A failure stopped it before it reached all objects. aim status shows which tier; correct the image or roll back.",
   },
   {
     name: "AimServiceImageStalled",
     expr: `max by (serviceimage, reason) (${ours("serviceimage_stalled")}{reason!~"${halted}"}) == 1`,
     for: "5m",
     severity: "warning",
-    summary: "The ServiceImage {{ $labels.serviceimage }} does not go on by itself: {{ $labels.reason }}.",
+    summary: "The ServiceImage {{ $labels.serviceimage }} does not continue by itself: {{ $labels.reason }}.",
     description:
       "Its spec cannot be carried out or is in conflict with another. The condition Stalled names the field.",
   },
@@ -50,15 +50,15 @@ export const alerts: readonly Alert[] = [
       ` and on (serviceimage) min by (serviceimage) (min_over_time(${ours("serviceimage_upgrading")}[${longestRolloutSeconds / 3600}h])) == 1`,
     for: "5m",
     severity: "warning",
-    summary: "The rollout of {{ $labels.serviceimage }} is under way for {{ $value | humanizeDuration }}.",
+    summary: "The rollout of {{ $labels.serviceimage }} has been under way for {{ $value | humanizeDuration }}.",
     description: "It may be paused, await an approval or soak longer than planned. aim status says what it waits for.",
   },
   {
     name: "AimIgnoredFailuresRising",
     expr: `max by (serviceimage) (delta(${ours("serviceimage_ignored_failures")}[30m])) > 0`,
     severity: "warning",
-    summary: "More objects of {{ $labels.serviceimage }} fail than half an hour ago, and the rollout goes on.",
-    description: "None of them says failureHaltsUpdate. The status of their tier names some and why they fail.",
+    summary: "More objects of {{ $labels.serviceimage }} fail than half an hour ago, and the rollout continues.",
+    description: "None of them has failureHaltsUpdate. The status of their tier names some, with the reason.",
   },
   {
     name: "AimInstancesRegressed",
@@ -75,7 +75,8 @@ export const alerts: readonly Alert[] = [
     for: "15m",
     severity: "warning",
     summary: "{{ $value }} pods of {{ $labels.serviceimage }} are on nodes that do not answer.",
-    description: "They may still run another image, whatever the rollout says. Bring the nodes back or remove them.",
+    description:
+      "They may still run another image although the rollout is complete. Bring the nodes back or remove them.",
   },
   {
     name: "AimImageCannotBePulled",
@@ -83,9 +84,9 @@ export const alerts: readonly Alert[] = [
     for: "10m",
     severity: "critical",
     summary:
-      "{{ $value }} containers of {{ $labels.namespace }} cannot be pulled, and ais/{{ $labels.alternateimagesource }} found nowhere else.",
+      "{{ $value }} containers of {{ $labels.namespace }} cannot be pulled, and ais/{{ $labels.alternateimagesource }} found no other source.",
     description:
-      "All repositories may be down, none may have the image, or a check forbids another one. aim why ais/NAME says which.",
+      "All repositories may be down, none may have the image, or a check may forbid the others. aim why ais/NAME shows which.",
   },
   {
     name: "AimRunsFromElsewhere",
@@ -95,22 +96,22 @@ export const alerts: readonly Alert[] = [
     summary:
       "{{ $value }} containers of {{ $labels.namespace }} have not run from where their workload says for six hours.",
     description:
-      "The registry may still be down, or be back: then the next version returns to it. aim verify ais/NAME asks all of them.",
+      "The registry may still be down. If it is back, the next version returns to it. aim verify ais/NAME asks all of them.",
   },
   {
     name: "AimSwitchesOften",
     expr: `sum by (namespace, alternateimagesource) (increase(${failover("alternateimagesource_switches_total")}[1h])) > 10`,
     severity: "warning",
-    summary: "Images of {{ $labels.namespace }} change their repository again and again.",
+    summary: "Images of {{ $labels.namespace }} switch repositories often.",
     description:
-      "Several registries fail by turns. aim get ais/NAME -o yaml has the last switches; disabledRepositories leaves one out.",
+      "Several registries fail in turn. aim get ais/NAME -o yaml has the last switches; disabledRepositories leaves one out.",
   },
   {
     name: "AimNoLeader",
     expr: `absent(leader_election_master_status{name="${controllerName}"} == 1)`,
     for: "2m",
     severity: "critical",
-    summary: "No controller of aim leads, so no rollout goes on.",
+    summary: "No controller of aim leads, so no rollout continues.",
     description: `Look at the pods of ${controllerName} and at its Lease. With --no-leader-elect, leave this alert out.`,
   },
   {
@@ -119,7 +120,7 @@ export const alerts: readonly Alert[] = [
     for: "5m",
     severity: "warning",
     summary: "The API server has been silent about {{ $labels.resource }} for {{ $value | humanizeDuration }}.",
-    description: "The controller decides from old facts. Look at the API server and at the rights of the controller.",
+    description: "The controller decides from old data. Look at the API server and at the rights of the controller.",
   },
   {
     name: "AimReconcileErrors",
@@ -127,7 +128,7 @@ export const alerts: readonly Alert[] = [
     for: "15m",
     severity: "warning",
     summary: "The controller {{ $labels.controller }} keeps failing.",
-    description: "Its log says at what. It tries again by itself, ever less often.",
+    description: "Its log shows the error. It retries by itself, at growing intervals.",
   },
 ]
 

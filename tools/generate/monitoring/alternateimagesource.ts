@@ -6,7 +6,7 @@ type Metric = keyof typeof alternateImageSourceMetrics
 const chosen = '{namespace=~"$namespace", alternateimagesource=~"$alternateimagesource"}'
 const name = "{{namespace}}/{{alternateimagesource}}"
 
-/** After a hand-over two processes tell the same for a moment; the labels of the process are left out. */
+/** After a hand-over two processes export the same for a moment; the labels of the process are left out. */
 const show = (metric: Metric, legend: string): Query => ({
   expr: `max by (${alternateImageSourceMetrics[metric].labels.join(", ")}) (aim_${metric}${chosen})`,
   legend,

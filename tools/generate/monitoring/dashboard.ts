@@ -9,13 +9,13 @@ export type Panel = {
   /** Of 24 columns. */
   width: number
   unit?: "none" | "percent" | "s" | "ops" | "bytes"
-  /** What a number is called. */
+  /** The text for a number. */
   words?: Record<string, string>
   queries: readonly Query[]
 }
 export type Row = { title: string; panels: readonly Panel[] }
 
-/** After a hand-over two processes tell the same for a moment; the labels of the process are left out. */
+/** After a hand-over two processes export the same for a moment; the labels of the process are left out. */
 const select = (metric: ServiceImageMetric) =>
   `max by (${serviceImageMetrics[metric].labels.join(", ")}) (aim_${metric}{serviceimage=~"$serviceimage"})`
 const show = (metric: ServiceImageMetric, legend: string): Query => ({ expr: select(metric), legend })
@@ -31,7 +31,7 @@ export const rows: readonly Row[] = [
     panels: [
       {
         title: "Upgrading",
-        description: "Whether an upgrade is under way, also one that is paused or halted.",
+        description: "Whether an upgrade is under way, including a paused or halted one.",
         type: "stat",
         width: 6,
         words: { 0: "no", 1: "upgrading" },
@@ -63,7 +63,7 @@ export const rows: readonly Row[] = [
       },
       {
         title: "Instances",
-        description: "Those to be updated only get fewer; new objects are not among them.",
+        description: "The number to be updated only falls; new objects do not count.",
         type: "timeseries",
         width: 12,
         queries: [
@@ -74,7 +74,7 @@ export const rows: readonly Row[] = [
       },
       {
         title: "Left alone, failed, lost",
-        description: "What a finished upgrade does not speak for.",
+        description: "Objects and pods that a finished upgrade does not cover.",
         type: "timeseries",
         width: 12,
         queries: [
@@ -91,7 +91,7 @@ export const rows: readonly Row[] = [
     panels: [
       {
         title: "Current priority",
-        description: "The priority being worked; when complete, the lowest.",
+        description: "The priority being rolled out; when complete, the lowest.",
         type: "stat",
         width: 6,
         queries: [show("serviceimage_current_priority", "{{serviceimage}}")],
@@ -144,14 +144,14 @@ export const rows: readonly Row[] = [
       },
       {
         title: "To be updated, by tier",
-        description: "What each tier still has before it.",
+        description: "Objects that each tier still has to update.",
         type: "timeseries",
         width: 12,
         queries: [perTier("serviceimage_tier_instances_to_update")],
       },
       {
         title: "Given the image, by tier",
-        description: "Objects with the latest image in their spec, up to date or on their way.",
+        description: "Objects with the latest image in their spec, up to date or not yet.",
         type: "timeseries",
         width: 12,
         queries: [perTier("serviceimage_tier_instances_updated")],
@@ -213,7 +213,7 @@ export const rows: readonly Row[] = [
       },
       {
         title: "Silence of watches",
-        description: "Since the API server last said anything about a resource.",
+        description: "Time since the API server last sent anything about a resource.",
         type: "timeseries",
         width: 8,
         unit: "s",
@@ -225,8 +225,8 @@ export const rows: readonly Row[] = [
         ],
       },
       {
-        title: "Looks per second",
-        description: "At a ServiceImage, by how they ended.",
+        title: "Reconciles per second",
+        description: "Of ServiceImages, by result.",
         type: "timeseries",
         width: 8,
         unit: "ops",
@@ -239,7 +239,7 @@ export const rows: readonly Row[] = [
       },
       {
         title: "Memory",
-        description: "Resident memory of the processes that tell of ServiceImages or stand by.",
+        description: "Resident memory of the leader and of those that stand by.",
         type: "timeseries",
         width: 8,
         unit: "bytes",
@@ -260,7 +260,7 @@ const datasource = { type: "prometheus", uid: "$datasource" }
 export type Dashboard = {
   uid: string
   title: string
-  /** What it can be narrowed to: a label, by the metric that has it. */
+  /** The labels that filter it, each with the metric that has it. */
   variables: readonly { name: string; label: string; metric: string }[]
   rows: readonly Row[]
 }

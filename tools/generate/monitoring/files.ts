@@ -37,7 +37,7 @@ export async function monitoringFiles(): Promise<GeneratedFile[]> {
 
 /** Every metric that an expression names. */
 export const metricsIn = (expr: string): string[] => {
-  // What stands in quotes, brackets and `by (…)` are values, times and labels.
+  // Quotes, brackets and `by (…)` hold values, times and labels.
   const bare = expr.replace(/"[^"]*"|\[[^\]]*\]|\b(?:by|on) \([^)]*\)/g, " ").replace(/\{[^}]*\}/g, " ")
   const words = bare.match(/[a-z_][a-z0-9_]*(?!\w|\s*\()/g) ?? []
   return [...new Set(words.filter(word => word.includes("_")))]
@@ -64,7 +64,7 @@ function metricTable({ metrics, dashboard }: { metrics: Record<string, Declared>
   )
 }
 
-/** What a process says whatever it controls: asked from the registry itself. */
+/** The metrics of every process: read from the registry itself. */
 export async function processRows(): Promise<string[][]> {
   const text = await createMetrics({ clock: virtualClock() }).text()
   return [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)].map(([, name = "", help = "", type = ""]) => [

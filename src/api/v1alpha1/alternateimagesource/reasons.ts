@@ -1,12 +1,12 @@
 /**
- * The words an AlternateImageSource gives for everything it does, waits for or refuses. The same word stands in
- * condition, event, metric label, log line and CLI; the sentence is what the documentation says about it.
+ * The reasons of an AlternateImageSource for everything it does, waits for or refuses. The same word is used in
+ * conditions, events, metric labels, log lines and CLI; the documentation explains it with the sentence.
  */
 export const reasons = {
-  // How it stands.
+  // The state as a whole.
   Watching: "Every image is pulled where its workload says; nothing has to be done.",
   Switched: "Some containers are pulled from elsewhere: their pods were sent there, or their workload was changed.",
-  Repairing: "A pull failed, and it is being decided or tried where else to pull from.",
+  Repairing: "A pull failed, and another repository is being chosen or tried.",
   Observing: "Seen for the first time; not judged yet.",
 
   // Why a container cannot pull its image: the classes switches are recorded under.
@@ -20,36 +20,36 @@ export const reasons = {
   DiskFull: "The node has no room for the image. Another registry would not help.",
   Timeout: "The registry did not answer in time.",
   UnknownFailure:
-    "The kubelet's message is none we know; switched only to a repository that was seen to have the image.",
+    "aim does not know the kubelet's message; switched only to a repository that is known to have the image.",
 
   // Why it is not, or not yet, switched.
-  HeldBack: "The node starts only so many pulls a second (registryPullQPS); the kubelet tries again by itself.",
-  Confirming: "It waits until the failing repository is seen to fail by aim too, or has failed for confirmSeconds.",
+  HeldBack: "The node limits how many pulls start per second (registryPullQPS); the kubelet tries again by itself.",
+  Confirming: "Waiting until aim has seen the repository fail too, or it has failed for confirmSeconds.",
   CoolingDown: "The container was switched less than cooldownSeconds ago.",
   Probing: "The next repository is being asked whether it has the image.",
   NotFoundAnywhere: "No equivalent repository has this tag or digest: most likely it is misspelt.",
-  AllSourcesDown: "No equivalent repository can serve the image now; asked again later and later.",
+  AllSourcesDown: "No equivalent repository can serve the image now; they are asked again at growing intervals.",
   DigestDiffers: "The other repository has other bits under the same tag, and requireSameDigest forbids them.",
   DigestUnknown:
     "requireSameDigest is Always, and no pod of the namespace has run the image: there is nothing to compare.",
-  PartOfPodsFails: "apply is Template, and fewer pods fail than templateShare: only these are looked after.",
+  PartOfPodsFails: "apply is Template, and fewer pods fail than templateShare: only these pods are repaired.",
   ManagedByGitOps:
     "apply is Template, and GitOps owns the workload: its pods are repaired, its template is not touched.",
   OwnedByAnother: "apply is Template, and the workload belongs to another object: its pods are repaired instead.",
   SecretMissing:
-    "The other repository needs credentials, and the pod lists none for it, or none that we may read (`aim grant NAMESPACE --pull-secrets NAME`).",
-  Forbidden: "Nobody has granted aim the right to change pods of this namespace; run `aim grant NAMESPACE`.",
+    "The other repository needs credentials, and the pod lists none for it, or none that aim may read (`aim grant NAMESPACE --pull-secrets NAME`).",
+  Forbidden: "aim has no grant to change pods of this namespace; run `aim grant NAMESPACE`.",
   Refused: "The API server or an admission policy refused the change.",
   ClaimedByAnother: "An older AlternateImageSource of the namespace already looks after this container.",
   TooMany:
-    "The namespace has more AlternateImageSources, or more targets in them, than are acted on: the oldest count, this one does not.",
+    "The namespace has too many AlternateImageSources, or too many targets in them: only the oldest are acted on, this one is not.",
   TargetNotFound: "A target that the spec names does not exist in the namespace.",
   ListFailed: "aim may not list workloads or pods, so nothing is concluded about them.",
 
-  // What became of it.
-  CrashLoop: "Containers that were sent to another repository start and crash there: it may have other bits.",
+  // The outcome.
+  CrashLoop: "Containers that were switched to another repository crash: it may have other bits.",
   SwitchedBack:
-    "The first repository serves the image again: new pods pull from it, and repaired ones run from elsewhere until they are made anew.",
+    "The first repository serves the image again: new pods pull from it, and repaired ones run from elsewhere until they are re-created.",
   NothingToDo: "Nothing needs a person.",
 
   // The spec cannot be carried out.
@@ -82,7 +82,7 @@ const waiting: Reason[] = [
   "ManagedByGitOps",
   "OwnedByAnother",
 ]
-/** It goes on by itself when the world changes. */
+/** Ends by itself when the cause is gone. */
 const patient: Reason[] = ["AllSourcesDown", "TargetNotFound"]
 /** A person must act. */
 export const stuck: Reason[] = [
@@ -127,7 +127,7 @@ export const conditions = {
     reasons: ["Watching", "AllSourcesDown", "NotFoundAnywhere", "Observing"],
   },
   Stalled: {
-    means: "It does not get better without a person.",
+    means: "A failure needs a person.",
     reasons: ["NothingToDo", "Observing", ...stuck],
   },
 } as const satisfies Record<string, { means: string; reasons: Reason[] }>

@@ -19,16 +19,16 @@ import { repository, repositoryMaxLength } from "../image-reference.ts"
 import { alternateImageSourceNames } from "./names.ts"
 import type { ConditionType, PullFailure, Reason } from "./reasons.ts"
 
-/** Enough for every workload of a namespace that anybody would list by hand. */
+/** More workloads of a namespace than a person would list by hand. */
 const maxTargets = 64
 const maxReplacements = 32
 const maxRepositories = 16
-/** Of containers told of in the status; those with an incident or a switch come first. */
+/** Containers listed in the status; those with an incident or a switch come first. */
 export const maxTargetsAvailable = 200
 export const maxSwitches = 10
 /** Over all containers, so that the largest status stays small. */
 export const maxSwitchesInAll = 200
-/** Of names, repositories, images and labels over all containers: 600 for each. */
+/** Characters of names, repositories, images and labels over all containers: 600 for each. */
 export const maxCharactersInAll = 120_000
 /** The longest name, tag and digest that a node would pull. */
 const recordedImageMaxLength = repositoryMaxLength + ":".length + 128 + "@sha512:".length + 128
@@ -101,7 +101,7 @@ const spec = z.object({
     )
     .max(maxReplacements)
     .meta({ ...listAtomic, hint: "write at least one set: imageSourceReplacements: [{equivalentRepositories: […]}]" })
-    .describe("Sets of equivalent repositories, and whom they are for."),
+    .describe("Sets of equivalent repositories, and the workloads they are for."),
   policy: z
     .object({
       apply: z
@@ -110,7 +110,9 @@ const spec = z.object({
         .default("Pod"),
       onAuthError: z
         .enum(["Ignore", "Switch"])
-        .describe("Whether refused credentials (401, 403) are a reason to switch. They may hide expired ones.")
+        .describe(
+          "Whether refused credentials (401, 403) are a reason to switch. Switching may hide that they expired.",
+        )
         .default("Ignore"),
       requireSameDigest: z
         .enum(["Always", "IfKnown", "Never"])
@@ -126,7 +128,7 @@ const spec = z.object({
         .max(3600)
         .meta({ hint: "write seconds, from 0 to 3600" })
         .describe(
-          "How long a failure must last where the repository, asked by aim, does not fail as it did for the kubelet, or may not be asked. Rate limits count at once.",
+          "How long a failure must last if aim cannot confirm it: the repository does not fail for aim as it did for the kubelet, or may not be asked. Rate limits count at once.",
         )
         .default(20),
       cooldownSeconds: z
@@ -186,10 +188,10 @@ const switched = z.object({
 
 const incident = z.object({
   since: timestamp().describe("When the first pull failed."),
-  reason: word<Reason>(24).describe("Why it failed, or what is waited for."),
+  reason: word<Reason>(24).describe("Why it failed, or what aim waits for."),
   image: image().describe("The image its workload names."),
   failing: recordedRepository().describe("The repository of that image, as it is written there."),
-  working: recordedRepository().describe("Where new pods pull from as long as this lasts.").optional(),
+  working: recordedRepository().describe("Where new pods pull from while the incident lasts.").optional(),
   pin: z
     .string()
     .max(135)
@@ -200,9 +202,9 @@ const incident = z.object({
     .array(recordedRepository())
     .max(maxRepositories)
     .meta(listAtomic)
-    .describe("Found unable to serve in this incident; not tried again before it is over.")
+    .describe("Repositories that could not serve the image in this incident; not tried again before it is over.")
     .default([]),
-  attempts: count(999).describe("How often all of them were found down.").default(0),
+  attempts: count(999).describe("How often no repository could serve the image.").default(0),
   tryAgainAt: timestamp().describe("Repositories are not asked again before this.").optional(),
   healthySince: timestamp()
     .describe("With switchBack: since when the failing repository answers well again.")
@@ -235,7 +237,7 @@ const targetAvailable = z.object({
     .string()
     .max(64)
     .regex(/^[A-Za-z0-9-]*$/)
-    .describe("Which one: another under the same name starts anew."),
+    .describe("Which one: a new workload of the same name starts without history."),
   switches: z
     .array(switched)
     .max(maxSwitches)
@@ -245,7 +247,7 @@ const targetAvailable = z.object({
   incident: incident.describe("A failure that is not over.").optional(),
 })
 
-/** What the bound over all containers counts, for one of them; whoever writes a status must keep within it. */
+/** The characters of one container that count towards the bound over all containers. */
 const charactersOfTarget = [
   "target.container.size() + target.currentRepository.size() + target.name.size()",
   "target.type.group.size() + target.type.kind.size()",
@@ -273,7 +275,7 @@ const status = z.object({
       ...rules(
         {
           rule: `self.map(target, has(target.switches) ? target.switches.size() : 0).sum() <= ${maxSwitchesInAll}`,
-          message: `a status tells of at most ${maxSwitchesInAll} switches`,
+          message: `a status lists at most ${maxSwitchesInAll} switches`,
         },
         {
           rule: `self.map(target, ${charactersOfTarget}).sum() <= ${maxCharactersInAll}`,
@@ -281,18 +283,18 @@ const status = z.object({
         },
       ),
     })
-    .describe("Containers that this object looks after; those in trouble first where there are too many.")
+    .describe("Containers that this object looks after; where there are too many, those with a failure come first.")
     .default([]),
-  targets: count(99_999).describe("How many containers that are.").default(0),
+  targets: count(99_999).describe("How many containers it looks after.").default(0),
   switched: count(99_999).describe("How many of them run from elsewhere now.").default(0),
   incidents: count(99_999).describe("How many cannot be pulled from where their workload says.").default(0),
-  summary: plainText(64).describe("Switched and incidents, for people.").default(""),
+  summary: plainText(64).describe("Switched and incidents, as text for people.").default(""),
 })
 
 export const AlternateImageSource = defineKind({
   ...alternateImageSourceNames,
   description:
-    "An AlternateImageSource says which repositories hold the same images, and lets containers be pulled from the next when one fails.",
+    "An AlternateImageSource says which repositories hold the same images. When one fails, containers are pulled from the next.",
   printerColumns: [
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },

@@ -1,14 +1,14 @@
 import { group } from "../group.ts"
 
-/** Who may set off or release something says so by an annotation: each names what it is about, so that an old one is inert. */
+/** Annotations that start or allow something. Each names an operation or a generation, so that an old one has no effect. */
 
 /** On a ServiceImage: `{"operation": "g5", "tiers": ["early", ""]}`, which tiers of which operation may start. */
 export const approvedAnnotation = `${group}/approved`
-/** On a ServiceImage: the id of the operation to take back. */
+/** On a ServiceImage: the id of the operation to roll back. */
 export const rollbackAnnotation = `${group}/rollback`
-/** On a ServiceImage: the id of an operation that was taken back and is to be tried again. */
+/** On a ServiceImage: the id of an operation that was rolled back and is to be tried again. */
 export const retryAnnotation = `${group}/retry`
-/** On a ServiceImage, with `serialize: Enforce`: the generation that this change may overtake though it is in progress. */
+/** On a ServiceImage, with `serialize: Enforce`: the generation that this change may overtake although it is in progress. */
 export const supersedeAnnotation = `${group}/supersede`
 
 /** On a target: written by a new leader, so that no write of its predecessor still matches the object. */

@@ -8,7 +8,7 @@ export const imageSpec = z.object({
     .boolean()
     .describe("True: when this object fails, the rollout stops. Otherwise the failure is counted and ignored.")
     .default(false),
-  manuallySpecifiedImage: z.boolean().describe("True: hands off, the image is the user's own.").default(false),
+  manuallySpecifiedImage: z.boolean().describe("True: the ServiceImage leaves the image alone.").default(false),
 })
 
 /** The conditions a managed kind reports in status.conditions, beside status.observedGeneration. */

@@ -1,32 +1,32 @@
 /**
- * The words a ServiceImage gives for everything it does, waits for or refuses. The same word stands in condition,
- * event, metric label, log line, CLI and dashboard; the sentence is what the documentation says about it.
+ * The reasons of a ServiceImage for everything it does, waits for or refuses. The same word is used in conditions,
+ * events, metric labels, log lines, CLI and dashboard; the documentation explains it with the sentence.
  */
 export const reasons = {
-  // It is going well.
+  // The rollout goes well.
   AllUpToDate: "Every counted object runs its image.",
   NoObjects: "No object matches the target, so there is nothing to do.",
   RollingOut: "Objects are being stamped, or have been and are not up to date yet.",
-  RollingBack: "What the rollout changed is being taken back: by onFailure: Rollback, or by `aim rollback`.",
-  RolledBack: "What the rollout had changed is back on its former image; the spec still names the new one.",
+  RollingBack:
+    "The objects that the rollout changed return to their former image: by onFailure: Rollback, or by `aim rollback`.",
+  RolledBack: "The objects that the rollout changed are back on their former image; the spec still names the new one.",
   NotStalled: "Nothing needs a person.",
   Observing: "Seen for the first time; not judged yet.",
 
-  // It is waiting, and goes on by itself.
+  // It waits, and continues by itself.
   WaitingForPriority: "Tiers of a higher priority come first.",
-  WaitingForConcurrency: "As many objects as maxConcurrent allows are on their way.",
+  WaitingForConcurrency: "As many objects as maxConcurrent allows are being updated.",
   WaitingForPace: "Stamping more now would disturb more pods per second than pace allows.",
   WaitingForHealth: "Stamped objects are not up to date yet, and their deadline has not passed.",
-  Settling: "Stamped objects are up to date, but not for settleSeconds yet.",
+  Settling: "Stamped objects are up to date, but not yet for settleSeconds.",
   Soaking: "A step is up to date and its soakSeconds are running.",
-  PreCaching: "The images are on their way to the nodes, before the tier starts.",
-  TierReopened:
-    "A finished tier has an object with another image again, so it is worked before lower priorities go on.",
+  PreCaching: "The nodes are pulling the images before the tier starts.",
+  TierReopened: "A finished tier has an object with another image again; lower priorities wait until it is updated.",
   WaitingForFence: "A new leader is making sure that no write of its predecessor can still arrive.",
 
-  // It is waiting for a person.
+  // It waits for a person.
   Paused: "spec.paused is true; nothing is stamped until it is false.",
-  AwaitingApproval: "The tier has requireApproval and nobody has approved this operation; run `aim approve`.",
+  AwaitingApproval: "The tier has requireApproval and this operation is not approved yet; run `aim approve`.",
   SerializedChange:
     "Target or images changed while an operation was in progress; serialize says whether that is allowed.",
 
@@ -43,17 +43,16 @@ export const reasons = {
   InvalidTiers: "Two tiers have the same name.",
   InvalidHealth: "spec.target.health is not a CEL expression that yields true or false.",
   InvalidTarget: "The target's objects do not have the image field or container that spec.target.image names.",
-  NotSupported:
-    "The spec asks for something that this version does not do yet; doing without it in silence would be worse.",
+  NotSupported: "The spec uses a field that this version does not implement yet; ignoring it silently would be worse.",
   ImageNotResolved: "resolveDigest is AtStart, and the registry did not give a digest for an image.",
   ClaimedByAnother: "Another ServiceImage already manages some of the same objects; the older one keeps them.",
   KindNotFound: "The cluster does not serve the target's kind in this version; the rollout starts when it does.",
   ListFailed: "The target's objects could not be listed, so nothing is concluded about them.",
 
-  // It is complete, and something is wrong.
+  // It is complete, and objects lost their health.
   Degraded: "The rollout is complete, and objects that were up to date are no longer healthy.",
 
-  // One object, and why it has, or has not yet, its image.
+  // Why one object has its image, or does not have it yet.
   Stamped: "The object got its image from this rollout.",
   StampedNew: "The object was created during the rollout and got its tier's newDeploymentImage.",
   UpToDate: "The object has its image and every pod runs it.",
@@ -61,21 +60,22 @@ export const reasons = {
   NotSelected: "No ServiceImage selects the object, so its image is left alone.",
   BeingDeleted: "The object is being deleted and is neither stamped nor waited for.",
   Unmatched: "The object belongs to no tier, and there is no defaultImage for it.",
-  Contested: "Another writer keeps restoring a different image; it is named by its field manager.",
-  Regressed: "The object was up to date and is no longer healthy, with the right image.",
+  Contested: "Another writer keeps restoring a different image; the message names its field manager.",
+  Regressed: "The object has the right image, was up to date, and is no longer healthy.",
   IgnoredFailure: "The object failed, and without failureHaltsUpdate that does not stop the rollout.",
 
-  // One object, and why it fails.
+  // Why one object fails.
   ImagePullFailed: "A pod cannot pull the image.",
-  CrashLoop: "A container with the image exited badly twice since the stamp, or is in CrashLoopBackOff.",
+  CrashLoop: "A container with the image exited with an error twice since the stamp, or is in CrashLoopBackOff.",
   Unhealthy: "Pods run the image and do not become ready.",
   Unschedulable: "No node takes a pod of the object.",
   AdmissionDenied: "The API server or an admission policy refused the new image.",
   QuotaExceeded: "A resource quota does not leave room for the new pods.",
-  Forbidden: "Nobody has granted aim the right to change objects of this namespace; run `aim grant NAMESPACE`.",
+  Forbidden: "aim has no grant to change objects of this namespace; run `aim grant NAMESPACE`.",
   WriteFailed:
-    "A write to the object fails or stays without an answer: an admission webhook is down, or the way to the server is. It is tried again, less and less often.",
-  Timeout: "The object did not become up to date within progressDeadlineSeconds, for none of the causes above.",
+    "A write to the object fails or gets no answer: an admission webhook or the connection to the server is down. It is retried at growing intervals.",
+  Timeout:
+    "The object did not become up to date within progressDeadlineSeconds, and none of the causes above was found.",
 } as const satisfies Record<string, string>
 
 export type Reason = keyof typeof reasons
@@ -142,7 +142,7 @@ export const conditions = {
     reasons: ["Degraded", ...done, ...going, ...notStarted, ...halted, ...invalid],
   },
   Stalled: {
-    means: "It does not go on without a person: halted, invalid or in conflict.",
+    means: "The rollout does not continue without a person: halted, invalid or in conflict.",
     reasons: ["NotStalled", "Observing", ...halted, "RolledBack", ...invalid, "ClaimedByAnother"],
   },
   Halted: {
@@ -151,7 +151,7 @@ export const conditions = {
   },
   Paused: { means: "spec.paused holds the rollout.", reasons: ["Paused"] },
   Invalid: {
-    means: "The spec cannot be carried out as a whole, so none of it is; the last good rollout is untouched.",
+    means: "Part of the spec cannot be carried out, so none of it is; the last good rollout stays as it is.",
     reasons: invalid,
   },
   Conflict: { means: "Another ServiceImage manages some of the same objects.", reasons: ["ClaimedByAnother"] },
@@ -163,18 +163,18 @@ export type ConditionType = keyof typeof conditions
 /** What a failed tier's failures have in common. */
 export type FailureScope = "All" | "Partial"
 
-/** Where an operation stands. */
+/** The state of an operation. */
 export const phases = {
   InProgress: "The operation is being carried out.",
   Halted: "It has stopped at a failure.",
-  RollingBack: "It failed and is being taken back.",
+  RollingBack: "It is being rolled back.",
   Complete: "Every counted object runs its image.",
-  RolledBack: "It failed and was taken back.",
+  RolledBack: "It was rolled back.",
   Superseded: "The spec changed before it was complete.",
 } as const
 export type Phase = keyof typeof phases
 
-/** How a rollout stands, in one word, the most pressing first; docs/cli.md explains each. */
+/** The state of a rollout, in one word, the most urgent first; docs/cli.md explains each. */
 export type State =
   | "RolledBack"
   | "RollingBack"

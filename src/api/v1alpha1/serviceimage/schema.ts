@@ -27,19 +27,19 @@ export const maxTiers = 64
 export const maxInflight = 200
 export const maxHistory = 10
 export const maxExamplesPerTier = 10
-/** Of the words of others, what is kept of each, and how many over all tiers: one for a class of failure. */
+/** How much of a quoted message is kept, and how many are kept over all tiers: one per class of failure. */
 export const maxFailureMessage = 160
 export const maxFailureMessages = 4
 /** Over all tiers: ten examples in each of 64 tiers would fill most of the largest status. */
 export const maxExamples = 20
-/** Characters of tier names and images over the whole history; the oldest entries go without first. */
+/** Characters of tier names and images over the whole history; the oldest entries lose theirs first. */
 export const maxHistoryImageCharacters = 11_264
 const maxObjects = 9_999_999
 
-/** What every object of JavaScript answers to. No kind has such a field for an image. */
+/** Names that every JavaScript object inherits. No kind keeps an image in such a field. */
 export const unsafeNames: readonly string[] = ["__proto__", "constructor", "prototype"]
 
-/** Kubernetes' own groups but apps: their kinds have no CustomResourceDefinition, from which we know what to stamp. */
+/** Kubernetes' own groups except apps: their kinds have no CustomResourceDefinition that shows what to stamp. */
 export const builtInGroups: readonly string[] = [
   ...["autoscaling", "batch", "extensions", "policy"],
   ...[
@@ -63,7 +63,7 @@ const tierName = () =>
 
 const recordedTier = () => z.string().max(63).regex(new RegExp(labelValuePattern))
 
-/** In a status nothing is refused that a spec once admitted, so only the length is checked. */
+/** A status must accept whatever a spec once admitted, so only the length is checked. */
 const recordedImage = () =>
   z
     .string()
@@ -145,16 +145,16 @@ const target = z
           message: "write either paths (custom kinds) or container (workloads)",
         }),
       )
-      .describe("Where the image stands in the object.")
+      .describe("Where the image is in the object.")
       .default({ paths: ["spec.image"] }),
     health: z
       .string()
       .max(2048)
       .meta(
         rules({
-          // Without parentheses in between, each stands inside the one before it.
+          // Without closing parentheses in between, each loop is inside the one before it.
           rule: "!self.matches('([.](all|exists|exists_one|filter|map) *[(][^()]*){4}')",
-          message: "at most three loops (all, exists, exists_one, filter, map) may stand inside one another",
+          message: "at most three loops (all, exists, exists_one, filter, map) may be nested",
         }),
       )
       .describe(
@@ -200,7 +200,7 @@ const step = z.object({
     .max(100)
     .meta({ hint: "write a whole number from 1 to 100" })
     .describe(
-      "The share of the tier's objects that has the image after this step. Steps are nested: 1 % is inside 25 %.",
+      "The share of the tier's objects that have the image after this step. Steps are nested: 1 % is part of 25 %.",
     ),
   soakSeconds: z
     .int()
@@ -234,7 +234,7 @@ const tier = z.object({
       }),
     })
     .describe(
-      "Shares of the tier to go through. A last step below 100 is followed by an implicit 100. Without steps: all at once.",
+      "Growing shares of the tier, updated one after the other. A last step below 100 is followed by an implicit 100. Without steps: all at once.",
     )
     .optional(),
   maxConcurrent: countOrPercent({ minimum: 1, maximum: 1_000_000 })
@@ -248,7 +248,7 @@ const tier = z.object({
     .max(604_800)
     .meta({ hint: "write seconds, from 1 to 604800 (7 days)" })
     .describe(
-      "How long one object may take before it counts as failed, from its stamp or from when it was last up to date.",
+      "How long one object may take to become up to date before it counts as failed: after its stamp, or after it regressed.",
     )
     .default(600),
   settleSeconds: z
@@ -257,7 +257,7 @@ const tier = z.object({
     .max(86_400)
     .meta({ hint: "write seconds, from 0 (at once) to 86400 (one day)" })
     .describe(
-      "How long a stamped object must have been up to date without a break before it counts as done. minReadySeconds of a workload counts towards it. 0: at once.",
+      "How long a stamped object must have been up to date without a break before it counts as done. A workload's minReadySeconds count towards it. 0: at once.",
     )
     .default(10),
   failureBudget: countOrPercent({ minimum: 0, maximum: 1_000_000 })
@@ -297,7 +297,7 @@ const spec = z
       .prefault({}),
     onFailure: z
       .enum(["Halt", "Rollback"])
-      .describe("What a failed rollout does: Halt stops it, Rollback takes back what it changed, in reverse order.")
+      .describe("What a failed rollout does: Halt stops it, Rollback undoes what it changed, in reverse order.")
       .default("Halt"),
     resolveDigest: z
       .enum(["Never", "AtStart"])
@@ -327,18 +327,18 @@ const spec = z
     rules(
       {
         rule: "self.tiers.size() > 0 || self.defaultImage != ''",
-        message: "without tiers, defaultImage says what to run: write defaultImage: REPOSITORY:TAG",
+        message: "without tiers, defaultImage is required: write defaultImage: REPOSITORY:TAG",
         fieldPath: ".defaultImage",
       },
       {
         rule: "self.defaultImage != '' || self.tiers.all(tier, tier.image != '')",
-        message: "a tier has no image: write image in each tier, or defaultImage for those without one",
+        message: "a tier has no image: write image in each tier, or defaultImage for the tiers without one",
         fieldPath: ".tiers",
       },
       {
-        // Objects of no tier are then a tier of their own, and the status has room for 64.
+        // Objects of no tier then form a tier of their own, and the status has room for 64.
         rule: `self.tiers.size() < ${maxTiers} || self.defaultImage == '' || self.tiers.exists(tier, tier.upgradeTier == '')`,
-        message: `${maxTiers} tiers leave no room for objects of no tier: let one of them have upgradeTier ""`,
+        message: `${maxTiers} tiers leave no room for objects of no tier: give one of them upgradeTier ""`,
         fieldPath: ".tiers",
       },
       {
@@ -371,7 +371,7 @@ const failure = z.object({
   count: count(maxObjects).describe("How many objects fail like this."),
   message: plainText(maxFailureMessage)
     .describe(
-      "What the server, a pod or another writer says of the first example, shortened; given once for each reason, in the first tier that has it.",
+      "The message of the server, a pod or another writer about the first example, shortened; given once per reason, in the first tier that has it.",
     )
     .optional(),
   examples: z
@@ -410,7 +410,7 @@ const tierStatus = z
         percent: z.int().min(1).max(100).describe("The share being rolled out."),
         upToDateAt: timestamp().describe("When all of it was up to date; the soak runs from here.").optional(),
       })
-      .describe("Where the tier stands in its steps.")
+      .describe("The current step of the tier.")
       .optional(),
     failures: z
       .array(failure)
@@ -432,12 +432,12 @@ const operation = z.object({
   id: word<string>(32).describe("Names the operation; approvals refer to it."),
   startedAt: timestamp().describe("When it started. Objects that existed then are counted."),
   images: imagesByTier().describe("The image of each tier, as it is stamped.").default({}),
-  phase: word<Phase>(16).describe("Where it stands."),
+  phase: word<Phase>(16).describe("The state of the operation, in one word."),
   total: count(maxObjects).describe("Objects that counted, when it was last reported or when it ended.").default(0),
   upToDate: count(maxObjects).describe("Of these: up to date.").default(0),
   failed: count(maxObjects).describe("Of these: failed, ignored or not.").default(0),
-  cause: plainText(128).describe("Why it was taken back.").optional(),
-  endedAt: timestamp().describe("When it was first complete, or when it was taken back or superseded.").optional(),
+  cause: plainText(128).describe("Why it was rolled back.").optional(),
+  endedAt: timestamp().describe("When it was first complete, or when it was rolled back or superseded.").optional(),
 })
 
 const status = z.object({
@@ -448,15 +448,15 @@ const status = z.object({
     .meta(listMap("type"))
     .describe("The answers to the questions below.")
     .default([]),
-  state: word<State>(16).describe("How it stands, in one word.").optional(),
+  state: word<State>(16).describe("The state of the rollout, in one word.").optional(),
   image: plainText(imageReferenceMaxLength + 8)
-    .describe("The image of the priority being worked, and how many other images there are, such as web:v2 +1.")
+    .describe("The image of the current priority, and how many other images there are, such as web:v2 +1.")
     .optional(),
   progress: plainText(32).describe("Objects up to date, of objects that count, such as 412/1000.").default(""),
   currentPriority: z
     .int32()
     .meta({ format: "int32" })
-    .describe("The priority being worked; when complete, the lowest.")
+    .describe("The priority being rolled out; when complete, the lowest.")
     .default(0),
   tierStatus: z
     .array(tierStatus)
@@ -478,7 +478,7 @@ const status = z.object({
     .default([]),
   unmatched: count(maxObjects).describe("Objects of the target that belong to no tier and are left alone.").default(0),
   lostPods: count(maxObjects)
-    .describe("Pods on nodes that no longer answer, which may still run another image than their object's.")
+    .describe("Pods on nodes that no longer answer. They may still run another image than their object's.")
     .default(0),
   operation: operation.describe("The current operation, or the last one.").optional(),
   history: z
@@ -493,14 +493,16 @@ const status = z.object({
     })
     .describe("Earlier operations, the newest first.")
     .default([]),
-  electionID: plainText(63).describe("The process that may write; every write of another one is refused.").default(""),
+  electionID: plainText(63)
+    .describe("The process that may write; writes of any other process are refused.")
+    .default(""),
   inflight: z
     .array(objectKey())
     .max(maxInflight)
-    // Written as a whole by one writer; as a set, the server would keep a record of who owns each entry.
+    // One writer writes the whole list; for a set, the server would record an owner of each entry.
     .meta(listAtomic)
     .describe(
-      "Objects with a write under way, as namespace/name; a new leader waits these out before it concludes anything.",
+      "Objects with a write under way, as namespace/name; a new leader makes sure of these before it concludes anything.",
     )
     .default([]),
   startedAt: timestamp().describe("When the current or last operation started.").optional(),
@@ -510,7 +512,7 @@ const status = z.object({
 
 export const ServiceImage = defineKind({
   ...serviceImageNames,
-  description: "A ServiceImage says which image a set of objects runs and brings it to them, tier by tier.",
+  description: "A ServiceImage says which image a set of objects runs and rolls it out to them, tier by tier.",
   printerColumns: [
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: "State", type: "string", jsonPath: ".status.state" },

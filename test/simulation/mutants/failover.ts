@@ -22,7 +22,7 @@ export const failoverMutants: Record<string, Mutant> = {
     "is passed by, in place",
   ),
   "a workload known by its name": {
-    file: `${controller}/decide.ts`,
+    file: `${controller}/incident.ts`,
     edits: [
       { find: "before?.uid === workload.uid ? before.incident", replace: "before ? before.incident" },
       { find: "before?.uid === workload.uid ? before.switches", replace: "before ? before.switches" },
@@ -45,14 +45,14 @@ export const failoverMutants: Record<string, Mutant> = {
     "17\\. of three|19\\. the cool-down",
   ),
   "a switch that is told before it was accepted": edit(
-    "tell.ts",
+    "report.ts",
     'if (decision?.step && (accepted > 0 || decision.step.reason === "SwitchedBack")) {',
     "if (decision?.step) {",
     faults,
     "StatefulSet.*a conflict is the answer",
   ),
   "a repository that works before a pod was sent there": edit(
-    "tell.ts",
+    "report.ts",
     "if (!incident || !decision.step || accepted > 0) return incident",
     "return incident",
     faults,
@@ -101,21 +101,21 @@ export const failoverMutants: Record<string, Mutant> = {
     "each try is a rollout",
   ),
   "other bits under the same tag": edit(
-    "decide.ts",
+    "candidates.ts",
     'if (!mustCompare || said.digest === digest) return "Good"',
     'if (!mustCompare || said.digest !== "") return "Good"',
     stories,
     "5\\. a mirror's tag",
   ),
   "a repair that is forgotten with its process": edit(
-    "decide.ts",
+    "incident.ts",
     "return isTold ? undefined : latest",
     "return isTold ? undefined : undefined",
     faults,
     "first repository is out.*ends as it would have: the process is killed after it",
   ),
   "a way back that is found again and again": edit(
-    "decide.ts",
+    "incident.ts",
     'if (last?.reason === "SwitchedBack" && (parseInstant(last.time) ?? 0) >= repaired.at) return undefined',
     "",
     stories,

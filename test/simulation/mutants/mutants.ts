@@ -27,7 +27,7 @@ export const mutants: Record<string, Mutant> = {
     "withdrawn",
   ),
   "a successor that does not touch what was declared": edit(
-    `${controllers}/controller.ts`,
+    `${controllers}/memory.ts`,
     "for (const key of status.inflight ?? []) memory.doubts.inherit(key)",
     "",
     "withdrawn",
@@ -51,9 +51,9 @@ export const mutants: Record<string, Mutant> = {
     "withdrawn",
   ),
   "a status that is written whatever has happened since": edit(
-    `${controllers}/controller.ts`,
-    'await client.replace(serviceImages, { ...serviceImage, status }, { subresource: "status" })',
-    'await client.patch<ServiceImage>(serviceImages, serviceImage.metadata, { type: "merge", body: { status } }, { subresource: "status" })',
+    "src/runtime/status.ts",
+    'await client.replace(resource, { ...object, status }, { subresource: "status" })',
+    'await client.patch<O>(resource, object.metadata, { type: "merge", body: { status: status as object } }, { subresource: "status" })',
     "withdrawn",
   ),
   "a tenant's own image that is overwritten": edit(
@@ -103,8 +103,8 @@ export const mutants: Record<string, Mutant> = {
   ),
   "a write without an answer, taken for answered": edit(
     `${controllers}/apply.ts`,
-    'if (isFailure(error, "UnknownOutcome")) return outcomes.unknown(key, error)\n      outcomes.unused(stamp)',
-    'if (isFailure(error, "UnknownOutcome")) return outcomes.answered(key)\n      outcomes.unused(stamp)',
+    'if (outcome.is === "Unknown") return outcomes.unknown(key, outcome.error)\n    outcomes.answered(key)\n',
+    'if (outcome.is === "Unknown") return outcomes.answered(key)\n    outcomes.answered(key)\n',
     "withdrawn.*it arrives a minute late, at",
   ),
   "Complete, while a write of the predecessor may be on its way": edit(

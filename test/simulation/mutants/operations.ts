@@ -56,9 +56,9 @@ export const operationMutants: Record<string, Mutant> = {
     "pace:",
   ),
   "a pace that begins anew with every look": edit(
-    `${controller}/observe.ts`,
-    "memory.pace = refill(memory.pace, podsPerSecond, now)",
-    "memory.pace = refill(undefined, podsPerSecond, now)",
+    `${controller}/memory.ts`,
+    "memory.pace = refill(memory.pace, pace.podsPerSecond, now)",
+    "memory.pace = refill(undefined, pace.podsPerSecond, now)",
     "pace:",
   ),
   "an approval that counts for every operation": edit(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { arriveLate, type Fault, isDecision, type Matcher, nth, stale } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { serviceImageController } from "#controllers/serviceimage/controller.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
@@ -92,7 +92,7 @@ type Pair = {
 
 /** A leader, a candidate once the leader leads, and another process for each that has ended, as a Deployment does. */
 function startPair(world: World, { end, view, isAlone = false }: Pair): Process {
-  const run = (options: ProcessOptions = {}) => world.run([serviceImageController], { ...options, leaderElect: true })
+  const run = (options: ProcessOptions = {}) => world.run([createServiceImageController()], { ...options, leaderElect: true })
   const watchOver = (process: Process): unknown =>
     process.isDead || process.exitCode !== undefined
       ? watchOver(run())

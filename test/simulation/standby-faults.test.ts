@@ -92,7 +92,8 @@ type Pair = {
 
 /** A leader, a candidate once the leader leads, and another process for each that has ended, as a Deployment does. */
 function startPair(world: World, { end, view, isAlone = false }: Pair): Process {
-  const run = (options: ProcessOptions = {}) => world.run([createServiceImageController()], { ...options, leaderElect: true })
+  const run = (options: ProcessOptions = {}) =>
+    world.run([createServiceImageController()], { ...options, leaderElect: true })
   const watchOver = (process: Process): unknown =>
     process.isDead || process.exitCode !== undefined
       ? watchOver(run())

@@ -12,6 +12,8 @@ import { onClearedCore } from "./cores.ts"
 export type ControllerProcess = {
   scrape(): Promise<Scrape>
   memory(): Memory
+  /** Resolves with the time at which it ended. */
+  kill(signal: "SIGTERM" | "SIGKILL"): Promise<number>
   /** As kubelet would. */
   stop(): Promise<void>
 }
@@ -81,6 +83,11 @@ export async function startController(
       const status = readFileSync(`/proc/${child.pid}/status`, "utf8")
       const bytes = (name: string) => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1])
       return { resident: bytes("VmRSS"), peak: bytes("VmHWM") }
+    },
+    async kill(signal) {
+      child.kill(signal)
+      await ended
+      return performance.now()
     },
     async stop() {
       if (!isOver) child.kill("SIGTERM")

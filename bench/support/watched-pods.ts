@@ -6,6 +6,7 @@ import { createCache } from "#runtime/cache/index.ts"
 import { createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { type Held, hold } from "#runtime/kind-controller.ts"
+import { createOpenCaches } from "#runtime/open-caches.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { Figure } from "./figures.ts"
 import { breathe } from "./on-cluster-sim.ts"
@@ -57,16 +58,17 @@ export async function heapOfHealthyPods(count: number, collect: () => void, prog
 
   async function indexed() {
     const before = heapUsed(collect)
-    const ending = new AbortController()
-    const running: Promise<void>[] = []
+    const caches = createOpenCaches({
+      openCache: (resource, options) =>
+        createCache({ client, clock: systemClock, random: seededRandom(1) }, resource, options),
+    })
     const syncing: Promise<void>[] = []
     const sizes = new Map<string, () => number>()
     const watch: Surroundings["watch"] = (resource, options) => {
-      const cache = createCache({ client, clock: systemClock, random: seededRandom(1) }, resource, options)
-      running.push(cache.run(ending.signal))
+      const cache = caches.open(resource, options)
       syncing.push(cache.synced())
       sizes.set(resource.plural, () => cache.size)
-      return Object.assign(cache, { close() {} })
+      return cache
     }
     const objects = watch<Held<AlternateImageSource>>(alternateImageSources, { project: hold, indexes: sourceIndexes })
     const sources = new Sources({ watch, clock: systemClock, enqueue() {}, enqueueAfter() {} }, objects)
@@ -75,8 +77,7 @@ export async function heapOfHealthyPods(count: number, collect: () => void, prog
     const bytes = heapUsed(collect) - before
     const pods = sizes.get("pods")!()
     if (sources.failingIn("team") > 0) throw new Error("healthy pods are taken for failing ones")
-    ending.abort()
-    await Promise.all(running)
+    caches.closeAll()
     return { bytes, pods }
   }
 }

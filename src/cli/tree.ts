@@ -527,6 +527,12 @@ export const commands: readonly Command[] = [
         description: "where the Lease is kept (default: the pod's own namespace, else kube-system)",
         completes: "namespaces",
       },
+      {
+        flags: "--warm <BOOL>",
+        description: "while another holds the Lease, keep caches in sync to take over at once; false saves memory",
+        default: "true",
+        choices: ["true", "false"],
+      },
       { flags: "--kinds <LIST>", description: "run only the controllers of these kinds, separated by commas" },
       {
         flags: "--allow-registry <HOST:PORT>",

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict"
-import type { Cache, CacheOptions, Projected } from "./cache/cache.ts"
+import { aborted } from "#lib/aborted.ts"
+import type { Cache, CacheOptions, Projected, WatchedCache } from "./cache/cache.ts"
 import type { Client } from "./client/client.ts"
 import { KubeError } from "./client/errors.ts"
 import { type Clock, type Instant, sleep } from "./clock.ts"
 import type { EventRecorder } from "./events.ts"
 import type { Logger } from "./log.ts"
 import type { MetricFactory } from "./metrics.ts"
+import { createOpenCaches } from "./open-caches.ts"
 import { createQueue, type Queue, type QueueObserver, type Turns } from "./queue.ts"
 import type { Random } from "./random.ts"
 import type { Resource } from "./resource.ts"
+import { createStandby } from "./standby.ts"
 
 /** One line of RBAC that a controller needs, declared where it is needed; the roles are generated from these. */
 export type Permission = {
@@ -38,9 +41,10 @@ export type Context = {
 export type Wiring = Context & {
   /**
    * A cache that lives until the controller ends or it is closed. Those opened during `setup` are in sync before the
-   * first reconcile; one opened later says so itself (`hasSynced`).
+   * first reconcile; one opened later reports it (`hasSynced`). What must not miss what another leader did last waits
+   * for `current`.
    */
-  watch<T extends Projected>(resource: Resource, options: CacheOptions<T>): Cache<T> & { close(): void }
+  watch<T extends Projected>(resource: Resource, options: CacheOptions<T>): WatchedCache<T>
   enqueue(key: string, options?: { background?: boolean }): void
   enqueueAfter(key: string, ms: number): void
 }
@@ -49,6 +53,11 @@ export type Reconciler = {
   /** Looks at one object, decides, acts. May return when to look again though nothing happens until then. */
   // biome-ignore lint/suspicious/noConfusingVoidType: "returns nothing" is the ordinary case
   reconcile(key: string): Promise<Instant | void>
+  /**
+   * Opens the caches that `reconcile` of this key would open, and does nothing else. Called instead of it while another
+   * process leads, whenever the key is enqueued.
+   */
+  warm?(key: string): void
   /** Resolves when nothing is under way that a look has left behind. Asked when no more looks are to come. */
   drain?(): Promise<void>
 }
@@ -79,6 +88,8 @@ export type ControllerObserver = {
 export type ControllerDeps = {
   openCache: OpenCache
   observer?: ControllerObserver
+  /** Resolves when this process leads; until then it stands by with warm caches. Absent: it leads from the start. */
+  lead?: Promise<void> | undefined
   /** How long work in hand may go on once the signal is aborted. A pod is given 30 s to end by default. */
   graceMs?: number
 }
@@ -90,8 +101,10 @@ export type RunningController = {
    * could not be set up or a cache died: it would decide from old facts for ever, so the process has to end.
    */
   readonly done: Promise<void>
-  /** True once the caches opened during `setup` are in sync, and the workers at work. */
+  /** True once the caches opened during `setup` are in sync: the workers are at work, or will be as soon as it leads. */
   readonly hasSynced: boolean
+  /** Every open cache is in sync, those that the server refuses left aside. */
+  readonly isWarm: boolean
   /** All it waits for is a kind that the server does not serve. Until it is installed, there is nothing to do. */
   readonly lacksKind: boolean
   readonly depth: number
@@ -104,13 +117,16 @@ export type RunningController = {
  * tried again later, the others never notice.
  *
  *   setup → caches in sync → N workers … signal → no new key → work in hand ends, or its grace → caches close
+ *
+ * A controller that stands by waits between the two: its caches are open, keys are collected, and no worker runs.
  */
 export function startController(controller: Controller, context: Context, deps: ControllerDeps): RunningController {
   const { clock, signal } = context
   const { observer, graceMs = 20_000 } = deps
   const log = context.log.with({ controller: controller.name })
   const queue = createQueue({ clock, turns: controller.turns, ...(observer && { observer: observer.queue }) })
-  const caches = createCaches(deps)
+  const caches = createOpenCaches(deps)
+  const standby = deps.lead && createStandby(clock, deps.lead)
   const startedAt = new Map<string, number>()
   const graceIsOver = Promise.withResolvers<void>()
   let cancelGrace: (() => void) | undefined
@@ -133,12 +149,17 @@ export function startController(controller: Controller, context: Context, deps: 
         ...context,
         log,
         watch: caches.open,
-        enqueue: queue.add,
-        enqueueAfter: queue.addAfter,
+        enqueue: (key, options) => (standby && !standby.isOver ? standby : queue).add(key, options),
+        enqueueAfter: (key, ms) => (standby && !standby.isOver ? standby.add(key) : queue.addAfter(key, ms)),
       })
-      if (!(await inSync())) return
+      if (!(await unlessEnded(caches.synced(signal)))) return
       hasSynced = true
-      log.info("caches are in sync, looking begins", { waiting: queue.depth })
+      if (standby) {
+        log.info("caches are in sync, standing by")
+        if (!(await unlessEnded(standby.untilLead(reconciler.warm)))) return
+        for (const [key, options] of standby.keys) queue.add(key, options)
+      }
+      log.info("caches are in sync, starting workers", { waiting: queue.depth })
       const workers = Array.from({ length: controller.concurrency ?? 1 }, () => work(reconciler))
       const ended = Promise.all(workers).then(() => reconciler.drain?.())
       await Promise.race([ended, caches.broken, graceIsOver.promise])
@@ -150,10 +171,12 @@ export function startController(controller: Controller, context: Context, deps: 
     }
   }
 
-  async function inSync(): Promise<boolean> {
+  /** False if the controller is to end before. */
+  async function unlessEnded(event: Promise<unknown>): Promise<boolean> {
+    const ended = aborted(signal)
     try {
-      await Promise.race([caches.synced(signal), caches.broken])
-      return true
+      await Promise.race([event, caches.broken, ended])
+      return !signal.aborted
     } catch (error) {
       if (signal.aborted) return false
       throw error
@@ -203,6 +226,9 @@ export function startController(controller: Controller, context: Context, deps: 
     done: run(),
     get hasSynced() {
       return hasSynced
+    },
+    get isWarm() {
+      return hasSynced && caches.areInSync()
     },
     get lacksKind() {
       return !hasSynced && caches.lackKind()
@@ -259,47 +285,4 @@ function chainOf(error: unknown): unknown[] {
     chain.push(error)
   }
   return chain
-}
-
-/** The caches of one controller: each runs until it is closed, all until the controller ends. */
-function createCaches({ openCache, observer }: ControllerDeps) {
-  const closers = new Set<() => void>()
-  let duringSetup: Cache<Projected>[] | undefined = []
-  let awaited: readonly Pick<Cache<Projected>, "hasSynced" | "failure">[] = []
-  const death = Promise.withResolvers<never>()
-  death.promise.catch(() => {}) // whoever races with it hears of it
-
-  return {
-    open<T extends Projected>(resource: Resource, options: CacheOptions<T>): Cache<T> & { close(): void } {
-      const cache = openCache(resource, options)
-      const lifetime = new AbortController()
-      const forget = observer?.cacheOpened(resource, cache)
-      const close = () => {
-        if (!closers.delete(close)) return
-        forget?.()
-        lifetime.abort(new Error(`the cache of ${resource.plural} was closed`))
-      }
-      closers.add(close)
-      duringSetup?.push(cache as unknown as Cache<Projected>)
-      cache.run(lifetime.signal).catch(cause => {
-        if (!lifetime.signal.aborted) death.reject(new Error(`the cache of ${resource.plural} died`, { cause }))
-      })
-      return Object.assign(cache, { close })
-    },
-    /** Resolves when those opened so far are in sync; whoever opens one later asks it himself. */
-    synced(signal: AbortSignal) {
-      awaited = duringSetup ?? []
-      const all = Promise.all((duringSetup ?? []).map(cache => cache.synced(signal)))
-      duringSetup = undefined
-      return all
-    },
-    lackKind() {
-      const open = awaited.filter(cache => !cache.hasSynced)
-      return open.length > 0 && open.every(({ failure }) => failure?.kind === "NotFound")
-    },
-    broken: death.promise,
-    closeAll() {
-      for (const close of [...closers]) close()
-    },
-  }
 }

@@ -1,5 +1,5 @@
 import { earliest } from "#lib/instant.ts"
-import type { Cache, Projected } from "./cache/cache.ts"
+import type { Projected, WatchedCache } from "./cache/cache.ts"
 import type { Instant } from "./clock.ts"
 import type { Controller, Wiring } from "./controller.ts"
 import { memoriesOf } from "./memories.ts"
@@ -42,7 +42,7 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   resource: Resource
   indexes?: Record<string, (held: Held<O>) => readonly string[]>
   /** Opens caches, indexes and questions beside the objects themselves. */
-  open(wiring: Wiring, objects: Cache<Held<O>>): World
+  open(wiring: Wiring, objects: WatchedCache<Held<O>>): World
   remember?(): Memory
   /** Brings up to date what `observe` reads. Returns whether the key is an object's at all. */
   prepare?(world: World, key: string): Promise<boolean>
@@ -87,6 +87,8 @@ export function kindController<O extends WithStatus, World, Memory, Seen, Plan e
 
       return {
         async reconcile(key) {
+          // A process that has just begun to lead may not see yet what the last leader wrote.
+          if (!objects.isCurrent) await objects.current()
           if (kind.prepare && !(await kind.prepare(world, key))) return undefined
           const cached = objects.get(key)?.object
           if (!cached || cached.metadata.deletionTimestamp) {

@@ -11,7 +11,7 @@ const configMaps = core("configmaps", "ConfigMap")
 
 type Stored = KubeObject & Record<string, unknown>
 
-/** Enough of an API server for a manager: objects by path, conditional PUTs, a watch that begins with the state. */
+/** Enough of an API server for a manager: objects by path, conditional PUTs, a watch that shows the first state. */
 function apiServer() {
   const objects = new Map<string, Stored>()
   let version = 1
@@ -30,9 +30,9 @@ function apiServer() {
     objects.set(path, object)
     return object
   }
-  async function* watch(signal: AbortSignal) {
+  async function* watch(plural: string, isFirst: boolean, signal: AbortSignal) {
     const line = (type: string, object: unknown) => Buffer.from(`${JSON.stringify({ type, object })}\n`)
-    for (const [path, object] of objects) if (path.includes("/configmaps/")) yield line("ADDED", object)
+    for (const [at, object] of objects) if (isFirst && at.includes(`/${plural}/`)) yield line("ADDED", object)
     const annotations = { "k8s.io/initial-events-end": "true" }
     yield line("BOOKMARK", { metadata: { resourceVersion: String(version), annotations } })
     await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)))
@@ -49,11 +49,17 @@ function apiServer() {
       const [plain, query = ""] = path.split("?")
       const sent = body ? (JSON.parse(body) as Stored) : undefined
       if (method !== "GET") state.log.push(`${method} ${plain}`)
-      if (query.includes("watch=")) return { status: 200, headers: {}, body: watch(signal) }
+      if (query.includes("watch="))
+        return {
+          status: 200,
+          headers: {},
+          body: watch(plain!.split("/").at(-1)!, query.includes("sendInitialEvents"), signal),
+        }
       if (method === "POST") {
         const at = `${plain}/${sent!.metadata.name}`
         return objects.has(at) ? failure(409, "AlreadyExists") : json(201, store(at, sent!))
       }
+      if (query.includes("limit=1")) return json(200, { metadata: { resourceVersion: String(version) }, items: [] })
       const found = objects.get(plain!)
       if (!found) return failure(404, "NotFound")
       if (method === "GET") return json(200, found)
@@ -275,11 +281,113 @@ describe("a manager", () => {
         throw new KubeError("Invalid", "a bug")
       },
     }
-    const manager = start(server, { clock, controllers: [writer().controller, broken] })
-    await clock.advance(2_000)
-    expect(manager.exitCode).toBe(1)
-    expect(manager.lines.find(({ level }) => level === "error")).toMatchObject({ controller: "broken" })
-    expect(server.lease().spec.holderIdentity).toBe("")
+    for (const warm of [false, true]) {
+      const manager = start(server, { clock, controllers: [writer().controller, broken], warm })
+      await clock.advance(2_000)
+      expect(manager.exitCode).toBe(1)
+      expect(manager.lines.find(({ level }) => level === "error")).toMatchObject({ controller: "broken" })
+      expect(server.lease().spec.holderIdentity).toBe("")
+    }
+  })
+
+  /** Another process has the Lease; the candidate's controller opens a cache for each key, and writes when it looks. */
+  function standingBy({ warm = true } = {}) {
+    const clock = virtualClock()
+    const server = oneMap()
+    const first = start(server, { clock })
+    const looks: string[] = []
+    const secrets = core("secrets", "Secret")
+    const project = (object: KubeObject) => ({ resourceVersion: object.metadata.resourceVersion! })
+    const controller: Controller = {
+      name: "warmed",
+      permissions: [],
+      setup(wiring) {
+        const maps = wiring.watch(configMaps, { project })
+        maps.subscribe(({ key }) => wiring.enqueue(key))
+        let more: ReturnType<typeof wiring.watch> | undefined
+        return {
+          warm(key) {
+            looks.push(`warm ${key}`)
+            more ??= wiring.watch(secrets, { project })
+            // What must not happen, happens: it is refused.
+            wiring.client
+              .patch(configMaps, { name: "a", namespace: "shop" }, { type: "merge", body: {} })
+              .catch(error => looks.push(error.kind))
+          },
+          async reconcile(key) {
+            looks.push(`${key} ${more?.hasSynced} ${more?.isCurrent}`)
+            await more?.current()
+            looks.push(`${key} ${more?.isCurrent}`)
+          },
+        }
+      },
+    }
+    const metrics = { host: "127.0.0.1", port: 0 }
+    const second = () => start(server, { clock, controllers: [controller], seed: 2, warm, metrics })
+    return { clock, server, first, second, looks }
+  }
+
+  test("a warm candidate has opened what it will need, wrote nothing, and looks at once when it leads", async () => {
+    const { clock, server, first, second, looks } = standingBy()
+    await clock.advance(500)
+    const candidate = second()
+    const port = await candidate.port()
+    const ask = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+    await clock.advance(60_000)
+    const written = server.state.log.filter(line => !line.includes("leases"))
+    expect(written).toEqual([])
+    expect(looks).toEqual(["warm shop/a", "WritesRefused"])
+    expect(await ask("/readyz")).toBe("ok")
+    const text = await ask("/metrics")
+    expect(text).toContain('aim_standby_warm{name="aim"} 1')
+    expect(text).toContain('aim_cache_objects{controller="warmed",resource="secrets"}')
+    expect(text).toContain('workqueue_depth{name="warmed",controller="warmed"} 0')
+
+    first.stop()
+    await clock.advance(700)
+    expect(looks.slice(2)).toEqual(["shop/a true false", "shop/a true"])
+    expect(await ask("/metrics")).toContain('aim_standby_warm{name="aim"} 0')
+    candidate.stop()
+    await clock.advance(1_000)
+    expect(candidate.exitCode).toBe(0)
+  })
+
+  test("with --warm=false a candidate opens nothing before it leads", async () => {
+    const { clock, first, second, looks } = standingBy({ warm: false })
+    await clock.advance(500)
+    const candidate = second()
+    const port = await candidate.port()
+    await clock.advance(60_000)
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    expect(metrics).toContain('aim_standby_warm{name="aim"} 0')
+    expect(metrics).not.toContain("aim_cache_objects{")
+    expect(looks).toEqual([])
+    first.stop()
+    await clock.advance(1_000)
+    expect(looks).toEqual(["shop/a undefined undefined", "shop/a undefined"])
+    candidate.stop()
+    await clock.advance(1_000)
+  })
+
+  test("a warm candidate is ready when its caches are in sync, those it opened for a key too", async () => {
+    const { clock, server, first, second } = standingBy()
+    await clock.advance(500)
+    const { send } = server.transport
+    const held = Promise.withResolvers<void>()
+    server.transport.send = async request => {
+      if (request.path.includes("/secrets")) await held.promise
+      return send(request)
+    }
+    const candidate = second()
+    const port = await candidate.port()
+    const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).text()
+    await clock.advance(5_000)
+    expect(await ready()).toContain("[-]caches failed: standing by, and warming the caches of warmed")
+    held.resolve()
+    await clock.advance(1_000)
+    expect(await ready()).toBe("ok")
+    for (const each of [first, candidate]) each.stop()
+    await clock.advance(1_000)
   })
 
   test("tells how it is: standing by is ready, caches that wait are not, a look that hangs is dead", async () => {

@@ -18,6 +18,11 @@ export type ManagerOptions = {
   leaderElect:
     | { namespace: string; name: string; trustAbsence?: boolean | ((client: Client) => Promise<boolean>) }
     | false
+  /**
+   * A candidate keeps its caches open and in sync, and decides from the moment it leads. Otherwise it holds nothing in
+   * memory, and lists everything when it leads. On by default.
+   */
+  warm?: boolean
   /** Where `/livez`, `/readyz` and `/metrics` are served. In a pod the host must be one that the kubelet reaches. */
   metrics?: { host: string; port: number } | undefined
   clock: Clock
@@ -44,11 +49,12 @@ const heartbeatMs = 1_000
  *
  *   health server → election → controllers … signal → work in hand ends → events are sent → the Lease is handed on
  *
- * Two clients share the transport: the election's may always write and has connections of its own, the controllers'
- * writes only while the guard lets it.
+ * Warm controllers start beside the election: they open their caches, and begin to work when it is won. Two clients
+ * share the transport: the election's may always write and has connections of its own, the controllers' writes only
+ * while the guard lets it, so a candidate's writes are refused before they leave the process.
  */
 export async function runManager(options: ManagerOptions): Promise<number> {
-  const { transport, clock, random, log, signal, leaderElect } = options
+  const { transport, clock, random, log, signal, leaderElect, warm = true } = options
   const identity = random.uuid()
   const metrics = createMetrics({ clock })
   const basics = { transport, clock, random, userAgent: options.userAgent, onRequest: metrics.onRequest }
@@ -64,7 +70,7 @@ export async function runManager(options: ManagerOptions): Promise<number> {
     readyz: {
       shutdown: () => (signal.aborted ? "shutting down" : undefined),
       lease: () => standbyTrouble(election, clock),
-      caches: () => unsynced(running),
+      caches: () => unsynced(running) ?? cold(running, election),
     },
   }).catch(error => {
     log.error("cannot serve health and metrics", { ...options.metrics, error })
@@ -79,26 +85,29 @@ export async function runManager(options: ManagerOptions): Promise<number> {
       const client = createClient({ ...basics, isUrgent: true })
       const { trustAbsence = false } = leaderElect
       const isTrusted = typeof trustAbsence === "boolean" ? trustAbsence : () => trustAbsence(client)
-      const options = { ...leaderElect, trustAbsence: isTrusted, identity }
-      election = takePartInElection({ client, clock, random, log }, options)
-      metrics.watchElection(leaderElect.name, () => election?.isLeader === true)
+      const terms = { ...leaderElect, trustAbsence: isTrusted, identity }
+      election = takePartInElection({ client, clock, random, log }, terms)
+      metrics.watchElection(leaderElect.name, {
+        isLeader: () => election?.isLeader === true,
+        isWarm: () => isWarm(running, options.controllers.length),
+      })
       election.lost.then(() => {
         hasLost = true
       })
-      await Promise.race([election.acquired, toldToEnd])
+      if (!warm) await Promise.race([election.acquired, toldToEnd])
       if (signal.aborted) {
         await within(clock, handOnMs, election.release())
         return 0
       }
     }
-    return await lead()
+    return await run()
   } finally {
     stopHeartbeat()
     await closeServer()
     transport.close()
   }
 
-  async function lead(): Promise<number> {
+  async function run(): Promise<number> {
     const working = new AbortController()
     const client = createClient({
       ...basics,
@@ -113,6 +122,7 @@ export async function runManager(options: ManagerOptions): Promise<number> {
       const started = startController(controller, context, {
         openCache,
         observer: metrics.controller(controller.name),
+        lead: warm ? election?.acquired : undefined,
         ...(options.graceMs !== undefined && { graceMs: options.graceMs }),
       })
       metrics.watchController(started)
@@ -130,7 +140,7 @@ export async function runManager(options: ManagerOptions): Promise<number> {
     working.abort(new Error(why === "told" ? "told to end" : "the process has to end"))
 
     const ended = Promise.allSettled(running.map(({ done }) => done))
-    // Who has lost the lead can do nothing but read: there is nothing to wait for.
+    // A process that has lost the lead can do nothing but read: there is nothing to wait for.
     if (why === "lost") await within(clock, 1_000, ended)
     else await ended
     await depart({ events, isIdle: why !== "lost" && running.every(controller => controller.inWork().length === 0) })
@@ -169,6 +179,10 @@ function beat(clock: Clock, metrics: Metrics): () => void {
   return () => cancel()
 }
 
+/** Every controller is there with all its caches in sync. */
+const isWarm = (running: readonly RunningController[], controllers: number) =>
+  running.length === controllers && running.every(controller => controller.isWarm)
+
 function stuck(running: readonly RunningController[]): string | undefined {
   for (const controller of running) {
     const [longest] = controller.inWork()
@@ -189,6 +203,13 @@ function unsynced(running: readonly RunningController[]): string | undefined {
     .filter(({ hasSynced, lacksKind }) => !hasSynced && !(isOfUse && lacksKind))
     .map(({ name }) => name)
   return waiting.length > 0 ? `waiting for the caches of ${waiting.join(", ")}` : undefined
+}
+
+/** A warm candidate is ready when it is warm: a rolling update ends the old leader only then. */
+function cold(running: readonly RunningController[], election: Election | undefined): string | undefined {
+  if (!election || election.isLeader) return undefined
+  const waiting = running.filter(controller => controller.hasSynced && !controller.isWarm).map(({ name }) => name)
+  return waiting.length > 0 ? `standing by, and warming the caches of ${waiting.join(", ")}` : undefined
 }
 
 /**

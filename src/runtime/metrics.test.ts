@@ -105,7 +105,7 @@ describe("metrics", () => {
   test("of an election say who leads now", async () => {
     const all = metrics()
     let leads = false
-    all.watchElection("aim", () => leads)
+    all.watchElection("aim", { isLeader: () => leads, isWarm: () => true })
     expect(await lines(all, "leader_")).toEqual(['leader_election_master_status{name="aim"} 0'])
     leads = true
     expect(await lines(all, "leader_")).toEqual(['leader_election_master_status{name="aim"} 1'])

@@ -30,13 +30,18 @@ export type Metrics = MetricFactory & {
   controller(name: string): ControllerObserver
   /** Asks a running controller at each scrape for what is not counted but looked at. */
   watchController(controller: RunningController): void
-  watchElection(lease: string, isLeader: () => boolean): void
+  watchElection(lease: string, candidate: Candidate): void
   /** For `createClient`. */
   onRequest(info: RequestInfo): void
   text(): Promise<string>
   readonly contentType: string
 }
 
+type Candidate = {
+  isLeader: () => boolean
+  /** All its caches are in sync. */
+  isWarm: () => boolean
+}
 type Size = { readonly size: number; stalenessMs(): number }
 
 const results: readonly ReconcileResult[] = ["success", "requeue", "requeue_after", "error", "refused"]
@@ -60,7 +65,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const registers = [registry]
   const running = new Map<string, RunningController>()
   const caches = new Map<string, { controller: string; resource: string; open: Set<Size> }>()
-  const elections = new Map<string, () => boolean>()
+  const elections = new Map<string, Candidate>()
 
   const counter = (name: string, help: string, labelNames: readonly string[] = []) =>
     new Counter<string>({ name, help, labelNames, registers })
@@ -148,8 +153,16 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     perCache(open => Math.max(...open.map(cache => cache.stalenessMs() / 1000))),
   )
   pulled("leader_election_master_status", "1 while this process leads.", ["name"], function* () {
-    for (const [name, isLeader] of elections) yield [{ name }, isLeader() ? 1 : 0]
+    for (const [name, { isLeader }] of elections) yield [{ name }, isLeader() ? 1 : 0]
   })
+  pulled(
+    "aim_standby_warm",
+    "1 while this process waits for the Lease with all its caches in sync.",
+    ["name"],
+    function* () {
+      for (const [name, { isLeader, isWarm }] of elections) yield [{ name }, !isLeader() && isWarm() ? 1 : 0]
+    },
+  )
 
   const startedAt = clock.now() / 1000
   const one = (name: string, help: string, value: () => number) =>
@@ -224,7 +237,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
       }
     },
     watchController: controller => void running.set(controller.name, controller),
-    watchElection: (lease, isLeader) => void elections.set(lease, isLeader),
+    watchElection: (lease, candidate) => void elections.set(lease, candidate),
     onRequest({ verb, resource, code, durationMs }) {
       requests.inc({
         code: code === 0 ? "<error>" : String(code), // as client-go says it

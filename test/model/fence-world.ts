@@ -41,6 +41,7 @@ export type Hand = {
   value: number // read: the image; intent: the generation that it comes from
   isCurrent: boolean // is the resourceVersion that was read still the object's?
   isSuspect: boolean // may a write be on its way, a predecessor's or our own?
+  isProven: boolean // was it read since the ServiceImage was looked at?
 }
 
 export type Stamp = { do: "stamp"; leader: number; object: number; generation: number }
@@ -64,6 +65,7 @@ export function putDown(hand: Hand): void {
   hand.holds = "nothing"
   hand.value = 0
   hand.isCurrent = false
+  hand.isProven = false
 }
 
 /**
@@ -72,7 +74,7 @@ export function putDown(hand: Hand): void {
  */
 export function keyFor({ objects, leaders, keepsTouches }: Size & { keepsTouches: boolean }): (world: World) => number {
   const everyObject = [...Array(objects).keys()]
-  const handBase = (1 + 2 * generations) * 4
+  const handBase = (1 + 2 * generations) * 8
   const lateBase = generations + 2
   const touchBase = keepsTouches ? leaders + 1 : 1
   const columnBase = 2 * generations * leaders * touchBase * lateBase * handBase ** leaders
@@ -107,7 +109,8 @@ export function keyFor({ objects, leaders, keepsTouches }: Size & { keepsTouches
 const partIn = (late: Late, object: number): number =>
   late.do === "stamp" ? (late.object === object ? late.generation : 0) : late.inflight[object] ? generations + 1 : 0
 
-const digitOf = ({ holds, value, isCurrent, isSuspect }: Hand): number =>
-  (holds === "nothing" ? 0 : holds === "read" ? value : generations + value) * 4 +
+const digitOf = ({ holds, value, isCurrent, isSuspect, isProven }: Hand): number =>
+  (holds === "nothing" ? 0 : holds === "read" ? value : generations + value) * 8 +
+  Number(isProven) * 4 +
   Number(isCurrent) * 2 +
   Number(isSuspect)

@@ -22,7 +22,8 @@ import type { Model, Step } from "./search.ts"
  *              lists are suspect
  *   take over  swap our electionID into the status; our first ordinary status may be the one that does it
  *   touch      write a suspect object so that only its resourceVersion moves: what is on its way to it now fails
- *   read       an object's image and resourceVersion
+ *   read       an object's image and resourceVersion; a warm candidate reads before it looks
+ *   catch up   what was read before the look is shown to be what was there then, or newer
  *   declare    swap inflight += batch into the status, for the generation that it shows
  *   stamp      write the image on condition of the resourceVersion read before declaring; a conflict starts over
  *   aim        an intent that is still listed may serve a later generation
@@ -58,6 +59,7 @@ export type Protocol = {
   readonly forgetsBeforeWithdrawing: boolean
   readonly completesWithSuspects: boolean
   readonly readsAfterLooking: boolean // rather than trust a cache that was filled before
+  readonly completesUnproven: boolean // with objects from a warm cache that nothing has shown to be current
   readonly seesOwnWrites: boolean // rather than trust a cache that is behind them
 }
 
@@ -76,6 +78,7 @@ export const sound: Protocol = {
   forgetsBeforeWithdrawing: true,
   completesWithSuspects: false,
   readsAfterLooking: true,
+  completesUnproven: false,
   seesOwnWrites: true,
 }
 
@@ -83,6 +86,8 @@ export type Bounds = Size & {
   readonly images: readonly number[] // what each generation asks for
   readonly losesAnswers: boolean
   readonly deliversLate: boolean // one request at a time
+  /** A candidate reads objects before it is elected, and writes from what it has read: it is not to conclude from it. */
+  readonly warm: boolean
   /** Leave out what a replaced leader knows but can no longer use. */
   readonly forgets: boolean
 }
@@ -110,7 +115,13 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
     objects: everyObject.map(() => ({ image: imageOf(1), writtenBy: 0, touchedBy: 0 })),
     leaders: everyLeader.map(leader => ({
       phase: leader === 0 ? "leading" : "waiting",
-      hands: everyObject.map(() => ({ holds: "nothing", value: 0, isCurrent: false, isSuspect: false })),
+      hands: everyObject.map(() => ({
+        holds: "nothing",
+        value: 0,
+        isCurrent: false,
+        isSuspect: false,
+        isProven: false,
+      })),
     })),
     late: undefined,
     broken: [],
@@ -161,6 +172,7 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
       if (turn.phase === "looked") takeOver(turn)
       for (const object of everyObject) {
         read(turn, object)
+        catchUp(turn, object)
         touch(turn, object)
         stamp(turn, object)
         if (protocol.intents === "declared") aim(turn, object)
@@ -187,7 +199,8 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
         const me = leaders[leader]!
         me.phase = "looked"
         for (const object of everyObject) {
-          if (protocol.readsAfterLooking) putDown(me.hands[object]!)
+          if (protocol.readsAfterLooking && !bounds.warm) putDown(me.hands[object]!)
+          me.hands[object]!.isProven = !protocol.readsAfterLooking
           me.hands[object]!.isSuspect = inflight[object]! && protocol.touchesInherited
         }
       },
@@ -202,14 +215,26 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
 
   function read({ world, leader, phase, hands, take }: Turn, object: number): void {
     const { holds, isCurrent } = hands[object]!
-    const mayRead = phase === "leading" || phase === "looked" || !protocol.readsAfterLooking
+    const mayRead = phase === "leading" || phase === "looked" || !protocol.readsAfterLooking || bounds.warm
     if (!mayRead || holds === "intent" || isCurrent) return
     take(
       "read",
       () => `reads ${named(object)}: ${version(world.objects[object]!.image)}`,
       next => {
         pickUp(handOf(next, leader, object), next.objects[object]!)
+        if (phase === "waiting" && protocol.readsAfterLooking) handOf(next, leader, object).isProven = false
       },
+    )
+  }
+
+  /** The cache is shown to have reached a version that was read from the server since the look. */
+  function catchUp({ leader, phase, hands, take }: Turn, object: number): void {
+    const { holds, isProven } = hands[object]!
+    if (phase === "waiting" || holds !== "read" || isProven) return
+    take(
+      "catch up",
+      () => `has caught up with ${named(object)}`,
+      next => pickUp(handOf(next, leader, object), next.objects[object]!),
     )
   }
 
@@ -333,8 +358,11 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
 
   function complete(turn: Turn): void {
     const { generation, complete: before } = turn.world
-    const isRight = ({ holds, value, isSuspect }: Hand) =>
-      holds === "read" && value === imageOf(generation) && (!isSuspect || protocol.completesWithSuspects)
+    const isRight = ({ holds, value, isSuspect, isProven }: Hand) =>
+      holds === "read" &&
+      value === imageOf(generation) &&
+      (!isSuspect || protocol.completesWithSuspects) &&
+      (isProven || protocol.completesUnproven)
     if (before === generation || !turn.hands.every(isRight)) return
     const says = () => `says Complete (generation ${generation})`
     swap(turn, "complete", says, { inflight: openOf(turn.hands), completes: true })
@@ -419,6 +447,7 @@ export function fence(protocol: Protocol, bounds: Bounds): Model<World> {
   function forget({ leaders, electionID }: World): void {
     for (const [leader, { phase, hands }] of leaders.entries()) {
       if (phase === "looked" || (phase === "leading" && leader === electionID)) continue
+      if (phase === "waiting" && bounds.warm) continue
       for (const hand of hands) {
         if (hand.holds !== "intent" || !hand.isCurrent) putDown(hand)
         hand.isSuspect = false
@@ -445,9 +474,11 @@ function pickUp(hand: Hand, { image }: Target): void {
   hand.holds = "read"
   hand.value = image
   hand.isCurrent = true
+  hand.isProven = true
 }
 
 function intend(hand: Hand, generation: number): void {
   hand.holds = "intent"
   hand.value = generation
+  hand.isProven = false // an answer to the write will show what is there
 }

@@ -151,12 +151,20 @@ export function hostileServer({ resource, clock }: { resource: Resource; clock: 
       },
     }
     watches.add(entry)
-    const timers = [clock.after(Number(query.get("timeoutSeconds") ?? 1800) * 1000, () => body.end())]
-    const tick = () => {
+    const timeoutMs = Number(query.get("timeoutSeconds") ?? 1800) * 1000
+    const sendBookmark = () => {
       if (mischief.bookmarks !== false) entry.send(bookmark())
-      timers[1] = clock.after(60_000, tick)
     }
-    timers[1] = clock.after(60_000, tick)
+    // As a real server does: the last one 2 s before the end.
+    const timers = [
+      clock.after(timeoutMs, () => body.end()),
+      ...(timeoutMs > 2000 ? [clock.after(timeoutMs - 2000, sendBookmark)] : []),
+    ]
+    const tick = () => {
+      sendBookmark()
+      timers[2] = clock.after(60_000, tick)
+    }
+    timers[2] = clock.after(60_000, tick)
     body.onEnd(() => {
       watches.delete(entry)
       for (const cancel of timers) cancel()

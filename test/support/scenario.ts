@@ -43,6 +43,8 @@ export type ProcessOptions = {
   faults?: readonly Fault[]
   /** Stands for election, as two processes of one Deployment do. */
   leaderElect?: boolean
+  /** With election: keeps its caches open while it stands by. On by default. */
+  warm?: boolean
   dies?: Parameters<typeof mortal>[0]
   /** How old the data of its watches may be. */
   seesLateByMs?: number
@@ -51,6 +53,8 @@ export type ProcessOptions = {
 export type Process = Mortal & {
   /** The exit code, once it ended by itself or was stopped. */
   readonly exitCode: number | undefined
+  /** As SIGTERM does: it ends in its own time. */
+  terminate(): void
   stop(): Promise<void>
 }
 
@@ -137,6 +141,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
         leaderElect: options.leaderElect
           ? { namespace: "kube-system", name: "aim-controller", trustAbsence: true }
           : false,
+        warm: options.warm ?? true,
         clock: mortalClock(clock, death),
         random: seededRandom(seed + 100 + number),
         log: silentLogger,
@@ -153,6 +158,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
         get exitCode() {
           return exitCode
         },
+        terminate: () => stopping.abort(),
         async stop() {
           stopping.abort()
           await world.until("the process to end", () => exitCode !== undefined)

@@ -23,6 +23,9 @@ describe("controller", () => {
     expect(names("ais")).toEqual(["alternateimagesource"])
     expect(names("serviceimages.autoimagemanager.io")).toEqual(["serviceimage"])
   })
+  test("a candidate is warm unless told otherwise", () => {
+    expect([given({}).warm, given({ warm: "true" }).warm, given({ warm: "false" }).warm]).toEqual([true, true, false])
+  })
   test("--allow-registry is gathered", () => {
     expect(given({}).allowRegistries).toEqual([])
     const registries = ["127.0.0.1:5000", "http://registry.inside:80"]

@@ -42,6 +42,7 @@ export const run: Run = async (input, world) => {
     leaderElect: wanted.leaderElect
       ? { namespace: leaseNamespace, name: controllerName, trustAbsence: isUntouched }
       : false,
+    warm: wanted.warm,
     metrics: wanted.metrics,
     clock,
     random,
@@ -56,6 +57,7 @@ type Wanted = {
   controllers: readonly Controller[]
   leaderElect: boolean
   leaseNamespace: string | undefined
+  warm: boolean
   metrics: { host: string; port: number } | undefined
   logLevel: LogLevel
   /** Registries that may be on private addresses. */
@@ -70,6 +72,7 @@ export function read({ options }: Pick<Input, "options">, isPod: boolean, known:
     controllers: pick(options.kinds as string | undefined, known),
     leaderElect: options.leaderElect !== false,
     leaseNamespace: leaseNamespace === undefined ? undefined : checkNamespace(leaseNamespace, "--lease-namespace"),
+    warm: options.warm !== "false",
     metrics: port === 0 ? undefined : { host, port },
     logLevel: options.logLevel as LogLevel,
     allowRegistries: readRegistries((options.allowRegistry as string[] | undefined) ?? []),

@@ -47,6 +47,11 @@ export const createServiceImageController = ({ registry }: Surroundings = {}): C
     const tools = { targets, metrics, registry, cache, statuses }
 
     return {
+      warm(name) {
+        const known = cache.get(name)?.object
+        if (known && !known.metadata.deletionTimestamp) targets.warm(known)
+        else targets.forget(name)
+      },
       async reconcile(name) {
         const cached = cache.get(name)?.object
         if (!cached || cached.metadata.deletionTimestamp) {
@@ -99,7 +104,7 @@ async function look(
   const aim = aimOf(serviceImage)
   if (memory.aim !== aim) await memory.writes.untilAtMost(0)
   memory.aim = aim
-  takeOver(serviceImage, memory, wiring.identity)
+  takeOver(serviceImage, memory, { identity: wiring.identity, isOpen: targets.isOpen(serviceImage) })
   const { clock, signal } = wiring
   memory.pinning = pin(serviceImage, memory.pinning, { registry, clock, signal, onAnswer: () => wiring.enqueue(name) })
   if (memory.pinning.isOpen) return {}
@@ -111,7 +116,7 @@ async function look(
   const next = plan(seen.snapshot)
   count(metrics, serviceImage, next)
   const reportAt = await report(statuses, clock, serviceImage, next, memory)
-  if (seen.claim) await catchUp(wiring, seen.claim, memory)
+  if (seen.claim) catchUp(wiring, seen.claim, memory)
   const actedAt = seen.claim && act(wiring, metrics, seen.claim, serviceImage, next, memory)
   return { lookAgainAt: earliest(reportAt, actedAt, next.lookAgainAt), hasBegun: next.stamps.length > 0 }
 }
@@ -150,16 +155,17 @@ async function report(
 }
 
 /**
- * Waits, without holding anybody up, until our copy of the objects shows everything that was there when we had taken
- * over. Nothing is complete before.
+ * Waits in the background until our cache shows every object as it was when we had taken over. Nothing is complete
+ * before.
  */
-async function catchUp({ client, enqueue, signal }: Wiring, { resource, cache, name }: Claim, memory: Memory) {
-  if (memory.behind !== "Yes") return
-  const { metadata } = await client.list(resource, { limit: 1 })
-  memory.behind = "CatchingUp"
-  cache.reached({ name: "" }, metadata.resourceVersion, signal).then(
+function catchUp({ enqueue, signal }: Wiring, { cache, name }: Claim, memory: Memory): void {
+  const { behind } = memory
+  if (behind === "No" || (behind !== "Yes" && behind.catchingUp === cache)) return
+  const attempt = { catchingUp: cache }
+  memory.behind = attempt
+  cache.catchUp(signal).then(
     () => {
-      if (memory.behind === "CatchingUp") memory.behind = "No"
+      if (memory.behind === attempt) memory.behind = "No"
       enqueue(name)
     },
     () => {}, // the process ends

@@ -2,7 +2,7 @@ import type { AlternateImageSource, Reason } from "#api/v1alpha1/alternateimages
 import { replacementOf } from "#core/image/equivalent.ts"
 import { sameImage } from "#core/image/reference.ts"
 import type { Trace } from "#core/pods/trace.ts"
-import type { Cache, Projected } from "#runtime/cache/cache.ts"
+import type { Projected, WatchedCache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { alternateImageSources } from "./resources.ts"
@@ -25,7 +25,7 @@ export class Failover {
   readonly #onChange: (uid: string) => void
   /** By namespace, the objects with pods that cannot pull: no others are concerned. */
   readonly #concerned = new Map<string, Set<string>>()
-  #sources: (Cache<Source> & { close(): void }) | undefined
+  #sources: WatchedCache<Source> | undefined
 
   /** Calls back with the uid of an object for which that may have changed. */
   constructor(wiring: Wiring, onChange: (uid: string) => void) {

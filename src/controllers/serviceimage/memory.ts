@@ -4,6 +4,7 @@ import { type Pace, refill } from "#core/fleet/pace.ts"
 import type { Instant } from "#lib/instant.ts"
 import { writesAtOnce } from "./apply.ts"
 import type { Pinning } from "./pins.ts"
+import type { Claim } from "./targets.ts"
 import { type Trust, trustOf } from "./trust.ts"
 import { Writes } from "./writes.ts"
 
@@ -30,7 +31,7 @@ export type Memory = {
   /** The version of the ServiceImage, written by another leader, from which on we have read the objects. */
   takenOverAt?: string
   /** Another leader has written since; our cache of the objects may be behind. */
-  behind: "No" | "Yes" | "CatchingUp"
+  behind: "No" | "Yes" | { catchingUp: Claim["cache"] }
 }
 
 export function newMemory(): Memory {
@@ -61,14 +62,18 @@ export function pass(memory: Memory, { spec: { pace } }: ServiceImage, now: Inst
 /**
  * Another leader wrote the status last: whatever it had under way may still arrive. Our next status is a
  * compare-and-swap and comes before anything else, so that it can declare nothing any more; then we touch what it had
- * declared.
+ * declared. Objects that were read before may not show yet what it did.
  */
-export function takeOver({ metadata, status }: ServiceImage, memory: Memory, identity: string): void {
+export function takeOver(
+  { metadata, status }: ServiceImage,
+  memory: Memory,
+  { identity, isOpen }: { identity: string; isOpen: boolean },
+): void {
   if (!status || status.electionID === identity) {
     memory.takenOverAt ??= "" // the first status is ours: the objects are read since before there was another one
     return
   }
-  if (memory.takenOverAt !== undefined && memory.takenOverAt !== metadata.resourceVersion) memory.behind = "Yes"
+  if (memory.takenOverAt === undefined ? isOpen : memory.takenOverAt !== metadata.resourceVersion) memory.behind = "Yes"
   memory.takenOverAt = metadata.resourceVersion ?? ""
   memory.declared = new Map()
   for (const key of status.inflight ?? []) memory.doubts.inherit(key)

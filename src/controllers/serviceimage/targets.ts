@@ -5,7 +5,7 @@ import { cleanAt } from "#core/fleet/operation.ts"
 import { byPrecedence, leftOutBy, ownerOf } from "#core/fleet/ownership.ts"
 import { type TargetReader, targetReader } from "#core/workloads/target-reader.ts"
 import type { Instant } from "#lib/instant.ts"
-import type { Cache } from "#runtime/cache/cache.ts"
+import type { WatchedCache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { resourceName } from "#runtime/resource.ts"
@@ -20,7 +20,7 @@ export type Claim = {
   readonly name: string
   readonly resource: Resource
   readonly reader: TargetReader
-  readonly cache: Cache<Member>
+  readonly cache: WatchedCache<Member>
   readonly fleet: Fleet
   /** Objects it selects too, each with the ServiceImage that has them. */
   readonly conflicts: ReadonlyMap<string, string>
@@ -39,10 +39,12 @@ type Watched = {
   id: string
   resource: Resource
   reader: TargetReader
-  cache: Cache<Member> & { close(): void }
+  cache: WatchedCache<Member>
   /** By uid, to find the object whose pods have changed. */
   keys: Map<string, string>
   claimants: Claimant[]
+  /** The ServiceImages that need it: those that claim its objects, and those that will once this process leads. */
+  users: Set<string>
 }
 
 /**
@@ -94,7 +96,21 @@ export class Targets {
     return this.#join(resource, { name, createdAt, target: spec.target, fleet }, rules)
   }
 
-  /** The ServiceImage is gone: its objects keep their image, and whoever also selected them takes over. */
+  /** Opens what a claim would read, and claims nothing. */
+  warm({ metadata: { name }, spec: { target } }: ServiceImage): void {
+    const resource = this.#resolve(name, target)
+    const id = resource && watchId(resource, target)
+    for (const watched of this.#watched.values()) if (watched.users.has(name) && watched.id !== id) this.#leave(name)
+    if (resource) (this.#watched.get(id!) ?? this.#open(resource, target)).users.add(name)
+  }
+
+  /** Its objects were read before this call: they may be older than the ServiceImage. */
+  isOpen({ metadata: { name }, spec: { target } }: ServiceImage): boolean {
+    const resource = this.#resolve(name, target)
+    return resource !== undefined && this.#watched.has(watchId(resource, target))
+  }
+
+  /** The ServiceImage is gone: its objects keep their image, and another that selects them takes over. */
   forget(name: string): void {
     this.#leave(name)
     for (const names of this.#wanted.values()) names.delete(name)
@@ -144,6 +160,7 @@ export class Targets {
       conflicts: new Map(),
     }
     watched.claimants.push(claimant)
+    watched.users.add(who.name)
     const all = [...(this.#claimants.get(resourceName(resource)) ?? []), claimant]
     all.sort(byPrecedence)
     this.#claimants.set(resourceName(resource), all)
@@ -153,10 +170,9 @@ export class Targets {
 
   #leave(name: string): void {
     for (const [id, watched] of this.#watched) {
-      const index = watched.claimants.findIndex(claimant => claimant.name === name)
-      if (index < 0) continue
-      watched.claimants.splice(index, 1)
-      if (watched.claimants.length === 0) {
+      if (!watched.users.delete(name)) continue
+      watched.claimants = watched.claimants.filter(claimant => claimant.name !== name)
+      if (watched.users.size === 0) {
         watched.cache.close()
         this.#watched.delete(id)
       }
@@ -178,7 +194,7 @@ export class Targets {
       indexes: { namespace: member => [member.namespace] },
     })
     const id = watchId(resource, target)
-    const watched: Watched = { id, resource, reader, cache, keys: new Map(), claimants: [] }
+    const watched: Watched = { id, resource, reader, cache, keys: new Map(), claimants: [], users: new Set() }
     this.#watched.set(id, watched)
     this.#pods.open()
     this.#failover.open()

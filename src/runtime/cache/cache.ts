@@ -46,6 +46,11 @@ export type Cache<T extends Projected> = {
    */
   reached(name: ObjectName, resourceVersion: string, signal?: AbortSignal): Promise<void>
   /**
+   * Resolves when the cache shows everything that the server had committed when this was called, by a version that is
+   * read from the server. Rejects on abort.
+   */
+  catchUp(signal?: AbortSignal): Promise<void>
+  /**
    * The last error while the cache is not connected, undefined while it is: what is shown may be old, and nothing is to
    * be concluded from what is absent. A broken watch counts until the server has said something again.
    */
@@ -59,4 +64,16 @@ export type Cache<T extends Projected> = {
   stalenessMs(): number
   /** Runs until the signal is aborted. Never rejects for trouble with the server. */
   run(signal: AbortSignal): Promise<void>
+}
+
+/** A cache as a controller has it: for as long as the controller needs it. */
+export type WatchedCache<T extends Projected> = Cache<T> & {
+  /**
+   * In sync, and shows everything that was committed when this process began to lead. A cache that was opened before
+   * (a warm one) may be behind until then: what another leader did last may be missing.
+   */
+  readonly isCurrent: boolean
+  /** Resolves when it is; never if it is closed before. */
+  current(): Promise<void>
+  close(): void
 }

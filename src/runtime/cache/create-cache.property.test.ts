@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { compareVersions } from "#lib/resource-version.ts"
 import { type Fault, hostileServer } from "../../../test/support/hostile-server.ts"
 import { createClient } from "../client/create-client.ts"
 import { virtualClock } from "../clock.ts"
@@ -82,12 +83,15 @@ const step = fc.oneof(
       { do: "down" as const },
       { do: "heal" as const },
       { do: "subscribe" as const },
+      { do: "catch up" as const },
       { do: "come" as const },
       { do: "go" as const },
     ),
   },
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
+
+const newer = (one: string, other = one) => (compareVersions(one, other) >= 0 ? one : other)
 
 /** Follows one subscription and holds it to its promises; what remains must be the state of the server. */
 function replay(cache: Cache<Row>) {
@@ -120,6 +124,8 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
   // One that comes and goes, and keeps something else of the same objects.
   const other = open(pods, { project: namesOf })
   let stopOther: AbortController | undefined
+  const catchUps = { open: 0 }
+  let hasReordered = false
   const anchors = ["0", "m", "z"].map(name => server.put({ name, namespace: "x" }, { colors: ["red"] }))
   const replays = [replay(cache)]
   let syncedOnce = false
@@ -143,7 +149,10 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
     cut: ({ cleanly }) => server.cut({ cleanly }),
     compact: ({ as }) => server.compact(as),
     next: ({ verb, fault }) => server.next(verb, fault),
-    misbehave: ({ how }) => server.misbehave(how),
+    misbehave({ how }) {
+      hasReordered ||= how.reorder
+      server.misbehave(how)
+    },
     watchList: ({ how }) => server.serveWatchList(how),
     silent: () => server.goSilent(),
     half: () => server.sendHalf(),
@@ -152,6 +161,28 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
     down: () => server.breakDown({ do: "refuse" }),
     heal: () => server.breakDown(),
     subscribe: () => void replays.push(replay(cache)),
+    "catch up"() {
+      const had = new Map([...server.objects].map(([key, { metadata }]) => [key, metadata.resourceVersion ?? ""]))
+      const version = server.version
+      catchUps.open++
+      cache.catchUp(stop.signal).then(
+        () => {
+          catchUps.open--
+          // What changes places with another on its way is behind for a moment by design of this server.
+          if (hasReordered) return
+          for (const [key, least] of had) {
+            const shown = cache.get(key)?.resourceVersion ?? cache.unreadable.get(key)
+            const isGone = server.objects.get(key)?.metadata.resourceVersion !== least
+            if (shown === undefined ? !isGone : compareVersions(newer(shown, cache.unreadable.get(key)), least) < 0)
+              listenerErrors.push(`${key} was at ${least}, and is shown at ${shown}`)
+          }
+          for (const [key, { resourceVersion }] of cache.entries())
+            if (!had.has(key) && !cache.unreadable.has(key) && compareVersions(resourceVersion, version) <= 0)
+              listenerErrors.push(`${key} was gone, and is shown`)
+        },
+        () => {},
+      )
+    },
     come() {
       if (stopOther) return
       stopOther = new AbortController()
@@ -169,6 +200,7 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
   server.heal()
   await clock.advance(20 * 60_000)
   await reached
+  expect(catchUps.open, "requests to catch up that never ended").toBe(0)
   const watches = server.openWatches
   const names = stopOther && new Map(other.entries())
   stop.abort()

@@ -564,6 +564,102 @@ test("read-your-writes: a bookmark past the version settles it", async () => {
   await reached
 })
 
+/** Since which moment (virtual) it has been resolved. */
+function resolvedAt(clock: { monotonic(): number }, promise: Promise<void>) {
+  let at: number | undefined
+  promise.then(() => (at = clock.monotonic()))
+  return () => at
+}
+
+const shortWatches = (server: HostileServer) =>
+  server.requests.filter(request => /^watch .*timeoutSeconds=3(&|$)/.test(request)).length
+
+test("catching up: where things happen, the watch itself shows it", async () => {
+  const { server, cache, clock, start } = world()
+  await start()
+  server.put(pod("a"), running("web:1"))
+  const done = resolvedAt(clock, cache.catchUp())
+  await clock.advance(10)
+  expect(done()).toBeDefined()
+  expect(cache.get("web/a")?.image).toBe("web:1")
+  expect(server.requests.map(request => request.split(" ")[0])).toEqual(["watch", "list"])
+})
+
+test("catching up: where nothing happens, a short watch reports it within two seconds, and the next is an ordinary one", async () => {
+  const { server, cache, clock, start, told } = world()
+  server.put(pod("a"), running("web:1"))
+  await start()
+  server.skipVersions(10)
+  const from = clock.monotonic()
+  const done = resolvedAt(clock, cache.catchUp())
+  await clock.advance(10_000)
+  expect(done()! - from).toBeLessThan(2_000)
+  expect(shortWatches(server)).toBe(1)
+  expect(server.openWatches).toBe(1)
+  expect(cache.failure).toBeUndefined()
+  expect(told).toEqual(["stream"])
+  server.put(pod("b"), running("web:1"))
+  await clock.advance(10)
+  expect(cache.get("web/b")?.image).toBe("web:1")
+})
+
+test("catching up: a watch that says nothing is found out and replaced", async () => {
+  const { server, cache, clock, start } = world()
+  server.put(pod("a"), running("web:1"))
+  await start()
+  server.goSilent()
+  server.put(pod("a"), running("web:2"))
+  await clock.advance(10)
+  expect(cache.get("web/a")?.image).toBe("web:1")
+  const done = resolvedAt(clock, cache.catchUp())
+  await clock.advance(500)
+  expect(done()).toBeDefined()
+  expect(cache.get("web/a")?.image).toBe("web:2")
+})
+
+test("catching up: a server that sends no bookmarks is asked for a list", async () => {
+  const { server, cache, clock, start, told } = world()
+  await start()
+  server.misbehave({ bookmarks: false })
+  server.skipVersions(10)
+  const done = resolvedAt(clock, cache.catchUp())
+  await clock.advance(5_000)
+  expect(done()).toBeUndefined()
+  await clock.advance(1_000)
+  expect(done()).toBeDefined()
+  expect(told).toEqual(["stream", "stream"])
+})
+
+test("catching up: the version is read after each request for it, once for all that come meanwhile", async () => {
+  const { server, cache, clock, start } = world()
+  await start()
+  const all = Array.from({ length: 100 }, () => resolvedAt(clock, cache.catchUp()))
+  await clock.advance(10)
+  expect(all.every(done => done() !== undefined)).toBe(true)
+  expect(server.requests.filter(request => request.startsWith("list"))).toHaveLength(2)
+  server.goSilent()
+  server.put(pod("a"), running("web:1"))
+  const later = resolvedAt(clock, cache.catchUp())
+  await clock.advance(10)
+  expect(later()).toBeUndefined()
+})
+
+test("catching up: goes on when the server cannot be asked for a while, and can be given up", async () => {
+  const { server, cache, clock, start } = world()
+  await start()
+  server.breakDown({ do: "answer", status: 503 })
+  const patience = new AbortController()
+  const given = expect(cache.catchUp(patience.signal)).rejects.toThrow("enough")
+  const done = resolvedAt(clock, cache.catchUp())
+  await clock.advance(5_000)
+  patience.abort(new Error("enough"))
+  await given
+  expect(done()).toBeUndefined()
+  server.breakDown()
+  await clock.advance(minute)
+  expect(done()).toBeDefined()
+})
+
 test("synced can be given up", async () => {
   const { cache } = world()
   await expect(cache.synced(AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough")

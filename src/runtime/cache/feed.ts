@@ -42,6 +42,11 @@ export type Feed = {
    * later than others has it begin with a list again: he needs one, and to the others it says nothing new.
    */
   follow(follower: Follower, signal: AbortSignal): Promise<void>
+  /**
+   * Resolves when the follower shows everything that the server had committed when this was called. The version is
+   * read from the server, so that a watch that is behind or stopped is found out, and replaced. Rejects on abort.
+   */
+  catchUp(follower: Pick<Store<Projected>, "reached">, signal?: AbortSignal): Promise<void>
   /** The last error while it is not connected. */
   readonly failure: KubeError | undefined
   /** Milliseconds since the server last said anything. */
@@ -73,6 +78,15 @@ const usual: Tuning = {
 const retryAfterMsMax = 120_000
 /** So many lists in a row that are older than what was seen are no accident: the server was restored from a backup. */
 const rewindsMax = 3
+/** How long a watch that works may take to show what was committed. Where nothing changes it shows nothing. */
+const promptMs = 200
+/**
+ * A server sends a bookmark 2 s before the time of a watch is over, and otherwise about once a minute. So a watch of 3 s
+ * reports within some 2 s how far it has come, even where nothing changes.
+ */
+const hurriedSeconds = 3
+/** What has not come by then does not come: the objects are listed again. */
+const hurriedMs = 5_000
 /** So many watches in a row on which nothing came: resuming does not help, and neither would a third attempt. */
 const silencesMax = 2
 
@@ -107,6 +121,11 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
   let silences = 0
   /** When the watch under way began to be one; undefined before the end of the list. */
   let watchingSince: number | undefined
+  /** The next watch is a short one, for the bookmark at its end. */
+  let isHurried = false
+  /** Reads of the server's version: the one under way, and the one that serves all requests made since it began. */
+  let versionRead: Promise<string> | undefined
+  let nextVersionRead: Promise<string> | undefined
 
   const heard = () => {
     heardAt = clock.monotonic()
@@ -170,6 +189,8 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
   /** Follows the changes until the watch ends; begins with the present state if that is not known yet. */
   async function watch(signal: AbortSignal) {
     const streaming = mustList
+    const isShort = isHurried && !streaming
+    isHurried = false
     if (streaming) {
       streamIsNext = false
       observer?.onList?.("stream")
@@ -183,7 +204,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
       {
         ...selection,
         ...(streaming ? { sendInitialEvents: true } : { resourceVersion: progress() }),
-        timeoutSeconds: 290 + Math.floor(random.next() * 291),
+        timeoutSeconds: isShort ? hurriedSeconds : 290 + Math.floor(random.next() * 291),
         silenceMs: tuning.silenceMs,
       },
       signal,
@@ -196,6 +217,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
       heard()
     }
     if (mustList) throw new KubeError("Unreachable", "the stream ended before the end of the list")
+    if (isShort && !signal.aborted) await watch(signal)
   }
 
   function take(event: WatchEvent<KubeObject>) {
@@ -302,6 +324,63 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     return Math.max(jitter(random, backoffMs, 0.5), Math.min(error?.retryAfterMs ?? 0, retryAfterMsMax))
   }
 
+  /** A quorum read: nothing that was committed before it is missing from what the server shows at this version. */
+  function readVersion(): Promise<string> {
+    const read = client.list<KubeObject>(resource, { ...selection, limit: 1 }).then(page => {
+      const version = page.metadata.resourceVersion
+      if (!isVersion(version)) throw new KubeError("Unreachable", `the list has resourceVersion ${version}`)
+      return version
+    })
+    const isOver = () => {
+      versionRead = nextVersionRead
+      nextVersionRead = undefined
+    }
+    read.then(isOver, isOver)
+    return read
+  }
+
+  /** A read that begins after this call, shared by all calls that wait for it. */
+  function versionFromNow(): Promise<string> {
+    if (versionRead) {
+      nextVersionRead ??= versionRead.then(readVersion, readVersion)
+      return nextVersionRead
+    }
+    versionRead = readVersion()
+    return versionRead
+  }
+
+  async function currentVersion(signal: AbortSignal | undefined): Promise<string> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await versionFromNow()
+      } catch (thrown) {
+        await sleep(clock, delayMs(attempt, asKubeError(thrown)), signal)
+      }
+    }
+  }
+
+  /** Replaces the connection by one that reports soon how far it has come. */
+  function hurry(version: string) {
+    if (mustList || isHurried || compareVersions(progress(), version) >= 0) return
+    isHurried = true
+    beginAgain()
+  }
+
+  function listAgain(version: string) {
+    if (compareVersions(progress(), version) >= 0) return
+    log?.warn("the watch does not show what the server has; listing again", { version })
+    mustList = streamIsNext = true
+    beginAgain()
+  }
+
+  /** Whether it comes about within that time. */
+  function isWithin(ms: number, event: Promise<void>): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(ms, () => resolve(false))
+      event.then(() => resolve(true), reject).finally(cancel)
+    })
+  }
+
   function start() {
     const life = new AbortController()
     failure = undefined
@@ -329,6 +408,15 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
           await ended
         }
       }
+    },
+    async catchUp(follower, signal) {
+      const version = await currentVersion(signal)
+      const shown = follower.reached("", version, signal)
+      if (await isWithin(promptMs, shown)) return
+      hurry(version)
+      if (await isWithin(hurriedMs, shown)) return
+      listAgain(version)
+      await shown
     },
     get failure() {
       return failure

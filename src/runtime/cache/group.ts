@@ -1,15 +1,15 @@
 import type { Wiring } from "../controller.ts"
 import type { Resource } from "../resource.ts"
-import type { Cache, CacheOptions, Projected } from "./cache.ts"
+import type { CacheOptions, Projected, WatchedCache } from "./cache.ts"
 
-type Listing = Pick<Cache<Projected>, "hasSynced" | "synced" | "failure"> & { close(): void }
+type Listing = Pick<WatchedCache<Projected>, "hasSynced" | "isCurrent" | "current" | "failure" | "close">
 
-/** Caches that are opened and closed together, and are only worth anything when all of them are in sync. */
+/** Caches that are opened and closed together, and are only worth anything when all of them are current. */
 export type CacheGroup = {
-  watch<T extends Projected>(resource: Resource, options: CacheOptions<T>): Cache<T> & { close(): void }
-  /** Every list is in. Before, an absent object means nothing. */
+  watch<T extends Projected>(resource: Resource, options: CacheOptions<T>): WatchedCache<T>
+  /** Every list is in, and shows what the last leader did. Before, an absent object means nothing. */
   readonly isReady: boolean
-  /** Resolves when every list is in. Never, if the group is closed before. */
+  /** Resolves when that is so. Never, if the group is closed before. */
   ready(): Promise<void>
   /** The plurals of what may not be listed. Other trouble passes by itself. */
   readonly forbidden: string[]
@@ -25,11 +25,11 @@ export function cacheGroup({ watch }: Pick<Wiring, "watch">): CacheGroup {
       return cache
     },
     get isReady() {
-      return members.length > 0 && members.every(({ cache }) => cache.hasSynced)
+      return members.length > 0 && members.every(({ cache }) => cache.isCurrent)
     },
     async ready() {
       const waitedFor = members
-      await Promise.all(waitedFor.map(({ cache }) => cache.synced()))
+      await Promise.all(waitedFor.map(({ cache }) => cache.current()))
       if (waitedFor !== members) await new Promise(() => {})
     },
     get forbidden() {

@@ -1,2 +1,2 @@
-export type { Cache, CacheOptions, Change, Projected } from "./cache.ts"
+export type { Cache, CacheOptions, Change, Projected, WatchedCache } from "./cache.ts"
 export { type CacheDeps, type CacheObserver, createCache, sharedCaches } from "./create-cache.ts"

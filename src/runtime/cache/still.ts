@@ -1,13 +1,13 @@
 import type { KubeObject, ObjectName } from "../resource.ts"
 import { keyOf } from "../resource.ts"
-import type { Cache, CacheOptions, Projected } from "./cache.ts"
+import type { CacheOptions, Projected, WatchedCache } from "./cache.ts"
 import { createStore } from "./store.ts"
 
 /** What a cache would show of these objects, at one moment: for who looks once and decides as a controller does. */
 export function stillCache<T extends Projected>(
   objects: Iterable<KubeObject>,
   { project, indexes }: CacheOptions<T>,
-): Cache<T> & { close(): void } {
+): WatchedCache<T> {
   const quiet = () => {}
   const store = createStore<T>({ project, ...(indexes && { indexes }), onListenerError: quiet, onUnreadable: quiet })
   store.beginList({ historyIsNew: false })
@@ -26,6 +26,9 @@ export function stillCache<T extends Projected>(
     hasSynced: true,
     synced: async () => {},
     reached: (name: ObjectName, version, signal) => store.reached(keyOf(name), version, signal),
+    catchUp: async () => {},
+    isCurrent: true,
+    current: async () => {},
     failure: undefined,
     unreadable: store.unreadable,
     stalenessMs: () => 0,

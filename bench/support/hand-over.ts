@@ -1,0 +1,176 @@
+import { type Client, connect, createClient } from "#runtime/client/index.ts"
+import { systemClock } from "#runtime/clock.ts"
+import { systemRandom } from "#runtime/random.ts"
+import { until } from "#tools/kube/api.ts"
+import { type Cluster, startCluster } from "#tools/kube/cluster.ts"
+import { Dicoms } from "../../examples/dicom/dicom.ts"
+import { type Bundled, type ControllerProcess, startController } from "./controller-process.ts"
+import { type Figure, show } from "./figures.ts"
+import type { Progress } from "./progress.ts"
+import { createPods, createServiceImage, createTenants, imageOf, list, order, prepare } from "./tenants.ts"
+
+export type HandOverOptions = { objects: number; rounds: number }
+
+const MiB = 2 ** 20
+const leaseSeconds = 15
+/** Slow enough that no round reaches the end of the fleet: twenty objects a second. */
+const pace = { podsPerSecond: 60 }
+
+type Parts = {
+  aim: Bundled
+  cluster: Cluster
+  client: Client
+  stamps: Stamps
+  pods: number
+  options: HandOverOptions
+  progress: Progress
+}
+
+/** A leader is ended in the middle of a rollout, as planned and by a kill: how long nothing is stamped. */
+export async function handOvers(aim: Bundled, options: HandOverOptions, progress: Progress): Promise<Figure[]> {
+  progress.begin("starting a cluster")
+  const cluster = await startCluster({ kwokNodes: 0, kubelet: false })
+  const { transport } = await connect({ kubeconfig: cluster.kubeconfig })
+  const client = createClient({ transport, clock: systemClock, random: systemRandom })
+  const ending = new AbortController()
+  try {
+    await prepare(client)
+    await createTenants(client, options.objects, progress)
+    const pods = await createPods(client, progress)
+    await createServiceImage(client, { defaultImage: imageOf("v0"), paused: true })
+    const stamps = await watchStamps(client, ending.signal)
+    return await measure({ aim, cluster, client, stamps, pods, options, progress })
+  } finally {
+    ending.abort()
+    client.close()
+    progress.begin("stopping the cluster")
+    await cluster.stop()
+    progress.end()
+  }
+}
+
+async function measure(parts: Parts): Promise<Figure[]> {
+  const { options, progress } = parts
+  const took = { start: [] as number[], planned: [] as number[], killed: [] as number[], cold: [] as number[] }
+  const memory = { leader: 0, standby: 0, cold: 0 }
+  for (let round = 1; round <= options.rounds; round++) {
+    progress.begin(`round ${round}: a start from nothing`)
+    const first = await firstStart(parts, `v${round}`, took.start)
+    const running = [first]
+    try {
+      running.push(await warmCandidate(parts))
+      const [leader, standby] = running.map(each => each.memory().peak / MiB) as [number, number]
+      if (standby / leader > memory.standby / (memory.leader || 1)) Object.assign(memory, { leader, standby })
+      progress.begin(`round ${round}: a planned hand-over`)
+      took.planned.push(await handOver(parts, first, "SIGTERM"))
+      running.push(await warmCandidate(parts))
+      progress.begin(`round ${round}: a kill`)
+      took.killed.push(await handOver(parts, running[1]!, "SIGKILL"))
+      if (round === 1) {
+        running.push(await coldCandidate(parts))
+        memory.cold = running[3]!.memory().peak / MiB
+        progress.begin("a planned hand-over without a warm candidate")
+        took.cold.push(await handOver(parts, running[2]!, "SIGTERM"))
+      }
+    } finally {
+      for (const each of running) await each.stop()
+    }
+  }
+  return figures(took, memory, parts)
+}
+
+function figures(
+  took: Record<"start" | "planned" | "killed" | "cold", readonly number[]>,
+  memory: { leader: number; standby: number; cold: number },
+  { options, pods }: Parts,
+): Figure[] {
+  const all = (samples: readonly number[]) => samples.map(each => show(each, "s")).join(", ")
+  const fleet = `${options.objects} objects, ${pods} pods`
+  const worst = (name: string, samples: readonly number[], most: number, note = ""): Figure => ({
+    name,
+    measured: Math.max(...samples),
+    most,
+    unit: "s",
+    note: `${all(samples)}${note}`,
+  })
+  return [
+    worst("start from nothing to first stamp", took.start, 6, `; ${fleet}`),
+    worst("SIGTERM to next stamp", took.planned, 2, `; ${all(took.cold)} with --warm=false`),
+    worst("SIGKILL to next stamp", took.killed, leaseSeconds + 2),
+    {
+      name: "peak memory of the standby ÷ leader",
+      measured: memory.standby / memory.leader,
+      most: 1,
+      note: `${show(memory.standby, "MiB")} beside ${show(memory.leader, "MiB")}; ${show(memory.cold, "MiB")} with --warm=false`,
+    },
+  ]
+}
+
+/** The Lease is free and there is something to do: what is measured is the program and its lists. */
+async function firstStart(parts: Parts, tag: string, tookSeconds: number[]): Promise<ControllerProcess> {
+  const { client, stamps } = parts
+  if (tookSeconds.length === 0) await (await start(parts)).stop() // the first of all creates the Lease
+  await order(client, { defaultImage: imageOf(tag), paused: false, pace })
+  const startedAt = performance.now()
+  const controller = await start(parts)
+  tookSeconds.push(((await stamps.firstAfter(startedAt)) - startedAt) / 1000)
+  return controller
+}
+
+const start = ({ aim, cluster }: Parts, more: string[] = []) =>
+  startController(aim, { kubeconfig: cluster.kubeconfig, more })
+
+async function warmCandidate(parts: Parts): Promise<ControllerProcess> {
+  parts.progress.begin("warming a candidate")
+  const candidate = await start(parts)
+  const isWarm = async () => {
+    const scrape = await candidate.scrape()
+    const known = (resource: string) => scrape.sum("aim_cache_objects", { resource })
+    const isThere = known("dicoms.services.example.com") === parts.options.objects && known("pods") === parts.pods
+    return isThere && scrape.sum("aim_standby_warm") === 1
+  }
+  await until("the candidate to be warm", isWarm, { withinMs: 120_000 })
+  return candidate
+}
+
+const coldCandidate = (parts: Parts) => start(parts, ["--warm=false"])
+
+/** From the signal to the first stamp after the process has ended: before that they are its own. */
+async function handOver({ stamps }: Parts, leader: ControllerProcess, signal: "SIGTERM" | "SIGKILL") {
+  await stamps.firstAfter(performance.now()) // it is at work
+  const from = performance.now()
+  const endedAt = await leader.kill(signal)
+  return ((await stamps.firstAfter(endedAt)) - from) / 1000
+}
+
+type Stamps = {
+  /** When the first image after this time was written. */
+  firstAfter(time: number): Promise<number>
+}
+
+async function watchStamps(client: Client, signal: AbortSignal): Promise<Stamps> {
+  let lastAt = 0
+  let wake = Promise.withResolvers<void>()
+  const { metadata } = await client.list(Dicoms, { limit: 1 })
+  const images = new Map((await list(client, Dicoms)).map(({ spec, metadata }) => [metadata.uid, spec.image]))
+  const follow = async () => {
+    for await (const { type, object } of client.watch(Dicoms, { resourceVersion: metadata.resourceVersion }, signal)) {
+      if (type !== "MODIFIED") continue
+      const { spec, metadata } = object as unknown as { spec: { image: string }; metadata: { uid: string } }
+      if (images.get(metadata.uid) === spec.image) continue
+      images.set(metadata.uid, spec.image)
+      lastAt = performance.now()
+      wake.resolve()
+      wake = Promise.withResolvers()
+    }
+    if (!signal.aborted) throw new Error("the watch of the benchmark ended")
+  }
+  const broken = follow()
+  broken.catch(() => {}) // each wait reports it
+  return {
+    async firstAfter(time) {
+      while (lastAt <= time) await Promise.race([wake.promise, broken])
+      return lastAt
+    },
+  }
+}

@@ -550,17 +550,17 @@ function withoutHash(template: Json): Json {
 
 /** Rolls a Deployment's ReplicaSets. Reads Deployments, ReplicaSets and Pods; writes ReplicaSets and its own status. */
 export function deploymentController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const deployments = servedKind(registry, "apps/v1", "Deployment")
-  const replicaSetKind = servedKind(registry, "apps/v1", "ReplicaSet")
-  const owned = ownedIndex(registry, "apps/v1", "ReplicaSet", "Deployment")
-  const pods = ownedIndex(registry, "v1", "Pod", "ReplicaSet")
+  const { storage, clock } = world
+  const deployments = servedKind(storage, "apps/v1", "Deployment")
+  const replicaSetKind = servedKind(storage, "apps/v1", "ReplicaSet")
+  const owned = ownedIndex(storage, "apps/v1", "ReplicaSet", "Deployment")
+  const pods = ownedIndex(storage, "v1", "Pod", "ReplicaSet")
   const record = createRecorder(world, "deployment-controller")
 
   const adopters = (replicaSet: Obj) =>
     Object.keys(replicaSet.metadata.labels ?? {}).length === 0
       ? []
-      : registry
+      : storage
           .list(deployments, { namespace: replicaSet.metadata.namespace })
           .items.filter(
             ({ spec }) => !isEmptySelector(spec.selector) && selects(spec.selector, replicaSet.metadata.labels),
@@ -570,7 +570,7 @@ export function deploymentController(world: PhysicsWorld): Part {
   function* deploymentOfPod(pod: Obj) {
     const owner = controllerOf(pod)
     if (owner?.kind !== "ReplicaSet") return
-    const replicaSet = registry.find(replicaSetKind, { namespace: pod.metadata.namespace, name: owner.name })
+    const replicaSet = storage.find(replicaSetKind, { namespace: pod.metadata.namespace, name: owner.name })
     const deployment = replicaSet && controllerOf(replicaSet)
     if (deployment?.kind === "Deployment") yield `${pod.metadata.namespace}/${deployment.name}`
   }
@@ -579,7 +579,7 @@ export function deploymentController(world: PhysicsWorld): Part {
     const { metadata } = deployment
     const annotations = { ...metadata.annotations, ...(revision !== undefined && { [revisionKey]: revision }) }
     const object = { ...deployment, metadata: { ...metadata, annotations }, status }
-    registry.update(deployments, object, { ...manager, subresource: "status" })
+    storage.update(deployments, object, { ...manager, subresource: "status" })
   }
 
   function apply(deployment: Obj, action: Action) {
@@ -588,17 +588,17 @@ export function deploymentController(world: PhysicsWorld): Part {
         writeStatus(deployment, action.status, action.revision)
         break
       case "update":
-        registry.update(replicaSetKind, action.replicaSet, manager)
+        storage.update(replicaSetKind, action.replicaSet, manager)
         break
       case "delete":
-        tolerateAbsence(() => registry.delete(replicaSetKind, action.replicaSet.metadata))
+        tolerateAbsence(() => storage.delete(replicaSetKind, action.replicaSet.metadata))
         break
       case "scale": {
         const { replicaSet, from, to } = action
         // Two scalings of one ReplicaSet in one look: the second stands on the first.
-        const current = registry.get(replicaSetKind, replicaSet.metadata)
+        const current = storage.get(replicaSetKind, replicaSet.metadata)
         const { resourceVersion } = current.metadata
-        registry.update(
+        storage.update(
           replicaSetKind,
           { ...replicaSet, metadata: { ...replicaSet.metadata, resourceVersion } },
           manager,
@@ -619,7 +619,7 @@ export function deploymentController(world: PhysicsWorld): Part {
   function create(deployment: Obj, replicaSet: Json) {
     const { name } = replicaSet.metadata
     try {
-      registry.create(replicaSetKind, replicaSet, manager)
+      storage.create(replicaSetKind, replicaSet, manager)
     } catch (error) {
       if (!(error instanceof StatusError) || isNamespaceTerminating(error)) throw error
       const status = deployment.status ?? {}
@@ -659,10 +659,10 @@ export function deploymentController(world: PhysicsWorld): Part {
       },
     ],
     reconcile(key) {
-      const deployment = registry.find(deployments, nameOf(key))
+      const deployment = storage.find(deployments, nameOf(key))
       if (!deployment) return undefined
       const { selector } = deployment.spec
-      const replicaSets = claim({ registry, kind: replicaSetKind, owner: deployment, owned }, replicaSet =>
+      const replicaSets = claim({ storage, kind: replicaSetKind, owner: deployment, owned }, replicaSet =>
         selects(selector, replicaSet.metadata.labels),
       )
       const next = plan({

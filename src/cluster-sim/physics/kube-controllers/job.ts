@@ -268,15 +268,15 @@ function podFor(job: Obj, index: number | undefined): Json {
 
 /** Runs pods to their end. Reads Jobs and Pods; writes Pods and its own status. */
 export function jobController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const jobs = servedKind(registry, "batch/v1", "Job")
-  const podKind = servedKind(registry, "v1", "Pod")
-  const owned = ownedIndex(registry, "v1", "Pod", "Job")
+  const { storage, clock } = world
+  const jobs = servedKind(storage, "batch/v1", "Job")
+  const podKind = servedKind(storage, "v1", "Pod")
+  const owned = ownedIndex(storage, "v1", "Pod", "Job")
   const record = createRecorder(world, "job-controller")
   const backoffs = new Map<string, Backoff>()
 
   const adopters = (pod: Obj) =>
-    registry
+    storage
       .list(jobs, { namespace: pod.metadata.namespace })
       .items.filter(({ spec }) => selects(spec.selector, pod.metadata.labels))
 
@@ -285,14 +285,14 @@ export function jobController(world: PhysicsWorld): Part {
     const rest = pod.metadata.finalizers?.filter(each => each !== finalizer) ?? []
     const { finalizers: _, ...metadata } = pod.metadata
     const object = { ...pod, metadata: rest.length > 0 ? { ...metadata, finalizers: rest } : metadata }
-    return tolerateAbsence(() => registry.update(podKind, object, manager))
+    return tolerateAbsence(() => storage.update(podKind, object, manager))
   }
 
   function create(job: Obj, indexes: readonly (number | undefined)[]): number {
     let made = 0
     for (const index of indexes) {
       try {
-        const pod = registry.create(podKind, podFor(job, index), manager)
+        const pod = storage.create(podKind, podFor(job, index), manager)
         record(job, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`)
         made++
       } catch (error) {
@@ -308,7 +308,7 @@ export function jobController(world: PhysicsWorld): Part {
   function remove(job: Obj, pods: readonly Obj[], isUncounted: boolean) {
     for (const pod of pods) {
       const target = isUncounted ? free(pod) : pod
-      const removed = target && tolerateAbsence(() => registry.delete(podKind, target.metadata))
+      const removed = target && tolerateAbsence(() => storage.delete(podKind, target.metadata))
       if (removed) record(job, "Normal", "SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`)
     }
   }
@@ -316,16 +316,16 @@ export function jobController(world: PhysicsWorld): Part {
   function writeStatus(job: Obj, status: Json): Obj {
     return same(status, job.status)
       ? job
-      : registry.update(jobs, { ...job, status }, { ...manager, subresource: "status" })
+      : storage.update(jobs, { ...job, status }, { ...manager, subresource: "status" })
   }
 
   /** A pod that no unfinished job counts any more may go. */
   function freeOrphan(key: string) {
-    const pod = registry.find(podKind, nameOf(key))
+    const pod = storage.find(podKind, nameOf(key))
     if (!pod || !hasFinalizer(pod)) return
     const owner = controllerOf(pod)
     if (owner && owner.kind !== "Job") return
-    const job = owner && registry.find(jobs, { namespace: pod.metadata.namespace, name: owner.name })
+    const job = owner && storage.find(jobs, { namespace: pod.metadata.namespace, name: owner.name })
     if (job && job.metadata.uid === owner.uid && !isFinished(job)) return
     free(pod)
   }
@@ -335,14 +335,14 @@ export function jobController(world: PhysicsWorld): Part {
       freeOrphan(key.slice(orphanKey.length))
       return undefined
     }
-    const job = registry.find(jobs, nameOf(key))
+    const job = storage.find(jobs, nameOf(key))
     if (!job) return undefined
     const { uid } = job.metadata
     const isOthers = job.spec.managedBy && job.spec.managedBy !== "kubernetes.io/job-controller"
     if (isFinished(job)) backoffs.delete(uid)
     if (isFinished(job) || isOthers) return undefined
 
-    const pods = claim({ registry, kind: podKind, owner: job, owned }, pod =>
+    const pods = claim({ storage, kind: podKind, owner: job, owned }, pod =>
       selects(job.spec.selector, pod.metadata.labels),
     )
     const now = clock.now()
@@ -425,7 +425,7 @@ export function jobController(world: PhysicsWorld): Part {
     }
     const first = writeStatus(job, status({ succeeded: done, failed: was.failed, uncounted, conditions }))
     for (const pod of toFree) {
-      const current = registry.find(podKind, pod.metadata)
+      const current = storage.find(podKind, pod.metadata)
       if (current) free(current)
     }
 
@@ -478,13 +478,13 @@ const orphanKey = "pod:"
 
 /** Deletes finished jobs that say how long they may stay. Reads and deletes Jobs. */
 export function ttlController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const jobs = servedKind(registry, "batch/v1", "Job")
+  const { storage, clock } = world
+  const jobs = servedKind(storage, "batch/v1", "Job")
   return loop(world, {
     name: "ttl-after-finished-controller",
     watches: [{ apiVersion: "batch/v1", kind: "Job", keys: ({ object }) => [keyOf(object)] }],
     reconcile(key) {
-      const job = registry.find(jobs, nameOf(key))
+      const job = storage.find(jobs, nameOf(key))
       const seconds = job?.spec.ttlSecondsAfterFinished
       if (!job || job.metadata.deletionTimestamp || seconds === undefined || !isFinished(job)) return undefined
       const { conditions } = job.status
@@ -492,7 +492,7 @@ export function ttlController(world: PhysicsWorld): Part {
       const left = (parseInstant(end?.lastTransitionTime) ?? clock.now()) + seconds * 1000 - clock.now()
       if (left > 0) return left
       const { uid } = job.metadata
-      registry.delete(jobs, job.metadata, { propagationPolicy: "Foreground", preconditions: { uid } })
+      storage.delete(jobs, job.metadata, { propagationPolicy: "Foreground", preconditions: { uid } })
       return undefined
     },
   })

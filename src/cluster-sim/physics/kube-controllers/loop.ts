@@ -1,6 +1,6 @@
 import { jitter } from "#runtime/random.ts"
 import type { ServedKind } from "../../apiserver/kind.ts"
-import type { RegistryChange } from "../../apiserver/registry.ts"
+import type { StorageChange } from "../../apiserver/storage.ts"
 import type { Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
@@ -9,7 +9,7 @@ import type { Part, PhysicsWorld } from "../world.ts"
 export type Watch = {
   apiVersion: string
   kind: string
-  keys(change: RegistryChange): Iterable<string>
+  keys(change: StorageChange): Iterable<string>
   /** Changes are gathered for this long before their keys are looked at. */
   delayMs?: number
 }
@@ -32,10 +32,10 @@ const backoffMsMax = 1_000_000
  * The shell of every controller: changes wake keys, a key is looked at a few milliseconds later, once however often it
  * was woken. The jitter comes from the world's seed, so that another seed is another interleaving.
  *
- * Controllers read the registry itself, not a cache that lags: what they wrote they see, so they need no expectations
+ * Controllers read the storage itself, not a cache that lags: what they wrote they see, so they need no expectations
  * and never do a thing twice. What they miss while stopped they find in the list at the next start.
  */
-export function loop({ registry, clock, random }: PhysicsWorld, options: LoopOptions): Part {
+export function loop({ storage, clock, random }: PhysicsWorld, options: LoopOptions): Part {
   const { name, watches, reconcile, begin } = options
   return {
     name,
@@ -74,12 +74,12 @@ export function loop({ registry, clock, random }: PhysicsWorld, options: LoopOpt
 
       if (begin) stops.push(begin())
       for (const { apiVersion, kind, keys, delayMs = 0 } of watches) {
-        const served = servedKind(registry, apiVersion, kind)
-        const hear = (change: RegistryChange) => {
+        const served = servedKind(storage, apiVersion, kind)
+        const hear = (change: StorageChange) => {
           for (const key of keys(change)) wake(key, delayMs + jitter(random, latencyMs, 0.75))
         }
-        for (const object of registry.list(served).items) hear({ type: "ADDED", object })
-        stops.push(registry.subscribe(served, hear))
+        for (const object of storage.list(served).items) hear({ type: "ADDED", object })
+        stops.push(storage.subscribe(served, hear))
       }
       return () => {
         for (const stop of stops.splice(0)) stop()
@@ -149,8 +149,8 @@ function createTimers(clock: PhysicsWorld["clock"]) {
 }
 
 /** The kind as it is served; asking for one that is not is a bug. */
-export function servedKind(registry: PhysicsWorld["registry"], apiVersion: string, kind: string): ServedKind {
-  const served = registry.kind(apiVersion, kind)
+export function servedKind(storage: PhysicsWorld["storage"], apiVersion: string, kind: string): ServedKind {
+  const served = storage.kind(apiVersion, kind)
   if (!served) throw new Error(`${apiVersion} ${kind} is not served`)
   return served
 }

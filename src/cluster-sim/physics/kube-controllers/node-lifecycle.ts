@@ -27,10 +27,10 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
   return {
     name: "node-lifecycle",
     start() {
-      const { registry, clock } = world
+      const { storage, clock } = world
       const timers = createTimers(clock)
-      const nodeKind = registry.kind("v1", "Node") as ServedKind
-      const podKind = registry.kind("v1", "Pod") as ServedKind
+      const nodeKind = storage.kind("v1", "Node") as ServedKind
+      const podKind = storage.kind("v1", "Pod") as ServedKind
       const nodeEvents = createRecorder(world, "node-controller")
       const evictionEvents = createRecorder(world, "taint-eviction-controller")
       const startedAt = clock.now()
@@ -42,7 +42,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
 
       const update = (kind: ServedKind, object: Obj, subresource?: "status") => {
         try {
-          registry.update(kind, object, {
+          storage.update(kind, object, {
             fieldManager: "kube-controller-manager",
             ...(subresource && { subresource }),
           })
@@ -57,7 +57,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
         silent.get(name)?.()
         silent.delete(name)
         if (isAlive) {
-          const node = registry.find(nodeKind, { name })
+          const node = storage.find(nodeKind, { name })
           if (node) hearNode("MODIFIED", node)
           return
         }
@@ -72,7 +72,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
       }
 
       function lose(name: string) {
-        const node = registry.find(nodeKind, { name })
+        const node = storage.find(nodeKind, { name })
         if (!node || machines.isAlive(name)) return
         const time = formatInstant(clock.now())
         const conditions = (node.status?.conditions ?? []).map((condition: Json) => ({
@@ -145,7 +145,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
 
       function reconsider() {
         for (const name of [...unready]) {
-          const node = registry.find(nodeKind, { name })
+          const node = storage.find(nodeKind, { name })
           if (node) hearNode("MODIFIED", node)
         }
       }
@@ -169,7 +169,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
 
       function evict(uid: string, { metadata: { name, namespace } }: Obj) {
         evictions.delete(uid)
-        const pod = registry.find(podKind, { name, namespace })
+        const pod = storage.find(podKind, { name, namespace })
         if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp) return
         sayEviction(pod, "Marking for deletion")
         const message = "Taint manager: deleting due to NoExecute taint"
@@ -198,7 +198,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
         const status = { ...pod.status, conditions, ...(isLost && { phase: "Failed" }) }
         update(podKind, { ...pod, status }, "status")
         try {
-          registry.delete(podKind, pod.metadata, {
+          storage.delete(podKind, pod.metadata, {
             preconditions: { uid: pod.metadata.uid },
             ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
           })
@@ -210,7 +210,7 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
       // ── pods of nodes that are gone ──
 
       function collectOrphans(name: string) {
-        if (registry.find(nodeKind, { name })) return
+        if (storage.find(nodeKind, { name })) return
         const why = { reason: "DeletionByPodGC", message: "PodGC: node no longer exists" }
         for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) remove(pod, why, 0)
       }
@@ -232,17 +232,17 @@ export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
         const isNew = !pods.has(uid)
         podsByNode.set(nodeName, pods.set(uid, pod))
         if (!isNew && !pod.metadata.deletionTimestamp) return
-        const node = registry.find(nodeKind, { name: nodeName })
+        const node = storage.find(nodeKind, { name: nodeName })
         if (node?.spec?.taints) judge(pod, node.spec.taints)
       }
 
-      for (const pod of registry.list(podKind).items) hearPod("ADDED", pod)
-      for (const node of registry.list(nodeKind).items) hearNode("ADDED", node)
+      for (const pod of storage.list(podKind).items) hearPod("ADDED", pod)
+      for (const node of storage.list(nodeKind).items) hearNode("ADDED", node)
       for (const name of podsByNode.keys())
-        if (!registry.find(nodeKind, { name })) timers.after(times.orphanCheck, () => collectOrphans(name))
+        if (!storage.find(nodeKind, { name })) timers.after(times.orphanCheck, () => collectOrphans(name))
       const stops = [
-        registry.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
-        registry.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
+        storage.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
+        storage.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
         machines.onLife(hearLife),
       ]
       return () => {

@@ -78,17 +78,17 @@ export function status({ replicaSet, pods, now }: Snapshot, trouble: string | un
 
 /** Keeps as many pods as spec.replicas says. Reads ReplicaSets and Pods; writes Pods and its own status. */
 export function replicaSetController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const replicaSets = servedKind(registry, "apps/v1", "ReplicaSet")
-  const podKind = servedKind(registry, "v1", "Pod")
-  const owned = ownedIndex(registry, "v1", "Pod", "ReplicaSet")
-  const siblings = ownedIndex(registry, "apps/v1", "ReplicaSet", "Deployment")
+  const { storage, clock } = world
+  const replicaSets = servedKind(storage, "apps/v1", "ReplicaSet")
+  const podKind = servedKind(storage, "v1", "Pod")
+  const owned = ownedIndex(storage, "v1", "Pod", "ReplicaSet")
+  const siblings = ownedIndex(storage, "apps/v1", "ReplicaSet", "Deployment")
   const record = createRecorder(world, "replicaset-controller")
 
   const adopters = (pod: Obj) =>
     Object.keys(pod.metadata.labels ?? {}).length === 0
       ? []
-      : registry
+      : storage
           .list(replicaSets, { namespace: pod.metadata.namespace })
           .items.filter(({ spec }) => !isEmptySelector(spec.selector) && selects(spec.selector, pod.metadata.labels))
 
@@ -101,7 +101,7 @@ export function replicaSetController(world: PhysicsWorld): Part {
   function act(replicaSet: Obj, { create, remove }: Plan) {
     for (let made = 0; made < create; made++) {
       try {
-        const pod = registry.create(podKind, podFromTemplate(replicaSet.spec.template, replicaSet), manager)
+        const pod = storage.create(podKind, podFromTemplate(replicaSet.spec.template, replicaSet), manager)
         record(replicaSet, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`)
       } catch (error) {
         if (!(error instanceof StatusError)) throw error
@@ -112,7 +112,7 @@ export function replicaSetController(world: PhysicsWorld): Part {
     }
     for (const pod of remove) {
       try {
-        registry.delete(podKind, pod.metadata)
+        storage.delete(podKind, pod.metadata)
         record(replicaSet, "Normal", "SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`)
       } catch (error) {
         if (!(error instanceof StatusError) || error.code === 404) continue
@@ -133,10 +133,10 @@ export function replicaSetController(world: PhysicsWorld): Part {
       { apiVersion: "v1", kind: "Pod", keys: change => ownersToWake(change, "ReplicaSet", adopters) },
     ],
     reconcile(key) {
-      const replicaSet = registry.find(replicaSets, nameOf(key))
+      const replicaSet = storage.find(replicaSets, nameOf(key))
       if (!replicaSet) return undefined
       const { selector, minReadySeconds = 0 } = replicaSet.spec
-      const pods = claim({ registry, kind: podKind, owner: replicaSet, owned }, pod =>
+      const pods = claim({ storage, kind: podKind, owner: replicaSet, owned }, pod =>
         selects(selector, pod.metadata.labels),
       )
       const hasSurplus = pods.filter(isActive).length > replicaSet.spec.replicas
@@ -152,7 +152,7 @@ export function replicaSetController(world: PhysicsWorld): Part {
       }
       const next = status(snapshot, trouble?.message)
       if (!same(next, replicaSet.status))
-        registry.update(replicaSets, { ...replicaSet, status: next }, { ...manager, subresource: "status" })
+        storage.update(replicaSets, { ...replicaSet, status: next }, { ...manager, subresource: "status" })
       if (trouble) throw trouble
       return nextAvailableInMs(pods.filter(isActive), minReadySeconds, snapshot.now)
     },

@@ -638,12 +638,12 @@ export class Kubelet {
   }
 
   #deleteObject(worker: Worker): void {
-    const { registry } = this.#options.world
-    const kind = registry.kind("v1", "Pod")
+    const { storage } = this.#options.world
+    const kind = storage.kind("v1", "Pod")
     const { name, namespace } = worker.pod.metadata
     if (!kind) return
     try {
-      registry.delete(kind, { name, namespace }, { gracePeriodSeconds: 0, preconditions: { uid: worker.uid } })
+      storage.delete(kind, { name, namespace }, { gracePeriodSeconds: 0, preconditions: { uid: worker.uid } })
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
     }
@@ -778,11 +778,11 @@ export class Kubelet {
   }
 
   #write(worker: Worker): void {
-    const { registry } = this.#options.world
-    const kind = registry.kind("v1", "Pod")
+    const { storage } = this.#options.world
+    const kind = storage.kind("v1", "Pod")
     if (!kind || worker.isGone) return
     const { name, namespace } = worker.pod.metadata
-    const stored = registry.find(kind, { name, namespace })
+    const stored = storage.find(kind, { name, namespace })
     if (stored?.metadata.uid !== worker.uid) return
     // A pod that may still have containers is not told to have ended: others would take what it holds.
     const couldRun = worker.stage === "running" || worker.stage === "terminating"
@@ -797,7 +797,7 @@ export class Kubelet {
     const next = { ...stored, status: { ...told, conditions } }
     if (isEqual(stored.status, next.status)) return
     try {
-      const written = registry.update(kind, next, { subresource: "status", fieldManager: "kubelet" })
+      const written = storage.update(kind, next, { subresource: "status", fieldManager: "kubelet" })
       // Whoever was told of it may have written again before it comes back here.
       const isNewer = Number(written.metadata.resourceVersion) > Number(worker.pod.metadata.resourceVersion)
       if (isNewer) worker.pod = written

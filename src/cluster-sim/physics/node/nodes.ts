@@ -52,7 +52,7 @@ const leaseEveryMs = 10_000
  * pods' status and end, nodes' status, Leases and events.
  */
 export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
-  const { registry, clock, random } = world
+  const { storage, clock, random } = world
   const registries = options.registries ?? createRegistries()
   const pace = { ...calmPace, ...options.pace }
   const { parallelPulls = 1, heartbeat = "lazy" } = options
@@ -71,7 +71,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   }
 
   const kind = (apiVersion: string, name: string) => {
-    const found = registry.kind(apiVersion, name)
+    const found = storage.kind(apiVersion, name)
     if (!found) throw new Error(`${apiVersion} ${name} is not served`)
     return found
   }
@@ -128,28 +128,28 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   /** What a kubelet says of its node. What was said before stays, such as a capacity that somebody gave it. */
   function writeStatus(name: string, { kubelet, index }: Played) {
     const nodeKind = kind("v1", "Node")
-    const node = registry.find(nodeKind, { name })
+    const node = storage.find(nodeKind, { name })
     if (!node) return
     try {
       const labelled = withOwnData(node, index)
-      const stored = labelled === node ? node : registry.update(nodeKind, labelled, { fieldManager: "kubelet" })
+      const stored = labelled === node ? node : storage.update(nodeKind, labelled, { fieldManager: "kubelet" })
       const status = nodeStatus(stored, index, kubelet.images(), clock.now(), random)
       if (isEqual(stored.status, status)) return
-      registry.update(nodeKind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
+      storage.update(nodeKind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
     }
   }
 
   function writeLease(node: Obj, each: Played, clockwork: Timers) {
-    const leases = registry.kind("coordination.k8s.io/v1", "Lease")
+    const leases = storage.kind("coordination.k8s.io/v1", "Lease")
     if (!leases) return
     const { name, uid } = node.metadata
     const place = { name, namespace: "kube-node-lease" }
     const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(clock.now()) }
     try {
-      const found = registry.find(leases, place)
-      if (found) registry.update(leases, { ...found, spec }, { fieldManager: "kubelet" })
+      const found = storage.find(leases, place)
+      if (found) storage.update(leases, { ...found, spec }, { fieldManager: "kubelet" })
       else {
         const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }]
         const lease = {
@@ -158,7 +158,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
           metadata: { ...place, ownerReferences },
           spec,
         }
-        registry.create(leases, lease, { fieldManager: "kubelet" })
+        storage.create(leases, lease, { fieldManager: "kubelet" })
       }
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
@@ -170,7 +170,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   }
 
   const pods = (node: string) =>
-    registry.list(kind("v1", "Pod"), { fieldSelector: `spec.nodeName=${node}` }).items as readonly Obj[]
+    storage.list(kind("v1", "Pod"), { fieldSelector: `spec.nodeName=${node}` }).items as readonly Obj[]
 
   return {
     name: "nodes",
@@ -204,12 +204,12 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
         for (const pod of pods(name)) hearPod("ADDED", pod)
       }
 
-      const { items } = registry.list(nodeKind)
+      const { items } = storage.list(nodeKind)
       for (const node of items) if (node.spec?.podCIDR) indices.add(indexOf(node))
       for (const node of items) hearNode("ADDED", node)
       const stops = [
-        registry.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
-        registry.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
+        storage.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
+        storage.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
       ]
       return () => {
         for (const stop of stops) stop()
@@ -225,7 +225,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     },
     startKubelet(node) {
       const each = played.get(node)
-      const found = registry.find(kind("v1", "Node"), { name: node })
+      const found = storage.find(kind("v1", "Node"), { name: node })
       if (!each || !found || !timers || each.kubelet.isAlive) return
       begin(found, each, timers)
       each.kubelet.revive()
@@ -266,12 +266,12 @@ export function nodeObject({ name, cpu = "8", memory = "32Gi", pods = "110", lab
 }
 
 /** Makes nodes: so many called `node-0`, `node-1`, …, or these. Those that exist stay as they are. */
-export function addNodes({ registry }: PhysicsWorld, wanted: number | readonly NodeSpec[]): void {
-  const kind = registry.kind("v1", "Node")
+export function addNodes({ storage }: PhysicsWorld, wanted: number | readonly NodeSpec[]): void {
+  const kind = storage.kind("v1", "Node")
   if (!kind) throw new Error("v1 Node is not served")
   const specs = typeof wanted === "number" ? Array.from({ length: wanted }, (_, i) => ({ name: `node-${i}` })) : wanted
   for (const spec of specs)
-    if (!registry.find(kind, { name: spec.name })) registry.create(kind, nodeObject(spec), { fieldManager: "kubelet" })
+    if (!storage.find(kind, { name: spec.name })) storage.create(kind, nodeObject(spec), { fieldManager: "kubelet" })
 }
 
 /** What is the machine's own: labels, and the range of its pods' addresses. */

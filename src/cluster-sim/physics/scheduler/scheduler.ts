@@ -113,7 +113,7 @@ export function scheduler(world: PhysicsWorld, { paceMs = 3, candidates = 100 }:
   return {
     name: "scheduler",
     start() {
-      const { registry, clock, random } = world
+      const { storage, clock, random } = world
       const timers = createTimers(clock)
       const podKind = served(world, "Pod")
       const nodeKind = served(world, "Node")
@@ -326,7 +326,7 @@ export function scheduler(world: PhysicsWorld, { paceMs = 3, candidates = 100 }:
         const { uid, name, namespace } = pod.metadata
         waiting.delete(uid)
         retryShape(queued.shape)
-        const current = registry.find(podKind, { name, namespace })
+        const current = storage.find(podKind, { name, namespace })
         if (current?.metadata.uid !== uid || current.metadata.deletionTimestamp) return
         const conditions = (current.status?.conditions ?? []).filter(({ type }: Json) => type !== "PodScheduled")
         const scheduled = {
@@ -341,7 +341,7 @@ export function scheduler(world: PhysicsWorld, { paceMs = 3, candidates = 100 }:
           status: { ...current.status, conditions: [...conditions, scheduled] },
         }
         try {
-          const done = registry.update(podKind, bound, { subresource: "binding", fieldManager: "kube-scheduler" })
+          const done = storage.update(podKind, bound, { subresource: "binding", fieldManager: "kube-scheduler" })
           const message = `Successfully assigned ${namespace}/${name} to ${node.metadata.name}`
           say(done, { type: "Normal", reason: "Scheduled", action: "Binding", message })
         } catch (error) {
@@ -362,7 +362,7 @@ export function scheduler(world: PhysicsWorld, { paceMs = 3, candidates = 100 }:
         if (!text) return
         hopeless.set(queued.shape, changes)
         lastMessage.set(queued.shape, text)
-        const current = registry.find(podKind, { name, namespace })
+        const current = storage.find(podKind, { name, namespace })
         if (current?.metadata.uid !== uid) return
         say(current, { type: "Warning", reason: "FailedScheduling", action: "Scheduling", message: text })
         const old = (current.status?.conditions ?? []).find(({ type }: Json) => type === "PodScheduled")
@@ -379,7 +379,7 @@ export function scheduler(world: PhysicsWorld, { paceMs = 3, candidates = 100 }:
         const others = (current.status?.conditions ?? []).filter(({ type }: Json) => type !== "PodScheduled")
         const status = { ...current.status, conditions: [...others, condition] }
         try {
-          registry.update(podKind, { ...current, status }, { subresource: "status", fieldManager: "kube-scheduler" })
+          storage.update(podKind, { ...current, status }, { subresource: "status", fieldManager: "kube-scheduler" })
         } catch (error) {
           if (!(error instanceof StatusError)) throw error
         }
@@ -390,11 +390,11 @@ export function scheduler(world: PhysicsWorld, { paceMs = 3, candidates = 100 }:
 
       const say = createSchedulerEvents(world)
 
-      for (const node of registry.list(nodeKind).items) setNode(node)
-      for (const pod of registry.list(podKind).items) hearPod("ADDED", pod)
+      for (const node of storage.list(nodeKind).items) setNode(node)
+      for (const pod of storage.list(podKind).items) hearPod("ADDED", pod)
       const stops = [
-        registry.subscribe(nodeKind, ({ type, object, before }) => hearNode(type, object, before)),
-        registry.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
+        storage.subscribe(nodeKind, ({ type, object, before }) => hearNode(type, object, before)),
+        storage.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
       ]
       return () => {
         for (const stop of stops) stop()
@@ -436,8 +436,8 @@ function shapeOf({ spec }: Obj): string {
   return JSON.stringify(parts)
 }
 
-function served({ registry }: PhysicsWorld, kind: string): ServedKind {
-  const found = registry.kind("v1", kind)
+function served({ storage }: PhysicsWorld, kind: string): ServedKind {
+  const found = storage.kind("v1", kind)
   if (!found) throw new Error(`v1 ${kind} is not served`)
   return found
 }
@@ -445,8 +445,8 @@ function served({ registry }: PhysicsWorld, kind: string): ServedKind {
 type SchedulerEvent = { type: "Normal" | "Warning"; reason: string; action: string; message: string }
 
 /** Events of the new kind, which have a series where the old ones have a count. */
-function createSchedulerEvents({ registry, clock, random }: PhysicsWorld): (pod: Obj, event: SchedulerEvent) => void {
-  const kind = registry.kind("v1", "Event")
+function createSchedulerEvents({ storage, clock, random }: PhysicsWorld): (pod: Obj, event: SchedulerEvent) => void {
+  const kind = storage.kind("v1", "Event")
   const written = new Map<string, { name: string; count: number }>()
   const controller = "default-scheduler"
   return (pod, { type, reason, action, message }) => {
@@ -456,10 +456,10 @@ function createSchedulerEvents({ registry, clock, random }: PhysicsWorld): (pod:
     const key = `${uid} ${resourceVersion} ${reason} ${message}`
     const known = reason === "Scheduled" ? undefined : written.get(key)
     try {
-      if (known && registry.find(kind, { name: known.name, namespace })) {
+      if (known && storage.find(kind, { name: known.name, namespace })) {
         known.count++
         const series = { count: known.count, lastObservedTime: microTime(now) }
-        registry.patch(kind, { name: known.name, namespace }, { type: "merge", body: { series } }, asScheduler)
+        storage.patch(kind, { name: known.name, namespace }, { type: "merge", body: { series } }, asScheduler)
         return
       }
       const event = {
@@ -478,7 +478,7 @@ function createSchedulerEvents({ registry, clock, random }: PhysicsWorld): (pod:
         reportingComponent: controller,
         reportingInstance: `${controller}-cluster-sim`,
       }
-      const created = registry.create(kind, event, asScheduler)
+      const created = storage.create(kind, event, asScheduler)
       if (reason === "Scheduled") return
       written.set(key, { name: created.metadata.name, count: 1 })
       if (written.size > 4096) written.delete(written.keys().next().value as string)

@@ -9,7 +9,7 @@ import { isFinished } from "./job.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { manager, ownedIndex, tolerateAbsence } from "./owned.ts"
 import { controllerOf, ownerReference } from "./pods.ts"
-import { isNamespaceTerminating } from "./replica-set.ts"
+import { isNamespaceTerminating } from "./refusals.ts"
 import { same } from "./same.ts"
 
 export type Snapshot = { cronJob: Obj; jobs: readonly Obj[]; now: Instant }

@@ -5,12 +5,13 @@ import { StatusError } from "../../status-error.ts"
 import { isChosen, untolerated } from "../fit.ts"
 import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
+import { positive } from "./counts.ts"
 import { intOrPercent } from "./int-or-percent.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { podTemplateHash } from "./pod-template-hash.ts"
 import { createdAt, isAvailable, isReady, isTerminal, nextAvailableInMs, podFromTemplate } from "./pods.ts"
-import { isNamespaceTerminating, positive } from "./replica-set.ts"
+import { isNamespaceTerminating } from "./refusals.ts"
 import { byRevision, isSameData, listRevisions, renumber, revisionData, revisionLabel } from "./revisions.ts"
 import { same } from "./same.ts"
 
@@ -309,7 +310,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
       .list(daemonSets, { namespace: pod.metadata.namespace })
       .items.filter(({ spec }) => !isEmptySelector(spec.selector) && selects(spec.selector, pod.metadata.labels))
 
-  /** The revision of the present template, and the others; undefined where a name was taken and a look is due. */
+  /** The revision of the present template, and the others. Throws where a name was taken: the next look uses another. */
   function revisionsOf(daemonSet: Obj): { current: Obj; old: Obj[] } {
     const { selector, template } = daemonSet.spec
     const matches = ({ metadata }: Obj) => selects(selector, metadata.labels)

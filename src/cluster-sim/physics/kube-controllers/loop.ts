@@ -3,6 +3,7 @@ import type { ServedKind } from "../../apiserver/kind.ts"
 import type { StorageChange } from "../../apiserver/storage.ts"
 import type { Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
+import { createTimers } from "../timers.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 
 /** Which kind a controller watches, and which keys a change of it wakes. At the start every object counts as added. */
@@ -46,12 +47,11 @@ export function loop({ storage, clock, random }: PhysicsWorld, options: LoopOpti
       const stops: (() => void)[] = []
 
       function wake(key: string, ms: number) {
-        // In eighths, which a sum with the time of day keeps exactly: a timer is never a rounding error early.
-        const at = clock.monotonic() + Math.ceil(ms * 8) / 8
+        const at = clock.monotonic() + ms
         const known = dueAt.get(key)
         if (known !== undefined && known <= at) return
         dueAt.set(key, at)
-        timers.at(at, () => {
+        timers.after(ms, () => {
           if (dueAt.get(key) !== at) return // replaced by an earlier one, which has run
           dueAt.delete(key)
           work(key)
@@ -86,64 +86,6 @@ export function loop({ storage, clock, random }: PhysicsWorld, options: LoopOpti
         timers.clear()
         dueAt.clear()
       }
-    },
-  }
-}
-
-/** Many times, one timer of the clock: the due ones run in the order of their times, and of their asking. */
-function createTimers(clock: PhysicsWorld["clock"]) {
-  type Entry = { at: number; order: number; callback: () => void }
-  const heap: Entry[] = []
-  let order = 0
-  let armed: { at: number; cancel: () => void } | undefined
-
-  const before = (a: Entry, b: Entry) => a.at < b.at || (a.at === b.at && a.order < b.order)
-  function push(entry: Entry) {
-    let index = heap.push(entry) - 1
-    for (let up = (index - 1) >> 1; index > 0 && before(entry, heap[up]!); up = (index - 1) >> 1) {
-      heap[index] = heap[up]!
-      index = up
-    }
-    heap[index] = entry
-  }
-  function pop(): Entry {
-    const top = heap[0]!
-    const last = heap.pop()!
-    if (heap.length === 0) return top
-    let index = 0
-    for (let child = 1; child < heap.length; child = 2 * index + 1) {
-      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++
-      if (before(last, heap[child]!)) break
-      heap[index] = heap[child]!
-      index = child
-    }
-    heap[index] = last
-    return top
-  }
-  function arm() {
-    const at = heap[0]?.at
-    if (armed && at !== undefined && armed.at <= at) return
-    armed?.cancel()
-    armed = at === undefined ? undefined : { at, cancel: clock.after(at - clock.monotonic(), fire) }
-  }
-  function fire() {
-    armed = undefined
-    const now = clock.monotonic()
-    try {
-      while (heap[0] && heap[0].at <= now) pop().callback()
-    } finally {
-      arm()
-    }
-  }
-  return {
-    at(at: number, callback: () => void) {
-      push({ at, order: order++, callback })
-      arm()
-    },
-    clear() {
-      heap.length = 0
-      armed?.cancel()
-      armed = undefined
     },
   }
 }

@@ -5,8 +5,8 @@ import { StatusError } from "../../status-error.ts"
 import { tolerates } from "../fit.ts"
 import type { Nodes } from "../node/nodes.ts"
 import { isEnd } from "../node/pod-status.ts"
-import { createTimers } from "../node/timers.ts"
 import { createRecorder } from "../recorder.ts"
+import { createTimers } from "../timers.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 
 /** kube-controller-manager's own times, in milliseconds. */

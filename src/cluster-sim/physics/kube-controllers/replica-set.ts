@@ -5,6 +5,7 @@ import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { type Condition, findCondition, withCondition, withoutCondition } from "./conditions.ts"
+import { positive } from "./counts.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { claim, manager, ownedIndex, ownersToWake } from "./owned.ts"
 import {
@@ -17,6 +18,7 @@ import {
   nextAvailableInMs,
   podFromTemplate,
 } from "./pods.ts"
+import { isNamespaceTerminating } from "./refusals.ts"
 import { same } from "./same.ts"
 
 export type Snapshot = {
@@ -158,11 +160,6 @@ export function replicaSetController(world: PhysicsWorld): Part {
     },
   })
 }
-
-export const isNamespaceTerminating = (error: StatusError) =>
-  error.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") ?? false
-
-export const positive = (name: string, count: number) => (count > 0 ? { [name]: count } : {})
 
 const hasLabels = (pod: Obj, labels: Record<string, string> = {}) =>
   Object.entries(labels).every(([key, value]) => pod.metadata.labels?.[key] === value)

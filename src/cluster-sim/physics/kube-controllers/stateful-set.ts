@@ -4,10 +4,10 @@ import type { Json, Obj, Owner } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
+import { positive } from "./counts.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { isAvailable, isReady, nextAvailableInMs, ownerReference, podFromTemplate } from "./pods.ts"
-import { positive } from "./replica-set.ts"
 import {
   createRevision,
   isSameData,

@@ -2,11 +2,14 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
-import { microTime } from "../scheduler/scheduler.ts"
+import { microTime } from "../scheduler/events.ts"
+import { createTimers, type Timers } from "../timers.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { calmPace, hexadecimal, isEqual, Kubelet, type Pace } from "./kubelet.ts"
+import { hexadecimal } from "./hexadecimal.ts"
+import { Kubelet } from "./kubelet.ts"
+import { calmPace, type Pace } from "./options.ts"
 import { createRegistries, type Registries } from "./registries.ts"
-import { createTimers, type Timers } from "./timers.ts"
+import { isEqual } from "./status-writer.ts"
 
 export type NodesOptions = {
   /** Default: registries that have every image. */
@@ -133,7 +136,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     try {
       const labelled = withOwnData(node, index)
       const stored = labelled === node ? node : storage.update(nodeKind, labelled, { fieldManager: "kubelet" })
-      const status = nodeStatus(stored, index, kubelet.images(), clock.now(), random)
+      const status = nodeStatus(stored, index, kubelet.images.list(), clock.now(), random)
       if (isEqual(stored.status, status)) return
       storage.update(nodeKind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
     } catch (error) {
@@ -238,8 +241,8 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     },
     endContainer: (pod, container, how) =>
       played.get(pod.spec.nodeName)?.kubelet.endContainer(pod.metadata.uid, container, how) ?? false,
-    loadImage: (node, image) => played.get(node)?.kubelet.load(image) ?? false,
-    removeImage: (node, image) => played.get(node)?.kubelet.remove(image) ?? false,
+    loadImage: (node, image) => played.get(node)?.kubelet.images.load(image) ?? false,
+    removeImage: (node, image) => played.get(node)?.kubelet.images.remove(image) ?? false,
   }
 }
 

@@ -6,6 +6,7 @@ import type { ServedKind } from "./apiserver/kind.ts"
 import { serveCustomKinds } from "./crd/index.ts"
 import { createApiServer } from "./http/index.ts"
 import { builtInKinds, podAdmission } from "./kinds/index.ts"
+import { limitAdmission } from "./limits/index.ts"
 import type { Part, PhysicsWorld } from "./physics/world.ts"
 import { createStore, type HistoryEntry, type Store } from "./store/index.ts"
 
@@ -47,7 +48,15 @@ export function createCluster(options: ClusterOptions): Cluster {
     const served = storage.kind(apiVersion, kind)
     return served && storage.find(served, name)
   }, random.next)
-  const storage: ServerStorage = createStorage({ store, clock, random, kinds, admission: [pods, ...admission] })
+  const limits = limitAdmission(
+    () => storage,
+    () => clock.now(),
+  )
+  const storage: ServerStorage = createStorage({
+    ...{ store, clock, random, kinds },
+    admission: [limits.admission, pods, ...admission],
+    validations: limits.validations,
+  })
   const transport = createApiServer({ storage, clock, random })
   const moving = parts.map(part => part({ storage, clock, random }))
   let stops: (() => void)[] = []

@@ -14,7 +14,6 @@ export const accepted: Record<string, string> = {
     "The real server prints the whole template as a Go struct, with Go's names and every empty field. Here it is printed as it was written; status, reason and field are the same.",
   "kinds: a validating admission policy":
     "Admission policies are kept and not carried out, and so their expressions are not compiled either.",
-  "deployments: pods that a quota refuses": "Quotas and limit ranges are kept and not enforced.",
   "statefulsets: claims that nobody can meet": "There is no storage: every claim is bound at once, whatever its class.",
   "pods: a map it needs is not there":
     "Containers read nothing: ConfigMaps and Secrets that a pod names need not exist.",

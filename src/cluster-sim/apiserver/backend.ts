@@ -20,6 +20,16 @@ export type Admission = (request: {
   subresource: string | undefined
 }) => Json
 
+/** Looks at a write as it would be stored, and refuses it by throwing. The last say before the store. */
+export type Validation = (request: {
+  operation: "create" | "update"
+  kind: ServedKind
+  object: Json
+  old: Obj | undefined
+  subresource: string | undefined
+  dryRun: boolean
+}) => void
+
 /** What the verbs stand on: reading, one committing write, and the time and chance of this server. */
 export type Backend = {
   readonly store: Store
@@ -34,6 +44,8 @@ export type Backend = {
   get(kind: ServedKind, name: Name): Obj // throws NotFound
   /** The object through every admission plugin, in their order. */
   admit(request: Parameters<Admission>[0]): Json
+  /** Throws what a validation refuses the request with. */
+  validate(request: Parameters<Validation>[0]): void
   commit(kind: ServedKind, before: Obj | undefined, after: Obj | undefined, manager: string): Obj
   /** Where namespaces are kept. */
   namespacesPlace(): string

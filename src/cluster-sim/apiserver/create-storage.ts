@@ -4,7 +4,7 @@ import type { Random } from "#runtime/random.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
 import type { Json, Obj } from "../object.ts"
 import type { Delivery, Store } from "../store/index.ts"
-import type { Admission, Backend } from "./backend.ts"
+import type { Admission, Backend, Validation } from "./backend.ts"
 import type { ServedKind } from "./kind.ts"
 import { type Patching, schemaPatching } from "./patching.ts"
 import { notFound } from "./refusals.ts"
@@ -20,6 +20,7 @@ export type StorageOptions = {
   kinds: readonly ServedKind[]
   patching?: Patching
   admission?: readonly Admission[]
+  validations?: readonly Validation[]
 }
 
 /** What the HTTP layer needs beyond the verbs. */
@@ -40,7 +41,7 @@ export type ServerStorage = KindStorage & {
 }
 
 export function createStorage(options: StorageOptions): ServerStorage {
-  const { store, clock, random, patching = schemaPatching, admission = [] } = options
+  const { store, clock, random, patching = schemaPatching, admission = [], validations = [] } = options
   const custom = new Map<string, readonly ServedKind[]>()
   const kindListeners = new Set<() => void>()
   let served: readonly ServedKind[] = []
@@ -103,6 +104,9 @@ export function createStorage(options: StorageOptions): ServerStorage {
     find,
     get,
     admit: request => admission.reduce((object, plugin) => plugin({ ...request, object }), request.object),
+    validate(request) {
+      for (const validation of validations) validation(request)
+    },
     commit,
     namespacesPlace: () => byResource.get("/v1/namespaces")?.storage ?? "namespaces",
   }

@@ -54,6 +54,8 @@ export function createObject(
   const causes = [...validateNew(kind, object.metadata), ...(strategy.validateCreate?.(object) ?? [])]
   if (causes.length > 0) throw invalid(kind, object.metadata.name ?? "", causes)
   if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, undefined)) options.warn?.(warning)
+  const dryRun = options.dryRun ?? false
+  backend.validate({ operation: "create", kind, object, old: undefined, subresource: undefined, dryRun })
   const taken = store.get(kind.storage, metadata.namespace, metadata.name)
   if (taken && isGenerated) throw generatedNameTaken(kind, metadata.name)
   if (taken) throw alreadyExists(kind, metadata.name, taken.metadata.deletionTimestamp !== undefined)

@@ -72,6 +72,7 @@ export function reviseObject(
   if (causes.length > 0) throw invalid(kind, was.name, causes)
   if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, was)) options.warn?.(warning)
   object = managedBy(object, managedFields)
+  backend.validate({ operation: "update", kind, object, old, subresource, dryRun: options.dryRun ?? false })
   if (equal(withoutTimes(object), withoutTimes(old))) return old
   if (options.dryRun) return object
   if (isFinished(kind, object, old)) {

@@ -3,6 +3,7 @@ import { crds, serviceImages } from "./crds.ts"
 import { discovery, kinds } from "./kinds.ts"
 import { kubectl } from "./kubectl.ts"
 import { kubectlOfWorkloads } from "./kubectl-workloads.ts"
+import { limitRanges, quotas, quotasOfWorkloads } from "./limits.ts"
 import { lists, tables } from "./lists.ts"
 import { finalizers, garbage, namespaces } from "./lives.ts"
 import { applies, patches } from "./patches.ts"
@@ -18,6 +19,7 @@ export const cases: readonly Case[] = [
   ...deployments,
   ...statefulSets,
   ...daemonSets,
+  ...quotasOfWorkloads,
   ...kubectl,
   ...kubectlOfWorkloads,
   ...namespaces,
@@ -31,6 +33,8 @@ export const cases: readonly Case[] = [
   ...patches,
   ...applies,
   ...finalizers,
+  ...limitRanges,
+  ...quotas,
   ...kinds,
   ...discovery,
   ...serviceImages,

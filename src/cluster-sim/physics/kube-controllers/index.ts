@@ -9,6 +9,7 @@ import { jobController, ttlController } from "./job.ts"
 import { namespaceController, rootCertificatePublisher, serviceAccountController } from "./namespace.ts"
 import { podCollector } from "./pod-gc.ts"
 import { replicaSetController } from "./replica-set.ts"
+import { resourceQuotaController } from "./resource-quota.ts"
 import { statefulSetController, volumeBinder } from "./stateful-set.ts"
 
 /** Everything that a kube-controller-manager runs of which a client can see something here. */
@@ -28,4 +29,5 @@ export const controllerManager = ({ certificate = "" } = {}): ((world: PhysicsWo
   clusterRoleAggregation,
   disruptionController,
   podCollector,
+  resourceQuotaController,
 ]

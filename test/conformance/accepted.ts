@@ -6,8 +6,6 @@ export const accepted: Record<string, string> = {
   "kubectl: version": "The version ends with `+cluster-sim`, so that nobody takes it for a real server.",
   "kubectl: logs": "No container runs, so there are no logs. A sentence says so.",
   "kubectl: exec": "No container runs, so there is nothing to go into. A sentence says so.",
-  "kubectl: describe of a map and a service":
-    "Nothing is routed: Services get their address and no EndpointSlices, so that no endpoints are shown.",
   "errors: how a refused change of a pod is shown":
     "The real server appends a diff of its own Go structs. Here the fields that changed are named instead; status, reason and the sentence before it are the same.",
   "kinds: how a refused change of a job's template is shown":

@@ -1,5 +1,6 @@
 import type { Case } from "../harness/script.ts"
 import { crds, serviceImages } from "./crds.ts"
+import { endpointSlices } from "./endpoints.ts"
 import { discovery, kinds } from "./kinds.ts"
 import { kubectl } from "./kubectl.ts"
 import { kubectlOfWorkloads } from "./kubectl-workloads.ts"
@@ -19,6 +20,7 @@ export const cases: readonly Case[] = [
   ...deployments,
   ...statefulSets,
   ...daemonSets,
+  ...endpointSlices,
   ...quotasOfWorkloads,
   ...kubectl,
   ...kubectlOfWorkloads,

@@ -4,6 +4,7 @@ import { cronJobController } from "./cron-job.ts"
 import { daemonSetController } from "./daemon-set.ts"
 import { deploymentController } from "./deployment.ts"
 import { disruptionController } from "./disruption.ts"
+import { endpointSliceController } from "./endpoint-slice.ts"
 import { garbageCollector } from "./garbage-collector.ts"
 import { jobController, ttlController } from "./job.ts"
 import { namespaceController, rootCertificatePublisher, serviceAccountController } from "./namespace.ts"
@@ -29,5 +30,6 @@ export const controllerManager = ({ certificate = "" } = {}): ((world: PhysicsWo
   clusterRoleAggregation,
   disruptionController,
   podCollector,
+  endpointSliceController,
   resourceQuotaController,
 ]

@@ -13,8 +13,6 @@ export const accepted: Record<string, string> = {
   "kinds: a validating admission policy":
     "Admission policies are kept and not carried out, and so their expressions are not compiled either.",
   "statefulsets: claims that nobody can meet": "There is no storage: every claim is bound at once, whatever its class.",
-  "pods: a map it needs is not there":
-    "Containers read nothing: ConfigMaps and Secrets that a pod names need not exist.",
   "crds: an object without spec or kind":
     "Beside the refusal of an object that has no kind, the real server warns of the fields it does not know. Here it is only refused.",
   "errors: unknown fields in patches":

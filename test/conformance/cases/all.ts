@@ -9,6 +9,7 @@ import { lists, tables } from "./lists.ts"
 import { finalizers, garbage, namespaces } from "./lives.ts"
 import { applies, patches } from "./patches.ts"
 import { podLives } from "./pods.ts"
+import { references } from "./references.ts"
 import { errors, verbs } from "./verbs.ts"
 import { watches } from "./watches.ts"
 import { daemonSets, deployments, jobs, statefulSets } from "./workloads.ts"
@@ -17,6 +18,7 @@ import { daemonSets, deployments, jobs, statefulSets } from "./workloads.ts"
 export const cases: readonly Case[] = [
   ...jobs,
   ...podLives,
+  ...references,
   ...deployments,
   ...statefulSets,
   ...daemonSets,

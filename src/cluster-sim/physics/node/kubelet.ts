@@ -12,12 +12,15 @@ import type { KubeletOptions } from "./options.ts"
 import { isSidecar, specs } from "./pod-spec.ts"
 import { type Container, finalStatus, isEnd, podStatus, withCondition } from "./pod-status.ts"
 import { Prober } from "./prober.ts"
+import { environmentProblem, mountProblems, referredBy } from "./references.ts"
 import { isEqual, writeStatus } from "./status-writer.ts"
 import { killContainer, killPod, type StoppingKubelet } from "./stopping.ts"
 import { createWorker, type Say, type SyncResult, type Worker } from "./worker.ts"
 
 const resyncMs = 60_000
 const errorBackOffMs = 10_000
+const shortestMountRetryMs = 500
+const longestMountRetryMs = 122_000
 
 /**
  * One node's kubelet with its container runtime. It works as the real one does: every pod has a worker that looks at
@@ -152,6 +155,7 @@ export class Kubelet {
       if (image) this.#images.keep(...image)
     }
     runtime.sandbox = sandboxOf(pod)
+    worker.isMounted = runtime.sandbox !== undefined
     const ip = runtime.sandbox?.ip
     if (ip && !pod.spec.hostNetwork) this.#options.addresses.hold(ip)
   }
@@ -274,6 +278,7 @@ export class Kubelet {
       return
     }
     this.#watchDeadline(worker)
+    if (!this.#mount(worker, result)) return
     this.#prober.start(worker)
 
     const { pod } = worker
@@ -312,6 +317,18 @@ export class Kubelet {
     }
   }
 
+  /** Whether everything that the pod mounts is there. Where it is not, the next try comes later and later. */
+  #mount(worker: Worker, result: SyncResult): boolean {
+    if (worker.isMounted) return true
+    const problems = mountProblems(worker.pod, referredBy(this.#options.world.storage, worker.pod))
+    worker.isMounted = problems.length === 0
+    if (worker.isMounted) return true
+    for (const message of problems) this.#options.recorder(worker.pod, "Warning", "FailedMount", message)
+    result.hasFailed = true
+    result.retryAt = this.#now() + Math.min(shortestMountRetryMs * 2 ** worker.mountTries++, longestMountRetryMs)
+    return false
+  }
+
   *#start(
     worker: Worker,
     spec: Json,
@@ -343,6 +360,16 @@ export class Kubelet {
     if ("reason" in image) {
       this.#say(worker, spec, { type: "Warning", reason: "Failed", message: `Error: ${image.reason}` })
       return fail(image.reason, image.message)
+    }
+
+    const problem = environmentProblem(
+      spec,
+      pod.metadata.namespace!,
+      referredBy(this.#options.world.storage, worker.pod),
+    )
+    if (problem) {
+      this.#say(worker, spec, { type: "Warning", reason: "Failed", message: `Error: ${problem}` })
+      return fail("CreateContainerConfigError", problem)
     }
 
     const { pace, world } = this.#options

@@ -15,6 +15,8 @@ export type TestWorldOptions = NodesOptions & {
   more?: ((world: PhysicsWorld, machines: Nodes) => Part)[]
 }
 
+export const rootCertificate = { metadata: { name: "kube-root-ca.crt", namespace: "default" }, data: { "ca.crt": "" } }
+
 /** A cluster with a scheduler and kubelets and nothing else, for the tests of this folder. */
 export function testWorld(options: TestWorldOptions = {}) {
   const { seed = 1, nodes: names = ["node-0"], contents, more = [], ...rest } = options
@@ -69,6 +71,7 @@ export function testWorld(options: TestWorldOptions = {}) {
         .sort((a, b) => (a.metadata.name.slice(-16) < b.metadata.name.slice(-16) ? -1 : 1))
         .map(({ type, reason, message, count }) => `${type} ${reason} ${message}${count > 1 ? ` x${count}` : ""}`),
   }
+  storage.create(kind("ConfigMap"), rootCertificate) // no controller here publishes it, and pods mount it
   for (const name of names) world.node({ name })
   cluster.start()
   return world

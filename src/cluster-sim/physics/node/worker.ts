@@ -18,6 +18,9 @@ export type Worker = {
   eviction: { reason: string; message: string } | undefined
   /** The object is gone, so nothing is reported any more. */
   isGone: boolean
+  /** What it mounts was there once; the kubelet does not ask again. */
+  isMounted: boolean
+  mountTries: number
   isWorking: boolean
   isPending: boolean
   lastSyncAt: Instant
@@ -43,6 +46,8 @@ export function createWorker(pod: Obj): Worker {
     stage: "running",
     eviction: undefined,
     isGone: false,
+    isMounted: false,
+    mountTries: 0,
     isWorking: false,
     isPending: false,
     lastSyncAt: Number.NEGATIVE_INFINITY,

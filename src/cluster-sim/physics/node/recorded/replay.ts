@@ -5,6 +5,7 @@ import type { Json } from "../../../object.ts"
 import { scheduler } from "../../scheduler/scheduler.ts"
 import { type Nodes, nodes } from "../nodes.ts"
 import { createRegistries, type Fault, type RegistryOptions } from "../registries.ts"
+import { rootCertificate } from "../test-world.ts"
 import { images, podOf, type RecordedCase, type Step } from "./cases.ts"
 
 /** What was seen of one pod, on either floor: versions of it and events about it, each so long after it was created. */
@@ -76,6 +77,7 @@ export async function replay(each: RecordedCase, seed = 1): Promise<Sighting[]> 
   })
   const { storage } = cluster
   const kind = (name: string) => storage.kind("v1", name) as ServedKind
+  storage.create(kind("ConfigMap"), rootCertificate)
   storage.create(kind("Node"), {
     apiVersion: "v1",
     kind: "Node",

@@ -1,5 +1,6 @@
 import type { Instant } from "#runtime/clock.ts"
 import { type Lag, lagging } from "./faults/lag.ts"
+import { eventExpiry } from "./physics/event-expiry.ts"
 import { controllerManager } from "./physics/kube-controllers/index.ts"
 import {
   addNodes,
@@ -54,7 +55,7 @@ export function digestOf(
 export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) => Part)[] {
   const { lags = {}, ...rest } = options
   const controlPlane = [...controllerManager(), (world: PhysicsWorld) => scheduler(world)]
-  return [...controlPlane.map(make => lagging(make, lags)), world => machines(world, rest)]
+  return [...controlPlane.map(make => lagging(make, lags)), eventExpiry, world => machines(world, rest)]
 }
 
 /** Nodes, their kubelets, and the controller that notices when one is silent. */

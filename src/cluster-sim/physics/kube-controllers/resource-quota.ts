@@ -53,7 +53,12 @@ export function resourceQuotaController(world: PhysicsWorld): Part {
   return loop(world, {
     name: "resourcequota-controller",
     watches: [
-      { apiVersion: "v1", kind: "ResourceQuota", keys: ({ object }) => [keyOf(object)] },
+      {
+        apiVersion: "v1",
+        kind: "ResourceQuota",
+        // The API server writes the status with everything it charges: no reason to count all over again.
+        keys: ({ object, before }) => (before && same(before.spec, object.spec) ? [] : [keyOf(object)]),
+      },
       ...kinds.map(replenishing),
     ],
     reconcile(key) {

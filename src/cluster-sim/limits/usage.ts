@@ -18,7 +18,7 @@ const bare = new Set([
   "services",
 ])
 
-export const countName = ({ group, plural }: Place) => (group ? `count/${plural}.${group}` : `count/${plural}`)
+const countName = ({ group, plural }: Place) => (group ? `count/${plural}.${group}` : `count/${plural}`)
 
 /** Amounts of pods that a quota names with and without `requests.` in front. */
 const computed = ["cpu", "memory", "ephemeral-storage"]
@@ -50,7 +50,7 @@ const podUsage = (pod: Json): Quantities => ({
 })
 
 /** Requests and limits by the names that quotas use. */
-export function computeUsage(requests: Quantities, limits: Quantities): Quantities {
+function computeUsage(requests: Quantities, limits: Quantities): Quantities {
   const usage: Quantities = {}
   for (const [name, quantity] of Object.entries(requests)) {
     if (computed.includes(name) || name.startsWith("hugepages-")) usage[name] = quantity

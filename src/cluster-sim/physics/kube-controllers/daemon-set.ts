@@ -8,7 +8,7 @@ import type { Part, PhysicsWorld } from "../world.ts"
 import { positive } from "./counts.ts"
 import { intOrPercent } from "./int-or-percent.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
-import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
+import { adoptersAmong, claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { podTemplateHash } from "./pod-template-hash.ts"
 import { createdAt, isAvailable, isReady, isTerminal, nextAvailableInMs, podFromTemplate } from "./pods.ts"
 import { isNamespaceTerminating } from "./refusals.ts"
@@ -305,10 +305,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
   const record = createRecorder(world, "daemonset-controller")
   const holds = new Map<string, { until: Instant; ms: number }>()
 
-  const adopters = (pod: Obj) =>
-    storage
-      .list(daemonSets, { namespace: pod.metadata.namespace })
-      .items.filter(({ spec }) => !isEmptySelector(spec.selector) && selects(spec.selector, pod.metadata.labels))
+  const adopters = adoptersAmong(storage, daemonSets)
 
   /** The revision of the present template, and the others. Throws where a name was taken: the next look uses another. */
   function revisionsOf(daemonSet: Obj): { current: Obj; old: Obj[] } {

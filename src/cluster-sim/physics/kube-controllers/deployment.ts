@@ -1,4 +1,4 @@
-import { isEmptySelector, selects } from "#lib/label-selector.ts"
+import { selects } from "#lib/label-selector.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
@@ -8,7 +8,7 @@ import { hasDeadline, progressing, revisionKey } from "./deployment-facts.ts"
 import { plan } from "./deployment-plan.ts"
 import type { Action } from "./deployment-status.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
-import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
+import { adoptersAmong, claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { controllerOf, isTerminal } from "./pods.ts"
 import { isNamespaceTerminating } from "./refusals.ts"
 import { same } from "./same.ts"
@@ -22,14 +22,7 @@ export function deploymentController(world: PhysicsWorld): Part {
   const pods = ownedIndex(storage, "v1", "Pod", "ReplicaSet")
   const record = createRecorder(world, "deployment-controller")
 
-  const adopters = (replicaSet: Obj) =>
-    Object.keys(replicaSet.metadata.labels ?? {}).length === 0
-      ? []
-      : storage
-          .list(deployments, { namespace: replicaSet.metadata.namespace })
-          .items.filter(
-            ({ spec }) => !isEmptySelector(spec.selector) && selects(spec.selector, replicaSet.metadata.labels),
-          )
+  const adopters = adoptersAmong(storage, deployments)
 
   /** The end of a pod matters to a Deployment that waits for the old ones to be gone. */
   function* deploymentOfPod(pod: Obj) {

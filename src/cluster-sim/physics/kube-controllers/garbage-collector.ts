@@ -1,7 +1,7 @@
 import type { ServedKind } from "../../apiserver/kind.ts"
 import type { DeleteOptions, KindStorage, StorageChange } from "../../apiserver/storage.ts"
 import type { Obj, Owner } from "../../object.ts"
-import { createRecorder } from "../recorder.ts"
+import { createRecorder, type Recorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { loop, servedKind, type Watch } from "./loop.ts"
 import { manager, tolerateAbsence } from "./owned.ts"
@@ -62,7 +62,7 @@ export function garbageCollector(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const record = createRecorder(world, "garbage-collector-controller")
   const graph = createGraph()
-  const reported = new Set<string>()
+  const reportElsewhere = elsewhereReporter(record, graph)
 
   function standing(object: Obj, owner: Owner): Standing {
     const kind = storage.kind(owner.apiVersion, owner.kind)
@@ -137,23 +137,6 @@ export function garbageCollector(world: PhysicsWorld): Part {
     }
   }
 
-  /** An owner that lives where it cannot own this: somebody should be told why the object goes, or never will. */
-  function reportElsewhere(object: Obj, standings: readonly Standing[]) {
-    const { namespace = "", ownerReferences: owners = [] } = object.metadata
-    for (const [index, owner] of owners.entries()) {
-      const place = graph.find(owner.uid)
-      const isElsewhere =
-        standings[index] === "wrong-scope" ||
-        (standings[index] === "dangling" && place?.namespace !== undefined && place.namespace !== namespace)
-      const key = `${object.metadata.uid} ${owner.uid}`
-      if (!isElsewhere || reported.has(key)) continue
-      reported.add(key)
-      const identity = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`
-      const message = `ownerRef ${identity} does not exist in namespace ${JSON.stringify(namespace)}`
-      record(object, "Warning", "OwnerRefInvalidNamespace", message)
-    }
-  }
-
   function reconcile(uid: string): number | undefined {
     const place = graph.find(uid)
     const kind = place && storage.kind(place.apiVersion, place.kind)
@@ -211,6 +194,26 @@ export function garbageCollector(world: PhysicsWorld): Part {
         stop()
       }
     },
+  }
+}
+
+/** Records, once, that an owner lives where it cannot own this: why the object goes, or never will. */
+function elsewhereReporter(record: Recorder, graph: Pick<ReturnType<typeof createGraph>, "find">) {
+  const reported = new Set<string>()
+  return (object: Obj, standings: readonly Standing[]) => {
+    const { namespace = "", ownerReferences: owners = [] } = object.metadata
+    for (const [index, owner] of owners.entries()) {
+      const place = graph.find(owner.uid)
+      const isElsewhere =
+        standings[index] === "wrong-scope" ||
+        (standings[index] === "dangling" && place?.namespace !== undefined && place.namespace !== namespace)
+      const key = `${object.metadata.uid} ${owner.uid}`
+      if (!isElsewhere || reported.has(key)) continue
+      reported.add(key)
+      const identity = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`
+      const message = `ownerRef ${identity} does not exist in namespace ${JSON.stringify(namespace)}`
+      record(object, "Warning", "OwnerRefInvalidNamespace", message)
+    }
   }
 }
 

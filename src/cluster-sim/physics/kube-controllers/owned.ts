@@ -1,3 +1,4 @@
+import { isEmptySelector, selects } from "#lib/label-selector.ts"
 import type { ServedKind } from "../../apiserver/kind.ts"
 import type { KindStorage, StorageChange } from "../../apiserver/storage.ts"
 import type { Obj } from "../../object.ts"
@@ -72,6 +73,19 @@ export function* ownersToWake(
   if (type === "DELETED") return
   for (const adopter of adopters(object)) yield `${namespace}/${adopter.metadata.name}`
 }
+
+/** The owners of a kind that might adopt an orphan: those that select it. */
+export const adoptersAmong =
+  (storage: KindStorage, kind: ServedKind, mayOwn: (owner: Obj, orphan: Obj) => boolean = () => true) =>
+  (orphan: Obj): Obj[] => {
+    const { labels, namespace } = orphan.metadata
+    if (Object.keys(labels ?? {}).length === 0) return []
+    return storage
+      .list(kind, { namespace })
+      .items.filter(
+        owner => !isEmptySelector(owner.spec.selector) && selects(owner.spec.selector, labels) && mayOwn(owner, orphan),
+      )
+  }
 
 export type Claim = { storage: KindStorage; kind: ServedKind; owner: Obj; owned: OwnedIndex }
 

@@ -1,5 +1,5 @@
 import { formatInstant, type Instant } from "#lib/instant.ts"
-import { isEmptySelector, selects } from "#lib/label-selector.ts"
+import { selects } from "#lib/label-selector.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
@@ -7,7 +7,7 @@ import type { Part, PhysicsWorld } from "../world.ts"
 import { type Condition, findCondition, withCondition, withoutCondition } from "./conditions.ts"
 import { positive } from "./counts.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
-import { claim, manager, ownedIndex, ownersToWake } from "./owned.ts"
+import { adoptersAmong, claim, manager, ownedIndex, ownersToWake } from "./owned.ts"
 import {
   byDeletionOrder,
   controllerOf,
@@ -87,12 +87,7 @@ export function replicaSetController(world: PhysicsWorld): Part {
   const siblings = ownedIndex(storage, "apps/v1", "ReplicaSet", "Deployment")
   const record = createRecorder(world, "replicaset-controller")
 
-  const adopters = (pod: Obj) =>
-    Object.keys(pod.metadata.labels ?? {}).length === 0
-      ? []
-      : storage
-          .list(replicaSets, { namespace: pod.metadata.namespace })
-          .items.filter(({ spec }) => !isEmptySelector(spec.selector) && selects(spec.selector, pod.metadata.labels))
+  const adopters = adoptersAmong(storage, replicaSets)
 
   function relatedTo(replicaSet: Obj): Obj[] {
     const deployment = controllerOf(replicaSet)

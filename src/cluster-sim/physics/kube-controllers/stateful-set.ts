@@ -1,12 +1,12 @@
 import type { Instant } from "#lib/instant.ts"
-import { isEmptySelector, selects } from "#lib/label-selector.ts"
+import { selects } from "#lib/label-selector.ts"
 import type { Json, Obj, Owner } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { positive } from "./counts.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
-import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
+import { adoptersAmong, claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { isAvailable, isReady, nextAvailableInMs, ownerReference, podFromTemplate } from "./pods.ts"
 import {
   createRevision,
@@ -229,15 +229,7 @@ export function statefulSetController(world: PhysicsWorld): Part {
   const history = ownedIndex(storage, "apps/v1", "ControllerRevision", "StatefulSet")
   const record = createRecorder(world, "statefulset-controller")
 
-  const adopters = (pod: Obj) =>
-    storage
-      .list(sets, { namespace: pod.metadata.namespace })
-      .items.filter(
-        ({ spec, metadata }) =>
-          !isEmptySelector(spec.selector) &&
-          selects(spec.selector, pod.metadata.labels) &&
-          isMember(metadata.name, pod),
-      )
+  const adopters = adoptersAmong(storage, sets, ({ metadata }, pod) => isMember(metadata.name, pod))
 
   function revisionsOf(set: Obj) {
     const { selector, template } = set.spec

@@ -51,11 +51,11 @@ const imagesEveryMs = 10_000
 const leaseEveryMs = 10_000
 
 /**
- * A kubelet for every Node object: whoever makes a Node gets a machine that runs pods. Reads Pods and Nodes; writes
+ * A kubelet for every Node object: a Node that is made gets a machine that runs pods. Reads Pods and Nodes; writes
  * pods' status and end, nodes' status, Leases and events.
  */
 export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
-  const { storage, clock, random } = world
+  const { storage, clock } = world
   const registries = options.registries ?? createRegistries()
   const pace = { ...calmPace, ...options.pace }
   const { parallelPulls = 1, heartbeat = "lazy" } = options
@@ -64,14 +64,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   let timers: Timers | undefined
 
   const indices = new Set<number>()
-  /** The number of a node's place in the networks: the one it has already, or the first that is free. */
-  const indexOf = (node: Obj): number => {
-    const [, second = 0, third = 0] = (node.spec?.podCIDR ?? "").split(/[./]/).map(Number)
-    if (second >= 128) return (second - 128) * 64 + third / 4
-    let index = 0
-    while (indices.has(index)) index++
-    return index
-  }
+  const indexOf = (node: Obj) => networkIndex(node, indices)
 
   const kind = (apiVersion: string, name: string) => {
     const found = storage.kind(apiVersion, name)
@@ -106,7 +99,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
         onImage: () => {
           each.cancelImages ??= clockwork.after(imagesEveryMs, () => {
             each.cancelImages = undefined
-            if (each.kubelet.isAlive) writeStatus(name, each)
+            if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
           })
         },
       }),
@@ -119,8 +112,8 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   function begin(node: Obj, each: Played, clockwork: Timers) {
     const { name } = node.metadata
     const wasReady = node.status?.conditions?.some((is: Json) => is.type === "Ready" && is.status === "True")
-    writeStatus(name, each)
-    writeLease(node, each, clockwork)
+    writeNodeStatus(world, name, each)
+    renew(node, each, clockwork)
     if (wasReady) return
     const message = `Node ${name} status is now: NodeReady`
     // The kubelet names its node by its name where others have the uid.
@@ -128,47 +121,11 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     createRecorder(world, "kubelet", name)(about, "Normal", "NodeReady", message)
   }
 
-  /** What a kubelet says of its node. What was said before stays, such as a capacity that somebody gave it. */
-  function writeStatus(name: string, { kubelet, index }: Played) {
-    const nodeKind = kind("v1", "Node")
-    const node = storage.find(nodeKind, { name })
-    if (!node) return
-    try {
-      const labelled = withOwnData(node, index)
-      const stored = labelled === node ? node : storage.update(nodeKind, labelled, { fieldManager: "kubelet" })
-      const status = nodeStatus(stored, index, kubelet.images.list(), clock.now(), random)
-      if (isEqual(stored.status, status)) return
-      storage.update(nodeKind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
-    } catch (error) {
-      if (!(error instanceof StatusError)) throw error
-    }
-  }
-
-  function writeLease(node: Obj, each: Played, clockwork: Timers) {
-    const leases = storage.kind("coordination.k8s.io/v1", "Lease")
-    if (!leases) return
-    const { name, uid } = node.metadata
-    const place = { name, namespace: "kube-node-lease" }
-    const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(clock.now()) }
-    try {
-      const found = storage.find(leases, place)
-      if (found) storage.update(leases, { ...found, spec }, { fieldManager: "kubelet" })
-      else {
-        const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }]
-        const lease = {
-          apiVersion: "coordination.k8s.io/v1",
-          kind: "Lease",
-          metadata: { ...place, ownerReferences },
-          spec,
-        }
-        storage.create(leases, lease, { fieldManager: "kubelet" })
-      }
-    } catch (error) {
-      if (!(error instanceof StatusError)) throw error
-    }
+  function renew(node: Obj, each: Played, clockwork: Timers) {
+    writeLease(world, node)
     if (heartbeat === "lazy") return
     each.cancelLease = clockwork.after(leaseEveryMs, () => {
-      if (each.kubelet.isAlive) writeLease(node, each, clockwork)
+      if (each.kubelet.isAlive) renew(node, each, clockwork)
     })
   }
 
@@ -243,6 +200,55 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
       played.get(pod.spec.nodeName)?.kubelet.endContainer(pod.metadata.uid, container, how) ?? false,
     loadImage: (node, image) => played.get(node)?.kubelet.images.load(image) ?? false,
     removeImage: (node, image) => played.get(node)?.kubelet.images.remove(image) ?? false,
+  }
+}
+
+/** The number of a node's place in the networks: the one it has already, or the first that is free. */
+function networkIndex(node: Obj, taken: ReadonlySet<number>): number {
+  const [, second = 0, third = 0] = (node.spec?.podCIDR ?? "").split(/[./]/).map(Number)
+  if (second >= 128) return (second - 128) * 64 + third / 4
+  let index = 0
+  while (taken.has(index)) index++
+  return index
+}
+
+/** What a kubelet says of its node. What was said before stays, such as a capacity that was given to it. */
+function writeNodeStatus({ storage, clock, random }: PhysicsWorld, name: string, { kubelet, index }: Played): void {
+  const kind = storage.kind("v1", "Node")
+  const node = kind && storage.find(kind, { name })
+  if (!node) return
+  try {
+    const labelled = withOwnData(node, index)
+    const stored = labelled === node ? node : storage.update(kind, labelled, { fieldManager: "kubelet" })
+    const status = nodeStatus(stored, index, kubelet.images.list(), clock.now(), random)
+    if (isEqual(stored.status, status)) return
+    storage.update(kind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
+  }
+}
+
+function writeLease({ storage, clock }: PhysicsWorld, node: Obj): void {
+  const leases = storage.kind("coordination.k8s.io/v1", "Lease")
+  if (!leases) return
+  const { name, uid } = node.metadata
+  const place = { name, namespace: "kube-node-lease" }
+  const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(clock.now()) }
+  try {
+    const found = storage.find(leases, place)
+    if (found) storage.update(leases, { ...found, spec }, { fieldManager: "kubelet" })
+    else {
+      const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }]
+      const lease = {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: { ...place, ownerReferences },
+        spec,
+      }
+      storage.create(leases, lease, { fieldManager: "kubelet" })
+    }
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
   }
 }
 

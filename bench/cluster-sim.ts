@@ -87,12 +87,12 @@ async function measure(count: number): Promise<Costs> {
       if (event.type !== "BOOKMARK" && ++events === 2 * count * watchers) ending.abort()
   })
   const watched = spent()
-  const kind = cluster.registry.kind("v1", "Pod")
+  const kind = cluster.storage.kind("v1", "Pod")
   if (!kind) throw new Error("no pods")
   for (let index = 0; index < count; index++) {
     const { name, namespace } = pod(index).metadata
     const body = { metadata: { labels: { seen: "true" } } }
-    cluster.registry.patch(kind, { name, namespace }, { type: "merge", body }, { fieldManager: "bench" })
+    cluster.storage.patch(kind, { name, namespace }, { type: "merge", body }, { fieldManager: "bench" })
     if (index % 100 === 0) await new Promise(resolve => setImmediate(resolve))
   }
   await Promise.all(watching)

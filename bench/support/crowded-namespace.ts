@@ -79,8 +79,8 @@ export async function crowdedNamespace(aim: Bundled, options: CrowdOptions, prog
   }
 }
 
-function createCrowd({ registry }: Cluster, { sources, containers }: CrowdOptions) {
-  const kind = (apiVersion: string, name: string) => registry.kind(apiVersion, name)!
+function createCrowd({ storage }: Cluster, { sources, containers }: CrowdOptions) {
+  const kind = (apiVersion: string, name: string) => storage.kind(apiVersion, name)!
   const [namespaces, deployments] = [kind("v1", "Namespace"), kind("apps/v1", "Deployment")]
   const kindOfSources = () => kind(AlternateImageSource.apiVersion, AlternateImageSource.kind)
   const by = { fieldManager: "bench" }
@@ -88,26 +88,26 @@ function createCrowd({ registry }: Cluster, { sources, containers }: CrowdOption
 
   return {
     async create(progress: Progress) {
-      registry.subscribe(kindOfSources(), ({ object: { metadata, status } }: Json) => {
+      storage.subscribe(kindOfSources(), ({ object: { metadata, status } }: Json) => {
         if (metadata.namespace === "neighbour" && status) told.get(metadata.name)?.()
       })
       for (const name of ["crowd", "neighbour"])
-        registry.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name } }, by)
+        storage.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name } }, by)
       progress.begin(`creating ${sources} sources`, sources)
       for (let at = 0; at < sources; at++) {
-        registry.create(kindOfSources(), sourceOf("crowd", nameOf(at), 0), by)
+        storage.create(kindOfSources(), sourceOf("crowd", nameOf(at), 0), by)
         await breathe(() => progress.at(at))
       }
       progress.begin(`creating ${containers} containers`, containers)
       for (let at = 0; at < containers / containersEach; at++) {
-        registry.create(deployments, deploymentOf(`app-${at}`), by)
+        storage.create(deployments, deploymentOf(`app-${at}`), by)
         await breathe(() => progress.at(at * containersEach))
       }
     },
     /** Every container has to be compared with the sources again. */
     change(round: number) {
       const { spec } = sourceOf("crowd", nameOf(0), round + 1)
-      registry.patch(kindOfSources(), { namespace: "crowd", name: nameOf(0) }, { type: "merge", body: { spec } }, by)
+      storage.patch(kindOfSources(), { namespace: "crowd", name: nameOf(0) }, { type: "merge", body: { spec } }, by)
     },
     /** Milliseconds from its creation to its first status. */
     neighbourIsLookedAt: (name: string) =>
@@ -118,13 +118,13 @@ function createCrowd({ registry }: Cluster, { sources, containers }: CrowdOption
           clearTimeout(patience)
           resolve(performance.now() - since)
         })
-        registry.create(kindOfSources(), sourceOf("neighbour", name, 0), by)
+        storage.create(kindOfSources(), sourceOf("neighbour", name, 0), by)
       }),
     allAreTold: () =>
       until(
         "every source to have said how it stands",
         async () =>
-          registry
+          storage
             .list(kindOfSources(), {})
             .items.every(({ metadata, status }: Json) => status?.observedGeneration === metadata.generation),
         { withinMs: 300_000, everyMs: 200 },

@@ -99,8 +99,8 @@ async function isComplete(world: World): Promise<boolean> {
 /** Without the records for tests, and without events, which a real server drops after an hour. */
 function heapUsed(world: World, collect: () => void): number {
   ;(world.history as unknown[]).length = 0
-  const { registry } = world.cluster
-  registry.deleteCollection(registry.kind("v1", "Event")!, {})
+  const { storage } = world.cluster
+  storage.deleteCollection(storage.kind("v1", "Event")!, {})
   collect()
   return process.memoryUsage().heapUsed
 }

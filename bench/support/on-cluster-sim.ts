@@ -43,7 +43,7 @@ export async function onClusterSim(aim: Bundled, options: SimOptions, progress: 
     progress.begin(`creating ${objects} tenants in process`, objects)
     const dicoms = dicomKind(cluster)
     for (let index = 0; index < objects; index++) {
-      cluster.registry.create(dicoms, tenant(index), { fieldManager: "bench" })
+      cluster.storage.create(dicoms, tenant(index), { fieldManager: "bench" })
       if (index % 1000 === 0) await breathe(() => progress.at(index))
     }
     const operator = startOperator(cluster)
@@ -139,17 +139,17 @@ function startOperator(cluster: Cluster) {
   let reported = 0
   let tell = (_: number) => {}
   let isOver = false
-  const unsubscribe = cluster.registry.subscribe(dicoms, ({ object }: Json) => {
+  const unsubscribe = cluster.storage.subscribe(dicoms, ({ object }: Json) => {
     if (upToDateStatus(object)) waiting.set(object.metadata.uid, object.metadata)
   })
   const work = async () => {
     while (!isOver) {
       for (const [uid, where] of waiting) {
         waiting.delete(uid)
-        const status = upToDateStatus(cluster.registry.get(dicoms, where))
+        const status = upToDateStatus(cluster.storage.get(dicoms, where))
         if (!status) continue
         const options = { subresource: "status", fieldManager: "bench-operator" } as const
-        cluster.registry.patch(dicoms, where, { type: "merge", body: { status } }, options)
+        cluster.storage.patch(dicoms, where, { type: "merge", body: { status } }, options)
         tell(++reported)
         await breathe(() => {})
       }
@@ -171,7 +171,7 @@ function startOperator(cluster: Cluster) {
 }
 
 function dicomKind(cluster: Cluster) {
-  const kind = cluster.registry.kind("services.example.com/v1alpha1", "Dicom")
+  const kind = cluster.storage.kind("services.example.com/v1alpha1", "Dicom")
   if (!kind) throw new Error("the cluster does not serve Dicoms")
   return kind
 }

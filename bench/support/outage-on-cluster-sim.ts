@@ -177,21 +177,21 @@ function nameOf({ method, path }: Request): string | undefined {
 
 /** Workloads whose failing pods are new with every outage, beside others that run. */
 function createFleet(cluster: Cluster, mirror: Mirror, options: OutageOptions) {
-  const { registry } = cluster
-  const kind = (apiVersion: string, name: string) => registry.kind(apiVersion, name)!
+  const { storage } = cluster
+  const kind = (apiVersion: string, name: string) => storage.kind(apiVersion, name)!
   const [pods, namespaces] = [kind("v1", "Pod"), kind("v1", "Namespace")]
   const [deployments, replicaSets] = [kind("apps/v1", "Deployment"), kind("apps/v1", "ReplicaSet")]
   const sources = () => kind("autoimagemanager.io/v1alpha1", "AlternateImageSource")
   const by = { fieldManager: "bench" }
   const says = (pod: Json, status: Json) =>
-    registry.patch(pods, pod.metadata, { type: "merge", body: { status } }, { ...by, subresource: "status" })
+    storage.patch(pods, pod.metadata, { type: "merge", body: { status } }, { ...by, subresource: "status" })
 
   const owners: Json[] = []
   let unhealthy: Json[] = []
   /** Pods that were sent to the mirror and have not begun to run: a kubelet's next work. */
   const sent = new Map<string, Json>()
   let repaired = 0
-  const unsubscribe = registry.subscribe(pods, ({ type, object }: Json) => {
+  const unsubscribe = storage.subscribe(pods, ({ type, object }: Json) => {
     const isSent = type !== "DELETED" && object.spec.containers[0].image.startsWith(mirror.repository)
     if (isSent && object.status?.phase === "Pending") sent.set(object.metadata.uid, object)
   })
@@ -204,19 +204,19 @@ function createFleet(cluster: Cluster, mirror: Mirror, options: OutageOptions) {
     }
   }
   const allAre = (isIt: (status: Json) => boolean) =>
-    registry.list(sources(), {}).items.every(({ status }: Json) => status && isIt(status))
+    storage.list(sources(), {}).items.every(({ status }: Json) => status && isIt(status))
 
   const deploy = async (tag: string, counted: Counted, progress: Progress) => {
     progress.begin(`deploying ${tag}`, owners.length)
-    for (const { metadata } of unhealthy) registry.delete(pods, metadata)
+    for (const { metadata } of unhealthy) storage.delete(pods, metadata)
     unhealthy = []
     for (const [index, owner] of owners.entries()) {
       const image = `${failing}:${tag}-${index}`
       const name = { name: owner.metadata.labels.app, namespace: owner.metadata.namespace }
       const template = { spec: { containers: [{ name: "app", image }] } }
-      registry.patch(deployments, name, { type: "strategic", body: { spec: { template } } }, by)
+      storage.patch(deployments, name, { type: "strategic", body: { spec: { template } } }, by)
       for (let at = 0; at < options.failing; at++)
-        unhealthy.push(registry.create(pods, podOf(owner, `${tag}-${at}`, image), by))
+        unhealthy.push(storage.create(pods, podOf(owner, `${tag}-${at}`, image), by))
       await breathe(() => progress.at(index))
     }
     await until("all to be watched", async () => allAre(({ incidents, switched }) => incidents + switched === 0), {
@@ -253,16 +253,16 @@ function createFleet(cluster: Cluster, mirror: Mirror, options: OutageOptions) {
       const { workloads, healthy } = options
       progress.begin(`creating ${workloads * healthy} healthy pods`, workloads)
       for (let index = 0; index < options.namespaces; index++) {
-        registry.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: `team-${index}` } }, by)
-        registry.create(sources(), source(`team-${index}`, mirror), by)
+        storage.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: `team-${index}` } }, by)
+        storage.create(sources(), source(`team-${index}`, mirror), by)
       }
       for (let index = 0; index < workloads; index++) {
         const namespace = `team-${index % options.namespaces}`
         const image = `${failing}:v-${index}`
-        const owner = registry.create(deployments, deployment(`app-${index}`, namespace, image), by)
-        owners.push(registry.create(replicaSets, replicaSet(owner), by))
+        const owner = storage.create(deployments, deployment(`app-${index}`, namespace, image), by)
+        owners.push(storage.create(replicaSets, replicaSet(owner), by))
         for (let at = 0; at < healthy; at++) {
-          says(registry.create(pods, podOf(owners.at(-1)!, `healthy-${at}`, image), by), running(image))
+          says(storage.create(pods, podOf(owners.at(-1)!, `healthy-${at}`, image), by), running(image))
         }
         await breathe(() => progress.at(index))
       }

@@ -37,10 +37,10 @@ export async function heapOfHealthyPods(count: number, collect: () => void, prog
   }
 
   async function populate(count: number) {
-    const { registry } = cluster
-    const kind = (apiVersion: string, name: string) => registry.kind(apiVersion, name)!
+    const { storage } = cluster
+    const kind = (apiVersion: string, name: string) => storage.kind(apiVersion, name)!
     const create = (object: Json): Json =>
-      registry.create(kind(object.apiVersion, object.kind), object, { fieldManager: "bench" })
+      storage.create(kind(object.apiVersion, object.kind), object, { fieldManager: "bench" })
     create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "team" } })
     create(source("team", mirror))
     progress.begin(`creating ${count} pods`, count)
@@ -51,7 +51,7 @@ export async function heapOfHealthyPods(count: number, collect: () => void, prog
       const { metadata } = create(podOf(owner, String(index), image))
       const body = { status: running(image) }
       const by = { fieldManager: "bench", subresource: "status" } as const
-      registry.patch(kind("v1", "Pod"), metadata, { type: "merge", body }, by)
+      storage.patch(kind("v1", "Pod"), metadata, { type: "merge", body }, by)
       if (index % 500 === 0) await breathe(() => progress.at(index))
     }
   }

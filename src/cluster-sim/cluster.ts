@@ -1,11 +1,12 @@
 import type { Transport } from "#runtime/client/transport.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
-import { type Admission, createRegistry, type ServerRegistry } from "./apiserver/index.ts"
+import { type Admission, createStorage, type ServerStorage } from "./apiserver/index.ts"
 import type { ServedKind } from "./apiserver/kind.ts"
 import { serveCustomKinds } from "./crd/index.ts"
 import { createApiServer } from "./http/index.ts"
 import { builtInKinds, podAdmission } from "./kinds/index.ts"
+import { limitAdmission } from "./limits/index.ts"
 import type { Part, PhysicsWorld } from "./physics/world.ts"
 import { createStore, type HistoryEntry, type Store } from "./store/index.ts"
 
@@ -29,7 +30,7 @@ export type ClusterOptions = {
 export type Cluster = {
   /** For `createClient`, and for `serveHttp`. */
   transport: Transport
-  registry: ServerRegistry
+  storage: ServerStorage
   store: Store
   random: Random
   start(): void
@@ -44,19 +45,27 @@ export function createCluster(options: ClusterOptions): Cluster {
   const store = createStore({ history, ...(keptChanges !== undefined && { keptChanges }) }, saved)
   const kinds = options.kinds ?? builtInKinds()
   const pods = podAdmission((apiVersion, kind, name) => {
-    const served = registry.kind(apiVersion, kind)
-    return served && registry.find(served, name)
+    const served = storage.kind(apiVersion, kind)
+    return served && storage.find(served, name)
   }, random.next)
-  const registry: ServerRegistry = createRegistry({ store, clock, random, kinds, admission: [pods, ...admission] })
-  const transport = createApiServer({ registry, clock, random })
-  const moving = parts.map(part => part({ registry, clock, random }))
+  const limits = limitAdmission(
+    () => storage,
+    () => clock.now(),
+  )
+  const storage: ServerStorage = createStorage({
+    ...{ store, clock, random, kinds },
+    admission: [limits.admission, pods, ...admission],
+    validations: limits.validations,
+  })
+  const transport = createApiServer({ storage, clock, random })
+  const moving = parts.map(part => part({ storage, clock, random }))
   let stops: (() => void)[] = []
 
-  serveCustomKinds({ registry, clock }) // of the API server itself: definitions work where nothing moves
-  if (!saved) bootstrap(registry)
+  serveCustomKinds({ storage, clock }) // of the API server itself: definitions work where nothing moves
+  if (!saved) bootstrap(storage)
   return {
     transport,
-    registry,
+    storage,
     store,
     random,
     start() {
@@ -70,10 +79,10 @@ export function createCluster(options: ClusterOptions): Cluster {
 }
 
 /** What a real API server makes of its own before anybody comes. */
-function bootstrap(registry: ServerRegistry) {
+function bootstrap(storage: ServerStorage) {
   for (const { apiVersion, kind, ...object } of born) {
-    const served = registry.kind(apiVersion, kind)
-    if (served) registry.create(served, object, { fieldManager: "kube-apiserver" })
+    const served = storage.kind(apiVersion, kind)
+    if (served) storage.create(served, object, { fieldManager: "kube-apiserver" })
   }
 }
 

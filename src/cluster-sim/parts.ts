@@ -1,4 +1,6 @@
 import type { Instant } from "#runtime/clock.ts"
+import { type Lag, lagging } from "./faults/lag.ts"
+import { eventExpiry } from "./physics/event-expiry.ts"
 import { controllerManager } from "./physics/kube-controllers/index.ts"
 import {
   addNodes,
@@ -27,6 +29,8 @@ export function parseRegistries(text: string): RegistriesDescription {
 export type PartsOptions = Omit<NodesOptions, "registries"> & {
   /** So many, or these. */
   nodes?: number | readonly NodeSpec[]
+  /** Controllers of the control plane that are behind or stopped, by their names. Default: none is. */
+  lags?: Readonly<Record<string, Lag>>
   /** Default: every registry has every image. */
   registries?: RegistriesDescription | Registries | undefined
 }
@@ -49,7 +53,9 @@ export function digestOf(
 
 /** Everything that moves in a whole cluster, in the order it is started. */
 export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) => Part)[] {
-  return [...controllerManager(), world => scheduler(world), world => machines(world, options)]
+  const { lags = {}, ...rest } = options
+  const controlPlane = [...controllerManager(), (world: PhysicsWorld) => scheduler(world)]
+  return [...controlPlane.map(make => lagging(make, lags)), eventExpiry, world => machines(world, rest)]
 }
 
 /** Nodes, their kubelets, and the controller that notices when one is silent. */

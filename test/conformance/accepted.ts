@@ -6,18 +6,13 @@ export const accepted: Record<string, string> = {
   "kubectl: version": "The version ends with `+cluster-sim`, so that it is not mistaken for a real server.",
   "kubectl: logs": "No container runs, so there are no logs. A sentence says so.",
   "kubectl: exec": "No container runs, so there is nothing to go into. A sentence says so.",
-  "kubectl: describe of a map and a service":
-    "Nothing is routed: Services get their address and no EndpointSlices, so that no endpoints are shown.",
   "errors: how a refused change of a pod is shown":
     "The real server appends a diff of its own Go structs. Here the fields that changed are named instead; status, reason and the sentence before it are the same.",
   "kinds: how a refused change of a job's template is shown":
     "The real server prints the whole template as a Go struct, with Go's names and every empty field. Here it is printed as it was written; status, reason and field are the same.",
   "kinds: a validating admission policy":
     "Admission policies are kept and not carried out, and so their expressions are not compiled either.",
-  "deployments: pods that a quota refuses": "Quotas and limit ranges are kept and not enforced.",
   "statefulsets: claims that cannot be met": "There is no storage: every claim is bound at once, whatever its class.",
-  "pods: a map it needs is not there":
-    "Containers read nothing: ConfigMaps and Secrets that a pod names need not exist.",
   "crds: an object without spec or kind":
     "Beside the refusal of an object that has no kind, the real server warns of the fields it does not know. Here it is only refused.",
   "errors: unknown fields in patches":

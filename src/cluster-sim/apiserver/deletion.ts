@@ -1,7 +1,7 @@
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import type { Obj } from "../object.ts"
 import type { ServedKind } from "./kind.ts"
-import type { DeleteOptions } from "./registry.ts"
+import type { DeleteOptions } from "./storage.ts"
 
 /**
  * What becomes of an object somebody wants deleted. `next` is stored before it is removed (with grace of 0), or instead
@@ -9,7 +9,7 @@ import type { DeleteOptions } from "./registry.ts"
  */
 export type Deletion = { is: "removed" | "marked"; next?: Obj } | { is: "pending" }
 
-/** Decides a deletion as the server's generic registry does. Preconditions have been checked. */
+/** Decides a deletion as the server's generic storage does. Preconditions have been checked. */
 export function planDeletion(kind: ServedKind, object: Obj, options: DeleteOptions, now: Instant): Deletion {
   const { metadata } = object
   const asked =

@@ -1,3 +1,4 @@
-export { type Admission, createRegistry, type RegistryOptions, type ServerRegistry } from "./create-registry.ts"
+export type { Admission, Validation } from "./backend.ts"
+export { createStorage, type ServerStorage, type StorageOptions } from "./create-storage.ts"
 export type { Printer, ServedKind, Strategy, StrategyContext, TableColumn } from "./kind.ts"
-export type { DeleteOptions, Name, PatchBody, Registry, RegistryChange, Selection, WriteOptions } from "./registry.ts"
+export type { DeleteOptions, KindStorage, Name, PatchBody, Selection, StorageChange, WriteOptions } from "./storage.ts"

@@ -2,10 +2,10 @@ import { apiVersionOf } from "#runtime/resource.ts"
 import type { Json, ManagedFields, Obj } from "../object.ts"
 import { applyPatch, applyServerSide, decode, trackScale, trackUpdate } from "../schema/index.ts"
 import type { ServedKind } from "./kind.ts"
-import type { PatchBody, WriteOptions } from "./registry.ts"
 import { replicasPath } from "./scale.ts"
+import type { PatchBody, WriteOptions } from "./storage.ts"
 
-/** How bodies and patches become objects, by the schema of their kind. The registry knows no more of schemas than this. */
+/** How bodies and patches become objects, by the schema of their kind. The storage knows no more of schemas than this. */
 export type Patching = {
   /** What was sent, as the server reads it: unknown fields dropped or refused, wrong types refused. */
   decode(kind: ServedKind, body: Json, options: WriteOptions): Json

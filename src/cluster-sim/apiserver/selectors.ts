@@ -2,7 +2,7 @@ import type { Obj } from "../object.ts"
 import type { ServedKind } from "./kind.ts"
 import { labelValueRule, qualifiedName } from "./names.ts"
 import { badRequest, quote } from "./refusals.ts"
-import type { Selection } from "./registry.ts"
+import type { Selection } from "./storage.ts"
 
 export type Matches = (object: Obj) => boolean
 

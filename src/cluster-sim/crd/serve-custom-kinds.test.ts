@@ -21,16 +21,16 @@ const definition = (names: Json = {}, properties: Json = { a: { type: "string" }
 })
 
 function setUp() {
-  const { registry } = createCluster({ clock: virtualClock(0) })
-  const definitions = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")!
-  const widgets = (version = "v1") => registry.kind(`shop.test/${version}`, "Widget")
+  const { storage } = createCluster({ clock: virtualClock(0) })
+  const definitions = storage.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")!
+  const widgets = (version = "v1") => storage.kind(`shop.test/${version}`, "Widget")
   const conditions = (name: string) =>
     Object.fromEntries(
-      registry
+      storage
         .get(definitions, { name })
         .status.conditions.map(({ type, status, reason }: Json) => [type, `${status} ${reason}`]),
     )
-  return { registry, definitions, widgets, conditions }
+  return { storage, definitions, widgets, conditions }
 }
 
 const widget = {
@@ -41,42 +41,42 @@ const widget = {
 }
 
 test("a definition is in force at once, in all its versions", () => {
-  const { registry, definitions, widgets, conditions } = setUp()
-  registry.create(definitions, definition())
+  const { storage, definitions, widgets, conditions } = setUp()
+  storage.create(definitions, definition())
   expect(conditions("widgets.shop.test")).toEqual({
     NamesAccepted: "True NoConflicts",
     Established: "True InitialNamesAccepted",
   })
-  registry.create(widgets()!, widget)
-  expect(registry.get(widgets("v2")!, { namespace: "default", name: "w" })).toMatchObject({
+  storage.create(widgets()!, widget)
+  expect(storage.get(widgets("v2")!, { namespace: "default", name: "w" })).toMatchObject({
     apiVersion: "shop.test/v2",
     spec: { a: "x" },
   })
 })
 
 test("a changed schema judges what comes after it", () => {
-  const { registry, definitions, widgets } = setUp()
-  registry.create(definitions, definition())
-  const stored = registry.get(definitions, { name: "widgets.shop.test" })
-  registry.update(definitions, { ...stored, spec: definition({}, { a: { type: "string", enum: ["y"] } }).spec })
-  expect(() => registry.create(widgets()!, widget)).toThrow('Unsupported value: "x": supported values: "y"')
+  const { storage, definitions, widgets } = setUp()
+  storage.create(definitions, definition())
+  const stored = storage.get(definitions, { name: "widgets.shop.test" })
+  storage.update(definitions, { ...stored, spec: definition({}, { a: { type: "string", enum: ["y"] } }).spec })
+  expect(() => storage.create(widgets()!, widget)).toThrow('Unsupported value: "x": supported values: "y"')
 })
 
 test("what was stored before is read with the defaults of a changed schema", () => {
-  const { registry, definitions, widgets } = setUp()
-  registry.create(definitions, definition())
-  const made = registry.create(widgets()!, widget)
-  const stored = registry.get(definitions, { name: "widgets.shop.test" })
+  const { storage, definitions, widgets } = setUp()
+  storage.create(definitions, definition())
+  const made = storage.create(widgets()!, widget)
+  const stored = storage.get(definitions, { name: "widgets.shop.test" })
   const { spec } = definition({}, { a: { type: "string" }, b: { type: "string", default: "there" } })
-  registry.update(definitions, { ...stored, spec: { ...stored.spec, versions: spec.versions } })
-  const read = registry.get(widgets()!, { namespace: "default", name: "w" })
+  storage.update(definitions, { ...stored, spec: { ...stored.spec, versions: spec.versions } })
+  const read = storage.get(widgets()!, { namespace: "default", name: "w" })
   expect(read.spec).toEqual({ a: "x", b: "there" })
   expect(read.metadata).toEqual(made.metadata)
-  expect(registry.list(widgets("v2")!).items).toMatchObject([{ apiVersion: "shop.test/v2", spec: { b: "there" } }])
+  expect(storage.list(widgets("v2")!).items).toMatchObject([{ apiVersion: "shop.test/v2", spec: { b: "there" } }])
 })
 
 test("users of an old version are told of the newest", () => {
-  const { registry, definitions, widgets } = setUp()
+  const { storage, definitions, widgets } = setUp()
   const { spec, ...rest } = definition()
   const versions = ["v1", "v2", "v1beta1"].map(name => ({
     ...spec.versions[0],
@@ -84,52 +84,52 @@ test("users of an old version are told of the newest", () => {
     storage: name === "v1",
     deprecated: name === "v1beta1",
   }))
-  registry.create(definitions, { ...rest, spec: { ...spec, versions } })
+  storage.create(definitions, { ...rest, spec: { ...spec, versions } })
   expect(widgets("v1beta1")!.deprecation).toBe("shop.test/v1beta1 Widget is deprecated; use shop.test/v2 Widget")
   expect(widgets("v1")!.deprecation).toBeUndefined()
 })
 
 test("a name that another kind of the group has is not accepted", () => {
-  const { registry, definitions, conditions } = setUp()
-  registry.create(definitions, definition({ shortNames: ["w"] }))
-  registry.create(definitions, definition({ plural: "wheels", kind: "Wheel", shortNames: ["w"] }))
+  const { storage, definitions, conditions } = setUp()
+  storage.create(definitions, definition({ shortNames: ["w"] }))
+  storage.create(definitions, definition({ plural: "wheels", kind: "Wheel", shortNames: ["w"] }))
   expect(conditions("wheels.shop.test")).toEqual({
     NamesAccepted: "False ShortNamesConflict",
     Established: "False NotAccepted",
   })
-  expect(registry.kind("shop.test/v1", "Wheel")).toBeUndefined()
+  expect(storage.kind("shop.test/v1", "Wheel")).toBeUndefined()
 })
 
 test("of a definition whose names are taken in part, the rest is accepted, and the last conflict told", () => {
-  const { registry, definitions } = setUp()
-  registry.create(definitions, definition())
-  registry.create(definitions, definition({ plural: "gadgets", singular: "gadget" }))
-  const { acceptedNames, conditions } = registry.get(definitions, { name: "gadgets.shop.test" }).status
+  const { storage, definitions } = setUp()
+  storage.create(definitions, definition())
+  storage.create(definitions, definition({ plural: "gadgets", singular: "gadget" }))
+  const { acceptedNames, conditions } = storage.get(definitions, { name: "gadgets.shop.test" }).status
   expect(acceptedNames).toEqual({ plural: "gadgets", singular: "gadget", kind: "" })
   expect(conditions[0]).toMatchObject({ reason: "ListKindConflict", message: '"WidgetList" is already in use' })
 })
 
 test("the objects go with their definition, whatever holds them", () => {
-  const { registry, definitions, widgets } = setUp()
-  registry.create(definitions, definition())
-  registry.create(widgets()!, widget)
-  registry.create(widgets()!, { ...widget, metadata: { name: "held", namespace: "default", finalizers: ["a.test/b"] } })
-  registry.delete(definitions, { name: "widgets.shop.test" })
+  const { storage, definitions, widgets } = setUp()
+  storage.create(definitions, definition())
+  storage.create(widgets()!, widget)
+  storage.create(widgets()!, { ...widget, metadata: { name: "held", namespace: "default", finalizers: ["a.test/b"] } })
+  storage.delete(definitions, { name: "widgets.shop.test" })
   expect(widgets()).toBeUndefined()
-  registry.create(definitions, definition())
-  expect(registry.list(widgets()!).items).toEqual([])
+  storage.create(definitions, definition())
+  expect(storage.list(widgets()!).items).toEqual([])
 })
 
 test("a rule that would cost too much ends in the server's words, and the rules after it are not asked", () => {
-  const { registry, definitions, widgets } = setUp()
+  const { storage, definitions, widgets } = setUp()
   const list = { type: "array", items: { type: "integer" } }
   const rules = ["self.list.all(x, self.list.all(y, self.list.all(z, x + y + z >= 0)))", "self.list.size() < 1"]
   const properties = {
     inner: { type: "object", properties: { list }, "x-kubernetes-validations": rules.map(rule => ({ rule })) },
   }
-  registry.create(definitions, definition({}, properties))
+  storage.create(definitions, definition({}, properties))
   const create = (length: number) =>
-    registry.create(widgets()!, {
+    storage.create(widgets()!, {
       ...widget,
       spec: { inner: { list: Array.from({ length }, (_, i) => i) } },
     })

@@ -1,6 +1,6 @@
 import { formatInstant } from "#lib/instant.ts"
 import type { Clock } from "#runtime/clock.ts"
-import type { Registry, RegistryChange } from "../apiserver/registry.ts"
+import type { KindStorage, StorageChange } from "../apiserver/storage.ts"
 import type { Json, Obj } from "../object.ts"
 import { customKinds } from "./custom-kinds.ts"
 
@@ -9,35 +9,35 @@ import { customKinds } from "./custom-kinds.ts"
  * milliseconds for that, which nobody can rely on. Writes what a server writes into their status, and takes the objects
  * of a definition away with it.
  */
-export function serveCustomKinds({ registry, clock }: { registry: Registry; clock: Clock }): () => void {
-  const definitions = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+export function serveCustomKinds({ storage, clock }: { storage: KindStorage; clock: Clock }): () => void {
+  const definitions = storage.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
   if (!definitions) return () => {}
 
   function serve(definition: Obj) {
-    const { accepted, conditions } = judge(registry, definition, formatInstant(clock.now()))
+    const { accepted, conditions } = judge(storage, definition, formatInstant(clock.now()))
     const isAccepted = conditions.some(({ type, status }) => type === "NamesAccepted" && status === "True")
-    if (isAccepted) registry.setCustomKinds(definition.metadata.name, customKinds(definition))
+    if (isAccepted) storage.setCustomKinds(definition.metadata.name, customKinds(definition))
     const status = { ...definition.status, conditions, acceptedNames: accepted }
     if (JSON.stringify(status) === JSON.stringify(definition.status)) return
-    registry.update(definitions!, { ...definition, status }, { subresource: "status", fieldManager: "kube-apiserver" })
+    storage.update(definitions!, { ...definition, status }, { subresource: "status", fieldManager: "kube-apiserver" })
   }
 
   function remove({ metadata }: Obj) {
-    for (const kind of registry
+    for (const kind of storage
       .kinds()
       .filter(each => `${each.plural}.${each.group}` === metadata.name)
       .slice(0, 1))
-      for (const { metadata: each, ...object } of registry.list(kind).items) {
-        if (each.finalizers?.length) registry.update(kind, { ...object, metadata: { ...each, finalizers: [] } })
-        if (registry.find(kind, each)) registry.delete(kind, each)
+      for (const { metadata: each, ...object } of storage.list(kind).items) {
+        if (each.finalizers?.length) storage.update(kind, { ...object, metadata: { ...each, finalizers: [] } })
+        if (storage.find(kind, each)) storage.delete(kind, each)
       }
-    registry.setCustomKinds(metadata.name, [])
+    storage.setCustomKinds(metadata.name, [])
   }
 
-  for (const definition of registry.list(definitions).items) serve(definition)
-  return registry.subscribe(definitions, ({ object }: RegistryChange) => {
+  for (const definition of storage.list(definitions).items) serve(definition)
+  return storage.subscribe(definitions, ({ object }: StorageChange) => {
     // What is told may be behind what is stored, since serving writes too.
-    const definition = registry.find(definitions, object.metadata)
+    const definition = storage.find(definitions, object.metadata)
     if (definition) serve(definition)
     else remove(object)
   })
@@ -46,9 +46,9 @@ export function serveCustomKinds({ registry, clock }: { registry: Registry; cloc
 type Condition = { type: string; status: string; lastTransitionTime: string; reason: string; message: string }
 
 /** Whether the names are free, and what the status says of it. */
-function judge(registry: Registry, definition: Obj, now: string): { accepted: Json; conditions: Condition[] } {
+function judge(storage: KindStorage, definition: Obj, now: string): { accepted: Json; conditions: Condition[] } {
   const { spec, status = {}, metadata } = definition
-  const others = registry
+  const others = storage
     .kinds()
     .filter(kind => kind.group === spec.group && `${kind.plural}.${kind.group}` !== metadata.name)
   const names = new Set(others.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]))

@@ -265,14 +265,14 @@ describe("subresources", () => {
 
   test("an eviction spends the budget, and is refused when it is spent", async () => {
     const { send, cluster } = await world()
-    const budgets = cluster.registry.kind("policy/v1", "PodDisruptionBudget")
+    const budgets = cluster.storage.kind("policy/v1", "PodDisruptionBudget")
     if (!budgets) throw new Error("no budgets")
     for (const name of ["p", "q"]) await send("POST", pods, pod(name))
-    const budget = cluster.registry.create(budgets, {
+    const budget = cluster.storage.create(budgets, {
       metadata: { name: "b", namespace: "default" },
       spec: { minAvailable: 1, selector: { matchLabels: { app: "x" } } },
     })
-    cluster.registry.update(
+    cluster.storage.update(
       budgets,
       {
         ...budget,
@@ -391,13 +391,13 @@ describe("deleting", () => {
       status: { phase: "Terminating" },
       spec: { finalizers: ["kubernetes"] },
     })
-    const kind = cluster.registry.kind("v1", "Namespace")
+    const kind = cluster.storage.kind("v1", "Namespace")
     if (!kind) throw new Error("no namespaces")
-    const team = cluster.registry.get(kind, { name: "team" })
-    cluster.registry.update(kind, { ...team, spec: { finalizers: [] } })
-    expect(cluster.registry.get(kind, { name: "team" }).spec.finalizers).toEqual(["kubernetes"])
-    cluster.registry.update(kind, { ...team, spec: { finalizers: [] } }, { subresource: "finalize" })
-    expect(cluster.registry.find(kind, { name: "team" })).toBeUndefined()
+    const team = cluster.storage.get(kind, { name: "team" })
+    cluster.storage.update(kind, { ...team, spec: { finalizers: [] } })
+    expect(cluster.storage.get(kind, { name: "team" }).spec.finalizers).toEqual(["kubernetes"])
+    cluster.storage.update(kind, { ...team, spec: { finalizers: [] } }, { subresource: "finalize" })
+    expect(cluster.storage.find(kind, { name: "team" })).toBeUndefined()
   })
 })
 

@@ -4,11 +4,11 @@ import { NotSent, type Request, type Response, type Transport } from "#runtime/c
 import type { Clock } from "#runtime/clock.ts"
 import type { Random } from "#runtime/random.ts"
 import { resourceName } from "#runtime/resource.ts"
-import type { ServerRegistry } from "../apiserver/create-registry.ts"
+import type { ServerStorage } from "../apiserver/create-storage.ts"
 import type { ServedKind } from "../apiserver/kind.ts"
 import { badRequest, methodNotAllowed, notFound } from "../apiserver/refusals.ts"
-import type { Name, PatchBody, WriteOptions } from "../apiserver/registry.ts"
 import { scaleOf } from "../apiserver/scale.ts"
+import type { Name, PatchBody, WriteOptions } from "../apiserver/storage.ts"
 import type { Json, Obj } from "../object.ts"
 import { parseBody, parsePatch } from "../schema/index.ts"
 import { StatusError } from "../status-error.ts"
@@ -22,7 +22,7 @@ import { answerReview, reviews } from "./reviews.ts"
 import { callSubresource } from "./subresources.ts"
 import { watchStream } from "./watch.ts"
 
-export type ApiServerOptions = { registry: ServerRegistry; clock: Clock; random: Random }
+export type ApiServerOptions = { storage: ServerStorage; clock: Clock; random: Random }
 
 /** Where a request goes, once its path is understood. */
 type Target = {
@@ -41,9 +41,9 @@ type Incoming = {
   signal: AbortSignal
 }
 
-/** The Kubernetes API over a registry, answering the client's transport in process. */
-export function createApiServer({ registry, clock, random }: ApiServerOptions): Transport {
-  const api = { registry, clock, random }
+/** The Kubernetes API over a storage, answering the client's transport in process. */
+export function createApiServer({ storage, clock, random }: ApiServerOptions): Transport {
+  const api = { storage, clock, random }
   return {
     async send(request) {
       if (request.signal.aborted) throw new NotSent("aborted before it was sent", { cause: request.signal.reason })
@@ -98,17 +98,17 @@ function incoming({ method, path, headers, body, signal }: Request): Incoming {
 }
 
 function route(api: ApiServerOptions, request: Incoming, warn: (text: string) => void): Answer | Promise<Answer> {
-  const { registry } = api
+  const { storage } = api
   const [root, ...rest] = request.path
   const served = () => [
-    ...registry.kinds(),
-    ...reviews.filter(({ group, plural }) => !registry.resource(group, "v1", plural)),
+    ...storage.kinds(),
+    ...reviews.filter(({ group, plural }) => !storage.resource(group, "v1", plural)),
   ]
   if (root === undefined)
     return json({ paths: ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"] })
   if (root === "version") return json(serverVersion)
   if (["healthz", "livez", "readyz"].includes(root)) return text("ok")
-  if (root === "openapi") return openApi(registry, rest, request.headers)
+  if (root === "openapi") return openApi(storage, rest, request.headers)
   if (root !== "api" && root !== "apis") return unknownPath()
 
   const isCore = root === "api"
@@ -171,7 +171,7 @@ function placeOf(tail: string[]) {
 }
 
 function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (text: string) => void): Answer {
-  const { registry } = api
+  const { storage } = api
   const { kind, namespace, name, subresource } = target
   const { method, query } = request
   if (name === undefined) {
@@ -190,14 +190,14 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
   const isPlain = subresource === undefined || subresource === "status" || subresource === "scale"
   if (!isPlain && subresource !== "finalize") {
     const body = method === "POST" && request.body ? bodyOf(request, kind.kind) : undefined
-    const answer = callSubresource(subresource, { registry, clock: api.clock, kind, name: which, method, query, body })
+    const answer = callSubresource(subresource, { storage, clock: api.clock, kind, name: which, method, query, body })
     if (answer) return answer
     throw methodNotAllowed()
   }
   if (method === "GET" && isPlain) {
-    if (subresource === "scale") return json(scaleOf(kind, registry.get(kind, which)))
-    checkRevision(registry, query.get("resourceVersion") ?? "")
-    return shown(api, kind, registry.get(kind, which), request)
+    if (subresource === "scale") return json(scaleOf(kind, storage.get(kind, which)))
+    checkRevision(storage, query.get("resourceVersion") ?? "")
+    return shown(api, kind, storage.get(kind, which), request)
   }
   if (method === "PUT") return replace(api, { ...target, name }, request, warn)
   if (method === "PATCH" && isPlain) return patch(api, { ...target, name }, request, warn)
@@ -206,7 +206,7 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
 }
 
 /** A get may ask for nothing older than a revision, which is always so unless it is still to come. */
-function checkRevision({ store }: ServerRegistry, text: string) {
+function checkRevision({ store }: ServerStorage, text: string) {
   const asked = text === "" ? 0 : revisionOf(text, "watch")
   if (asked > store.revision) throw tooLarge(asked, store.revision)
 }
@@ -217,15 +217,15 @@ const isStream = ({ plural }: ServedKind, subresource: string) =>
 
 // ---- reading
 
-function listOrWatch({ registry, clock, random }: ApiServerOptions, target: Target, request: Incoming): Answer {
+function listOrWatch({ storage, clock, random }: ApiServerOptions, target: Target, request: Incoming): Answer {
   const { kind, namespace } = target
   const asked = listRequest(request.query)
   const form = formOf(kind, request, true)
   if (asked.isWatch) {
-    const body = watchStream({ registry, clock, random, kind, namespace, request: asked, form, signal: request.signal })
+    const body = watchStream({ storage, clock, random, kind, namespace, request: asked, form, signal: request.signal })
     return { status: 200, headers: { "content-type": "application/json", "cache-control": "no-cache, private" }, body }
   }
-  const { items, ...page } = listPage(registry, kind, namespace, asked)
+  const { items, ...page } = listPage(storage, kind, namespace, asked)
   if (form.as === "table") return json(table(kind, items, { ...form, nowMs: clock.now(), metadata: page }))
   const metadata = listMetadata(kind, page)
   if (form.as === "metadata")
@@ -272,7 +272,7 @@ function create(api: ApiServerOptions, target: Target, request: Incoming, warn: 
   if (!kind.verbs.includes("create")) throw methodNotAllowed()
   const options = optionsOf("Create", target, request, warn)
   const body = bodyOf(request, kind.kind)
-  return shown(api, kind, api.registry.create(kind, inNamespace(kind, body, namespace), options), request, 201)
+  return shown(api, kind, api.storage.create(kind, inNamespace(kind, body, namespace), options), request, 201)
 }
 
 function replace(
@@ -284,7 +284,7 @@ function replace(
   const { kind, namespace, name, subresource } = target
   const options = optionsOf("Update", target, request, warn)
   const body = inNamespace(kind, bodyOf(request, kind.kind), namespace)
-  const { object, isNew } = api.registry.put(kind, { namespace, name }, body, options)
+  const { object, isNew } = api.storage.put(kind, { namespace, name }, body, options)
   if (subresource === "scale") return json(scaleOf(kind, object))
   return shown(api, kind, object, request, isNew ? 201 : 200)
 }
@@ -300,7 +300,7 @@ function patch(
   if (!type || (type === "strategic" && kind.isCustom)) throw unsupportedPatch(kind)
   const options = optionsOf("Patch", target, request, warn)
   const body = type === "apply" ? yamlOf(request.body ?? "") : parsePatch(request.body ?? "", type)
-  const { object, isNew } = api.registry.patchOrCreate(kind, { namespace, name }, { type, body }, options)
+  const { object, isNew } = api.storage.patchOrCreate(kind, { namespace, name }, { type, body }, options)
   if (subresource === "scale") return json(scaleOf(kind, object))
   return shown(api, kind, object, request, isNew ? 201 : 200)
 }
@@ -309,7 +309,7 @@ function patch(
 function remove(api: ApiServerOptions, target: Target & { name: string }, request: Incoming): Answer {
   const { kind, namespace, name } = target
   const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
-  const { object, is } = api.registry.remove(kind, { namespace, name }, options)
+  const { object, is } = api.storage.remove(kind, { namespace, name }, options)
   if (is === "marked") return shown(api, kind, object, request, options.orphanDependents === false ? 202 : 200)
   if (returnsDeleted.has(resourceName(kind))) return shown(api, kind, object, request)
   const details = { name, ...(kind.group && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid }
@@ -331,13 +331,13 @@ const returnsDeleted = new Set([
   "volumeattachments.storage.k8s.io",
 ])
 
-function deleteCollection({ registry }: ApiServerOptions, target: Target, request: Incoming): Answer {
+function deleteCollection({ storage }: ApiServerOptions, target: Target, request: Incoming): Answer {
   const { kind, namespace } = target
   if (kind.namespaced && namespace === undefined) throw methodNotAllowed()
   const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
   const { labelSelector, fieldSelector } = listRequest(request.query)
-  const items = registry.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, options)
-  const metadata = listMetadata(kind, { resourceVersion: String(registry.store.revision) })
+  const items = storage.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, options)
+  const metadata = listMetadata(kind, { resourceVersion: String(storage.store.revision) })
   return { ...json(""), body: listBody(kind, items, metadata) }
 }
 

@@ -1,4 +1,4 @@
-import type { ServerRegistry } from "../apiserver/create-registry.ts"
+import type { ServerStorage } from "../apiserver/create-storage.ts"
 import type { ServedKind } from "../apiserver/kind.ts"
 import { badRequest, expired } from "../apiserver/refusals.ts"
 import { selector } from "../apiserver/selectors.ts"
@@ -16,12 +16,12 @@ export type Page = {
 
 /** One page of a list: of one snapshot, however many pages it takes and whatever happens in between. */
 export function listPage(
-  registry: ServerRegistry,
+  storage: ServerStorage,
   kind: ServedKind,
   namespace: string | undefined,
   request: ListRequest,
 ): Page {
-  const { store } = registry
+  const { store } = storage
   const matches = selector(kind, request)
   const token = request.continue ? decodeToken(request.continue) : undefined
   if (token && request.resourceVersion && request.resourceVersion !== "0")
@@ -46,7 +46,7 @@ export function listPage(
   const items: Obj[] = []
   let index = start
   for (; index < snapshot.length; index++) {
-    const object = registry.present(kind, snapshot[index] as Obj)
+    const object = storage.present(kind, snapshot[index] as Obj)
     if (matches && !matches(object)) continue
     if (limit > 0 && items.length === limit) break
     items.push(object)

@@ -1,5 +1,5 @@
 import { apiVersionOf } from "#runtime/resource.ts"
-import type { ServerRegistry } from "../apiserver/create-registry.ts"
+import type { ServerStorage } from "../apiserver/create-storage.ts"
 import type { ServedKind } from "../apiserver/kind.ts"
 import type { Json } from "../object.ts"
 import { openApiSchemas, openApiTypes } from "../schema/index.ts"
@@ -7,7 +7,7 @@ import { type Answer, json, text, unknownPath } from "./answer.ts"
 
 /** `/openapi/v3` and below: enough for `kubectl explain` and for kubectl to learn what the server validates. */
 export async function openApi(
-  registry: ServerRegistry,
+  storage: ServerStorage,
   path: string[],
   headers: Record<string, string>,
 ): Promise<Answer> {
@@ -15,17 +15,17 @@ export async function openApi(
   if (dialect === "v2" && where.length === 0) return version2(headers)
   if (dialect !== "v3") return unknownPath()
   if (where.length === 0) {
-    const versions = new Set(registry.kinds().map(kind => pathOf(kind)))
+    const versions = new Set(storage.kinds().map(kind => pathOf(kind)))
     const paths = [...versions].map(each => [each, { serverRelativeURL: `/openapi/v3/${each}` }])
     return json({ paths: Object.fromEntries(paths) })
   }
-  const kinds = registry.kinds().filter(kind => pathOf(kind) === where.join("/"))
+  const kinds = storage.kinds().filter(kind => pathOf(kind) === where.join("/"))
   const [first] = kinds
   if (!first) return unknownPath()
   const schemas: Record<string, Json> = kinds.some(kind => !kind.isCustom)
     ? await openApiSchemas(apiVersionOf(first))
     : { ...(await openApiTypes([meta("ObjectMeta")])), [meta("ListMeta")]: listMeta }
-  for (const kind of kinds) if (kind.isCustom) Object.assign(schemas, componentsOf(registry, kind))
+  for (const kind of kinds) if (kind.isCustom) Object.assign(schemas, componentsOf(storage, kind))
   return json({
     openapi: "3.0.0",
     info: { title: "Kubernetes", version: "v1.36.3" },
@@ -81,7 +81,7 @@ const componentName = ({ group, version }: ServedKind, kind: string) =>
 const meta = (type: string) => `io.k8s.apimachinery.pkg.apis.meta.v1.${type}`
 
 /** A custom kind and its list, as the definition has them and with what every object has. */
-function componentsOf(registry: ServerRegistry, kind: ServedKind): Record<string, Json> {
+function componentsOf(storage: ServerStorage, kind: ServedKind): Record<string, Json> {
   const { group, version, plural, listKind } = kind
   const own = componentName(kind, kind.kind)
   const isOf = (name: string) => ({ "x-kubernetes-group-version-kind": [{ group, version, kind: name }] })
@@ -91,7 +91,7 @@ function componentsOf(registry: ServerRegistry, kind: ServedKind): Record<string
     items: { $ref: `#/components/schemas/${own}` },
   }
   return {
-    [own]: { ...asObject(propsOf(registry, kind)), ...isOf(kind.kind) },
+    [own]: { ...asObject(propsOf(storage, kind)), ...isOf(kind.kind) },
     [componentName(kind, listKind)]: {
       description: `${listKind} is a list of ${kind.kind}`,
       type: "object",
@@ -103,9 +103,9 @@ function componentsOf(registry: ServerRegistry, kind: ServedKind): Record<string
 }
 
 /** The schema as its definition says it: what is served keeps only what reading and merging need. */
-function propsOf(registry: ServerRegistry, { group, version, plural }: ServedKind): Json {
-  const definitions = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-  const definition = definitions && registry.find(definitions, { name: `${plural}.${group}` })
+function propsOf(storage: ServerStorage, { group, version, plural }: ServedKind): Json {
+  const definitions = storage.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+  const definition = definitions && storage.find(definitions, { name: `${plural}.${group}` })
   const defined = definition?.spec.versions.find(({ name }: Json) => name === version)
   return defined?.schema?.openAPIV3Schema ?? { type: "object" }
 }

@@ -1,5 +1,5 @@
 import { badRequest, cause, invalid } from "../apiserver/refusals.ts"
-import type { DeleteOptions, WriteOptions } from "../apiserver/registry.ts"
+import type { DeleteOptions, WriteOptions } from "../apiserver/storage.ts"
 import type { Json } from "../object.ts"
 import { managerName } from "../schema/index.ts"
 import { type Cause, StatusError } from "../status-error.ts"

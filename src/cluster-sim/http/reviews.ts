@@ -1,4 +1,4 @@
-import type { WriteOptions } from "../apiserver/registry.ts"
+import type { WriteOptions } from "../apiserver/storage.ts"
 import type { Json } from "../object.ts"
 import { decode, kubernetesSchema, trackUpdate } from "../schema/index.ts"
 import type { Served } from "./discovery.ts"

@@ -27,9 +27,9 @@ test("a watch streams, and its end is the end of the server's interest in it", a
   const ending = new AbortController()
   const answer = await fetch(`${url}/api/v1/configmaps?watch=true`, { signal: ending.signal })
   const reader = answer.body?.getReader()
-  const kind = cluster.registry.kind("v1", "ConfigMap")
+  const kind = cluster.storage.kind("v1", "ConfigMap")
   if (!reader || !kind) throw new Error("no stream")
-  cluster.registry.create(kind, { metadata: { name: "a", namespace: "default" } })
+  cluster.storage.create(kind, { metadata: { name: "a", namespace: "default" } })
   const { value } = await reader.read()
   expect(JSON.parse(Buffer.from(value ?? []).toString("utf8"))).toMatchObject({
     type: "ADDED",

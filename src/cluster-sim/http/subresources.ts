@@ -1,17 +1,17 @@
 import { formatInstant } from "#lib/instant.ts"
 import { selects } from "#lib/label-selector.ts"
 import type { Clock } from "#runtime/clock.ts"
-import type { ServerRegistry } from "../apiserver/create-registry.ts"
+import type { ServerStorage } from "../apiserver/create-storage.ts"
 import type { ServedKind } from "../apiserver/kind.ts"
 import { badRequest, cause, conflict, invalid } from "../apiserver/refusals.ts"
-import type { Name } from "../apiserver/registry.ts"
+import type { Name } from "../apiserver/storage.ts"
 import type { Json, Obj } from "../object.ts"
 import { StatusError } from "../status-error.ts"
 import { type Answer, json, text } from "./answer.ts"
 import { deleteOptions } from "./query.ts"
 
 export type SubresourceCall = {
-  registry: ServerRegistry
+  storage: ServerStorage
   clock: Clock
   kind: ServedKind
   name: Name
@@ -32,8 +32,8 @@ export function callSubresource(subresource: string, call: SubresourceCall): Ans
   return undefined
 }
 
-function log({ registry, kind, name, query }: SubresourceCall): Answer {
-  const pod = registry.get(kind, name)
+function log({ storage, kind, name, query }: SubresourceCall): Answer {
+  const pod = storage.get(kind, name)
   const containers: Json[] = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]
   const asked = query.get("container") || containers[0]?.name
   if (!containers.some(({ name: each }) => each === asked))
@@ -43,21 +43,21 @@ function log({ registry, kind, name, query }: SubresourceCall): Answer {
   )
 }
 
-function noStreams(what: string, { registry, kind, name }: SubresourceCall): Answer {
-  registry.get(kind, name)
+function noStreams(what: string, { storage, kind, name }: SubresourceCall): Answer {
+  storage.get(kind, name)
   throw badRequest(
     `cluster-sim: ${what} needs a real container, and those of pod ${name.namespace}/${name.name} are simulated`,
   )
 }
 
 /** Deletes a pod if every budget that covers it allows one fewer. */
-function evict({ registry, clock, kind, name, body }: SubresourceCall): Answer {
-  const pod = registry.get(kind, name)
+function evict({ storage, clock, kind, name, body }: SubresourceCall): Answer {
+  const pod = storage.get(kind, name)
   const options = deleteOptions(new URLSearchParams(), body?.deleteOptions ?? {})
-  const budgets = registry.kind("policy/v1", "PodDisruptionBudget")
+  const budgets = storage.kind("policy/v1", "PodDisruptionBudget")
   const isDone = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed" || pod.metadata.deletionTimestamp
   const covering = budgets
-    ? registry
+    ? storage
         .list(budgets, { namespace: name.namespace })
         .items.filter(({ spec }) => selects(spec?.selector, pod.metadata.labels))
     : []
@@ -75,17 +75,17 @@ function evict({ registry, clock, kind, name, body }: SubresourceCall): Answer {
     if (!options.dryRun) {
       const disruptedPods = { ...budget.status?.disruptedPods, [pod.metadata.name]: formatInstant(clock.now()) }
       const status = { ...budget.status, disruptionsAllowed: allowed - 1, disruptedPods }
-      registry.update(budgets, { ...budget, status }, { subresource: "status", fieldManager: "kube-apiserver" })
+      storage.update(budgets, { ...budget, status }, { subresource: "status", fieldManager: "kube-apiserver" })
     }
   }
-  if (!isDone && !options.dryRun) markDisrupted(registry, kind, pod, formatInstant(clock.now()))
-  registry.delete(kind, name, options)
+  if (!isDone && !options.dryRun) markDisrupted(storage, kind, pod, formatInstant(clock.now()))
+  storage.delete(kind, name, options)
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
 }
 
 /** So that whoever made the pod can tell that it did not fail by itself. */
 function markDisrupted(
-  registry: SubresourceCall["registry"],
+  storage: SubresourceCall["storage"],
   kind: SubresourceCall["kind"],
   pod: Obj,
   now: string,
@@ -94,7 +94,7 @@ function markDisrupted(
   const why = { reason: "EvictionByEvictionAPI", message: "Eviction API: evicting" }
   const target = { type: "DisruptionTarget", status: "True", lastProbeTime: null, lastTransitionTime: now, ...why }
   const status = { ...pod.status, conditions: [...others, target] }
-  registry.update(kind, { ...pod, status }, { subresource: "status", fieldManager: "kube-apiserver" })
+  storage.update(kind, { ...pod, status }, { subresource: "status", fieldManager: "kube-apiserver" })
 }
 
 function budgetSpent(budget: Obj): StatusError {
@@ -112,8 +112,8 @@ function budgetSpent(budget: Obj): StatusError {
 }
 
 /** The scheduler's decision: a node for a pod that has none. */
-function bind({ registry, clock, kind, name, body }: SubresourceCall): Answer {
-  const pod = registry.get(kind, name)
+function bind({ storage, clock, kind, name, body }: SubresourceCall): Answer {
+  const pod = storage.get(kind, name)
   const node = body?.target?.name
   if (!node) throw new StatusError(500, "", "target.name: Required value")
   if (pod.metadata.deletionTimestamp)
@@ -138,12 +138,12 @@ function bind({ registry, clock, kind, name, body }: SubresourceCall): Answer {
     spec: { ...pod.spec, nodeName: node },
     status: { ...pod.status, conditions: [...conditions, scheduled] },
   }
-  registry.update(kind, bound, { subresource: "binding", fieldManager: "kube-scheduler" })
+  storage.update(kind, bound, { subresource: "binding", fieldManager: "kube-scheduler" })
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
 }
 
-function token({ registry, clock, kind, name, body }: SubresourceCall): Answer {
-  registry.get(kind, name)
+function token({ storage, clock, kind, name, body }: SubresourceCall): Answer {
+  storage.get(kind, name)
   const seconds = body?.spec?.expirationSeconds ?? 3600
   if (seconds < 600)
     throw invalid({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", [

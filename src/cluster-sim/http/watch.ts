@@ -1,7 +1,7 @@
 import type { Clock } from "#runtime/clock.ts"
 import type { Random } from "#runtime/random.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
-import type { ServerRegistry } from "../apiserver/create-registry.ts"
+import type { ServerStorage } from "../apiserver/create-storage.ts"
 import type { ServedKind } from "../apiserver/kind.ts"
 import { expired } from "../apiserver/refusals.ts"
 import { selector } from "../apiserver/selectors.ts"
@@ -14,7 +14,7 @@ import { tooLarge } from "./lists.ts"
 import { type ListRequest, revisionOf } from "./query.ts"
 
 export type WatchInput = {
-  registry: ServerRegistry
+  storage: ServerStorage
   clock: Clock
   random: Random
   kind: ServedKind
@@ -31,8 +31,8 @@ const maxWaiting = 100_000
 
 /** Events of a kind from a revision on, as lines of JSON. Refusals before the stream begins are thrown. */
 export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
-  const { registry, clock, random, kind, namespace, request, form, signal } = input
-  const { store } = registry
+  const { storage, clock, random, kind, namespace, request, form, signal } = input
+  const { store } = storage
   const matches = selector(kind, request)
   const selects = (object: Obj | undefined): object is Obj =>
     object !== undefined &&
@@ -60,8 +60,8 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
 
   /** What a change is to somebody who sees only what is selected: a pod whose label goes is a pod deleted. */
   function seen({ type, object, before }: Change): { type: string; object: Obj } | undefined {
-    const after = type === "DELETED" ? undefined : registry.present(kind, object)
-    const earlier = before && registry.present(kind, before)
+    const after = type === "DELETED" ? undefined : storage.present(kind, object)
+    const earlier = before && storage.present(kind, before)
     const isSeen = selects(after)
     const wasSeen = selects(earlier)
     if (isSeen) return { type: wasSeen ? "MODIFIED" : "ADDED", object: after }
@@ -99,7 +99,7 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
   // The state first, then what came since: one synchronous step, so that nothing falls between.
   const startsAt = store.revision
   if (wantsState) {
-    const { items } = registry.list(kind, { namespace })
+    const { items } = storage.list(kind, { namespace })
     const state = matches ? items.filter(matches) : items
     const mine = form.as === "table" ? [...state] : state // rows are made for one reader
     stream.begin(pieces(mine, formKey, object => encode("ADDED", object)))
@@ -114,7 +114,7 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
     for (const change of missed) tell({ change, shared: new Map() })
   }
 
-  const isServed = () => registry.resource(kind.group, kind.version, kind.plural) !== undefined
+  const isServed = () => storage.resource(kind.group, kind.version, kind.plural) !== undefined
   let toldUpTo = Math.max(startsAt, from ?? 0)
   const tellNext = (delivery: Delivery) => {
     if (delivery.change.revision <= toldUpTo) return
@@ -122,8 +122,8 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
     tell(delivery)
   }
   const releases = [
-    registry.deliveries(kind, tellNext),
-    registry.onKinds(() => {
+    storage.deliveries(kind, tellNext),
+    storage.onKinds(() => {
       if (isServed()) return
       // Its objects go with it, and their end may still be on its way to us.
       for (const change of store.since(kind.storage, toldUpTo) ?? []) tellNext({ change, shared: new Map() })

@@ -97,7 +97,7 @@ function strategyOf({ hasStatus, hasGeneration, strategy: own = {} }: Definition
     },
   }
   if (hasStatus && !own.prepareStatusUpdate) strategy.prepareStatusUpdate = onlyStatus
-  // The registry keeps a generation for the kinds that say when it moves, and for no others.
+  // The storage keeps a generation for the kinds that say when it moves, and for no others.
   if (hasGeneration && !own.movesGeneration) strategy.movesGeneration = (object, old) => !same(object.spec, old.spec)
   return strategy
 }

@@ -17,7 +17,7 @@ const remembered = 4096
  * Writes core/v1 Events as client-go's recorder does: the same thing again counts up the event that is there, ten
  * different messages with one reason become a combined one, and who talks too much about one object is cut off.
  */
-export function createRecorder({ registry, clock }: PhysicsWorld, component: string, host?: string): Recorder {
+export function createRecorder({ storage, clock }: PhysicsWorld, component: string, host?: string): Recorder {
   const known = new Map<string, { name: string; count: number; firstTimestamp: string }>()
   const similar = new Map<string, { messages: Set<string>; at: number }>()
   const tokens = new Map<string, { left: number; at: number }>()
@@ -26,7 +26,7 @@ export function createRecorder({ registry, clock }: PhysicsWorld, component: str
   const written = { fieldManager: host ? component : "kube-controller-manager" }
 
   return (about, type, reason, message, fieldPath) => {
-    const events = registry.kind("v1", "Event")
+    const events = storage.kind("v1", "Event")
     if (!events) return
     const now = clock.now()
     const { namespace, name, uid, resourceVersion } = about.metadata
@@ -58,11 +58,11 @@ export function createRecorder({ registry, clock }: PhysicsWorld, component: str
 
     const place = namespace ?? "default"
     try {
-      const existing = seen && registry.find(events, { namespace: place, name: seen.name })
+      const existing = seen && storage.find(events, { namespace: place, name: seen.name })
       if (existing)
-        registry.update(events, { ...existing, count: entry.count, lastTimestamp: time, message: text }, written)
+        storage.update(events, { ...existing, count: entry.count, lastTimestamp: time, message: text }, written)
       else
-        registry.create(
+        storage.create(
           events,
           {
             apiVersion: "v1",

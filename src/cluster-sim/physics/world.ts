@@ -1,11 +1,11 @@
 import type { Clock } from "#runtime/clock.ts"
 import type { Random } from "#runtime/random.ts"
-import type { Registry } from "../apiserver/registry.ts"
+import type { KindStorage } from "../apiserver/storage.ts"
 import type { Json, Obj } from "../object.ts"
 
 /** What everything that moves in a simulated cluster is given. Nothing else of the machine is reached for. */
 export type PhysicsWorld = {
-  registry: Registry
+  storage: KindStorage
   clock: Clock
   random: Random
 }

@@ -1,12 +1,15 @@
 import type { Case } from "../harness/script.ts"
 import { crds, serviceImages } from "./crds.ts"
+import { endpointSlices } from "./endpoints.ts"
 import { discovery, kinds } from "./kinds.ts"
 import { kubectl } from "./kubectl.ts"
 import { kubectlOfWorkloads } from "./kubectl-workloads.ts"
+import { limitRanges, quotas, quotasOfWorkloads } from "./limits.ts"
 import { lists, tables } from "./lists.ts"
 import { finalizers, garbage, namespaces } from "./lives.ts"
 import { applies, patches } from "./patches.ts"
 import { podLives } from "./pods.ts"
+import { references } from "./references.ts"
 import { errors, verbs } from "./verbs.ts"
 import { watches } from "./watches.ts"
 import { daemonSets, deployments, jobs, statefulSets } from "./workloads.ts"
@@ -15,9 +18,12 @@ import { daemonSets, deployments, jobs, statefulSets } from "./workloads.ts"
 export const cases: readonly Case[] = [
   ...jobs,
   ...podLives,
+  ...references,
   ...deployments,
   ...statefulSets,
   ...daemonSets,
+  ...endpointSlices,
+  ...quotasOfWorkloads,
   ...kubectl,
   ...kubectlOfWorkloads,
   ...namespaces,
@@ -31,6 +37,8 @@ export const cases: readonly Case[] = [
   ...patches,
   ...applies,
   ...finalizers,
+  ...limitRanges,
+  ...quotas,
   ...kinds,
   ...discovery,
   ...serviceImages,

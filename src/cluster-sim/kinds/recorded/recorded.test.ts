@@ -19,7 +19,7 @@ const kinds = new Map(builtInKinds(() => undefined).map(kind => [`${apiVersionOf
 const kindOf = ({ apiVersion, kind }: Json) => kinds.get(`${apiVersion} ${kind}`) as ServedKind
 const context = { now: "2026-01-02T03:04:05Z", random: () => 0.5 }
 
-/** Only the priority classes of the system are there; the rest of what needs other objects is tested in a registry. */
+/** Only the priority classes of the system are there; the rest of what needs other objects is tested in a storage. */
 const admit = podAdmission(
   (_, kind, { name }) =>
     kind === "PriorityClass" && name === "system-node-critical"

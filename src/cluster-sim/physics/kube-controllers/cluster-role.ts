@@ -19,8 +19,8 @@ function aggregatedRules(role: Obj, roles: readonly Obj[]): Json[] {
 
 /** Fills ClusterRoles that are made of others. Reads and writes ClusterRoles. */
 export function clusterRoleAggregation(world: PhysicsWorld): Part {
-  const { registry } = world
-  const clusterRoles = servedKind(registry, "rbac.authorization.k8s.io/v1", "ClusterRole")
+  const { storage } = world
+  const clusterRoles = servedKind(storage, "rbac.authorization.k8s.io/v1", "ClusterRole")
   return loop(world, {
     name: "clusterrole-aggregation-controller",
     watches: [
@@ -28,18 +28,18 @@ export function clusterRoleAggregation(world: PhysicsWorld): Part {
         apiVersion: "rbac.authorization.k8s.io/v1",
         kind: "ClusterRole",
         keys: () =>
-          registry
+          storage
             .list(clusterRoles)
             .items.filter(role => role.aggregationRule)
             .map(keyOf),
       },
     ],
     reconcile(key) {
-      const role = registry.find(clusterRoles, nameOf(key))
+      const role = storage.find(clusterRoles, nameOf(key))
       if (!role?.aggregationRule) return undefined
-      const rules = aggregatedRules(role, registry.list(clusterRoles).items)
+      const rules = aggregatedRules(role, storage.list(clusterRoles).items)
       if (!same(rules, role.rules ?? []))
-        registry.update(clusterRoles, { ...role, rules }, { fieldManager: "clusterrole-aggregation-controller" })
+        storage.update(clusterRoles, { ...role, rules }, { fieldManager: "clusterrole-aggregation-controller" })
       return undefined
     },
   })

@@ -1,4 +1,4 @@
-import type { Json } from "../../object.ts"
+import type { Json, Obj } from "../../object.ts"
 
 export type Condition = {
   type: string
@@ -26,3 +26,8 @@ export function withCondition(conditions: readonly Condition[], condition: Condi
       : condition
   return [...withoutCondition(conditions, condition.type), kept]
 }
+
+export const isFinished = ({ status }: Obj) =>
+  status?.conditions?.some(
+    ({ type, status }: Condition) => (type === "Complete" || type === "Failed") && status === "True",
+  ) ?? false

@@ -4,12 +4,11 @@ import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder, type EventType } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { findCondition } from "./conditions.ts"
-import { isFinished } from "./job.ts"
+import { findCondition, isFinished } from "./conditions.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { manager, ownedIndex, tolerateAbsence } from "./owned.ts"
 import { controllerOf, ownerReference } from "./pods.ts"
-import { isNamespaceTerminating } from "./replica-set.ts"
+import { isNamespaceTerminating } from "./refusals.ts"
 import { same } from "./same.ts"
 
 export type Snapshot = { cronJob: Obj; jobs: readonly Obj[]; now: Instant }
@@ -189,15 +188,15 @@ function jobFor(cronJob: Obj, at: Instant): Json {
 
 /** Starts jobs by the clock. Reads CronJobs and Jobs; writes Jobs and its own status. */
 export function cronJobController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const cronJobs = servedKind(registry, "batch/v1", "CronJob")
-  const jobKind = servedKind(registry, "batch/v1", "Job")
-  const owned = ownedIndex(registry, "batch/v1", "Job", "CronJob")
+  const { storage, clock } = world
+  const cronJobs = servedKind(storage, "batch/v1", "CronJob")
+  const jobKind = servedKind(storage, "batch/v1", "Job")
+  const owned = ownedIndex(storage, "batch/v1", "Job", "CronJob")
   const record = createRecorder(world, "cronjob-controller")
 
   function create(cronJob: Obj, at: Instant): Json | undefined {
     try {
-      const job = registry.create(jobKind, jobFor(cronJob, at), manager)
+      const job = storage.create(jobKind, jobFor(cronJob, at), manager)
       const { name, namespace, uid, resourceVersion } = job.metadata
       record(cronJob, "Normal", "SuccessfulCreate", `Created job ${name}`)
       return { kind: "Job", namespace, name, uid, apiVersion: "batch/v1", resourceVersion }
@@ -224,12 +223,12 @@ export function cronJobController(world: PhysicsWorld): Part {
       },
     ],
     reconcile(key) {
-      const cronJob = registry.find(cronJobs, nameOf(key))
+      const cronJob = storage.find(cronJobs, nameOf(key))
       if (!cronJob) return undefined
       const next = plan({ cronJob, jobs: owned.of(cronJob), now: clock.now() })
       for (const { type, reason, message } of next.events) record(cronJob, type, reason, message)
       for (const job of next.remove) {
-        tolerateAbsence(() => registry.delete(jobKind, job.metadata, { propagationPolicy: "Background" }))
+        tolerateAbsence(() => storage.delete(jobKind, job.metadata, { propagationPolicy: "Background" }))
         record(cronJob, "Normal", "SuccessfulDelete", `Deleted job ${job.metadata.name}`)
       }
       const started = next.create && create(cronJob, next.create.at)
@@ -241,7 +240,7 @@ export function cronJobController(world: PhysicsWorld): Part {
           }
         : next.status
       if (!same(status, cronJob.status ?? {}))
-        registry.update(cronJobs, { ...cronJob, status }, { ...manager, subresource: "status" })
+        storage.update(cronJobs, { ...cronJob, status }, { ...manager, subresource: "status" })
       return next.lookAgainInMs
     },
   })

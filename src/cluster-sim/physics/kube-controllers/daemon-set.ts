@@ -5,12 +5,13 @@ import { StatusError } from "../../status-error.ts"
 import { isChosen, untolerated } from "../fit.ts"
 import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
+import { positive } from "./counts.ts"
 import { intOrPercent } from "./int-or-percent.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
-import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
+import { adoptersAmong, claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { podTemplateHash } from "./pod-template-hash.ts"
 import { createdAt, isAvailable, isReady, isTerminal, nextAvailableInMs, podFromTemplate } from "./pods.ts"
-import { isNamespaceTerminating, positive } from "./replica-set.ts"
+import { isNamespaceTerminating } from "./refusals.ts"
 import { byRevision, isSameData, listRevisions, renumber, revisionData, revisionLabel } from "./revisions.ts"
 import { same } from "./same.ts"
 
@@ -294,37 +295,34 @@ const byAge = (a: Obj, b: Obj) =>
 
 /** Runs one pod per node. Reads DaemonSets, Nodes and Pods; writes Pods, revisions and its own status. */
 export function daemonSetController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const daemonSets = servedKind(registry, "apps/v1", "DaemonSet")
-  const podKind = servedKind(registry, "v1", "Pod")
-  const nodeKind = servedKind(registry, "v1", "Node")
-  const revisionKind = servedKind(registry, "apps/v1", "ControllerRevision")
-  const owned = ownedIndex(registry, "v1", "Pod", "DaemonSet")
-  const history = ownedIndex(registry, "apps/v1", "ControllerRevision", "DaemonSet")
+  const { storage, clock } = world
+  const daemonSets = servedKind(storage, "apps/v1", "DaemonSet")
+  const podKind = servedKind(storage, "v1", "Pod")
+  const nodeKind = servedKind(storage, "v1", "Node")
+  const revisionKind = servedKind(storage, "apps/v1", "ControllerRevision")
+  const owned = ownedIndex(storage, "v1", "Pod", "DaemonSet")
+  const history = ownedIndex(storage, "apps/v1", "ControllerRevision", "DaemonSet")
   const record = createRecorder(world, "daemonset-controller")
   const holds = new Map<string, { until: Instant; ms: number }>()
 
-  const adopters = (pod: Obj) =>
-    registry
-      .list(daemonSets, { namespace: pod.metadata.namespace })
-      .items.filter(({ spec }) => !isEmptySelector(spec.selector) && selects(spec.selector, pod.metadata.labels))
+  const adopters = adoptersAmong(storage, daemonSets)
 
-  /** The revision of the present template, and the others; undefined where a name was taken and a look is due. */
+  /** The revision of the present template, and the others. Throws where a name was taken: the next look uses another. */
   function revisionsOf(daemonSet: Obj): { current: Obj; old: Obj[] } {
     const { selector, template } = daemonSet.spec
     const matches = ({ metadata }: Obj) => selects(selector, metadata.labels)
-    const all = listRevisions({ registry, owner: daemonSet, owned: history, matches })
+    const all = listRevisions({ storage, owner: daemonSet, owned: history, matches })
     const data = revisionData(template)
     const old = all.filter(revision => !isSameData(revision.data, data))
     const number = Math.max(0, ...old.map(({ revision }) => revision)) + 1
     const found = all.findLast(revision => isSameData(revision.data, data))
-    if (found) return { current: found.revision < number ? renumber(registry, found, number) : found, old }
+    if (found) return { current: found.revision < number ? renumber(storage, found, number) : found, old }
 
     const { collisionCount } = daemonSet.status ?? {}
     const hash = podTemplateHash(template, collisionCount)
     const { name, namespace, annotations } = daemonSet.metadata
     try {
-      const current = registry.create(
+      const current = storage.create(
         revisionKind,
         {
           apiVersion: "apps/v1",
@@ -345,7 +343,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
     } catch (error) {
       if (error instanceof StatusError && error.reason === "AlreadyExists") {
         const next = { ...daemonSet.status, collisionCount: (collisionCount ?? 0) + 1 }
-        registry.update(daemonSets, { ...daemonSet, status: next }, { ...manager, subresource: "status" })
+        storage.update(daemonSets, { ...daemonSet, status: next }, { ...manager, subresource: "status" })
       }
       throw error
     }
@@ -366,7 +364,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
     }
     for (const node of create.slice(0, burst)) {
       try {
-        const pod = registry.create(podKind, podFor(daemonSet, hash, node), manager)
+        const pod = storage.create(podKind, podFor(daemonSet, hash, node), manager)
         record(daemonSet, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`)
       } catch (error) {
         if (!(error instanceof StatusError)) throw error
@@ -376,7 +374,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
       }
     }
     for (const pod of remove.slice(0, burst)) {
-      const removed = tolerateAbsence(() => registry.delete(podKind, pod.metadata))
+      const removed = tolerateAbsence(() => storage.delete(podKind, pod.metadata))
       if (removed) record(daemonSet, "Normal", "SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`)
     }
   }
@@ -387,7 +385,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
     for (const revision of [...old].sort(byRevision)) {
       if (surplus <= 0) return
       if (live.has(revision.metadata.labels?.[revisionLabel])) continue
-      tolerateAbsence(() => registry.delete(revisionKind, revision.metadata))
+      tolerateAbsence(() => storage.delete(revisionKind, revision.metadata))
       surplus--
     }
   }
@@ -408,22 +406,22 @@ export function daemonSetController(world: PhysicsWorld): Part {
         keys: ({ type, object, before }) =>
           type === "MODIFIED" && before && same(placing(before), placing(object))
             ? []
-            : registry.list(daemonSets).items.map(keyOf),
+            : storage.list(daemonSets).items.map(keyOf),
       },
     ],
     reconcile(key) {
-      const daemonSet = registry.find(daemonSets, nameOf(key))
+      const daemonSet = storage.find(daemonSets, nameOf(key))
       if (!daemonSet || daemonSet.metadata.deletionTimestamp) return undefined
       const { selector, minReadySeconds = 0 } = daemonSet.spec
       if (isEmptySelector(selector)) return undefined
       const { current, old } = revisionsOf(daemonSet)
       const hash = current.metadata.labels?.[revisionLabel] ?? ""
-      const pods = claim({ registry, kind: podKind, owner: daemonSet, owned }, pod =>
+      const pods = claim({ storage, kind: podKind, owner: daemonSet, owned }, pod =>
         selects(selector, pod.metadata.labels),
       )
       const now = clock.now()
       const heldUntil = (node: string) => holds.get(`${daemonSet.metadata.uid} ${node}`)?.until
-      const snapshot = { daemonSet, nodes: registry.list(nodeKind).items, pods, hash, heldUntil, now }
+      const snapshot = { daemonSet, nodes: storage.list(nodeKind).items, pods, hash, heldUntil, now }
       const next = plan(snapshot)
       let trouble: unknown
       try {
@@ -437,7 +435,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
       const left = owned.of(daemonSet).filter(pod => selects(selector, pod.metadata.labels))
       const nextStatus = status({ ...snapshot, pods: left })
       if (!same(nextStatus, daemonSet.status))
-        registry.update(daemonSets, { ...daemonSet, status: nextStatus }, { ...manager, subresource: "status" })
+        storage.update(daemonSets, { ...daemonSet, status: nextStatus }, { ...manager, subresource: "status" })
       if (trouble) throw trouble
       return next.lookAgainInMs ?? nextAvailableInMs(pods, minReadySeconds, now)
     },

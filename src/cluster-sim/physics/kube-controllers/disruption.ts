@@ -77,13 +77,13 @@ function withAllowed(conditions: readonly Json[] = [], now: Instant, next: Allow
 
 /** Keeps the status of PodDisruptionBudgets. Reads them, Pods and what controls those; writes their status. */
 export function disruptionController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const budgets = servedKind(registry, "policy/v1", "PodDisruptionBudget")
-  const podKind = servedKind(registry, "v1", "Pod")
+  const { storage, clock } = world
+  const budgets = servedKind(storage, "policy/v1", "PodDisruptionBudget")
+  const podKind = servedKind(storage, "v1", "Pod")
   const record = createRecorder(world, "controllermanager")
 
   const selected = ({ metadata, spec }: Obj) =>
-    registry
+    storage
       .list(podKind, { namespace: metadata.namespace })
       .items.filter(pod => selects(spec.selector, pod.metadata.labels))
 
@@ -94,13 +94,13 @@ export function disruptionController(world: PhysicsWorld): Part {
       const { namespace, name } = pod.metadata
       let owner = controllerOf(pod)
       if (!owner || counts.has(owner.uid)) continue
-      let kind = registry.kind(owner.apiVersion, owner.kind)
-      let object = kind && registry.find(kind, { namespace, name: owner.name })
+      let kind = storage.kind(owner.apiVersion, owner.kind)
+      let object = kind && storage.find(kind, { namespace, name: owner.name })
       const above = object && owner.kind === "ReplicaSet" ? controllerOf(object) : undefined
       if (above?.kind === "Deployment") {
         owner = above
-        kind = registry.kind(above.apiVersion, above.kind)
-        object = kind && registry.find(kind, { namespace, name: above.name })
+        kind = storage.kind(above.apiVersion, above.kind)
+        object = kind && storage.find(kind, { namespace, name: above.name })
       }
       if (!kind || !object || object.metadata.uid !== owner.uid)
         return { trouble: `found no controllers for pod ${JSON.stringify(name)}` }
@@ -122,7 +122,7 @@ export function disruptionController(world: PhysicsWorld): Part {
         apiVersion: "v1",
         kind: "Pod",
         keys: ({ object, before }) =>
-          registry
+          storage
             .list(budgets, { namespace: object.metadata.namespace })
             .items.filter(
               ({ spec }) =>
@@ -133,7 +133,7 @@ export function disruptionController(world: PhysicsWorld): Part {
       },
     ],
     reconcile(key) {
-      const budget = registry.find(budgets, nameOf(key))
+      const budget = storage.find(budgets, nameOf(key))
       if (!budget || budget.metadata.deletionTimestamp) return undefined
       const pods = selected(budget)
       if (pods.length === 0) record(budget, "Normal", "NoPods", "No matching pods found")
@@ -145,7 +145,7 @@ export function disruptionController(world: PhysicsWorld): Part {
       const now = clock.now()
       const next = status({ budget, pods, scale, now })
       if (!same(next, budget.status))
-        registry.update(budgets, { ...budget, status: next }, { ...manager, subresource: "status" })
+        storage.update(budgets, { ...budget, status: next }, { ...manager, subresource: "status" })
       const waits = Object.values((next.disruptedPods ?? {}) as Record<string, string>)
       if (waits.length === 0) return undefined
       return Math.min(...waits.map(at => (parseInstant(at) ?? now) + deletionTimeoutMs + 1 - now))

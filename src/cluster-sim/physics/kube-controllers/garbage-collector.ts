@@ -1,7 +1,7 @@
 import type { ServedKind } from "../../apiserver/kind.ts"
-import type { DeleteOptions, Registry, RegistryChange } from "../../apiserver/registry.ts"
+import type { DeleteOptions, KindStorage, StorageChange } from "../../apiserver/storage.ts"
 import type { Obj, Owner } from "../../object.ts"
-import { createRecorder } from "../recorder.ts"
+import { createRecorder, type Recorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { loop, servedKind, type Watch } from "./loop.ts"
 import { manager, tolerateAbsence } from "./owned.ts"
@@ -59,22 +59,22 @@ const isEndingInForeground = (object: Obj) => object.metadata.deletionTimestamp 
 
 /** Deletes what has lost its owners, and holds owners back for their dependents. Reads and writes every kind. */
 export function garbageCollector(world: PhysicsWorld): Part {
-  const { registry, clock } = world
+  const { storage, clock } = world
   const record = createRecorder(world, "garbage-collector-controller")
   const graph = createGraph()
-  const reported = new Set<string>()
+  const reportElsewhere = elsewhereReporter(record, graph)
 
   function standing(object: Obj, owner: Owner): Standing {
-    const kind = registry.kind(owner.apiVersion, owner.kind)
+    const kind = storage.kind(owner.apiVersion, owner.kind)
     if (!kind) return "unknown-kind"
     const { namespace } = object.metadata
     if (kind.namespaced && !namespace) return "wrong-scope"
-    const found = registry.find(kind, { namespace: kind.namespaced ? namespace : undefined, name: owner.name })
+    const found = storage.find(kind, { namespace: kind.namespaced ? namespace : undefined, name: owner.name })
     if (found?.metadata.uid !== owner.uid) return "dangling"
     return isEndingInForeground(found) ? "waiting" : "solid"
   }
 
-  function* wakes({ type, object, before }: RegistryChange): Generator<string> {
+  function* wakes({ type, object, before }: StorageChange): Generator<string> {
     const { uid, ownerReferences: owners = [] } = object.metadata
     if (type === "DELETED") {
       graph.remove(object)
@@ -100,20 +100,20 @@ export function garbageCollector(world: PhysicsWorld): Part {
     const { name, namespace, uid, resourceVersion } = object.metadata
     switch (next.do) {
       case "keep-owners":
-        registry.update(kind, withOwners(object, next.owners), manager)
+        storage.update(kind, withOwners(object, next.owners), manager)
         return
       case "release-dependents":
         for (const dependent of next.dependents) {
-          const kindOfIt = servedKind(registry, dependent.apiVersion, dependent.kind)
+          const kindOfIt = servedKind(storage, dependent.apiVersion, dependent.kind)
           const rest = dependent.metadata.ownerReferences?.filter(owner => owner.uid !== uid) ?? []
-          tolerateAbsence(() => registry.update(kindOfIt, withOwners(dependent, rest), manager))
+          tolerateAbsence(() => storage.update(kindOfIt, withOwners(dependent, rest), manager))
         }
         apply(kind, object, { do: "remove-finalizer", finalizer: orphan })
         return
       case "remove-finalizer": {
         const finalizers = object.metadata.finalizers?.filter(finalizer => finalizer !== next.finalizer) ?? []
         const { finalizers: _, ...metadata } = object.metadata
-        registry.update(
+        storage.update(
           kind,
           { ...object, metadata: finalizers.length > 0 ? { ...metadata, finalizers } : metadata },
           manager,
@@ -124,10 +124,10 @@ export function garbageCollector(world: PhysicsWorld): Part {
         let version = resourceVersion
         if (next.unblock) {
           const unblocked = object.metadata.ownerReferences?.map(owner => ({ ...owner, blockOwnerDeletion: false }))
-          version = registry.update(kind, withOwners(object, unblocked ?? []), manager).metadata.resourceVersion
+          version = storage.update(kind, withOwners(object, unblocked ?? []), manager).metadata.resourceVersion
         }
         tolerateAbsence(() =>
-          registry.delete(
+          storage.delete(
             kind,
             { name, namespace },
             { propagationPolicy: next.policy, preconditions: { uid, resourceVersion: version } },
@@ -137,33 +137,16 @@ export function garbageCollector(world: PhysicsWorld): Part {
     }
   }
 
-  /** An owner that lives where it cannot own this: somebody should be told why the object goes, or never will. */
-  function reportElsewhere(object: Obj, standings: readonly Standing[]) {
-    const { namespace = "", ownerReferences: owners = [] } = object.metadata
-    for (const [index, owner] of owners.entries()) {
-      const place = graph.find(owner.uid)
-      const isElsewhere =
-        standings[index] === "wrong-scope" ||
-        (standings[index] === "dangling" && place?.namespace !== undefined && place.namespace !== namespace)
-      const key = `${object.metadata.uid} ${owner.uid}`
-      if (!isElsewhere || reported.has(key)) continue
-      reported.add(key)
-      const identity = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`
-      const message = `ownerRef ${identity} does not exist in namespace ${JSON.stringify(namespace)}`
-      record(object, "Warning", "OwnerRefInvalidNamespace", message)
-    }
-  }
-
   function reconcile(uid: string): number | undefined {
     const place = graph.find(uid)
-    const kind = place && registry.kind(place.apiVersion, place.kind)
-    const object = kind && registry.find(kind, place)
+    const kind = place && storage.kind(place.apiVersion, place.kind)
+    const object = kind && storage.find(kind, place)
     if (!kind || object?.metadata.uid !== uid) return undefined
     const standings = (object.metadata.ownerReferences ?? []).map(owner => standing(object, owner))
     const dependents = [...graph.dependentsOf(uid)].flatMap(each => {
       const at = graph.find(each)
-      const kindOfIt = at && registry.kind(at.apiVersion, at.kind)
-      const found = kindOfIt && registry.find(kindOfIt, at)
+      const kindOfIt = at && storage.kind(at.apiVersion, at.kind)
+      const found = kindOfIt && storage.find(kindOfIt, at)
       return found?.metadata.uid === each ? [found] : []
     })
     reportElsewhere(object, standings)
@@ -186,21 +169,21 @@ export function garbageCollector(world: PhysicsWorld): Part {
       let stop = () => {}
       let watched = ""
       const restart = () => {
-        const kinds = collected(registry)
+        const kinds = collected(storage)
         const names = kinds.map(({ storage }) => storage).join()
         if (names === watched) return
         watched = names
         stop()
         graph.clear()
-        for (const kind of kinds) for (const object of registry.list(kind).items) graph.put(object)
+        for (const kind of kinds) for (const object of storage.list(kind).items) graph.put(object)
         stop = loop(world, { name: "garbage-collector-controller", watches: kinds.map(watchOf), reconcile }).start()
       }
       restart()
       // Definitions of custom kinds come and go; their kinds are served a moment later.
-      const definitions = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+      const definitions = storage.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
       let cancel = () => {}
       const unsubscribe = definitions
-        ? registry.subscribe(definitions, () => {
+        ? storage.subscribe(definitions, () => {
             cancel()
             cancel = clock.after(20, restart)
           })
@@ -214,10 +197,30 @@ export function garbageCollector(world: PhysicsWorld): Part {
   }
 }
 
+/** Records, once, that an owner lives where it cannot own this: why the object goes, or never will. */
+function elsewhereReporter(record: Recorder, graph: Pick<ReturnType<typeof createGraph>, "find">) {
+  const reported = new Set<string>()
+  return (object: Obj, standings: readonly Standing[]) => {
+    const { namespace = "", ownerReferences: owners = [] } = object.metadata
+    for (const [index, owner] of owners.entries()) {
+      const place = graph.find(owner.uid)
+      const isElsewhere =
+        standings[index] === "wrong-scope" ||
+        (standings[index] === "dangling" && place?.namespace !== undefined && place.namespace !== namespace)
+      const key = `${object.metadata.uid} ${owner.uid}`
+      if (!isElsewhere || reported.has(key)) continue
+      reported.add(key)
+      const identity = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`
+      const message = `ownerRef ${identity} does not exist in namespace ${JSON.stringify(namespace)}`
+      record(object, "Warning", "OwnerRefInvalidNamespace", message)
+    }
+  }
+}
+
 /** One version of everything that can be deleted, but for events, which nobody owns. */
-function collected(registry: Registry): ServedKind[] {
+function collected(storage: KindStorage): ServedKind[] {
   const byPlace = new Map<string, ServedKind>()
-  for (const kind of registry.kinds())
+  for (const kind of storage.kinds())
     if (kind.plural !== "events" && kind.verbs.includes("delete") && !byPlace.has(kind.storage))
       byPlace.set(kind.storage, kind)
   return [...byPlace.values()]

@@ -4,11 +4,14 @@ import { cronJobController } from "./cron-job.ts"
 import { daemonSetController } from "./daemon-set.ts"
 import { deploymentController } from "./deployment.ts"
 import { disruptionController } from "./disruption.ts"
+import { endpointSliceController } from "./endpoint-slice.ts"
 import { garbageCollector } from "./garbage-collector.ts"
-import { jobController, ttlController } from "./job.ts"
+import { jobController } from "./job.ts"
+import { ttlController } from "./job-ttl.ts"
 import { namespaceController, rootCertificatePublisher, serviceAccountController } from "./namespace.ts"
 import { podCollector } from "./pod-gc.ts"
 import { replicaSetController } from "./replica-set.ts"
+import { resourceQuotaController } from "./resource-quota.ts"
 import { statefulSetController, volumeBinder } from "./stateful-set.ts"
 
 /** Everything that a kube-controller-manager runs of which a client can see something here. */
@@ -28,4 +31,6 @@ export const controllerManager = ({ certificate = "" } = {}): ((world: PhysicsWo
   clusterRoleAggregation,
   disruptionController,
   podCollector,
+  endpointSliceController,
+  resourceQuotaController,
 ]

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest"
 import type { Json, Obj } from "../../object.ts"
 import { cronJobController, zonedTime } from "./cron-job.ts"
 import { garbageCollector } from "./garbage-collector.ts"
-import { indexesOf, indexText, jobController, ttlController } from "./job.ts"
+import { indexesOf, indexText, jobController } from "./job.ts"
+import { ttlController } from "./job-ttl.ts"
 import { type PlainNodes, plainNodes, testWorld } from "./test-world.ts"
 
 const template = (spec: Json = {}) => ({

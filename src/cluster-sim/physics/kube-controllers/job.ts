@@ -2,13 +2,14 @@ import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { selects } from "#lib/label-selector.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
-import { createRecorder } from "../recorder.ts"
+import { createRecorder, type Recorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { type Condition, findCondition } from "./conditions.ts"
+import { type Condition, findCondition, isFinished } from "./conditions.ts"
+import { positive } from "./counts.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { byDeletionOrder, controllerOf, isActive, isReady, isTerminating, podFromTemplate } from "./pods.ts"
-import { isNamespaceTerminating, positive } from "./replica-set.ts"
+import { isNamespaceTerminating } from "./refusals.ts"
 import { same } from "./same.ts"
 
 const finalizer = "batch.kubernetes.io/job-tracking"
@@ -171,10 +172,6 @@ function finishedAt(pod: Obj): Instant {
 const isIndexed = ({ spec }: Obj) => spec.completionMode === "Indexed"
 const replacesFailedOnly = ({ spec }: Obj) => spec.podReplacementPolicy === "Failed"
 const hasFinalizer = ({ metadata }: Obj) => metadata.finalizers?.includes(finalizer) ?? false
-export const isFinished = ({ status }: Obj) =>
-  status?.conditions?.some(
-    ({ type, status }: Condition) => (type === "Complete" || type === "Failed") && status === "True",
-  ) ?? false
 
 function isFailed(job: Obj, pod: Obj): boolean {
   if (pod.status?.phase === "Failed") return true
@@ -268,15 +265,15 @@ function podFor(job: Obj, index: number | undefined): Json {
 
 /** Runs pods to their end. Reads Jobs and Pods; writes Pods and its own status. */
 export function jobController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const jobs = servedKind(registry, "batch/v1", "Job")
-  const podKind = servedKind(registry, "v1", "Pod")
-  const owned = ownedIndex(registry, "v1", "Pod", "Job")
+  const { storage, clock } = world
+  const jobs = servedKind(storage, "batch/v1", "Job")
+  const podKind = servedKind(storage, "v1", "Pod")
+  const owned = ownedIndex(storage, "v1", "Pod", "Job")
   const record = createRecorder(world, "job-controller")
   const backoffs = new Map<string, Backoff>()
 
   const adopters = (pod: Obj) =>
-    registry
+    storage
       .list(jobs, { namespace: pod.metadata.namespace })
       .items.filter(({ spec }) => selects(spec.selector, pod.metadata.labels))
 
@@ -285,14 +282,19 @@ export function jobController(world: PhysicsWorld): Part {
     const rest = pod.metadata.finalizers?.filter(each => each !== finalizer) ?? []
     const { finalizers: _, ...metadata } = pod.metadata
     const object = { ...pod, metadata: rest.length > 0 ? { ...metadata, finalizers: rest } : metadata }
-    return tolerateAbsence(() => registry.update(podKind, object, manager))
+    return tolerateAbsence(() => storage.update(podKind, object, manager))
+  }
+
+  function freeNow(pod: Obj) {
+    const current = storage.find(podKind, pod.metadata)
+    if (current) free(current)
   }
 
   function create(job: Obj, indexes: readonly (number | undefined)[]): number {
     let made = 0
     for (const index of indexes) {
       try {
-        const pod = registry.create(podKind, podFor(job, index), manager)
+        const pod = storage.create(podKind, podFor(job, index), manager)
         record(job, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`)
         made++
       } catch (error) {
@@ -308,7 +310,7 @@ export function jobController(world: PhysicsWorld): Part {
   function remove(job: Obj, pods: readonly Obj[], isUncounted: boolean) {
     for (const pod of pods) {
       const target = isUncounted ? free(pod) : pod
-      const removed = target && tolerateAbsence(() => registry.delete(podKind, target.metadata))
+      const removed = target && tolerateAbsence(() => storage.delete(podKind, target.metadata))
       if (removed) record(job, "Normal", "SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`)
     }
   }
@@ -316,16 +318,16 @@ export function jobController(world: PhysicsWorld): Part {
   function writeStatus(job: Obj, status: Json): Obj {
     return same(status, job.status)
       ? job
-      : registry.update(jobs, { ...job, status }, { ...manager, subresource: "status" })
+      : storage.update(jobs, { ...job, status }, { ...manager, subresource: "status" })
   }
 
   /** A pod that no unfinished job counts any more may go. */
   function freeOrphan(key: string) {
-    const pod = registry.find(podKind, nameOf(key))
+    const pod = storage.find(podKind, nameOf(key))
     if (!pod || !hasFinalizer(pod)) return
     const owner = controllerOf(pod)
     if (owner && owner.kind !== "Job") return
-    const job = owner && registry.find(jobs, { namespace: pod.metadata.namespace, name: owner.name })
+    const job = owner && storage.find(jobs, { namespace: pod.metadata.namespace, name: owner.name })
     if (job && job.metadata.uid === owner.uid && !isFinished(job)) return
     free(pod)
   }
@@ -335,14 +337,14 @@ export function jobController(world: PhysicsWorld): Part {
       freeOrphan(key.slice(orphanKey.length))
       return undefined
     }
-    const job = registry.find(jobs, nameOf(key))
+    const job = storage.find(jobs, nameOf(key))
     if (!job) return undefined
     const { uid } = job.metadata
     const isOthers = job.spec.managedBy && job.spec.managedBy !== "kubernetes.io/job-controller"
     if (isFinished(job)) backoffs.delete(uid)
     if (isFinished(job) || isOthers) return undefined
 
-    const pods = claim({ registry, kind: podKind, owner: job, owned }, pod =>
+    const pods = claim({ storage, kind: podKind, owner: job, owned }, pod =>
       selects(job.spec.selector, pod.metadata.labels),
     )
     const now = clock.now()
@@ -363,87 +365,9 @@ export function jobController(world: PhysicsWorld): Part {
       const word = next.suspended ? "suspended" : "resumed"
       record(job, "Normal", next.suspended ? "Suspended" : "Resumed", `Job ${word}`)
     }
-    account(job, pods, next, made, now)
+    account({ writeStatus, freeNow, record }, { job, pods, next, made, now })
     if (trouble) throw trouble
     return next.lookAgainInMs
-  }
-
-  /** First who is about to be counted, then their finalizers, then the counts: nobody is counted twice or forgotten. */
-  function account(job: Obj, pods: readonly Obj[], next: Plan, made: number, now: Instant) {
-    const { ending, counted } = next
-    const old = job.status ?? {}
-    const active = pods.filter(isActive)
-    const removed = next.remove.length
-    const ready = active.filter(pod => isReady(pod) && !next.remove.includes(pod)).length
-    const isFailing = ending?.type === "FailureTarget"
-    const removable = (pod: Obj) =>
-      hasFinalizer(pod) &&
-      !(next.removeUncounted && next.remove.includes(pod)) &&
-      (ending !== undefined ||
-        job.metadata.deletionTimestamp !== undefined ||
-        pod.status?.phase === "Succeeded" ||
-        isFailed(job, pod))
-    const toFree = pods.filter(removable)
-    const failed = toFree.filter(pod => !counted.succeeded.includes(pod) && (counted.failed.includes(pod) || isFailing))
-    const succeeded = toFree.filter(pod => counted.succeeded.includes(pod))
-
-    let conditions: Condition[] = old.conditions ?? []
-    if (ending && !findCondition(conditions, ending.type)) conditions = [...conditions, ending]
-    let startTime: string | undefined = next.startTime
-    if (next.suspended !== undefined) {
-      const isSuspended = next.suspended
-      const word = isSuspended ? "suspended" : "resumed"
-      const changed = {
-        ...condition(now, "Suspended", isSuspended ? "JobSuspended" : "JobResumed", `Job ${word}`),
-        status: isSuspended ? ("True" as const) : ("False" as const),
-      }
-      conditions = findCondition(conditions, "Suspended")
-        ? conditions.map(each => (each.type === "Suspended" ? changed : each))
-        : [...conditions, changed]
-      startTime = isSuspended ? undefined : formatInstant(now)
-    }
-    const terminating = pods.filter(isTerminating).length + removed
-    const indexes = isIndexed(job) ? indexText(indexesOf(old.completedIndexes, succeeded)) : undefined
-    const status = (numbers: { succeeded: number; failed: number; uncounted: Json; conditions: Condition[] }) => ({
-      ...(numbers.conditions.length > 0 && { conditions: numbers.conditions }),
-      ...(startTime !== undefined && { startTime }),
-      ...(old.completionTime && { completionTime: old.completionTime }),
-      ...positive("active", active.length - removed + made),
-      ...positive("succeeded", numbers.succeeded),
-      ...positive("failed", numbers.failed),
-      terminating,
-      ...(indexes && { completedIndexes: indexes }),
-      uncountedTerminatedPods: numbers.uncounted,
-      ready,
-    })
-    const was = { succeeded: old.succeeded ?? 0, failed: old.failed ?? 0 }
-    const done = isIndexed(job) ? indexesOf(indexes).length : was.succeeded
-    const uids = (some: readonly Obj[]) => some.map(({ metadata }) => metadata.uid)
-    const uncounted = {
-      ...(!isIndexed(job) && succeeded.length > 0 && { succeeded: uids(succeeded) }),
-      ...(failed.length > 0 && { failed: uids(failed) }),
-    }
-    const first = writeStatus(job, status({ succeeded: done, failed: was.failed, uncounted, conditions }))
-    for (const pod of toFree) {
-      const current = registry.find(podKind, pod.metadata)
-      if (current) free(current)
-    }
-
-    const isOver = ending !== undefined && terminating === 0
-    const final: Condition | undefined = isOver
-      ? { ...condition(now, isFailing ? "Failed" : "Complete", ending.reason!, ending.message!) }
-      : undefined
-    const last = writeStatus(first, {
-      ...status({
-        succeeded: isIndexed(job) ? done : was.succeeded + succeeded.length,
-        failed: was.failed + failed.length,
-        uncounted: {},
-        conditions: final ? [...conditions, final] : conditions,
-      }),
-      ...(final?.type === "Complete" && { completionTime: final.lastTransitionTime }),
-    })
-    if (final?.type === "Complete") record(last, "Normal", "Completed", "Job completed")
-    if (final?.type === "Failed") record(last, "Warning", final.reason!, final.message!)
   }
 
   return loop(world, {
@@ -476,24 +400,88 @@ export function jobController(world: PhysicsWorld): Part {
 
 const orphanKey = "pod:"
 
-/** Deletes finished jobs that say how long they may stay. Reads and deletes Jobs. */
-export function ttlController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const jobs = servedKind(registry, "batch/v1", "Job")
-  return loop(world, {
-    name: "ttl-after-finished-controller",
-    watches: [{ apiVersion: "batch/v1", kind: "Job", keys: ({ object }) => [keyOf(object)] }],
-    reconcile(key) {
-      const job = registry.find(jobs, nameOf(key))
-      const seconds = job?.spec.ttlSecondsAfterFinished
-      if (!job || job.metadata.deletionTimestamp || seconds === undefined || !isFinished(job)) return undefined
-      const { conditions } = job.status
-      const end = findCondition(conditions, "Complete") ?? findCondition(conditions, "Failed")
-      const left = (parseInstant(end?.lastTransitionTime) ?? clock.now()) + seconds * 1000 - clock.now()
-      if (left > 0) return left
-      const { uid } = job.metadata
-      registry.delete(jobs, job.metadata, { propagationPolicy: "Foreground", preconditions: { uid } })
-      return undefined
-    },
+/** What counting does to the world. */
+type JobHands = {
+  writeStatus(job: Obj, status: Json): Obj
+  /** Takes the finalizer from a pod, as it is by now. */
+  freeNow(pod: Obj): void
+  record: Recorder
+}
+
+/** First the pods about to be counted, then their finalizers, then the counts: none is counted twice or forgotten. */
+function account(
+  { writeStatus, freeNow, record }: JobHands,
+  { job, pods, next, made, now }: { job: Obj; pods: readonly Obj[]; next: Plan; made: number; now: Instant },
+): void {
+  const { ending, counted } = next
+  const old = job.status ?? {}
+  const active = pods.filter(isActive)
+  const removed = next.remove.length
+  const ready = active.filter(pod => isReady(pod) && !next.remove.includes(pod)).length
+  const isFailing = ending?.type === "FailureTarget"
+  const removable = (pod: Obj) =>
+    hasFinalizer(pod) &&
+    !(next.removeUncounted && next.remove.includes(pod)) &&
+    (ending !== undefined ||
+      job.metadata.deletionTimestamp !== undefined ||
+      pod.status?.phase === "Succeeded" ||
+      isFailed(job, pod))
+  const toFree = pods.filter(removable)
+  const failed = toFree.filter(pod => !counted.succeeded.includes(pod) && (counted.failed.includes(pod) || isFailing))
+  const succeeded = toFree.filter(pod => counted.succeeded.includes(pod))
+
+  let conditions: Condition[] = old.conditions ?? []
+  if (ending && !findCondition(conditions, ending.type)) conditions = [...conditions, ending]
+  let startTime: string | undefined = next.startTime
+  if (next.suspended !== undefined) {
+    const isSuspended = next.suspended
+    const word = isSuspended ? "suspended" : "resumed"
+    const changed = {
+      ...condition(now, "Suspended", isSuspended ? "JobSuspended" : "JobResumed", `Job ${word}`),
+      status: isSuspended ? ("True" as const) : ("False" as const),
+    }
+    conditions = findCondition(conditions, "Suspended")
+      ? conditions.map(each => (each.type === "Suspended" ? changed : each))
+      : [...conditions, changed]
+    startTime = isSuspended ? undefined : formatInstant(now)
+  }
+  const terminating = pods.filter(isTerminating).length + removed
+  const indexes = isIndexed(job) ? indexText(indexesOf(old.completedIndexes, succeeded)) : undefined
+  const status = (numbers: { succeeded: number; failed: number; uncounted: Json; conditions: Condition[] }) => ({
+    ...(numbers.conditions.length > 0 && { conditions: numbers.conditions }),
+    ...(startTime !== undefined && { startTime }),
+    ...(old.completionTime && { completionTime: old.completionTime }),
+    ...positive("active", active.length - removed + made),
+    ...positive("succeeded", numbers.succeeded),
+    ...positive("failed", numbers.failed),
+    terminating,
+    ...(indexes && { completedIndexes: indexes }),
+    uncountedTerminatedPods: numbers.uncounted,
+    ready,
   })
+  const was = { succeeded: old.succeeded ?? 0, failed: old.failed ?? 0 }
+  const done = isIndexed(job) ? indexesOf(indexes).length : was.succeeded
+  const uids = (some: readonly Obj[]) => some.map(({ metadata }) => metadata.uid)
+  const uncounted = {
+    ...(!isIndexed(job) && succeeded.length > 0 && { succeeded: uids(succeeded) }),
+    ...(failed.length > 0 && { failed: uids(failed) }),
+  }
+  const first = writeStatus(job, status({ succeeded: done, failed: was.failed, uncounted, conditions }))
+  for (const pod of toFree) freeNow(pod)
+
+  const isOver = ending !== undefined && terminating === 0
+  const final: Condition | undefined = isOver
+    ? { ...condition(now, isFailing ? "Failed" : "Complete", ending.reason!, ending.message!) }
+    : undefined
+  const last = writeStatus(first, {
+    ...status({
+      succeeded: isIndexed(job) ? done : was.succeeded + succeeded.length,
+      failed: was.failed + failed.length,
+      uncounted: {},
+      conditions: final ? [...conditions, final] : conditions,
+    }),
+    ...(final?.type === "Complete" && { completionTime: final.lastTransitionTime }),
+  })
+  if (final?.type === "Complete") record(last, "Normal", "Completed", "Job completed")
+  if (final?.type === "Failed") record(last, "Warning", final.reason!, final.message!)
 }

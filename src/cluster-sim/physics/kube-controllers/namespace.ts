@@ -57,20 +57,20 @@ function conditionsOf(old: readonly Condition[], remains: readonly Remains[], no
 
 /** Empties namespaces that are deleted, pods first, and lets them go. Reads and deletes every namespaced kind. */
 export function namespaceController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const namespaces = servedKind(registry, "v1", "Namespace")
+  const { storage, clock } = world
+  const namespaces = servedKind(storage, "v1", "Namespace")
 
   function empty(kind: ServedKind, namespace: string): Remains {
-    for (const { metadata } of registry.list(kind, { namespace }).items)
-      tolerateAbsence(() => registry.delete(kind, metadata, { propagationPolicy: "Background" }))
-    return { kind, objects: registry.list(kind, { namespace }).items }
+    for (const { metadata } of storage.list(kind, { namespace }).items)
+      tolerateAbsence(() => storage.delete(kind, metadata, { propagationPolicy: "Background" }))
+    return { kind, objects: storage.list(kind, { namespace }).items }
   }
 
   function writeConditions(namespace: Obj, remains: readonly Remains[]): Obj {
     const conditions = conditionsOf(namespace.status?.conditions ?? [], remains, clock.now())
     if (same(conditions, namespace.status?.conditions)) return namespace
     const status = { ...namespace.status, phase: "Terminating", conditions }
-    return registry.update(namespaces, { ...namespace, status }, { ...manager, subresource: "status" })
+    return storage.update(namespaces, { ...namespace, status }, { ...manager, subresource: "status" })
   }
 
   /** Half of what the rest is thought to take, and a second. */
@@ -87,14 +87,14 @@ export function namespaceController(world: PhysicsWorld): Part {
       },
     ],
     reconcile(key) {
-      const namespace = registry.find(namespaces, nameOf(key))
+      const namespace = storage.find(namespaces, nameOf(key))
       const { name = "", deletionTimestamp } = namespace?.metadata ?? {}
       if (!namespace || !deletionTimestamp || !namespace.spec?.finalizers?.includes("kubernetes")) return undefined
 
       const kinds = new Map<string, ServedKind>()
-      for (const kind of registry.kinds())
+      for (const kind of storage.kinds())
         if (kind.namespaced && kind.verbs.includes("delete") && !kinds.has(kind.storage)) kinds.set(kind.storage, kind)
-      const podKind = servedKind(registry, "v1", "Pod")
+      const podKind = servedKind(storage, "v1", "Pod")
       kinds.delete(podKind.storage)
 
       const pods = empty(podKind, name)
@@ -112,7 +112,7 @@ export function namespaceController(world: PhysicsWorld): Part {
       if (remains.length > 0) return later(finalizerSeconds)
       const finalizers = current.spec.finalizers.filter((each: string) => each !== "kubernetes")
       const spec: Json = { ...current.spec, finalizers }
-      registry.update(namespaces, { ...current, spec }, { ...manager, subresource: "finalize" })
+      storage.update(namespaces, { ...current, spec }, { ...manager, subresource: "finalize" })
       return undefined
     },
   })
@@ -138,10 +138,10 @@ export function rootCertificatePublisher(world: PhysicsWorld, certificate = ""):
 
 /** Puts an object back wherever it is missing, or says something else. */
 function presentInEveryNamespace(world: PhysicsWorld, name: string, make: () => Json): Part {
-  const { registry } = world
-  const namespaces = servedKind(registry, "v1", "Namespace")
+  const { storage } = world
+  const namespaces = servedKind(storage, "v1", "Namespace")
   const wanted = make()
-  const kind = servedKind(registry, wanted.apiVersion, wanted.kind)
+  const kind = servedKind(storage, wanted.apiVersion, wanted.kind)
   return loop(world, {
     name,
     watches: [
@@ -153,13 +153,13 @@ function presentInEveryNamespace(world: PhysicsWorld, name: string, make: () => 
       },
     ],
     reconcile(key) {
-      const namespace = registry.find(namespaces, nameOf(key))
+      const namespace = storage.find(namespaces, nameOf(key))
       if (!namespace || namespace.metadata.deletionTimestamp) return undefined
-      const existing = registry.find(kind, { namespace: key, name: wanted.metadata.name })
+      const existing = storage.find(kind, { namespace: key, name: wanted.metadata.name })
       try {
-        if (!existing) registry.create(kind, { ...wanted, metadata: { ...wanted.metadata, namespace: key } }, manager)
+        if (!existing) storage.create(kind, { ...wanted, metadata: { ...wanted.metadata, namespace: key } }, manager)
         else if (wanted.data && !same(existing.data, wanted.data) && !existing.metadata.deletionTimestamp)
-          registry.update(kind, { ...existing, data: wanted.data }, manager)
+          storage.update(kind, { ...existing, data: wanted.data }, manager)
       } catch (error) {
         if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error
       }

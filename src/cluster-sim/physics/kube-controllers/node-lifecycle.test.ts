@@ -9,7 +9,7 @@ import { nodeLifecycle } from "./node-lifecycle.ts"
 
 const worldOf = (nodes: string[]) => testWorld({ nodes, more: [nodeLifecycle] })
 const spec = (more: Json = {}) => ({ containers: [{ name: "app", image: "web:1" }], ...more })
-const node = (world: TestWorld, name: string) => world.registry.get(world.kind("Node"), { name })
+const node = (world: TestWorld, name: string) => world.storage.get(world.kind("Node"), { name })
 const taints = (world: TestWorld, name: string): string[] =>
   (node(world, name).spec.taints ?? []).map(({ key, effect }: Json) => `${key}:${effect}`)
 const ready = ({ status }: Obj) => status.conditions.find(({ type }: Json) => type === "Ready").status
@@ -29,15 +29,15 @@ test("a node that is cordoned, tainted, lost and found, and its pods, as on the 
   }
   const begin = world.clock.now()
   see("ADDED", node(world, "real-0"))
-  for (const event of world.registry.list(world.kind("Event")).items) see("ADDED", event)
+  for (const event of world.storage.list(world.kind("Event")).items) see("ADDED", event)
   for (const kind of ["Node", "Pod", "Event"])
-    world.registry.subscribe(world.kind(kind), ({ type, object }) => see(type, object))
+    world.storage.subscribe(world.kind(kind), ({ type, object }) => see(type, object))
   for (const step of nodeSteps) {
     await world.clock.advance(begin + 1000 * step.atSeconds - world.clock.now())
     if (step.do === "stopKubelet") world.machines.stopKubelet("real-0")
     if (step.do === "startKubelet") world.machines.startKubelet("real-0")
     if (step.do === "patchNode")
-      world.registry.patch(world.kind("Node"), { name: "real-0" }, { type: "merge", body: step.body })
+      world.storage.patch(world.kind("Node"), { name: "real-0" }, { type: "merge", body: step.body })
     if (step.do === "pod") world.create(step.name, podOf({ name: step.name, spec: spec(step.spec), seconds: 0 }).spec)
   }
   await world.clock.advance(begin + 1000 * nodeSeconds - world.clock.now())
@@ -110,7 +110,7 @@ test("pods of a node that is removed are removed too", async () => {
   const world = worldOf(["a", "b"])
   world.create("pod", spec({ nodeSelector: { "kubernetes.io/hostname": "a" } }))
   await world.advance("5s")
-  world.registry.delete(world.kind("Node"), { name: "a" })
+  world.storage.delete(world.kind("Node"), { name: "a" })
   await world.advance("30s")
   expect(world.pod("pod")).toBeDefined()
   await world.advance("30s")

@@ -1,12 +1,12 @@
-import { formatInstant } from "#lib/instant.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { ServedKind } from "../../apiserver/kind.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { tolerates } from "../fit.ts"
 import type { Nodes } from "../node/nodes.ts"
 import { isEnd } from "../node/pod-status.ts"
-import { createTimers } from "../node/timers.ts"
 import { createRecorder } from "../recorder.ts"
+import { createTimers, type Timers } from "../timers.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 
 /** kube-controller-manager's own times, in milliseconds. */
@@ -24,233 +24,262 @@ const cordoned = "node.kubernetes.io/unschedulable"
  * Silence is learnt from the kubelets themselves instead of from Leases, so that nobody has to write those.
  */
 export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
+  return { name: "node-lifecycle", start: () => watchNodes(world, machines) }
+}
+
+function watchNodes(world: PhysicsWorld, machines: Nodes): () => void {
+  const { storage, clock } = world
+  const timers = createTimers(clock)
+  const nodeKind = storage.kind("v1", "Node") as ServedKind
+  const podKind = storage.kind("v1", "Pod") as ServedKind
+  const nodeEvents = createRecorder(world, "node-controller")
+  const startedAt = clock.now()
+  const podsByNode = new Map<string, Map<string, Obj>>()
+  const { update, remove } = writer(world, podKind)
+  const evictions = evictor(world, { timers, podKind, remove })
+  const silent = new Map<string, () => void>() // nodes whose time runs
+  const known = new Set<string>() // nodes
+  const unready = new Set<string>() // of those
+
+  // ── nodes that fall silent and come back ──
+
+  function hearLife(name: string, isAlive: boolean) {
+    silent.get(name)?.()
+    silent.delete(name)
+    if (isAlive) {
+      const node = storage.find(nodeKind, { name })
+      if (node) hearNode("MODIFIED", node)
+      return
+    }
+    const now = clock.now()
+    const due = lossAt(now, startedAt)
+    silent.set(
+      name,
+      timers.after(due - now, () => lose(name)),
+    )
+  }
+
+  function lose(name: string) {
+    const node = storage.find(nodeKind, { name })
+    if (!node || machines.isAlive(name)) return
+    const time = formatInstant(clock.now())
+    const conditions = (node.status?.conditions ?? []).map((condition: Json) => ({
+      ...condition,
+      status: "Unknown",
+      lastTransitionTime: condition.status === "Unknown" ? condition.lastTransitionTime : time,
+      reason: "NodeStatusUnknown",
+      message: "Kubelet stopped posting node status.",
+    }))
+    update(nodeKind, { ...node, status: { ...node.status, conditions } }, "status")
+    const message = `Node ${name} status is now: NodeNotReady`
+    nodeEvents(node, "Normal", "NodeNotReady", message)
+    for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) setUnready(pod)
+  }
+
+  function setUnready(pod: Obj) {
+    const ready = pod.status?.conditions?.find(({ type }: Json) => type === "Ready")
+    if (ready?.status !== "True") return
+    const lastTransitionTime = formatInstant(clock.now())
+    const conditions = pod.status.conditions.map((condition: Json) =>
+      condition === ready ? { ...condition, status: "False", lastTransitionTime } : condition,
+    )
+    update(podKind, { ...pod, status: { ...pod.status, conditions } }, "status")
+    nodeEvents(pod, "Warning", "NodeNotReady", "Node is not ready")
+  }
+
+  // ── taints ──
+
+  function hearNode(type: string, node: Obj) {
+    const { name } = node.metadata
+    if (type === "DELETED") {
+      silent.get(name)?.()
+      silent.delete(name)
+      known.delete(name)
+      if (unready.delete(name)) reconsider()
+      timers.after(times.orphanQuarantine, () => collectOrphans(name))
+      return
+    }
+    known.add(name)
+    const isReady = node.status?.conditions?.some((each: Json) => each.type === "Ready" && each.status === "True")
+    const couldEvict = mayEvict()
+    if (isReady) unready.delete(name)
+    else if (node.status?.conditions) unready.add(name)
+    if (couldEvict !== mayEvict()) reconsider()
+    const wanted = wantedTaints(node, mayEvict())
+    const owned = (taint: Json) => ownKeys.has(taint.key)
+    const has = (taints: readonly Json[], { key, effect }: Json) =>
+      taints.some(each => each.key === key && each.effect === effect)
+    const taints: Json[] = node.spec?.taints ?? []
+    const kept = taints.filter(taint => !owned(taint) || has(wanted, taint))
+    const added = wanted.filter(taint => !has(taints, taint))
+    if (kept.length < taints.length || added.length > 0) {
+      const timeAdded = formatInstant(clock.now())
+      const next = [...kept, ...added.map(taint => ({ ...taint, timeAdded }))]
+      const { taints: _, ...spec } = node.spec ?? {}
+      update(nodeKind, { ...node, spec: { ...spec, ...(next.length > 0 && { taints: next }) } })
+      return // and comes back by the watch
+    }
+    for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) evictions.judge(pod, taints)
+  }
+
+  const mayEvict = () => isEvictionAllowed(unready.size, known.size)
+
+  function reconsider() {
+    for (const name of [...unready]) {
+      const node = storage.find(nodeKind, { name })
+      if (node) hearNode("MODIFIED", node)
+    }
+  }
+
+  // ── pods of nodes that are gone ──
+
+  function collectOrphans(name: string) {
+    if (storage.find(nodeKind, { name })) return
+    const why = { reason: "DeletionByPodGC", message: "PodGC: node no longer exists" }
+    for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) remove(pod, why, 0)
+  }
+
+  // ── pods ──
+
+  function hearPod(type: string, pod: Obj) {
+    const { uid } = pod.metadata
+    const nodeName: string | undefined = pod.spec?.nodeName
+    if (!nodeName) return
+    const pods = podsByNode.get(nodeName) ?? new Map<string, Obj>()
+    if (type === "DELETED") {
+      pods.delete(uid)
+      if (pods.size === 0) podsByNode.delete(nodeName)
+      evictions.forget(uid)
+      return
+    }
+    const isNew = !pods.has(uid)
+    podsByNode.set(nodeName, pods.set(uid, pod))
+    if (!isNew && !pod.metadata.deletionTimestamp) return
+    const node = storage.find(nodeKind, { name: nodeName })
+    if (node?.spec?.taints) evictions.judge(pod, node.spec.taints)
+  }
+
+  for (const pod of storage.list(podKind).items) hearPod("ADDED", pod)
+  for (const node of storage.list(nodeKind).items) hearNode("ADDED", node)
+  for (const name of podsByNode.keys())
+    if (!storage.find(nodeKind, { name })) timers.after(times.orphanCheck, () => collectOrphans(name))
+  const stops = [
+    storage.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
+    storage.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
+    machines.onLife(hearLife),
+  ]
+  return () => {
+    for (const stop of stops) stop()
+    timers.clear()
+  }
+}
+
+type Remove = (pod: Obj, why: { reason: string; message: string }, gracePeriodSeconds?: number) => void
+
+/** Writes that another may have overtaken: a refusal is left at that. */
+function writer({ storage, clock }: PhysicsWorld, podKind: ServedKind) {
+  const update = (kind: ServedKind, object: Obj, subresource?: "status") => {
+    try {
+      storage.update(kind, object, {
+        fieldManager: "kube-controller-manager",
+        ...(subresource && { subresource }),
+      })
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error
+    }
+  }
+
+  function remove(pod: Obj, why: { reason: string; message: string }, gracePeriodSeconds?: number) {
+    const condition = {
+      type: "DisruptionTarget",
+      observedGeneration: pod.metadata.generation ?? 1,
+      status: "True",
+      lastProbeTime: null,
+      lastTransitionTime: formatInstant(clock.now()),
+      ...why,
+    }
+    const conditions = [
+      ...(pod.status?.conditions ?? []).filter(({ type }: Json) => type !== condition.type),
+      condition,
+    ]
+    const isLost = gracePeriodSeconds === 0 && !isEnd(pod.status?.phase)
+    const status = { ...pod.status, conditions, ...(isLost && { phase: "Failed" }) }
+    update(podKind, { ...pod, status }, "status")
+    try {
+      storage.delete(podKind, pod.metadata, {
+        preconditions: { uid: pod.metadata.uid },
+        ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+      })
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error
+    }
+  }
+
+  return { update, remove }
+}
+
+/** Deletes pods that do not tolerate the taints of their node, at once or after their time. */
+function evictor(
+  world: PhysicsWorld,
+  { timers, podKind, remove }: { timers: Timers; podKind: ServedKind; remove: Remove },
+) {
+  const { storage } = world
+  const evictionEvents = createRecorder(world, "taint-eviction-controller")
+  const planned = new Map<string, { cancel: () => void }>() // by the pod's uid
+
+  /** Whether, and when, a pod has to leave its node. */
+  function judge(pod: Obj, taints: readonly Json[]) {
+    const { uid } = pod.metadata
+    const eviction = planned.get(uid)
+    const seconds = pod.metadata.deletionTimestamp ? undefined : secondsToStay(pod, taints)
+    if (seconds === undefined) {
+      if (!eviction) return
+      eviction.cancel()
+      planned.delete(uid)
+      if (!pod.metadata.deletionTimestamp) sayEviction(pod, "Cancelling deletion of")
+      return
+    }
+    if (eviction) return // its time runs since the first taint
+    planned.set(uid, { cancel: timers.after(1000 * seconds, () => evict(uid, pod)) })
+  }
+
+  function evict(uid: string, { metadata: { name, namespace } }: Obj) {
+    planned.delete(uid)
+    const pod = storage.find(podKind, { name, namespace })
+    if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp) return
+    sayEviction(pod, "Marking for deletion")
+    const message = "Taint manager: deleting due to NoExecute taint"
+    remove(pod, { reason: "DeletionByTaintManager", message })
+  }
+
+  const sayEviction = (pod: Obj, what: string) => {
+    const message = `${what} Pod ${pod.metadata.namespace}/${pod.metadata.name}`
+    evictionEvents(pod, "Normal", "TaintManagerEviction", message)
+  }
+
   return {
-    name: "node-lifecycle",
-    start() {
-      const { registry, clock } = world
-      const timers = createTimers(clock)
-      const nodeKind = registry.kind("v1", "Node") as ServedKind
-      const podKind = registry.kind("v1", "Pod") as ServedKind
-      const nodeEvents = createRecorder(world, "node-controller")
-      const evictionEvents = createRecorder(world, "taint-eviction-controller")
-      const startedAt = clock.now()
-      const podsByNode = new Map<string, Map<string, Obj>>()
-      const evictions = new Map<string, { at: number; cancel: () => void }>() // by the pod's uid
-      const silent = new Map<string, () => void>() // nodes whose time runs
-      const known = new Set<string>() // nodes
-      const unready = new Set<string>() // of those
-
-      const update = (kind: ServedKind, object: Obj, subresource?: "status") => {
-        try {
-          registry.update(kind, object, {
-            fieldManager: "kube-controller-manager",
-            ...(subresource && { subresource }),
-          })
-        } catch (error) {
-          if (!(error instanceof StatusError)) throw error
-        }
-      }
-
-      // ── nodes that fall silent and come back ──
-
-      function hearLife(name: string, isAlive: boolean) {
-        silent.get(name)?.()
-        silent.delete(name)
-        if (isAlive) {
-          const node = registry.find(nodeKind, { name })
-          if (node) hearNode("MODIFIED", node)
-          return
-        }
-        // Counted from the last renewal before the death, and looked at every five seconds.
-        const now = clock.now()
-        const lastRenewal = now - ((now - startedAt) % times.leaseRenewal)
-        const due = startedAt + Math.ceil((lastRenewal + times.grace - startedAt) / times.monitor) * times.monitor
-        silent.set(
-          name,
-          timers.after(due - now, () => lose(name)),
-        )
-      }
-
-      function lose(name: string) {
-        const node = registry.find(nodeKind, { name })
-        if (!node || machines.isAlive(name)) return
-        const time = formatInstant(clock.now())
-        const conditions = (node.status?.conditions ?? []).map((condition: Json) => ({
-          ...condition,
-          status: "Unknown",
-          lastTransitionTime: condition.status === "Unknown" ? condition.lastTransitionTime : time,
-          reason: "NodeStatusUnknown",
-          message: "Kubelet stopped posting node status.",
-        }))
-        update(nodeKind, { ...node, status: { ...node.status, conditions } }, "status")
-        const message = `Node ${name} status is now: NodeNotReady`
-        nodeEvents(node, "Normal", "NodeNotReady", message)
-        for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) setUnready(pod)
-      }
-
-      function setUnready(pod: Obj) {
-        const ready = pod.status?.conditions?.find(({ type }: Json) => type === "Ready")
-        if (ready?.status !== "True") return
-        const lastTransitionTime = formatInstant(clock.now())
-        const conditions = pod.status.conditions.map((condition: Json) =>
-          condition === ready ? { ...condition, status: "False", lastTransitionTime } : condition,
-        )
-        update(podKind, { ...pod, status: { ...pod.status, conditions } }, "status")
-        nodeEvents(pod, "Warning", "NodeNotReady", "Node is not ready")
-      }
-
-      // ── taints ──
-
-      function hearNode(type: string, node: Obj) {
-        const { name } = node.metadata
-        if (type === "DELETED") {
-          silent.get(name)?.()
-          silent.delete(name)
-          known.delete(name)
-          if (unready.delete(name)) reconsider()
-          timers.after(times.orphanQuarantine, () => collectOrphans(name))
-          return
-        }
-        known.add(name)
-        const isReady = node.status?.conditions?.some((each: Json) => each.type === "Ready" && each.status === "True")
-        const couldEvict = mayEvict()
-        if (isReady) unready.delete(name)
-        else if (node.status?.conditions) unready.add(name)
-        if (couldEvict !== mayEvict()) reconsider()
-        const wanted = wantedTaints(node, mayEvict())
-        const owned = (taint: Json) => ownKeys.has(taint.key)
-        const has = (taints: readonly Json[], { key, effect }: Json) =>
-          taints.some(each => each.key === key && each.effect === effect)
-        const taints: Json[] = node.spec?.taints ?? []
-        const kept = taints.filter(taint => !owned(taint) || has(wanted, taint))
-        const added = wanted.filter(taint => !has(taints, taint))
-        if (kept.length < taints.length || added.length > 0) {
-          const timeAdded = formatInstant(clock.now())
-          const next = [...kept, ...added.map(taint => ({ ...taint, timeAdded }))]
-          const { taints: _, ...spec } = node.spec ?? {}
-          update(nodeKind, { ...node, spec: { ...spec, ...(next.length > 0 && { taints: next }) } })
-          return // and comes back by the watch
-        }
-        for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) judge(pod, taints)
-      }
-
-      /**
-       * When all nodes fall silent it is more likely the network of the controller: nobody is evicted then. Nor where
-       * most of a small cluster is gone, as there would be no room for the rest.
-       */
-      function mayEvict(): boolean {
-        if (unready.size > 0 && unready.size === known.size) return false
-        return !(unready.size > 2 && unready.size / known.size >= 0.55 && known.size <= 50)
-      }
-
-      function reconsider() {
-        for (const name of [...unready]) {
-          const node = registry.find(nodeKind, { name })
-          if (node) hearNode("MODIFIED", node)
-        }
-      }
-
-      /** Whether, and when, a pod has to leave its node. */
-      function judge(pod: Obj, taints: readonly Json[]) {
-        const { uid } = pod.metadata
-        const planned = evictions.get(uid)
-        const seconds = pod.metadata.deletionTimestamp ? undefined : secondsToStay(pod, taints)
-        if (seconds === undefined) {
-          if (!planned) return
-          planned.cancel()
-          evictions.delete(uid)
-          if (!pod.metadata.deletionTimestamp) sayEviction(pod, "Cancelling deletion of")
-          return
-        }
-        if (planned) return // its time runs since the first taint
-        const at = clock.now() + 1000 * seconds
-        evictions.set(uid, { at, cancel: timers.after(1000 * seconds, () => evict(uid, pod)) })
-      }
-
-      function evict(uid: string, { metadata: { name, namespace } }: Obj) {
-        evictions.delete(uid)
-        const pod = registry.find(podKind, { name, namespace })
-        if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp) return
-        sayEviction(pod, "Marking for deletion")
-        const message = "Taint manager: deleting due to NoExecute taint"
-        remove(pod, { reason: "DeletionByTaintManager", message })
-      }
-
-      const sayEviction = (pod: Obj, what: string) => {
-        const message = `${what} Pod ${pod.metadata.namespace}/${pod.metadata.name}`
-        evictionEvents(pod, "Normal", "TaintManagerEviction", message)
-      }
-
-      function remove(pod: Obj, why: { reason: string; message: string }, gracePeriodSeconds?: number) {
-        const condition = {
-          type: "DisruptionTarget",
-          observedGeneration: pod.metadata.generation ?? 1,
-          status: "True",
-          lastProbeTime: null,
-          lastTransitionTime: formatInstant(clock.now()),
-          ...why,
-        }
-        const conditions = [
-          ...(pod.status?.conditions ?? []).filter(({ type }: Json) => type !== condition.type),
-          condition,
-        ]
-        const isLost = gracePeriodSeconds === 0 && !isEnd(pod.status?.phase)
-        const status = { ...pod.status, conditions, ...(isLost && { phase: "Failed" }) }
-        update(podKind, { ...pod, status }, "status")
-        try {
-          registry.delete(podKind, pod.metadata, {
-            preconditions: { uid: pod.metadata.uid },
-            ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
-          })
-        } catch (error) {
-          if (!(error instanceof StatusError)) throw error
-        }
-      }
-
-      // ── pods of nodes that are gone ──
-
-      function collectOrphans(name: string) {
-        if (registry.find(nodeKind, { name })) return
-        const why = { reason: "DeletionByPodGC", message: "PodGC: node no longer exists" }
-        for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) remove(pod, why, 0)
-      }
-
-      // ── pods ──
-
-      function hearPod(type: string, pod: Obj) {
-        const { uid } = pod.metadata
-        const nodeName: string | undefined = pod.spec?.nodeName
-        if (!nodeName) return
-        const pods = podsByNode.get(nodeName) ?? new Map<string, Obj>()
-        if (type === "DELETED") {
-          pods.delete(uid)
-          if (pods.size === 0) podsByNode.delete(nodeName)
-          evictions.get(uid)?.cancel()
-          evictions.delete(uid)
-          return
-        }
-        const isNew = !pods.has(uid)
-        podsByNode.set(nodeName, pods.set(uid, pod))
-        if (!isNew && !pod.metadata.deletionTimestamp) return
-        const node = registry.find(nodeKind, { name: nodeName })
-        if (node?.spec?.taints) judge(pod, node.spec.taints)
-      }
-
-      for (const pod of registry.list(podKind).items) hearPod("ADDED", pod)
-      for (const node of registry.list(nodeKind).items) hearNode("ADDED", node)
-      for (const name of podsByNode.keys())
-        if (!registry.find(nodeKind, { name })) timers.after(times.orphanCheck, () => collectOrphans(name))
-      const stops = [
-        registry.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
-        registry.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
-        machines.onLife(hearLife),
-      ]
-      return () => {
-        for (const stop of stops) stop()
-        timers.clear()
-      }
+    judge,
+    /** The pod is gone. */
+    forget(uid: string) {
+      planned.get(uid)?.cancel()
+      planned.delete(uid)
     },
   }
+}
+
+/** When a silent node counts as lost: counted from its last renewal, and looked at every five seconds. */
+function lossAt(now: Instant, startedAt: Instant): Instant {
+  const lastRenewal = now - ((now - startedAt) % times.leaseRenewal)
+  return startedAt + Math.ceil((lastRenewal + times.grace - startedAt) / times.monitor) * times.monitor
+}
+
+/**
+ * When all nodes fall silent it is more likely the network of the controller: no pod is evicted then. Nor where most of
+ * a small cluster is gone, as there would be no room for the rest.
+ */
+function isEvictionAllowed(unready: number, known: number): boolean {
+  if (unready > 0 && unready === known) return false
+  return !(unready > 2 && unready / known >= 0.55 && known <= 50)
 }
 
 /** The taints that a node's conditions and its cordon call for. */

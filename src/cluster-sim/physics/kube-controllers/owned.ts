@@ -1,5 +1,6 @@
+import { isEmptySelector, selects } from "#lib/label-selector.ts"
 import type { ServedKind } from "../../apiserver/kind.ts"
-import type { Registry, RegistryChange } from "../../apiserver/registry.ts"
+import type { KindStorage, StorageChange } from "../../apiserver/storage.ts"
 import type { Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { servedKind } from "./loop.ts"
@@ -11,12 +12,12 @@ export const manager = { fieldManager: "kube-controller-manager" }
 export type OwnedIndex = {
   of(owner: Obj): Obj[]
   orphans(namespace: string): Obj[]
-  /** Begins to follow the registry; returns how to stop. */
+  /** Begins to follow the storage; returns how to stop. */
   begin(): () => void
 }
 
 /** Kept by every change, so that looking after one owner costs what it owns, not what the cluster holds. */
-export function ownedIndex(registry: Registry, apiVersion: string, kind: string, ownerKind: string): OwnedIndex {
+export function ownedIndex(storage: KindStorage, apiVersion: string, kind: string, ownerKind: string): OwnedIndex {
   const byPlace = new Map<string, Map<string, Obj>>()
   const place = (object: Obj): string | undefined => {
     const controller = controllerOf(object)
@@ -41,9 +42,9 @@ export function ownedIndex(registry: Registry, apiVersion: string, kind: string,
     orphans: namespace => at(`orphans of ${namespace}`),
     begin() {
       byPlace.clear()
-      const served = servedKind(registry, apiVersion, kind)
-      for (const object of registry.list(served).items) put(object)
-      return registry.subscribe(served, ({ type, object, before }) => {
+      const served = servedKind(storage, apiVersion, kind)
+      for (const object of storage.list(served).items) put(object)
+      return storage.subscribe(served, ({ type, object, before }) => {
         if (before && place(before) !== place(object)) drop(before)
         if (type === "DELETED") drop(object)
         else put(object)
@@ -57,7 +58,7 @@ export function ownedIndex(registry: Registry, apiVersion: string, kind: string,
  * whoever might adopt it.
  */
 export function* ownersToWake(
-  { type, object, before }: RegistryChange,
+  { type, object, before }: StorageChange,
   ownerKind: string,
   adopters: (orphan: Obj) => Iterable<Obj>,
 ): Generator<string> {
@@ -73,27 +74,40 @@ export function* ownersToWake(
   for (const adopter of adopters(object)) yield `${namespace}/${adopter.metadata.name}`
 }
 
-export type Claim = { registry: Registry; kind: ServedKind; owner: Obj; owned: OwnedIndex }
+/** The owners of a kind that might adopt an orphan: those that select it. */
+export const adoptersAmong =
+  (storage: KindStorage, kind: ServedKind, mayOwn: (owner: Obj, orphan: Obj) => boolean = () => true) =>
+  (orphan: Obj): Obj[] => {
+    const { labels, namespace } = orphan.metadata
+    if (Object.keys(labels ?? {}).length === 0) return []
+    return storage
+      .list(kind, { namespace })
+      .items.filter(
+        owner => !isEmptySelector(owner.spec.selector) && selects(owner.spec.selector, labels) && mayOwn(owner, orphan),
+      )
+  }
+
+export type Claim = { storage: KindStorage; kind: ServedKind; owner: Obj; owned: OwnedIndex }
 
 /**
  * Those of an owner: what it controls and selects. What it selects and nobody controls it adopts, what it controls and
  * no longer selects it releases. An owner that is being deleted adopts nothing.
  */
-export function claim({ registry, kind, owner, owned }: Claim, matches: (object: Obj) => boolean): Obj[] {
+export function claim({ storage, kind, owner, owned }: Claim, matches: (object: Obj) => boolean): Obj[] {
   const isEnding = owner.metadata.deletionTimestamp !== undefined
   const claimed: Obj[] = []
   for (const object of owned.of(owner)) {
     if (matches(object)) claimed.push(object)
     else if (!isEnding) {
       const rest = object.metadata.ownerReferences?.filter(({ uid }) => uid !== owner.metadata.uid) ?? []
-      tolerateAbsence(() => registry.update(kind, withOwners(object, rest), manager))
+      tolerateAbsence(() => storage.update(kind, withOwners(object, rest), manager))
     }
   }
   if (isEnding) return claimed
   for (const object of owned.orphans(owner.metadata.namespace!)) {
     if (object.metadata.deletionTimestamp || !matches(object)) continue
     const adopted = tolerateAbsence(() =>
-      registry.update(
+      storage.update(
         kind,
         withOwners(object, [...(object.metadata.ownerReferences ?? []), ownerReference(owner)]),
         manager,

@@ -10,10 +10,10 @@ const periodMs = 20_000
 
 /** Removes pods that no kubelet will: of nodes that are gone, and deleted before they had a node. Writes Pods. */
 export function podCollector(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const podKind = servedKind(registry, "v1", "Pod")
-  const nodeKind = servedKind(registry, "v1", "Node")
-  const hasNode = ({ spec }: Obj) => registry.find(nodeKind, { name: spec.nodeName }) !== undefined
+  const { storage, clock } = world
+  const podKind = servedKind(storage, "v1", "Pod")
+  const nodeKind = servedKind(storage, "v1", "Node")
+  const hasNode = ({ spec }: Obj) => storage.find(nodeKind, { name: spec.nodeName }) !== undefined
 
   function remove(pod: Obj, isOrphaned: boolean) {
     let current = pod
@@ -28,9 +28,9 @@ export function podCollector(world: PhysicsWorld): Part {
       }
       const conditions = [...(pod.status?.conditions ?? []), ...(isOrphaned ? [condition] : [])]
       const status = { ...pod.status, phase: "Failed", ...(conditions.length > 0 && { conditions }) }
-      current = registry.update(podKind, { ...pod, status }, { ...manager, subresource: "status" })
+      current = storage.update(podKind, { ...pod, status }, { ...manager, subresource: "status" })
     }
-    registry.delete(podKind, current.metadata, { gracePeriodSeconds: 0 })
+    storage.delete(podKind, current.metadata, { gracePeriodSeconds: 0 })
   }
 
   return loop(world, {
@@ -56,12 +56,12 @@ export function podCollector(world: PhysicsWorld): Part {
         delayMs: quarantineMs + periodMs / 2,
         keys: ({ type, object }) =>
           type === "DELETED"
-            ? registry.list(podKind, { fieldSelector: `spec.nodeName=${object.metadata.name}` }).items.map(keyOf)
+            ? storage.list(podKind, { fieldSelector: `spec.nodeName=${object.metadata.name}` }).items.map(keyOf)
             : [],
       },
     ],
     reconcile(key) {
-      const pod = registry.find(podKind, nameOf(key))
+      const pod = storage.find(podKind, nameOf(key))
       if (!pod) return undefined
       const isOrphaned = Boolean(pod.spec.nodeName) && !hasNode(pod)
       const isUnscheduled = !pod.spec.nodeName && pod.metadata.deletionTimestamp !== undefined

@@ -137,10 +137,10 @@ const web = (spec: Json = {}) => ({
 test("pods that cannot be created are a condition and an event, and are tried again", async () => {
   const made = world()
   made.create(web())
-  const { registry } = made
-  const create = registry.create
+  const { storage } = made
+  const create = storage.create
   let isBroken = true
-  registry.create = (kind, ...rest) => {
+  storage.create = (kind, ...rest) => {
     if (isBroken && kind.kind === "Pod") throw new StatusError(403, "Forbidden", 'pods "web-" is forbidden: no')
     return create(kind, ...rest)
   }

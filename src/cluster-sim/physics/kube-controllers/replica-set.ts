@@ -1,12 +1,13 @@
 import { formatInstant, type Instant } from "#lib/instant.ts"
-import { isEmptySelector, selects } from "#lib/label-selector.ts"
+import { selects } from "#lib/label-selector.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { type Condition, findCondition, withCondition, withoutCondition } from "./conditions.ts"
+import { positive } from "./counts.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
-import { claim, manager, ownedIndex, ownersToWake } from "./owned.ts"
+import { adoptersAmong, claim, manager, ownedIndex, ownersToWake } from "./owned.ts"
 import {
   byDeletionOrder,
   controllerOf,
@@ -17,6 +18,7 @@ import {
   nextAvailableInMs,
   podFromTemplate,
 } from "./pods.ts"
+import { isNamespaceTerminating } from "./refusals.ts"
 import { same } from "./same.ts"
 
 export type Snapshot = {
@@ -78,19 +80,14 @@ export function status({ replicaSet, pods, now }: Snapshot, trouble: string | un
 
 /** Keeps as many pods as spec.replicas says. Reads ReplicaSets and Pods; writes Pods and its own status. */
 export function replicaSetController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const replicaSets = servedKind(registry, "apps/v1", "ReplicaSet")
-  const podKind = servedKind(registry, "v1", "Pod")
-  const owned = ownedIndex(registry, "v1", "Pod", "ReplicaSet")
-  const siblings = ownedIndex(registry, "apps/v1", "ReplicaSet", "Deployment")
+  const { storage, clock } = world
+  const replicaSets = servedKind(storage, "apps/v1", "ReplicaSet")
+  const podKind = servedKind(storage, "v1", "Pod")
+  const owned = ownedIndex(storage, "v1", "Pod", "ReplicaSet")
+  const siblings = ownedIndex(storage, "apps/v1", "ReplicaSet", "Deployment")
   const record = createRecorder(world, "replicaset-controller")
 
-  const adopters = (pod: Obj) =>
-    Object.keys(pod.metadata.labels ?? {}).length === 0
-      ? []
-      : registry
-          .list(replicaSets, { namespace: pod.metadata.namespace })
-          .items.filter(({ spec }) => !isEmptySelector(spec.selector) && selects(spec.selector, pod.metadata.labels))
+  const adopters = adoptersAmong(storage, replicaSets)
 
   function relatedTo(replicaSet: Obj): Obj[] {
     const deployment = controllerOf(replicaSet)
@@ -101,7 +98,7 @@ export function replicaSetController(world: PhysicsWorld): Part {
   function act(replicaSet: Obj, { create, remove }: Plan) {
     for (let made = 0; made < create; made++) {
       try {
-        const pod = registry.create(podKind, podFromTemplate(replicaSet.spec.template, replicaSet), manager)
+        const pod = storage.create(podKind, podFromTemplate(replicaSet.spec.template, replicaSet), manager)
         record(replicaSet, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`)
       } catch (error) {
         if (!(error instanceof StatusError)) throw error
@@ -112,7 +109,7 @@ export function replicaSetController(world: PhysicsWorld): Part {
     }
     for (const pod of remove) {
       try {
-        registry.delete(podKind, pod.metadata)
+        storage.delete(podKind, pod.metadata)
         record(replicaSet, "Normal", "SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`)
       } catch (error) {
         if (!(error instanceof StatusError) || error.code === 404) continue
@@ -133,10 +130,10 @@ export function replicaSetController(world: PhysicsWorld): Part {
       { apiVersion: "v1", kind: "Pod", keys: change => ownersToWake(change, "ReplicaSet", adopters) },
     ],
     reconcile(key) {
-      const replicaSet = registry.find(replicaSets, nameOf(key))
+      const replicaSet = storage.find(replicaSets, nameOf(key))
       if (!replicaSet) return undefined
       const { selector, minReadySeconds = 0 } = replicaSet.spec
-      const pods = claim({ registry, kind: podKind, owner: replicaSet, owned }, pod =>
+      const pods = claim({ storage, kind: podKind, owner: replicaSet, owned }, pod =>
         selects(selector, pod.metadata.labels),
       )
       const hasSurplus = pods.filter(isActive).length > replicaSet.spec.replicas
@@ -152,17 +149,12 @@ export function replicaSetController(world: PhysicsWorld): Part {
       }
       const next = status(snapshot, trouble?.message)
       if (!same(next, replicaSet.status))
-        registry.update(replicaSets, { ...replicaSet, status: next }, { ...manager, subresource: "status" })
+        storage.update(replicaSets, { ...replicaSet, status: next }, { ...manager, subresource: "status" })
       if (trouble) throw trouble
       return nextAvailableInMs(pods.filter(isActive), minReadySeconds, snapshot.now)
     },
   })
 }
-
-export const isNamespaceTerminating = (error: StatusError) =>
-  error.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") ?? false
-
-export const positive = (name: string, count: number) => (count > 0 ? { [name]: count } : {})
 
 const hasLabels = (pod: Obj, labels: Record<string, string> = {}) =>
   Object.entries(labels).every(([key, value]) => pod.metadata.labels?.[key] === value)

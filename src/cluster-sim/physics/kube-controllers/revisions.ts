@@ -1,4 +1,4 @@
-import type { Registry } from "../../apiserver/registry.ts"
+import type { KindStorage } from "../../apiserver/storage.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { fnv32, safeEncode } from "./hash.ts"
@@ -42,28 +42,28 @@ function sorted(value: Json): Json {
 export const byRevision = (a: Obj, b: Obj) =>
   a.revision - b.revision || (createdAt(a) ?? 0) - (createdAt(b) ?? 0) || (a.metadata.name < b.metadata.name ? -1 : 1)
 
-export type History = { registry: Registry; owner: Obj; owned: OwnedIndex; matches(revision: Obj): boolean }
+export type History = { storage: KindStorage; owner: Obj; owned: OwnedIndex; matches(revision: Obj): boolean }
 
 /** The revisions of a workload, oldest first; orphans that match are adopted. */
-export function listRevisions({ registry, owner, owned, matches }: History): Obj[] {
-  const kind = servedKind(registry, "apps/v1", "ControllerRevision")
-  return claim({ registry, kind, owner, owned }, matches).sort(byRevision)
+export function listRevisions({ storage, owner, owned, matches }: History): Obj[] {
+  const kind = servedKind(storage, "apps/v1", "ControllerRevision")
+  return claim({ storage, kind, owner, owned }, matches).sort(byRevision)
 }
 
 /** A new revision under the name that `nameOf` makes; a name that another template has raises the collision count. */
 export function createRevision(
-  registry: Registry,
+  storage: KindStorage,
   owner: Obj,
   revision: { data: Json; number: number; hashOf(collisionCount: number): string; annotations?: Json },
   collisionCount: number,
 ): { revision: Obj; collisionCount: number } {
-  const kind = servedKind(registry, "apps/v1", "ControllerRevision")
+  const kind = servedKind(storage, "apps/v1", "ControllerRevision")
   for (let count = collisionCount; ; count++) {
     const hash = revision.hashOf(count)
     const name = `${owner.metadata.name.slice(0, 223)}-${hash}`
     const { annotations } = revision
     try {
-      const created = registry.create(
+      const created = storage.create(
         kind,
         {
           apiVersion: "apps/v1",
@@ -83,14 +83,14 @@ export function createRevision(
       return { revision: created, collisionCount: count }
     } catch (error) {
       if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error
-      const existing = registry.get(kind, { name, namespace: owner.metadata.namespace })
+      const existing = storage.get(kind, { name, namespace: owner.metadata.namespace })
       if (isSameData(existing.data, revision.data)) return { revision: existing, collisionCount: count }
     }
   }
 }
 
-export function renumber(registry: Registry, revision: Obj, number: number): Obj {
+export function renumber(storage: KindStorage, revision: Obj, number: number): Obj {
   if (revision.revision === number) return revision
-  const kind = servedKind(registry, "apps/v1", "ControllerRevision")
-  return registry.update(kind, { ...revision, revision: number }, manager)
+  const kind = servedKind(storage, "apps/v1", "ControllerRevision")
+  return storage.update(kind, { ...revision, revision: number }, manager)
 }

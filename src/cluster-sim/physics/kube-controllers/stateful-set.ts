@@ -1,13 +1,13 @@
 import type { Instant } from "#lib/instant.ts"
-import { isEmptySelector, selects } from "#lib/label-selector.ts"
+import { selects } from "#lib/label-selector.ts"
 import type { Json, Obj, Owner } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
+import { positive } from "./counts.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
-import { claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
+import { adoptersAmong, claim, manager, ownedIndex, ownersToWake, tolerateAbsence } from "./owned.ts"
 import { isAvailable, isReady, nextAvailableInMs, ownerReference, podFromTemplate } from "./pods.ts"
-import { positive } from "./replica-set.ts"
 import {
   createRevision,
   isSameData,
@@ -220,29 +220,21 @@ const asPod = (pod: Obj): Obj => ({ ...pod, apiVersion: "v1", kind: "Pod" })
 
 /** Runs pods that are told apart. Reads StatefulSets, Pods and their claims; writes those, revisions and its own status. */
 export function statefulSetController(world: PhysicsWorld): Part {
-  const { registry, clock } = world
-  const sets = servedKind(registry, "apps/v1", "StatefulSet")
-  const podKind = servedKind(registry, "v1", "Pod")
-  const revisionKind = servedKind(registry, "apps/v1", "ControllerRevision")
-  const claims = servedKind(registry, "v1", "PersistentVolumeClaim")
-  const owned = ownedIndex(registry, "v1", "Pod", "StatefulSet")
-  const history = ownedIndex(registry, "apps/v1", "ControllerRevision", "StatefulSet")
+  const { storage, clock } = world
+  const sets = servedKind(storage, "apps/v1", "StatefulSet")
+  const podKind = servedKind(storage, "v1", "Pod")
+  const revisionKind = servedKind(storage, "apps/v1", "ControllerRevision")
+  const claims = servedKind(storage, "v1", "PersistentVolumeClaim")
+  const owned = ownedIndex(storage, "v1", "Pod", "StatefulSet")
+  const history = ownedIndex(storage, "apps/v1", "ControllerRevision", "StatefulSet")
   const record = createRecorder(world, "statefulset-controller")
 
-  const adopters = (pod: Obj) =>
-    registry
-      .list(sets, { namespace: pod.metadata.namespace })
-      .items.filter(
-        ({ spec, metadata }) =>
-          !isEmptySelector(spec.selector) &&
-          selects(spec.selector, pod.metadata.labels) &&
-          isMember(metadata.name, pod),
-      )
+  const adopters = adoptersAmong(storage, sets, ({ metadata }, pod) => isMember(metadata.name, pod))
 
   function revisionsOf(set: Obj) {
     const { selector, template } = set.spec
     const revisions = listRevisions({
-      registry,
+      storage,
       owner: set,
       owned: history,
       matches: ({ metadata }) => selects(selector, metadata.labels),
@@ -253,10 +245,10 @@ export function statefulSetController(world: PhysicsWorld): Part {
     const equal = revisions.findLast(revision => isSameData(revision.data, data))
     const known = set.status?.collisionCount ?? 0
     let made = { revision: equal as Obj, collisionCount: known }
-    if (equal && equal !== latest) made.revision = renumber(registry, equal, number)
+    if (equal && equal !== latest) made.revision = renumber(storage, equal, number)
     if (!equal) {
       const hashOf = (count: number) => revisionHash(data, count)
-      made = createRevision(registry, set, { data, number, hashOf, annotations: set.metadata.annotations }, known)
+      made = createRevision(storage, set, { data, number, hashOf, annotations: set.metadata.annotations }, known)
     }
     const current = revisions.find(({ metadata }) => metadata.name === set.status?.currentRevision) ?? made.revision
     return { revisions, update: made.revision, current, collisionCount: made.collisionCount }
@@ -265,20 +257,20 @@ export function statefulSetController(world: PhysicsWorld): Part {
   function seeToClaims(set: Obj, pod: Json) {
     const { namespace, name } = pod.metadata
     for (const [template, claimName] of claimNames(set, name)) {
-      const existing = registry.find(claims, { namespace, name: claimName })
+      const existing = storage.find(claims, { namespace, name: claimName })
       if (existing) {
         if (existing.metadata.deletionTimestamp)
           throw new StatusError(409, "Conflict", `pvc ${claimName} is being deleted`)
         const owners = claimOwners(set, pod, existing.metadata.ownerReferences ?? [])
         if (!same(owners, existing.metadata.ownerReferences ?? [])) {
           const metadata = { ...existing.metadata, ownerReferences: owners }
-          registry.update(claims, { ...existing, metadata }, manager)
+          storage.update(claims, { ...existing, metadata }, manager)
         }
         continue
       }
       const labels = { ...template.metadata.labels, ...set.spec.selector.matchLabels }
       const metadata = { ...template.metadata, name: claimName, namespace, labels }
-      registry.create(
+      storage.create(
         claims,
         { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec: template.spec },
         manager,
@@ -308,12 +300,12 @@ export function statefulSetController(world: PhysicsWorld): Part {
       case "create":
         tell(set, pod, "create", () => {
           seeToClaims(set, pod)
-          const created = registry.create(podKind, pod, manager)
+          const created = storage.create(podKind, pod, manager)
           seeToClaims(set, created)
         })
         break
       case "delete":
-        tell(set, pod, "delete", () => void tolerateAbsence(() => registry.delete(podKind, action.pod.metadata)))
+        tell(set, pod, "delete", () => void tolerateAbsence(() => storage.delete(podKind, action.pod.metadata)))
         break
       case "claim":
         seeToClaims(set, pod)
@@ -321,7 +313,7 @@ export function statefulSetController(world: PhysicsWorld): Part {
       case "identify": {
         const labels = { ...action.pod.metadata.labels, ...identity(action.pod.metadata.name) }
         tell(set, pod, "update", () => {
-          registry.update(podKind, { ...action.pod, metadata: { ...action.pod.metadata, labels } }, manager)
+          storage.update(podKind, { ...action.pod, metadata: { ...action.pod.metadata, labels } }, manager)
         })
       }
     }
@@ -332,7 +324,7 @@ export function statefulSetController(world: PhysicsWorld): Part {
     const spare = revisions.filter(({ metadata }) => !names.has(metadata.name))
     const limit = set.spec.revisionHistoryLimit ?? 10
     for (const revision of spare.slice(0, Math.max(0, spare.length - limit)))
-      tolerateAbsence(() => registry.delete(revisionKind, revision.metadata))
+      tolerateAbsence(() => storage.delete(revisionKind, revision.metadata))
   }
 
   return loop(world, {
@@ -346,11 +338,11 @@ export function statefulSetController(world: PhysicsWorld): Part {
       { apiVersion: "v1", kind: "Pod", keys: change => ownersToWake(change, "StatefulSet", adopters) },
     ],
     reconcile(key) {
-      const set = registry.find(sets, nameOf(key))
+      const set = storage.find(sets, nameOf(key))
       if (!set) return undefined
       const { selector, minReadySeconds = 0 } = set.spec
       const pods = claim(
-        { registry, kind: podKind, owner: set, owned },
+        { storage, kind: podKind, owner: set, owned },
         pod => selects(selector, pod.metadata.labels) && isMember(set.metadata.name, pod),
       )
       const { revisions, current, update, collisionCount } = revisionsOf(set)
@@ -364,7 +356,7 @@ export function statefulSetController(world: PhysicsWorld): Part {
         trouble = error
       }
       const status = completed(set, next.status)
-      if (!same(status, set.status)) registry.update(sets, { ...set, status }, { ...manager, subresource: "status" })
+      if (!same(status, set.status)) storage.update(sets, { ...set, status }, { ...manager, subresource: "status" })
       truncate(set, revisions, pods, [current, update])
       if (trouble) throw trouble
       return nextAvailableInMs(pods, minReadySeconds, now)
@@ -376,24 +368,24 @@ const isMember = (set: string, { metadata }: Obj) => /^(.*)-\d+$/.exec(metadata.
 
 /** Binds a claim the moment it is made: every volume is there for the asking. Reads and writes PersistentVolumeClaims. */
 export function volumeBinder(world: PhysicsWorld): Part {
-  const { registry } = world
-  const claims = servedKind(registry, "v1", "PersistentVolumeClaim")
+  const { storage } = world
+  const claims = servedKind(storage, "v1", "PersistentVolumeClaim")
   return loop(world, {
     name: "persistentvolume-binder",
     watches: [{ apiVersion: "v1", kind: "PersistentVolumeClaim", keys: ({ object }) => [keyOf(object)] }],
     reconcile(key) {
-      const found = registry.find(claims, nameOf(key))
+      const found = storage.find(claims, nameOf(key))
       if (!found || found.metadata.deletionTimestamp || found.status?.phase === "Bound") return undefined
       const { accessModes, resources } = found.spec
       const bound = found.spec.volumeName
         ? found
-        : registry.update(
+        : storage.update(
             claims,
             { ...found, spec: { ...found.spec, volumeName: `pvc-${found.metadata.uid}` } },
             manager,
           )
       const status = { phase: "Bound", accessModes, capacity: { storage: resources?.requests?.storage } }
-      registry.update(claims, { ...bound, status }, { ...manager, subresource: "status" })
+      storage.update(claims, { ...bound, status }, { ...manager, subresource: "status" })
       return undefined
     },
   })

@@ -1,7 +1,7 @@
 import { formatInstant } from "#lib/instant.ts"
 import { type VirtualClock, virtualClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
-import { createRegistry } from "../../apiserver/create-registry.ts"
+import { createStorage } from "../../apiserver/create-storage.ts"
 import type { ServedKind } from "../../apiserver/kind.ts"
 import { builtInKinds } from "../../kinds/index.ts"
 import type { Json, Obj } from "../../object.ts"
@@ -9,17 +9,17 @@ import { createStore, type HistoryEntry } from "../../store/index.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 import { servedKind } from "./loop.ts"
 
-/** A registry with the built-in kinds, a virtual clock and some parts, for the tests of this folder. */
+/** A storage with the built-in kinds, a virtual clock and some parts, for the tests of this folder. */
 export function testWorld({ seed = 1, at = Date.parse("2026-01-01T00:00:00Z") } = {}) {
   const clock: VirtualClock = virtualClock(at)
   const random = seededRandom(seed)
   const history: HistoryEntry[] = []
   const store = createStore({ history: entry => void history.push(entry) })
-  const registry = createRegistry({ store, clock, random, kinds: builtInKinds() })
-  const world: PhysicsWorld = { registry, clock, random }
+  const storage = createStorage({ store, clock, random, kinds: builtInKinds() })
+  const world: PhysicsWorld = { storage, clock, random }
   const stops = new Map<string, () => void>()
   const kindOf = (name: string): ServedKind => {
-    const found = registry.kinds().find(({ kind, group }) => kind === name && group !== "events.k8s.io")
+    const found = storage.kinds().find(({ kind, group }) => kind === name && group !== "events.k8s.io")
     if (!found) throw new Error(`${name} is not served`)
     return found
   }
@@ -35,29 +35,29 @@ export function testWorld({ seed = 1, at = Date.parse("2026-01-01T00:00:00Z") } 
       stops.get(name)?.()
     },
     namespace(name: string) {
-      registry.create(kindOf("Namespace"), { apiVersion: "v1", kind: "Namespace", metadata: { name } })
+      storage.create(kindOf("Namespace"), { apiVersion: "v1", kind: "Namespace", metadata: { name } })
     },
-    create: (object: Json): Obj => registry.create(kindOf(object.kind), withNamespace(kindOf(object.kind), object)),
+    create: (object: Json): Obj => storage.create(kindOf(object.kind), withNamespace(kindOf(object.kind), object)),
     get: (kind: string, name: string, namespace = "default") =>
-      registry.find(kindOf(kind), { name, ...(kindOf(kind).namespaced && { namespace }) }),
-    list: (kind: string, labelSelector?: string) => [...registry.list(kindOf(kind), { labelSelector }).items],
+      storage.find(kindOf(kind), { name, ...(kindOf(kind).namespaced && { namespace }) }),
+    list: (kind: string, labelSelector?: string) => [...storage.list(kindOf(kind), { labelSelector }).items],
     patch(kind: string, name: string, body: Json, namespace = "default") {
-      const current = registry.get(kindOf(kind), { name, ...(kindOf(kind).namespaced && { namespace }) })
-      return registry.update(kindOf(kind), merged(current, body), { fieldManager: "test" })
+      const current = storage.get(kindOf(kind), { name, ...(kindOf(kind).namespaced && { namespace }) })
+      return storage.update(kindOf(kind), merged(current, body), { fieldManager: "test" })
     },
     setStatus(object: Obj, status: Json) {
-      const current = registry.get(kindOf(object.kind), object.metadata)
-      return registry.update(kindOf(object.kind), { ...current, status: { ...current.status, ...status } }, asStatus)
+      const current = storage.get(kindOf(object.kind), object.metadata)
+      return storage.update(kindOf(object.kind), { ...current, status: { ...current.status, ...status } }, asStatus)
     },
     remove: (kind: string, name: string, policy?: "Orphan" | "Background" | "Foreground") =>
-      registry.delete(
+      storage.delete(
         kindOf(kind),
         { name, ...(kindOf(kind).namespaced && { namespace: "default" }) },
         policy && { propagationPolicy: policy },
       ),
     /** Reasons and messages, in the order they were first told. */
     events: (about?: string) =>
-      [...registry.list(kindOf("Event")).items]
+      [...storage.list(kindOf("Event")).items]
         .filter(({ involvedObject }) => !about || involvedObject.name === about)
         .sort((a, b) => (a.metadata.name.slice(-16) < b.metadata.name.slice(-16) ? -1 : 1))
         .map(({ reason, message, count }) => `${reason}: ${message}${count > 1 ? ` (x${count})` : ""}`),
@@ -96,7 +96,7 @@ export type PlainNodes = {
  * undefined) and is gone `endMs` after its deletion began.
  */
 export function plainNodes(
-  { registry, clock, random }: PhysicsWorld,
+  { storage, clock, random }: PhysicsWorld,
   {
     nodes = ["node-0", "node-1"],
     readyMs = () => 50 as number | undefined,
@@ -107,15 +107,15 @@ export function plainNodes(
   return {
     name: "plain-nodes",
     start() {
-      const pods = servedKind(registry, "v1", "Pod")
+      const pods = servedKind(storage, "v1", "Pod")
       const lives = (pod: Obj) => {
-        const found = registry.find(pods, pod.metadata)
+        const found = storage.find(pods, pod.metadata)
         return found?.metadata.uid === pod.metadata.uid ? found : undefined
       }
       const hear = (pod: Obj) => {
         if (pod.metadata.deletionTimestamp) {
           clock.after(endMs(pod), () => {
-            if (lives(pod)) registry.delete(pods, pod.metadata, { gracePeriodSeconds: 0 })
+            if (lives(pod)) storage.delete(pods, pod.metadata, { gracePeriodSeconds: 0 })
           })
           return
         }
@@ -155,16 +155,16 @@ export function plainNodes(
       })
       /** Past the rules for users: the scheduler binds through an endpoint of its own. */
       const setPod = (pod: Obj, change: Json) => {
-        const store = (registry as unknown as { store: ReturnType<typeof createStore> }).store
-        const current = registry.get(pods, pod.metadata)
+        const store = (storage as unknown as { store: ReturnType<typeof createStore> }).store
+        const current = storage.get(pods, pod.metadata)
         store.commit({ place: pods.storage, before: current, after: { ...current, ...change }, manager: "scheduler" })
       }
       const setStatus = (pod: Obj, status: Json) => {
-        const current = registry.get(pods, pod.metadata)
-        registry.update(pods, { ...current, status: { ...current.status, ...status } }, asStatus)
+        const current = storage.get(pods, pod.metadata)
+        storage.update(pods, { ...current, status: { ...current.status, ...status } }, asStatus)
       }
-      for (const pod of registry.list(pods).items) hear(pod)
-      return registry.subscribe(pods, ({ type, object }) => {
+      for (const pod of storage.list(pods).items) hear(pod)
+      return storage.subscribe(pods, ({ type, object }) => {
         if (type !== "DELETED") hear(object)
       })
     },

@@ -25,7 +25,7 @@ function pullsOf(world: TestWorld): number[] {
 /** When the pod's container was started, in seconds. */
 function startsOf(world: TestWorld): number[] {
   const seen: number[] = []
-  world.registry.subscribe(world.kind("Pod"), ({ object }) => {
+  world.storage.subscribe(world.kind("Pod"), ({ object }) => {
     const { running } = app(object)?.state ?? {}
     const at = running && Date.parse(running.startedAt) / 1000
     if (at && at !== seen.at(-1)) seen.push(at)
@@ -110,7 +110,7 @@ describe("images", () => {
     world.create("a", spec("ghcr.io/small:1"))
     world.create("b", spec("ghcr.io/big:1"))
     await world.advance("15s")
-    const node = world.registry.get(world.kind("Node"), { name: "node-0" })
+    const node = world.storage.get(world.kind("Node"), { name: "node-0" })
     expect(node.status.images.map(({ names, sizeBytes }: Json) => [names[1], sizeBytes])).toEqual([
       ["ghcr.io/big:1", 99_000_000],
       ["ghcr.io/small:1", 50_000_000],
@@ -234,7 +234,7 @@ describe("readiness", () => {
       lastTransitionTime: "2026-01-01T00:00:03Z",
     }
     const status = { ...pod.status, conditions: [...pod.status.conditions, gate] }
-    world.registry.update(world.kind("Pod"), { ...pod, status }, { subresource: "status", fieldManager: "test" })
+    world.storage.update(world.kind("Pod"), { ...pod, status }, { subresource: "status", fieldManager: "test" })
     await world.advance("2s")
     expect(condition(world.pod("pod"), "Ready")).toBe("True")
     expect(condition(world.pod("pod"), "example.com/gate")).toBe("True")
@@ -279,7 +279,7 @@ test("pods that run cost nothing while nothing happens", async () => {
   const probe = { readinessProbe: { httpGet: { port: 80 }, periodSeconds: 5 } }
   for (let i = 0; i < 100; i++) world.create(`pod-${i}`, spec("web:1", probe))
   await world.advance("1m")
-  const { items } = world.registry.list(world.kind("Pod"))
+  const { items } = world.storage.list(world.kind("Pod"))
   expect(items.filter(pod => condition(pod, "Ready") === "True").length).toBe(100)
   const { revision } = world.cluster.store
   await world.advance("24h")

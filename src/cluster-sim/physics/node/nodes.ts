@@ -2,11 +2,14 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
 import { createRecorder } from "../recorder.ts"
-import { microTime } from "../scheduler/scheduler.ts"
+import { microTime } from "../scheduler/events.ts"
+import { createTimers, type Timers } from "../timers.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { calmPace, hexadecimal, isEqual, Kubelet, type Pace } from "./kubelet.ts"
+import { hexadecimal } from "./hexadecimal.ts"
+import { Kubelet } from "./kubelet.ts"
+import { calmPace, type Pace } from "./options.ts"
 import { createRegistries, type Registries } from "./registries.ts"
-import { createTimers, type Timers } from "./timers.ts"
+import { isEqual } from "./status-writer.ts"
 
 export type NodesOptions = {
   /** Default: registries that have every image. */
@@ -48,11 +51,11 @@ const imagesEveryMs = 10_000
 const leaseEveryMs = 10_000
 
 /**
- * A kubelet for every Node object: whoever makes a Node gets a machine that runs pods. Reads Pods and Nodes; writes
+ * A kubelet for every Node object: a Node that is made gets a machine that runs pods. Reads Pods and Nodes; writes
  * pods' status and end, nodes' status, Leases and events.
  */
 export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
-  const { registry, clock, random } = world
+  const { storage, clock } = world
   const registries = options.registries ?? createRegistries()
   const pace = { ...calmPace, ...options.pace }
   const { parallelPulls = 1, heartbeat = "lazy" } = options
@@ -61,17 +64,10 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   let timers: Timers | undefined
 
   const indices = new Set<number>()
-  /** The number of a node's place in the networks: the one it has already, or the first that is free. */
-  const indexOf = (node: Obj): number => {
-    const [, second = 0, third = 0] = (node.spec?.podCIDR ?? "").split(/[./]/).map(Number)
-    if (second >= 128) return (second - 128) * 64 + third / 4
-    let index = 0
-    while (indices.has(index)) index++
-    return index
-  }
+  const indexOf = (node: Obj) => networkIndex(node, indices)
 
   const kind = (apiVersion: string, name: string) => {
-    const found = registry.kind(apiVersion, name)
+    const found = storage.kind(apiVersion, name)
     if (!found) throw new Error(`${apiVersion} ${name} is not served`)
     return found
   }
@@ -103,7 +99,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
         onImage: () => {
           each.cancelImages ??= clockwork.after(imagesEveryMs, () => {
             each.cancelImages = undefined
-            if (each.kubelet.isAlive) writeStatus(name, each)
+            if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
           })
         },
       }),
@@ -116,8 +112,8 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   function begin(node: Obj, each: Played, clockwork: Timers) {
     const { name } = node.metadata
     const wasReady = node.status?.conditions?.some((is: Json) => is.type === "Ready" && is.status === "True")
-    writeStatus(name, each)
-    writeLease(node, each, clockwork)
+    writeNodeStatus(world, name, each)
+    renew(node, each, clockwork)
     if (wasReady) return
     const message = `Node ${name} status is now: NodeReady`
     // The kubelet names its node by its name where others have the uid.
@@ -125,52 +121,16 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     createRecorder(world, "kubelet", name)(about, "Normal", "NodeReady", message)
   }
 
-  /** What a kubelet says of its node. What was said before stays, such as a capacity that somebody gave it. */
-  function writeStatus(name: string, { kubelet, index }: Played) {
-    const nodeKind = kind("v1", "Node")
-    const node = registry.find(nodeKind, { name })
-    if (!node) return
-    try {
-      const labelled = withOwnData(node, index)
-      const stored = labelled === node ? node : registry.update(nodeKind, labelled, { fieldManager: "kubelet" })
-      const status = nodeStatus(stored, index, kubelet.images(), clock.now(), random)
-      if (isEqual(stored.status, status)) return
-      registry.update(nodeKind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
-    } catch (error) {
-      if (!(error instanceof StatusError)) throw error
-    }
-  }
-
-  function writeLease(node: Obj, each: Played, clockwork: Timers) {
-    const leases = registry.kind("coordination.k8s.io/v1", "Lease")
-    if (!leases) return
-    const { name, uid } = node.metadata
-    const place = { name, namespace: "kube-node-lease" }
-    const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(clock.now()) }
-    try {
-      const found = registry.find(leases, place)
-      if (found) registry.update(leases, { ...found, spec }, { fieldManager: "kubelet" })
-      else {
-        const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }]
-        const lease = {
-          apiVersion: "coordination.k8s.io/v1",
-          kind: "Lease",
-          metadata: { ...place, ownerReferences },
-          spec,
-        }
-        registry.create(leases, lease, { fieldManager: "kubelet" })
-      }
-    } catch (error) {
-      if (!(error instanceof StatusError)) throw error
-    }
+  function renew(node: Obj, each: Played, clockwork: Timers) {
+    writeLease(world, node)
     if (heartbeat === "lazy") return
     each.cancelLease = clockwork.after(leaseEveryMs, () => {
-      if (each.kubelet.isAlive) writeLease(node, each, clockwork)
+      if (each.kubelet.isAlive) renew(node, each, clockwork)
     })
   }
 
   const pods = (node: string) =>
-    registry.list(kind("v1", "Pod"), { fieldSelector: `spec.nodeName=${node}` }).items as readonly Obj[]
+    storage.list(kind("v1", "Pod"), { fieldSelector: `spec.nodeName=${node}` }).items as readonly Obj[]
 
   return {
     name: "nodes",
@@ -204,12 +164,12 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
         for (const pod of pods(name)) hearPod("ADDED", pod)
       }
 
-      const { items } = registry.list(nodeKind)
+      const { items } = storage.list(nodeKind)
       for (const node of items) if (node.spec?.podCIDR) indices.add(indexOf(node))
       for (const node of items) hearNode("ADDED", node)
       const stops = [
-        registry.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
-        registry.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
+        storage.subscribe(nodeKind, ({ type, object }) => hearNode(type, object)),
+        storage.subscribe(podKind, ({ type, object }) => hearPod(type, object)),
       ]
       return () => {
         for (const stop of stops) stop()
@@ -225,7 +185,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     },
     startKubelet(node) {
       const each = played.get(node)
-      const found = registry.find(kind("v1", "Node"), { name: node })
+      const found = storage.find(kind("v1", "Node"), { name: node })
       if (!each || !found || !timers || each.kubelet.isAlive) return
       begin(found, each, timers)
       each.kubelet.revive()
@@ -238,8 +198,57 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     },
     endContainer: (pod, container, how) =>
       played.get(pod.spec.nodeName)?.kubelet.endContainer(pod.metadata.uid, container, how) ?? false,
-    loadImage: (node, image) => played.get(node)?.kubelet.load(image) ?? false,
-    removeImage: (node, image) => played.get(node)?.kubelet.remove(image) ?? false,
+    loadImage: (node, image) => played.get(node)?.kubelet.images.load(image) ?? false,
+    removeImage: (node, image) => played.get(node)?.kubelet.images.remove(image) ?? false,
+  }
+}
+
+/** The number of a node's place in the networks: the one it has already, or the first that is free. */
+function networkIndex(node: Obj, taken: ReadonlySet<number>): number {
+  const [, second = 0, third = 0] = (node.spec?.podCIDR ?? "").split(/[./]/).map(Number)
+  if (second >= 128) return (second - 128) * 64 + third / 4
+  let index = 0
+  while (taken.has(index)) index++
+  return index
+}
+
+/** What a kubelet says of its node. What was said before stays, such as a capacity that was given to it. */
+function writeNodeStatus({ storage, clock, random }: PhysicsWorld, name: string, { kubelet, index }: Played): void {
+  const kind = storage.kind("v1", "Node")
+  const node = kind && storage.find(kind, { name })
+  if (!node) return
+  try {
+    const labelled = withOwnData(node, index)
+    const stored = labelled === node ? node : storage.update(kind, labelled, { fieldManager: "kubelet" })
+    const status = nodeStatus(stored, index, kubelet.images.list(), clock.now(), random)
+    if (isEqual(stored.status, status)) return
+    storage.update(kind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
+  }
+}
+
+function writeLease({ storage, clock }: PhysicsWorld, node: Obj): void {
+  const leases = storage.kind("coordination.k8s.io/v1", "Lease")
+  if (!leases) return
+  const { name, uid } = node.metadata
+  const place = { name, namespace: "kube-node-lease" }
+  const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(clock.now()) }
+  try {
+    const found = storage.find(leases, place)
+    if (found) storage.update(leases, { ...found, spec }, { fieldManager: "kubelet" })
+    else {
+      const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }]
+      const lease = {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: { ...place, ownerReferences },
+        spec,
+      }
+      storage.create(leases, lease, { fieldManager: "kubelet" })
+    }
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
   }
 }
 
@@ -266,12 +275,12 @@ export function nodeObject({ name, cpu = "8", memory = "32Gi", pods = "110", lab
 }
 
 /** Makes nodes: so many called `node-0`, `node-1`, …, or these. Those that exist stay as they are. */
-export function addNodes({ registry }: PhysicsWorld, wanted: number | readonly NodeSpec[]): void {
-  const kind = registry.kind("v1", "Node")
+export function addNodes({ storage }: PhysicsWorld, wanted: number | readonly NodeSpec[]): void {
+  const kind = storage.kind("v1", "Node")
   if (!kind) throw new Error("v1 Node is not served")
   const specs = typeof wanted === "number" ? Array.from({ length: wanted }, (_, i) => ({ name: `node-${i}` })) : wanted
   for (const spec of specs)
-    if (!registry.find(kind, { name: spec.name })) registry.create(kind, nodeObject(spec), { fieldManager: "kubelet" })
+    if (!storage.find(kind, { name: spec.name })) storage.create(kind, nodeObject(spec), { fieldManager: "kubelet" })
 }
 
 /** What is the machine's own: labels, and the range of its pods' addresses. */

@@ -18,7 +18,7 @@ async function soak(seed: number): Promise<void> {
   world.registries.push("ghcr.io/deaf:1", { neverReady: true, ignoresTerm: true })
   world.registries.remove("ghcr.io/missing:1")
 
-  world.registry.subscribe(pods, ({ type, object, before }) => {
+  world.storage.subscribe(pods, ({ type, object, before }) => {
     if (type !== "MODIFIED" || !before) return
     const ended = (phase: string) => phase === "Succeeded" || phase === "Failed"
     if (ended(before.status?.phase)) expect(object.status.phase).toBe(before.status.phase)
@@ -36,7 +36,7 @@ async function soak(seed: number): Promise<void> {
       const init = {
         initContainers: [{ name: "init", image: pick(images), ...(next() < 0.5 && { restartPolicy: "Always" }) }],
       }
-      world.registry.create(pods, {
+      world.storage.create(pods, {
         apiVersion: "v1",
         kind: "Pod",
         metadata: { generateName: "pod-", namespace: "default" },
@@ -56,15 +56,15 @@ async function soak(seed: number): Promise<void> {
       })
     },
     () => {
-      const pod = pick(world.registry.list(pods).items)
+      const pod = pick(world.storage.list(pods).items)
       if (pod) world.setImage(pod.metadata.name, pick(images.slice(0, 5)))
     },
     () => {
-      const pod = pick(world.registry.list(pods).items)
+      const pod = pick(world.storage.list(pods).items)
       if (pod) world.remove(pod.metadata.name, pick([undefined, 0, 3]))
     },
     () => {
-      const pod = pick(world.registry.list(pods).items)
+      const pod = pick(world.storage.list(pods).items)
       if (pod?.spec.nodeName) world.machines.endContainer(pod, "app", { exitCode: 137, reason: "OOMKilled" })
     },
     () => world.machines.stopKubelet(pick(nodes)),
@@ -83,11 +83,11 @@ async function soak(seed: number): Promise<void> {
   // Faults off: what can run, runs; what was deleted, is gone.
   world.registries.setFault("ghcr.io", undefined)
   for (const node of nodes) world.machines.startKubelet(node)
-  for (const pod of world.registry.list(pods).items)
+  for (const pod of world.storage.list(pods).items)
     if (!pod.metadata.deletionTimestamp && pod.spec.containers[0].image !== "Bad Name")
       world.setImage(pod.metadata.name, "ghcr.io/web:1")
   await world.advance("20m")
-  const left = world.registry.list(pods).items
+  const left = world.storage.list(pods).items
   for (const { metadata, spec, status } of left) {
     expect(metadata.deletionTimestamp).toBeUndefined()
     const ready = status.conditions.find(({ type }: Json) => type === "Ready").status

@@ -15,6 +15,8 @@ export type TestWorldOptions = NodesOptions & {
   more?: ((world: PhysicsWorld, machines: Nodes) => Part)[]
 }
 
+export const rootCertificate = { metadata: { name: "kube-root-ca.crt", namespace: "default" }, data: { "ca.crt": "" } }
+
 /** A cluster with a scheduler and kubelets and nothing else, for the tests of this folder. */
 export function testWorld(options: TestWorldOptions = {}) {
   const { seed = 1, nodes: names = ["node-0"], contents, more = [], ...rest } = options
@@ -33,12 +35,12 @@ export function testWorld(options: TestWorldOptions = {}) {
       ...more.map(part => (world: PhysicsWorld) => part(world, machines as Nodes)),
     ],
   })
-  const { registry } = cluster
-  const kind = (name: string) => registry.kind("v1", name) as ServedKind
+  const { storage } = cluster
+  const kind = (name: string) => storage.kind("v1", name) as ServedKind
   const at = (name: string) => ({ name, namespace: "default" })
   const world = {
     cluster,
-    registry,
+    storage,
     clock,
     registries,
     machines: machines as unknown as Nodes,
@@ -46,29 +48,30 @@ export function testWorld(options: TestWorldOptions = {}) {
     advance: (duration: string) => clock.advance(parseDuration(duration) ?? 0),
     node: ({ unschedulable, ...spec }: NodeSpec & { unschedulable?: boolean }) => {
       const object = nodeObject(spec)
-      return registry.create(kind("Node"), {
+      return storage.create(kind("Node"), {
         ...object,
         spec: { ...object.spec, ...(unschedulable && { unschedulable }) },
       })
     },
     create: (name: string, spec: Json, metadata: Json = {}): Obj =>
-      registry.create(kind("Pod"), { apiVersion: "v1", kind: "Pod", metadata: { ...at(name), ...metadata }, spec }),
-    pod: (name: string) => registry.find(kind("Pod"), at(name)),
-    patch: (name: string, body: Json) => registry.patch(kind("Pod"), at(name), { type: "strategic", body }),
+      storage.create(kind("Pod"), { apiVersion: "v1", kind: "Pod", metadata: { ...at(name), ...metadata }, spec }),
+    pod: (name: string) => storage.find(kind("Pod"), at(name)),
+    patch: (name: string, body: Json) => storage.patch(kind("Pod"), at(name), { type: "strategic", body }),
     setImage: (name: string, image: string, container = "app") =>
-      registry.patch(kind("Pod"), at(name), {
+      storage.patch(kind("Pod"), at(name), {
         type: "strategic",
         body: { spec: { containers: [{ name: container, image }] } },
       }),
     remove: (name: string, gracePeriodSeconds?: number) =>
-      registry.delete(kind("Pod"), at(name), gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+      storage.delete(kind("Pod"), at(name), gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     /** About one pod, in the order they came. */
     events: (about: string): string[] =>
-      [...registry.list(kind("Event")).items]
+      [...storage.list(kind("Event")).items]
         .filter(({ involvedObject }) => involvedObject.name === about)
         .sort((a, b) => (a.metadata.name.slice(-16) < b.metadata.name.slice(-16) ? -1 : 1))
         .map(({ type, reason, message, count }) => `${type} ${reason} ${message}${count > 1 ? ` x${count}` : ""}`),
   }
+  storage.create(kind("ConfigMap"), rootCertificate) // no controller here publishes it, and pods mount it
   for (const name of names) world.node({ name })
   cluster.start()
   return world

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { Json } from "../../object.ts"
 import { type TestWorld, testWorld } from "../node/test-world.ts"
-import { explain } from "./scheduler.ts"
+import { explain } from "./fitting.ts"
 
 const spec = (more: Json = {}) => ({ containers: [{ name: "app", image: "web:1" }], ...more })
 const asking = (requests: Json) => ({ containers: [{ name: "app", image: "web:1", resources: { requests } }] })

@@ -5,6 +5,7 @@ import type { Json } from "../../../object.ts"
 import { scheduler } from "../../scheduler/scheduler.ts"
 import { type Nodes, nodes } from "../nodes.ts"
 import { createRegistries, type Fault, type RegistryOptions } from "../registries.ts"
+import { rootCertificate } from "../test-world.ts"
 import { images, podOf, type RecordedCase, type Step } from "./cases.ts"
 
 /** What was seen of one pod, on either floor: versions of it and events about it, each so long after it was created. */
@@ -74,9 +75,10 @@ export async function replay(each: RecordedCase, seed = 1): Promise<Sighting[]> 
       world => scheduler(world),
     ],
   })
-  const { registry } = cluster
-  const kind = (name: string) => registry.kind("v1", name) as ServedKind
-  registry.create(kind("Node"), {
+  const { storage } = cluster
+  const kind = (name: string) => storage.kind("v1", name) as ServedKind
+  storage.create(kind("ConfigMap"), rootCertificate)
+  storage.create(kind("Node"), {
     apiVersion: "v1",
     kind: "Node",
     metadata: { name: "real-0", labels: { type: "real" } },
@@ -91,19 +93,19 @@ export async function replay(each: RecordedCase, seed = 1): Promise<Sighting[]> 
   const { name } = each
   const startedAt = clock.now()
   const see = (sighting: Omit<Sighting, "atMs">) => sightings.push({ atMs: clock.now() - startedAt, ...sighting })
-  registry.subscribe(kind("Pod"), ({ type, object }) => {
+  storage.subscribe(kind("Pod"), ({ type, object }) => {
     const { generation, deletionTimestamp, deletionGracePeriodSeconds } = object.metadata
     const { nodeName } = object.spec
     if (type === "DELETED") see({ gone: true, pod: object.status })
     else see({ pod: { generation, deletionTimestamp, deletionGracePeriodSeconds, nodeName, ...object.status } })
   })
-  registry.subscribe(kind("Event"), ({ type, object }) => {
+  storage.subscribe(kind("Event"), ({ type, object }) => {
     const { metadata, involvedObject, ...rest } = object
     if (type !== "DELETED" && involvedObject.kind === "Pod")
       see({ event: { name: metadata.name, fieldPath: involvedObject.fieldPath, ...rest } })
   })
 
-  registry.create(kind("Pod"), { ...podOf(each), metadata: { name, namespace: "default" } })
+  storage.create(kind("Pod"), { ...podOf(each), metadata: { name, namespace: "default" } })
   for (const step of each.steps ?? []) {
     await clock.advance(startedAt + 1000 * step.atSeconds - clock.now())
     await act(cluster, kind("Pod"), each, step)
@@ -113,11 +115,11 @@ export async function replay(each: RecordedCase, seed = 1): Promise<Sighting[]> 
   return sightings
 }
 
-async function act({ registry, transport }: Cluster, pods: ServedKind, each: RecordedCase, step: Step) {
+async function act({ storage, transport }: Cluster, pods: ServedKind, each: RecordedCase, step: Step) {
   const place = { name: each.name, namespace: "default" }
   if (step.do === "delete")
-    return registry.delete(pods, place, step.grace === undefined ? {} : { gracePeriodSeconds: step.grace })
-  if (step.do === "patch") return registry.patch(pods, place, { type: "strategic", body: step.body })
+    return storage.delete(pods, place, step.grace === undefined ? {} : { gracePeriodSeconds: step.grace })
+  if (step.do === "patch") return storage.patch(pods, place, { type: "strategic", body: step.body })
   if (step.do === "evict") {
     const { signal } = new AbortController()
     const body = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata: place })
@@ -127,7 +129,7 @@ async function act({ registry, transport }: Cluster, pods: ServedKind, each: Rec
   }
   const isMain = each.spec.containers.some(({ name }: Json) => name === step.container)
   const body = { spec: { [isMain ? "containers" : "initContainers"]: [{ name: step.container, image: step.image }] } }
-  return registry.patch(pods, place, { type: "strategic", body })
+  return storage.patch(pods, place, { type: "strategic", body })
 }
 
 /** A life that can be compared: what the pod's status said, one after the other, and what events there were. */
@@ -189,7 +191,7 @@ function containerLine(each: Json): string {
 
 function plain(text: string): string {
   return text
-    .replace(/Head "https?:/g, 'Head "http(s):') // a registry of the recording that spoke plain HTTP by its settings
+    .replace(/Head "https?:/g, 'Head "http(s):') // a storage of the recording that spoke plain HTTP by its settings
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "UID")
     .replace(/10\.\d+\.\d+\.\d+/g, "IP")
     .replace(/in [\d.ms]+ \([\d.ms]+ including waiting\)\. Image size: \d+ bytes/g, "in TIME. Image size: SIZE")

@@ -8,18 +8,18 @@ import type { StatusError } from "../../status-error.ts"
 import { creates } from "./cases.ts"
 import { normalised } from "./normalised.ts"
 
-/** Sends what was recorded through the whole registry: what is stored is what a real server stores, to the letter. */
+/** Sends what was recorded through the whole storage: what is stored is what a real server stores, to the letter. */
 const read = (path: string): Json[] =>
   readFileSync(`${import.meta.dirname}/${path}`, "utf8")
     .trim()
     .split("\n")
     .map(line => JSON.parse(line))
 
-const { registry } = createCluster({ clock: virtualClock(Date.parse("2026-01-02T03:04:05Z")) })
-registry.create(registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")!, structuredClone(widget))
+const { storage } = createCluster({ clock: virtualClock(Date.parse("2026-01-02T03:04:05Z")) })
+storage.create(storage.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")!, structuredClone(widget))
 const make = (object: Json) =>
   normalised(
-    registry.create(registry.kind(object.apiVersion, object.kind)!, JSON.parse(JSON.stringify(object)), {
+    storage.create(storage.kind(object.apiVersion, object.kind)!, JSON.parse(JSON.stringify(object)), {
       dryRun: true,
     }),
   )

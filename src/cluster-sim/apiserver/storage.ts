@@ -41,7 +41,7 @@ export type Selection = {
  * function of its seed. HTTP and the physics (controllers, scheduler, kubelets) stand on it alike. Refusals are thrown
  * as `StatusError`.
  */
-export type Registry = {
+export type KindStorage = {
   /** The served kind behind an apiVersion and kind, e.g. ("apps/v1", "Deployment"). */
   kind(apiVersion: string, kind: string): ServedKind | undefined
   /** The served kind behind a path, e.g. ("apps", "v1", "deployments"). */
@@ -59,7 +59,7 @@ export type Registry = {
   /** The object as it was at its end, or as it waits for its finalizers or its grace period. */
   delete(kind: ServedKind, name: Name, options?: DeleteOptions): Obj
   /** Told after each committed change, in commit order. */
-  subscribe(kind: ServedKind, listener: (change: RegistryChange) => void): () => void
+  subscribe(kind: ServedKind, listener: (change: StorageChange) => void): () => void
 }
 
-export type RegistryChange = { type: "ADDED" | "MODIFIED" | "DELETED"; object: Obj; before?: Obj }
+export type StorageChange = { type: "ADDED" | "MODIFIED" | "DELETED"; object: Obj; before?: Obj }

@@ -1,0 +1,3 @@
+export { limitAdmission } from "./admission.ts"
+export { only, plus, type Quantities, quantities, texts } from "./quantities.ts"
+export { countsKind, isInScope, usageOf } from "./usage.ts"

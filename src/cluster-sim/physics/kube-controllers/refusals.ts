@@ -1,0 +1,5 @@
+import type { StatusError } from "../../status-error.ts"
+
+/** Whether a create was refused because its namespace is being deleted: nothing to report, nothing to repeat. */
+export const isNamespaceTerminating = (error: StatusError) =>
+  error.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") ?? false

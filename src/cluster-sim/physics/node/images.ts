@@ -1,0 +1,168 @@
+import type { Clock } from "#runtime/clock.ts"
+import type { Json } from "../../object.ts"
+import type { Timers, Wait } from "../timers.ts"
+import { BackOff } from "./back-off.ts"
+import type { Behaviour } from "./behaviour.ts"
+import { goDuration } from "./go-duration.ts"
+import { parseImage } from "./image-reference.ts"
+import type { StartFailure } from "./pod-status.ts"
+import type { Registries } from "./registries.ts"
+import type { Say, Worker } from "./worker.ts"
+
+type ImageOnNode = { name: string; digest: string; imageId: string; sizeBytes: number; behaviour: Behaviour }
+
+export type ImagesOptions = {
+  clock: Clock
+  timers: Timers
+  registries: Registries
+  platform: string
+  /** How many images are pulled at the same time; the others wait. */
+  parallelPulls: number
+  say: Say
+  /** Called when an image has come to the node. */
+  onImage?: (() => void) | undefined
+}
+
+/** The kubelet's own defaults: registryPullQPS and registryBurst. */
+const pullsPerSecond = 5
+const pullBurst = 10
+const heldBack = { isFound: false, durationMs: 0, message: "pull QPS exceeded" } as const
+
+/** The images of one node, and how the kubelet gets them. */
+export class NodeImages {
+  readonly #options: ImagesOptions
+  readonly #images = new Map<string, ImageOnNode>()
+  readonly #backOff = new BackOff()
+  readonly #waitingPulls: (() => void)[] = []
+  #pulling = 0
+  #pulls = { left: pullBurst, at: 0 }
+
+  constructor(options: ImagesOptions) {
+    this.#options = options
+  }
+
+  /** Images on the node, biggest first, as the node's status lists them. */
+  list(): Json[] {
+    const byDigest = new Map<string, { names: string[]; sizeBytes: number }>()
+    for (const { name, imageId, sizeBytes } of this.#images.values()) {
+      const entry = byDigest.get(imageId) ?? { names: [imageId], sizeBytes }
+      if (!entry.names.includes(name)) entry.names.push(name)
+      byDigest.set(imageId, entry)
+    }
+    return [...byDigest.values()]
+      .sort((a, b) => b.sizeBytes - a.sizeBytes || (a.names[0]! < b.names[0]! ? -1 : 1))
+      .slice(0, 50)
+  }
+
+  /** Puts an image on the node without a pull. */
+  load(image: string): boolean {
+    const reference = parseImage(image)
+    if ("invalid" in reference) return false
+    const found = this.#options.registries.find(reference)
+    if (found) this.keep(reference, found)
+    return found !== undefined
+  }
+
+  /** Takes an image from the node, as the kubelet's garbage collection does. */
+  remove(image: string): boolean {
+    const reference = parseImage(image)
+    return !("invalid" in reference) && this.#images.delete(reference.name)
+  }
+
+  /** Forgets that a pod had trouble with an image. */
+  forget(worker: Worker, image: string): void {
+    this.#backOff.forget(`${worker.uid}_${image}`)
+  }
+
+  *ensure(worker: Worker, spec: Json): Generator<Wait, ImageOnNode | StartFailure, void> {
+    const { registries, platform } = this.#options
+    const image: string = spec.image
+    const reference = parseImage(image)
+    if ("invalid" in reference) {
+      const message = `Failed to apply default image tag "${image}": couldn't parse image name "${image}": ${reference.invalid}`
+      this.#options.say(worker, spec, { type: "Warning", reason: "InspectFailed", message })
+      return { reason: "InvalidImageName", message }
+    }
+    const present = this.#images.get(reference.name)
+    const policy = spec.imagePullPolicy ?? "IfNotPresent"
+    if (present && policy !== "Always") {
+      const message = `Container image "${image}" already present on machine and can be accessed by the pod`
+      this.#options.say(worker, spec, { type: "Normal", reason: "Pulled", message })
+      return present
+    }
+    if (policy === "Never") {
+      const message = `Container image "${image}" is not present with pull policy of Never`
+      this.#options.say(worker, spec, { type: "Warning", reason: "ErrImageNeverPull", message })
+      return { reason: "ErrImageNeverPull", message }
+    }
+
+    const key = `${worker.uid}_${image}`
+    if (this.#backOff.isWaiting(key, this.#options.clock.now())) {
+      const message = `Back-off pulling image "${image}"`
+      this.#options.say(worker, spec, { type: "Normal", reason: "BackOff", message })
+      const cause = worker.pullErrors.get(image)
+      return { reason: "ImagePullBackOff", message: cause ? `${message}: ${cause}` : message }
+    }
+    worker.pullErrors.delete(image)
+    this.#options.say(worker, spec, { type: "Normal", reason: "Pulling", message: `Pulling image "${image}"` })
+    const askedAt = this.#options.clock.now()
+    yield resume => this.#takePull(resume)
+    const startedAt = this.#options.clock.now()
+    const pull = this.#mayPull() ? registries.pull(reference, { now: startedAt, platform }) : heldBack
+    // Layers that are on the node are not fetched again: what is left is asking for the manifest.
+    const hasIt = pull.isFound && [...this.#images.values()].some(({ digest }) => digest === pull.digest)
+    yield hasIt && pull.isFound ? pull.latencyMs : pull.durationMs
+    this.#releasePull()
+    if (!pull.isFound) {
+      const { message } = pull
+      this.#options.say(worker, spec, {
+        type: "Warning",
+        reason: "Failed",
+        message: `Failed to pull image "${image}": ${message}`,
+      })
+      const now = this.#options.clock.now()
+      this.#backOff.next(key, now, now)
+      worker.pullErrors.set(image, `ErrImagePull: ${message}`)
+      return { reason: "ErrImagePull", message }
+    }
+    const kept = this.keep(reference, pull)
+    const took = goDuration(this.#options.clock.now() - startedAt)
+    const whole = goDuration(this.#options.clock.now() - askedAt)
+    const message = `Successfully pulled image "${image}" in ${took} (${whole} including waiting). Image size: ${pull.sizeBytes} bytes.`
+    this.#options.say(worker, spec, { type: "Normal", reason: "Pulled", message })
+    return kept
+  }
+
+  keep(
+    { name, host, repository }: { name: string; host: string; repository: string },
+    { digest, sizeBytes, behaviour }: { digest: string; sizeBytes: number; behaviour: Behaviour },
+  ): ImageOnNode {
+    const image = { name, digest, imageId: `${host}/${repository}@${digest}`, sizeBytes, behaviour }
+    this.#images.set(name, image)
+    this.#images.set(image.imageId, image) // so that a pod that pins the digest finds it
+    this.#options.onImage?.()
+    return image
+  }
+
+  /** Whether one more pull may be started now, which then counts. */
+  #mayPull(): boolean {
+    const now = this.#options.clock.now()
+    const left = Math.min(pullBurst, this.#pulls.left + ((now - this.#pulls.at) * pullsPerSecond) / 1000)
+    this.#pulls = { left: left < 1 ? left : left - 1, at: now }
+    return left >= 1
+  }
+
+  #takePull(resume: () => void): void {
+    if (this.#pulling >= this.#options.parallelPulls) this.#waitingPulls.push(resume)
+    else {
+      this.#pulling++
+      resume()
+    }
+  }
+
+  #releasePull(): void {
+    const next = this.#waitingPulls.shift()
+    if (next) this.#options.timers.after(0, next)
+    else this.#pulling--
+  }
+}

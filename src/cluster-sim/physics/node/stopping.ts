@@ -1,0 +1,118 @@
+import type { Clock } from "#runtime/clock.ts"
+import type { Json } from "../../object.ts"
+import { type Process, run, type Timers } from "../timers.ts"
+import { isSidecar, specs } from "./pod-spec.ts"
+import type { Container } from "./pod-status.ts"
+import type { Say, Worker } from "./worker.ts"
+
+/** What stopping containers needs of its kubelet. */
+export type StoppingKubelet = {
+  clock: Clock
+  timers: Timers
+  pace: { stop: number; stopSandbox: number }
+  /** Timers that stand still while the kubelet is dead. */
+  mortal(): Timers
+  say: Say
+  exit(worker: Worker, container: Container, exitCode: number): void
+  /** Something changed in the runtime. */
+  touch(worker: Worker): void
+}
+
+const shortestGraceSeconds = 2
+
+/** All containers at once; sidecars after the others, the last one first. */
+export function* killPod(kubelet: StoppingKubelet, worker: Worker, graceSeconds: number | undefined): Process {
+  const { runtime, pod } = worker
+  const { init } = specs(pod)
+  const running = [...runtime.containers.values()].map(({ current }) => current).filter(isRunning)
+  if (running.length > 0) {
+    let left = running.length
+    const waiters: (() => void)[] = []
+    const onEnd = () => {
+      left--
+      for (const retry of [...waiters]) retry()
+    }
+    const sidecars = init.filter(isSidecar).map(({ name }) => name)
+    const order = init.filter(isSidecar).length > 0
+    const mayStop = (container: Container) => {
+      const place = sidecars.indexOf(container.name)
+      return running.every(other => {
+        const otherPlace = sidecars.indexOf(other.name)
+        const goesFirst = otherPlace < 0 ? place >= 0 : place >= 0 && otherPlace > place
+        return !goesFirst || other.state === "exited"
+      })
+    }
+    yield resume => {
+      for (const container of running) {
+        const spec = [...init, ...specs(pod).main].find(({ name }) => name === container.name)
+        const turn = order ? { mayStop: () => mayStop(container), waiters } : undefined
+        const options = { ...(graceSeconds !== undefined && { graceSeconds }), ...(turn && { turn }) }
+        run(kubelet.mortal(), killContainer(kubelet, worker, spec, container, options), () => {
+          onEnd()
+          if (left === 0) resume()
+        })
+      }
+    }
+  }
+  if (runtime.sandbox?.isReady) {
+    yield kubelet.pace.stopSandbox
+    runtime.sandbox.isReady = false
+    kubelet.touch(worker)
+  }
+}
+
+export function* killContainer(
+  kubelet: StoppingKubelet,
+  worker: Worker,
+  spec: Json,
+  container: Container,
+  options: {
+    message?: string
+    graceSeconds?: number
+    turn?: { mayStop: () => boolean; waiters: (() => void)[] }
+  },
+): Process {
+  const { pod } = worker
+  const message = options.message ?? `Stopping container ${spec.name}`
+  kubelet.say(worker, spec, { type: "Normal", reason: "Killing", message })
+  const probe =
+    container.liveness === false ? "livenessProbe" : container.startup === false ? "startupProbe" : undefined
+  const ownGrace = probe && spec[probe]?.terminationGracePeriodSeconds
+  let grace: number =
+    options.graceSeconds ??
+    ownGrace ??
+    pod.metadata.deletionGracePeriodSeconds ??
+    pod.spec.terminationGracePeriodSeconds ??
+    30
+  const hook = spec.lifecycle?.preStop
+  if (hook && grace > 0 && hook.sleep) {
+    const seconds = Math.min(hook.sleep.seconds, grace)
+    yield 1000 * seconds
+    grace -= seconds
+  }
+  const { turn } = options
+  if (turn && grace > 0 && !turn.mayStop()) {
+    const since = kubelet.clock.now()
+    yield resume => {
+      let isOver = false
+      const go = () => {
+        if (isOver || (!turn.mayStop() && kubelet.clock.now() < since + 1000 * grace)) return
+        isOver = true
+        resume()
+      }
+      turn.waiters.push(go)
+      kubelet.timers.after(1000 * grace, go)
+    }
+    grace -= Math.floor((kubelet.clock.now() - since) / 1000)
+  }
+  grace = Math.max(grace, shortestGraceSeconds)
+  if (container.state === "exited") return
+  const { behaviour } = container
+  const politeMs = behaviour.stopsAfterMs ?? kubelet.pace.stop
+  const isPolite = !behaviour.ignoresTerm && politeMs <= 1000 * grace
+  yield isPolite ? politeMs : 1000 * grace
+  kubelet.exit(worker, container, isPolite ? (behaviour.stopExitCode ?? 0) : 137)
+  yield 5
+}
+
+const isRunning = ({ state }: Container) => state === "running"

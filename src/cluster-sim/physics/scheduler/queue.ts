@@ -1,0 +1,117 @@
+import type { Instant } from "#lib/instant.ts"
+import type { Json, Obj } from "../../object.ts"
+
+export type Queued = { pod: Obj; priority: number; order: number; attempts: number; notBefore: Instant; shape: string }
+
+/** The pods without a node: those to be tried, and those that found none and wait for a change. */
+export type SchedulingQueue = ReturnType<typeof schedulingQueue>
+
+/** `wake` is called when there is a pod to try. */
+export function schedulingQueue(wake: () => void) {
+  const waiting = new Map<string, Queued>() // by uid
+  const active: Queued[] = [] // kept in order when it is read
+  const parked = new Map<string, Map<string, Queued>>() // by shape and uid: those that found no node
+  /** Shapes that found no node since the last change: a thousand pods that ask the same are tried once. */
+  const hopeless = new Map<string, number>()
+  const lastMessage = new Map<string, string>()
+  let changes = 0
+  let sequence = 0
+  let isSorted = true
+
+  function push(queued: Queued) {
+    active.push(queued)
+    isSorted = false
+    wake()
+  }
+
+  function unpark({ shape, pod }: Queued): boolean {
+    const alike = parked.get(shape)
+    const was = alike?.delete(pod.metadata.uid) ?? false
+    if (alike?.size === 0) parked.delete(shape)
+    return was
+  }
+
+  /** One of this shape is tried again. */
+  function retryShape(shape: string) {
+    for (const queued of parked.get(shape)?.values() ?? []) {
+      unpark(queued)
+      return push(queued)
+    }
+  }
+
+  return {
+    /** A pod that waits for a node, or a new version of it. */
+    put(pod: Obj) {
+      const { uid } = pod.metadata
+      const known = waiting.get(uid)
+      if (known) {
+        const isChanged = known.pod.metadata.generation !== pod.metadata.generation
+        known.pod = pod
+        if (isChanged && unpark(known)) push(known)
+        return
+      }
+      const priority = pod.spec.priority ?? 0
+      const queued = { pod, priority, order: sequence++, attempts: 0, notBefore: 0, shape: shapeOf(pod) }
+      waiting.set(uid, queued)
+      push(queued)
+    },
+    drop(uid: string) {
+      const queued = waiting.get(uid)
+      if (!queued) return
+      waiting.delete(uid)
+      unpark(queued)
+    },
+    /** Something may fit now that did not: of each shape one is tried, and the next when that one fits. */
+    retry() {
+      changes++
+      for (const shape of [...parked.keys()]) retryShape(shape)
+    },
+    retryShape,
+    /** The next pod to try at this time, if it still waits. */
+    take(now: Instant): Queued | undefined {
+      if (!isSorted) active.sort((a, b) => a.priority - b.priority || b.order - a.order) // the next one is the last
+      isSorted = true
+      let at = active.length - 1
+      while (at >= 0 && active[at]!.notBefore > now) at--
+      return at >= 0 ? active.splice(at, 1)[0] : undefined
+    },
+    isWaiting: (queued: Queued) => waiting.get(queued.pod.metadata.uid) === queued,
+    isEmpty: () => active.length === 0,
+    soonest: () => Math.min(...active.map(({ notBefore }) => notBefore)),
+    /** It has got its node, or is about to. */
+    settle: ({ pod }: Queued) => void waiting.delete(pod.metadata.uid),
+    /** It has to wait after all. */
+    unsettle: (queued: Queued) => void waiting.set(queued.pod.metadata.uid, queued),
+    isHopeless: ({ shape }: Queued) => hopeless.get(shape) === changes,
+    /** It found no node: waits for a change, and no less than its back-off. The message of its shape, if there is one. */
+    park(queued: Queued, now: Instant, message: string | undefined): string | undefined {
+      const { shape, pod } = queued
+      queued.attempts++
+      queued.notBefore = now + Math.min(1000 * 2 ** (queued.attempts - 1), 10_000)
+      const alike = parked.get(shape) ?? new Map<string, Queued>()
+      parked.set(shape, alike.set(pod.metadata.uid, queued))
+      const text = message ?? lastMessage.get(shape)
+      if (!text) return undefined
+      hopeless.set(shape, changes)
+      lastMessage.set(shape, text)
+      return text
+    },
+  }
+}
+
+/** What the answer depends on: pods that agree in it share a fate. */
+function shapeOf({ spec }: Obj): string {
+  const { nodeSelector, affinity, tolerations, containers, initContainers, overhead, resources, priority } = spec
+  const asked = (list: Json[] = []) => list.map(each => [each.resources?.requests, each.ports, each.restartPolicy])
+  const parts = [
+    nodeSelector,
+    affinity,
+    tolerations,
+    asked(containers),
+    asked(initContainers),
+    overhead,
+    resources,
+    priority,
+  ]
+  return JSON.stringify(parts)
+}

@@ -77,6 +77,7 @@ export const commands: readonly Command[] = [
         completes: "files",
       },
       { flags: "--port <N>", description: "of the API server, on loopback; 0: any free one", default: "0" },
+      { flags: "--no-tls", description: "plain HTTP, where a request without credentials may do everything" },
       { flags: "--data <DIR>", description: "keep the cluster there, and go on from it next time", completes: "files" },
       {
         flags: "--registries <FILE>",

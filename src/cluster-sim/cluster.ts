@@ -3,6 +3,7 @@ import type { Clock } from "#runtime/clock.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
 import { type Admission, createRegistry, type ServerRegistry } from "./apiserver/index.ts"
 import type { ServedKind } from "./apiserver/kind.ts"
+import { anonymous, bootstrapRoles, createAuth, escalationCheck, superuser, type User } from "./auth/index.ts"
 import { serveCustomKinds } from "./crd/index.ts"
 import { createApiServer } from "./http/index.ts"
 import { builtInKinds, podAdmission } from "./kinds/index.ts"
@@ -16,6 +17,12 @@ export type ClusterOptions = {
   /** Default: every built-in kind. */
   kinds?: readonly ServedKind[]
   admission?: readonly Admission[]
+  /** Bearer tokens with their users. */
+  users?: Readonly<Record<string, User>>
+  /** Signs the tokens of service accounts. Must be given where others than tests reach the cluster. */
+  tokenKey?: string
+  /** Makes the roles that a real API server has from its start. Without them only bindings of one's own count. */
+  hasDefaultRoles?: boolean
   /** What moves in this cluster, in the order it is started: controllers, scheduler, kubelets. None: only an API. */
   parts?: readonly ((world: PhysicsWorld) => Part)[]
   /** Told of every committed write: where tests check what must always hold. */
@@ -27,8 +34,10 @@ export type ClusterOptions = {
 }
 
 export type Cluster = {
-  /** For `createClient`, and for `serveHttp`. */
+  /** For `createClient`: without credentials, a request may do everything. */
   transport: Transport
+  /** For `serveHttp`: without credentials, a request is this user's, or anonymous. */
+  front(user?: User): Transport
   registry: ServerRegistry
   store: Store
   random: Random
@@ -47,15 +56,23 @@ export function createCluster(options: ClusterOptions): Cluster {
     const served = registry.kind(apiVersion, kind)
     return served && registry.find(served, name)
   }, random.next)
-  const registry: ServerRegistry = createRegistry({ store, clock, random, kinds, admission: [pods, ...admission] })
-  const transport = createApiServer({ registry, clock, random })
+  const registry: ServerRegistry = createRegistry({
+    ...{ store, clock, random, kinds },
+    admission: [pods, ...admission, request => escalation(request)],
+  })
+  const auth = createAuth({ registry, clock, random, users: options.users, key: options.tokenKey })
+  const escalation = escalationCheck(auth)
+  const api = { registry, clock, random, auth }
+  const transport = createApiServer({ ...api, fallback: superuser })
   const moving = parts.map(part => part({ registry, clock, random }))
   let stops: (() => void)[] = []
 
   serveCustomKinds({ registry, clock }) // of the API server itself: definitions work where nothing moves
   if (!saved) bootstrap(registry)
+  if (options.hasDefaultRoles) bootstrapRoles(registry)
   return {
     transport,
+    front: (user = anonymous) => createApiServer({ ...api, fallback: user }),
     registry,
     store,
     random,

@@ -1,8 +1,11 @@
+import { randomBytes } from "node:crypto"
 import { readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { parseManifests } from "#api/manifest.ts"
-import { type Cluster, parseRegistries, serveHttp } from "#cluster-sim/index.ts"
+import { type Cluster, parseRegistries, type ServeOptions, serveHttp } from "#cluster-sim/index.ts"
+import { createAuthority } from "#lib/certificate.ts"
+import type { Transport } from "#runtime/client/index.ts"
 import { scaledClock } from "#runtime/clock.ts"
 import { createLogger } from "#runtime/log.ts"
 import { Failure, type Input, type Run, UsageError, type World } from "../command.ts"
@@ -16,18 +19,18 @@ export const run: Run = async (input, world) => {
   const registries = wanted.registries ? await readRegistries(wanted.registries) : undefined
   const clock = scaledClock(world.clock, wanted.speed)
   const log = createLogger({ level: "warn", clock })
+  const secrets = { token: secret(), tokenKey: secret() }
   const local = await startLocalCluster({
     clock,
     nodes: wanted.nodes,
     registries,
     saved: saved || undefined,
+    identity: { users: { [secrets.token]: admin }, tokenKey: secrets.tokenKey },
     log,
   })
-  const serving = await serveHttp(local.cluster.transport, { port: wanted.port }).catch(error => {
-    throw new Failure(`--port ${wanted.port}: ${error.message}`)
-  })
+  const { serving, access } = await serve(local.cluster, wanted, secrets.token, world.clock.now())
   const kubeconfig = wanted.kubeconfig ?? join(tmpdir(), `aim-up-${serving.port}.kubeconfig`)
-  await writeFile(kubeconfig, kubeconfigFor(serving.url), { mode: 0o600 }).catch(error => {
+  await writeFile(kubeconfig, kubeconfigFor(serving.url, access), { mode: 0o600 }).catch(error => {
     throw new Failure(`--write-kubeconfig ${kubeconfig}: ${error.message}`)
   })
   if (!saved) await local.apply(...manifests)
@@ -45,6 +48,29 @@ export const run: Run = async (input, world) => {
   const isSaved = !wanted.data || (await saveAtTheEnd(local.cluster, wanted.data, world))
   if (!wanted.kubeconfig) await rm(kubeconfig, { force: true })
   return { text: "", exitCode: isSaved ? 0 : 1 }
+}
+
+const admin = { name: "admin", groups: ["system:masters"] }
+
+const secret = () => randomBytes(24).toString("base64url")
+
+/** What a client needs beside the address. */
+type Access = { authority?: string; token?: string }
+
+/**
+ * Over TLS, since kubectl keeps credentials to itself otherwise. Without it a request is the administrator's unless
+ * it has credentials of its own: `kubectl --as` works there too.
+ */
+async function serve(cluster: Cluster, { port, tls }: { port: number; tls: boolean }, token: string, now: number) {
+  const listening = (transport: Transport, options: ServeOptions) =>
+    serveHttp(transport, { port, ...options }).catch(error => {
+      throw new Failure(`--port ${port}: ${error.message}`)
+    })
+  if (!tls) return { serving: await listening(cluster.transport, {}), access: {} satisfies Access }
+  const authority = createAuthority({ name: "aim-up", now, days: 365 })
+  const own = authority.forServer({ name: "kube-apiserver" }, ["localhost", "127.0.0.1"])
+  const serving = await listening(cluster.front(), { tls: own })
+  return { serving, access: { authority: authority.cert, token } satisfies Access }
 }
 
 /** Ctrl-C is no failure, but losing what was done since the last save is. */
@@ -71,6 +97,7 @@ function read({ options }: Input) {
     speed: number("speed", 0.1, 1000),
     load: (options.load as string[] | undefined) ?? [],
     kubeconfig: options.writeKubeconfig as string | undefined,
+    tls: options.tls !== false,
     data: options.data as string | undefined,
     registries: options.registries as string | undefined,
   }
@@ -101,10 +128,10 @@ const readText = (file: string, option: string) =>
     throw new Failure(`${option} ${file}: ${error.code === "ENOENT" ? "no such file" : error.message}`)
   })
 
-const kubeconfigFor = (server: string) => `apiVersion: v1
+const kubeconfigFor = (server: string, { authority, token }: Access) => `apiVersion: v1
 kind: Config
-clusters: [{name: aim, cluster: {server: "${server}"}}]
-users: [{name: aim, user: {}}]
+clusters: [{name: aim, cluster: {server: "${server}"${authority ? `, certificate-authority-data: ${Buffer.from(authority).toString("base64")}` : ""}}}]
+users: [{name: aim, user: {${token ? `token: "${token}"` : ""}}}]
 contexts: [{name: aim, context: {cluster: aim, user: aim, namespace: default}}]
 current-context: aim
 `

@@ -2,6 +2,7 @@ import { formatInstant } from "#lib/instant.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { Random } from "#runtime/random.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
+import type { User } from "../auth/user.ts"
 import type { Json, ManagedFields, Obj } from "../object.ts"
 import { kubernetesSchema } from "../schema/index.ts"
 import { StatusError } from "../status-error.ts"
@@ -37,6 +38,8 @@ export type Admission = (request: {
   object: Json
   old: Obj | undefined
   subresource: string | undefined
+  /** Undefined for what the cluster writes by itself. */
+  user: User | undefined
 }) => Json
 
 export type RegistryOptions = {
@@ -178,7 +181,7 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
     const managedFields = isApplied
       ? sent.managedFields
       : patching.track({ kind, before: undefined, after: object, manager, now: now() })
-    object = admit({ operation: "create", kind, object, old: undefined, subresource: undefined })
+    object = admit({ operation: "create", kind, object, old: undefined, subresource: undefined, user: options.user })
     object = strategy.prepareCreate
       ? strategy.prepareCreate(object, context())
       : kind.subresources.includes("status")
@@ -190,6 +193,7 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
     object = { ...object, metadata: { ...object.metadata, generation } }
     const causes = [...validateNew(kind, object.metadata), ...(strategy.validateCreate?.(object) ?? [])]
     if (causes.length > 0) throw invalid(kind, object.metadata.name ?? "", causes)
+    options.authorizeCreate?.()
     if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, undefined)) options.warn?.(warning)
     const taken = store.get(kind.storage, metadata.namespace, metadata.name)
     if (taken && isGenerated) throw generatedNameTaken(kind, metadata.name)
@@ -292,7 +296,7 @@ export function createRegistry(options: RegistryOptions): ServerRegistry {
       : subresource === "binding"
         ? was.managedFields // the server writes that itself, in nobody's name
         : patching.track({ kind, before: old, after: object, manager, subresource, now: now() })
-    object = admit({ operation: "update", kind, object, old, subresource })
+    object = admit({ operation: "update", kind, object, old, subresource, user: options.user })
     object = prepare(kind, object, old, subresource)
     object = {
       ...object,

@@ -1,1 +1,8 @@
+export { attributesOf } from "./attributes.ts"
+export { type Auth, anonymous, createAuth } from "./auth.ts"
+export { bootstrapRoles } from "./bootstrap.ts"
+export { escalationCheck } from "./escalation.ts"
+export { separator } from "./impersonation.ts"
+export { fullAuthority } from "./rules.ts"
+export { issuer, TokenRefused } from "./tokens.ts"
 export { type Attributes, type Authorizer, isSuperuser, superuser, type User, type Verdict } from "./user.ts"

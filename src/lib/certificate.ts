@@ -18,7 +18,8 @@ export type AuthorityOptions = { name: string; now: number; days: number }
 
 /** A new authority with a key that exists only here. */
 export function createAuthority({ name, now, days }: AuthorityOptions): Authority {
-  const root = { name }
+  // A name of its own: a certificate of an earlier authority is then a stranger's at first sight.
+  const root = { name: `${name} ${randomBytes(4).toString("hex")}` }
   const keys = newKeys()
   // Clocks differ a little.
   const validity = sequence(time(now - 3_600_000), time(now + days * 86_400_000))

@@ -1,5 +1,6 @@
 import type { Case } from "../harness/script.ts"
 import { crds, serviceImages } from "./crds.ts"
+import { authentication, impersonation } from "./identity.ts"
 import { discovery, kinds } from "./kinds.ts"
 import { kubectl } from "./kubectl.ts"
 import { kubectlOfWorkloads } from "./kubectl-workloads.ts"
@@ -7,6 +8,7 @@ import { lists, tables } from "./lists.ts"
 import { finalizers, garbage, namespaces } from "./lives.ts"
 import { applies, patches } from "./patches.ts"
 import { podLives } from "./pods.ts"
+import { accessQuestions, escalation, kubectlRights, refusals, rights } from "./rights.ts"
 import { errors, verbs } from "./verbs.ts"
 import { watches } from "./watches.ts"
 import { daemonSets, deployments, jobs, statefulSets } from "./workloads.ts"
@@ -34,4 +36,11 @@ export const cases: readonly Case[] = [
   ...kinds,
   ...discovery,
   ...serviceImages,
+  ...authentication,
+  ...impersonation,
+  ...refusals,
+  ...rights,
+  ...escalation,
+  ...accessQuestions,
+  ...kubectlRights,
 ]

@@ -5,7 +5,7 @@ import type { Registry } from "../apiserver/registry.ts"
 import { StatusError } from "../status-error.ts"
 import { refused } from "./attributes.ts"
 import { createRbac, type Rbac } from "./authorizer.ts"
-import { impersonate, wantedUser } from "./impersonation.ts"
+import { createImpersonation, wantedUser } from "./impersonation.ts"
 import { createTokens, issuer, TokenRefused, type Tokens } from "./tokens.ts"
 import { type Attributes, superuser, type User } from "./user.ts"
 
@@ -36,6 +36,7 @@ export const anonymous: User = { name: "system:anonymous", groups: ["system:unau
 
 export function createAuth({ registry, clock, random, users = {}, key }: AuthOptions): Auth {
   const rbac = createRbac(registry)
+  const impersonate = createImpersonation(rbac.authorize)
   const tokens = createTokens({ registry, clock, random, key: key ?? "cluster-sim" })
   const known = Object.entries(users).map(([token, user]) => ({ digest: digest(token), user: authenticated(user) }))
 
@@ -44,7 +45,7 @@ export function createAuth({ registry, clock, random, users = {}, key }: AuthOpt
     const found = known.find(each => timingSafeEqual(each.digest, asked))
     if (found) return { user: found.user, audiences }
     const account = tokens.userOf(token, audiences)
-    if (!account) throw new TokenRefused("invalid bearer token")
+    if (!account) throw new TokenRefused()
     return account
   }
 
@@ -75,7 +76,7 @@ export function createAuth({ registry, clock, random, users = {}, key }: AuthOpt
       // In process and without credentials, as nearly every request of a test: nothing to ask.
       if (requester === superuser && !wanted) return requester
       const asked = attributes()
-      const user = wanted ? impersonate(rbac.authorize, requester, wanted, asked) : requester
+      const user = wanted ? impersonate(requester, wanted, asked) : requester
       require(user, asked)
       return user
     },

@@ -1,8 +1,10 @@
 import type { Admission } from "../apiserver/create-registry.ts"
 import { equal } from "../apiserver/equal.ts"
-import { forbidden, quote } from "../apiserver/refusals.ts"
+import type { ServedKind } from "../apiserver/kind.ts"
+import { forbidden, notFound, quote } from "../apiserver/refusals.ts"
 import type { Json } from "../object.ts"
-import type { Rbac } from "./authorizer.ts"
+import { StatusError } from "../status-error.ts"
+import type { Rbac, RoleReference } from "./authorizer.ts"
 import { fullAuthority, missingRights, quotedList, type Rule } from "./rules.ts"
 import { isSuperuser, type User } from "./user.ts"
 
@@ -19,6 +21,16 @@ export function escalationCheck({ authorize, rulesOf, rulesIn }: Rbac): Admissio
     return `${writer} is attempting to grant RBAC permissions not currently held:\n${missing.join("\n")}${errors}`
   }
 
+  /** A role that is missing is reported as if the binding were. */
+  function rulesFor(reference: RoleReference, namespace: string, kind: ServedKind): readonly Rule[] {
+    try {
+      return rulesIn(reference, namespace)
+    } catch (error) {
+      if (error instanceof StatusError && error.code === 404) throw notFound(kind, reference.name ?? "")
+      throw error
+    }
+  }
+
   return ({ operation, kind, object, old, user }) => {
     if (kind.group !== group || !user || isSuperuser(user)) return object
     if (old && equal(withoutLinks(object), withoutLinks(old))) return object
@@ -29,7 +41,7 @@ export function escalationCheck({ authorize, rulesOf, rulesIn }: Rbac): Admissio
       const resource = role === "ClusterRole" ? "clusterroles" : "roles"
       const bind = { verb: "bind", group: apiGroup ?? "", resource, namespace, name: of ?? "" }
       if (authorize(user, bind).allowed) return object
-      const why = refuseMore(user, namespace, rulesIn(object.roleRef ?? {}, namespace))
+      const why = refuseMore(user, namespace, rulesFor(object.roleRef ?? {}, namespace, kind))
       if (why) throw forbidden(kind, name, why)
       return object
     }

@@ -24,9 +24,13 @@ export type Grant = {
 
 type Reference = { name: string; uid?: string }
 
-/** Thrown for a token that is ours and is not accepted any more, or not for this. */
+/** Thrown for a token that is not ours, or not accepted any more, or not for this audience. */
 export class TokenRefused extends Error {
   override name = "TokenRefused"
+
+  constructor(why?: string) {
+    super(why ? `[invalid bearer token, ${why}]` : "invalid bearer token")
+  }
 }
 
 export type Tokens = {

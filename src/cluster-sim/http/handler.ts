@@ -149,7 +149,7 @@ function route(api: ApiServerOptions, request: Incoming, warn: (text: string) =>
     return json({ kind: "APIGroup", apiVersion: "v1", ...groupInfo(group, groupsOf(inGroup).get(group) ?? []) })
   const inVersion = inGroup.filter(kind => kind.version === version)
   if (inVersion.length === 0) {
-    if (isCore) throw unknownResource()
+    if (inGroup.some(kind => !("isCustom" in kind && kind.isCustom))) throw unknownResource()
     return unknownPath()
   }
   if (tail.length === 0) return json(resourceList(group, version, inVersion))
@@ -205,7 +205,9 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
   if (!isPlain && subresource !== "finalize") {
     const body = method === "POST" && request.body ? bodyOf(request, kind.kind) : undefined
     const { auth, clock } = api
-    const answer = callSubresource(subresource, { registry, clock, auth, kind, name: which, method, query, body })
+    const userAgent = request.headers["user-agent"]
+    const asked = { registry, clock, auth, kind, name: which, method, query, userAgent, body }
+    const answer = callSubresource(subresource, asked)
     if (answer) return answer
     throw methodNotAllowed()
   }

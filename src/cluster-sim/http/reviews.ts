@@ -141,7 +141,8 @@ function wrongPlace({ spec, metadata: { namespace } }: Json): Cause[] {
 export function answerReview(review: Review, sent: Json, asked: Asked, { fieldManager = "" }: WriteOptions): Json {
   const { group, version, kind } = review
   const apiVersion = `${group}/${version}`
-  const schema = kubernetesSchema(apiVersion, kind)
+  // One in a namespace has the fields of the other.
+  const schema = kubernetesSchema(apiVersion, kind.replace(/^Local/, ""))
   if (!schema) return review.answer(sent, asked)
   const body = decode(schema, { ...sent, apiVersion, kind }, { apiVersion, kind, validation: "Ignore" }).value
   const answer = review.answer(body, asked)

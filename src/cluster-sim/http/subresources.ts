@@ -20,6 +20,7 @@ export type SubresourceCall = {
   name: Name
   method: string
   query: URLSearchParams
+  userAgent: string | undefined
   body: Json
 }
 

@@ -6,7 +6,9 @@ import { badRequest, cause, conflict, invalid, quote } from "../apiserver/refusa
 import type { Name } from "../apiserver/registry.ts"
 import { type Auth, issuer } from "../auth/index.ts"
 import type { Json, Obj } from "../object.ts"
+import { decode, kubernetesSchema, trackUpdate } from "../schema/index.ts"
 import { type Answer, json } from "./answer.ts"
+import { writeOptions } from "./query.ts"
 
 export type TokenCall = {
   registry: ServerRegistry
@@ -14,6 +16,8 @@ export type TokenCall = {
   auth: Auth
   kind: ServedKind
   name: Name
+  query: URLSearchParams
+  userAgent: string | undefined
   body: Json
 }
 
@@ -21,7 +25,8 @@ const group = "authentication.k8s.io"
 const kind = "TokenRequest"
 
 /** A token for a service account, which ends with its time or with the object it is bound to. */
-export function requestToken({ registry, clock, auth, kind: accounts, name: which, body = {} }: TokenCall): Answer {
+export function requestToken(call: TokenCall): Answer {
+  const { registry, clock, auth, kind: accounts, name: which, body = {} } = call
   const { name, namespace = "" } = which
   checkPlace(body.metadata ?? {}, which)
   const account = registry.get(accounts, which)
@@ -42,8 +47,27 @@ export function requestToken({ registry, clock, auth, kind: accounts, name: whic
   const creationTimestamp = formatInstant(clock.now())
   const spec = { audiences, expirationSeconds: seconds, boundObjectRef: reference ?? null }
   const status = { token, expirationTimestamp: formatInstant(clock.now() + seconds * 1000) }
-  const metadata = { ...body.metadata, name, namespace, uid, creationTimestamp }
+  const managedFields = managedBy(call, { ...body, spec: { ...body.spec, expirationSeconds: seconds } })
+  const metadata = {
+    ...body.metadata,
+    name,
+    namespace,
+    uid,
+    creationTimestamp,
+    ...(managedFields && { managedFields }),
+  }
   return json({ kind, apiVersion: `${group}/v1`, metadata, spec, status }, 201)
+}
+
+/** A request is not kept, and its answer names the manager of its fields all the same. */
+function managedBy({ query, userAgent, clock }: TokenCall, sent: Json) {
+  const apiVersion = `${group}/v1`
+  const schema = kubernetesSchema(apiVersion, kind)
+  if (!schema) return undefined
+  const { fieldManager: manager = "" } = writeOptions("Create", query, { userAgent })
+  const after = decode(schema, { ...sent, apiVersion, kind }, { apiVersion, kind, validation: "Ignore" }).value
+  const now = formatInstant(clock.now())
+  return trackUpdate({ schema, before: undefined, after, manager, apiVersion, subresource: "token", now })
 }
 
 function checkPlace(sent: Json, { name, namespace }: Name) {

@@ -66,7 +66,7 @@ test("a cluster comes up with nodes and manifests, writes a kubeconfig, and is t
     const deployment = await first.get(path)
     return isRolledOut(deployment) && deployment
   })
-  expect(await readFile(kubeconfig, "utf8")).toMatch(/server: "https:..127.0.0.1:\d+"/)
+  expect(await readFile(kubeconfig, "utf8")).toMatch(/"server": "https:..127.0.0.1:\d+"/)
   const crd = await first.get("/apis/autoimagemanager.io/v1alpha1/serviceimages")
   expect(crd.kind).toBe("ServiceImageList")
   first.program.kill("SIGINT")
@@ -107,6 +107,21 @@ test("its kubeconfig is an administrator's, other users have what roles give the
   await expect(connectApi({ ...access, token: "" }).get(pods("default"))).rejects.toThrow('User "system:anonymous"')
   const granted = await runProgram("bin/aim", ["get", "si"], { KUBECONFIG: kubeconfig })
   expect(granted).toMatchObject({ code: 0 })
+})
+
+test("users with certificates are contexts of the kubeconfig, with the groups that are named", async () => {
+  const { access, kubeconfig } = await up("--user", "anna", "--user", "bert=dev,system:masters")
+  const aim = (context: string) =>
+    runProgram("bin/aim", ["get", "si", "--context", context], { KUBECONFIG: kubeconfig })
+  expect(await aim("bert")).toMatchObject({ code: 0 })
+  expect(await aim("anna")).toMatchObject({ code: 1, output: expect.stringContaining('User "anna" cannot list') })
+  const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "anna" }]
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" }
+  const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+  await connectApi(access).create(bindings, { metadata: { name: "anna" }, roleRef, subjects })
+  expect(await aim("anna")).toMatchObject({ code: 0 })
+  const wrong = await runProgram("bin/aim", ["up", "--user", "a b"])
+  expect(wrong).toMatchObject({ code: 2, output: expect.stringContaining("--user: a b is not a user's name") })
 })
 
 test("without TLS a request without credentials is the administrator's", async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { parseManifests } from "#api/manifest.ts"
 import { type Cluster, parseRegistries, type ServeOptions, serveHttp } from "#cluster-sim/index.ts"
-import { createAuthority } from "#lib/certificate.ts"
+import { type Certificate, createAuthority, type Subject } from "#lib/certificate.ts"
 import type { Transport } from "#runtime/client/index.ts"
 import { scaledClock } from "#runtime/clock.ts"
 import { createLogger } from "#runtime/log.ts"
@@ -54,23 +54,28 @@ const admin = { name: "admin", groups: ["system:masters"] }
 
 const secret = () => randomBytes(24).toString("base64url")
 
-/** What a client needs beside the address. */
-type Access = { authority?: string; token?: string }
+/** What clients need beside the address: the administrator's token, and a certificate for each other user. */
+type Access = { authority?: string; token?: string; clients: readonly (Subject & Certificate)[] }
 
 /**
  * Over TLS, since kubectl keeps credentials to itself otherwise. Without it a request is the administrator's unless
  * it has credentials of its own: `kubectl --as` works there too.
  */
-async function serve(cluster: Cluster, { port, tls }: { port: number; tls: boolean }, token: string, now: number) {
+async function serve(cluster: Cluster, { port, tls, users }: Wanted, token: string, now: number) {
   const listening = (transport: Transport, options: ServeOptions) =>
     serveHttp(transport, { port, ...options }).catch(error => {
       throw new Failure(`--port ${port}: ${error.message}`)
     })
-  if (!tls) return { serving: await listening(cluster.transport, {}), access: {} satisfies Access }
+  if (!tls) return { serving: await listening(cluster.transport, {}), access: { clients: [] } as Access }
   const authority = createAuthority({ name: "aim-up", now, days: 365 })
   const own = authority.forServer({ name: "kube-apiserver" }, ["localhost", "127.0.0.1"])
-  const serving = await listening(cluster.front(), { tls: own })
-  return { serving, access: { authority: authority.cert, token } satisfies Access }
+  const serving = await listening(cluster.front(), {
+    tls: { ...own, clientAuthority: authority.cert },
+    forClient: cluster.front,
+  })
+  const clients = users.map(user => ({ ...user, ...authority.forClient(user) }))
+  const access: Access = { authority: authority.cert, token, clients }
+  return { serving, access }
 }
 
 /** Ctrl-C is no failure, but losing what was done since the last save is. */
@@ -82,6 +87,15 @@ const saveAtTheEnd = (cluster: Cluster, folder: string, { say }: Pick<World, "sa
       return false
     },
   )
+
+type Wanted = ReturnType<typeof read>
+
+/** `NAME` or `NAME=GROUP,GROUP`. */
+function userIn(text: string): Subject {
+  const [name = "", groups = ""] = text.split("=")
+  if (!/^[\w.:@-]+$/.test(name) || name === "aim") throw new UsageError(`--user: ${text || '""'} is not a user's name`)
+  return { name, organizations: groups.split(",").filter(Boolean) }
+}
 
 function read({ options }: Input) {
   const number = (name: string, least: number, most: number) => {
@@ -98,6 +112,7 @@ function read({ options }: Input) {
     load: (options.load as string[] | undefined) ?? [],
     kubeconfig: options.writeKubeconfig as string | undefined,
     tls: options.tls !== false,
+    users: ((options.user as string[] | undefined) ?? []).map(userIn),
     data: options.data as string | undefined,
     registries: options.registries as string | undefined,
   }
@@ -128,13 +143,28 @@ const readText = (file: string, option: string) =>
     throw new Failure(`${option} ${file}: ${error.code === "ENOENT" ? "no such file" : error.message}`)
   })
 
-const kubeconfigFor = (server: string, { authority, token }: Access) => `apiVersion: v1
-kind: Config
-clusters: [{name: aim, cluster: {server: "${server}"${authority ? `, certificate-authority-data: ${Buffer.from(authority).toString("base64")}` : ""}}}]
-users: [{name: aim, user: {${token ? `token: "${token}"` : ""}}}]
-contexts: [{name: aim, context: {cluster: aim, user: aim, namespace: default}}]
-current-context: aim
-`
+/** JSON is YAML, so every reader of kubeconfigs takes it. */
+function kubeconfigFor(server: string, { authority, token, clients }: Access): string {
+  const encoded = (text: string) => Buffer.from(text).toString("base64")
+  const users = clients.map(({ name, cert, key }) => ({
+    name,
+    user: { "client-certificate-data": encoded(cert), "client-key-data": encoded(key) },
+  }))
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      { name: "aim", cluster: { server, ...(authority && { "certificate-authority-data": encoded(authority) }) } },
+    ],
+    users: [{ name: "aim", user: token ? { token } : {} }, ...users],
+    contexts: ["aim", ...clients.map(({ name }) => name)].map(name => ({
+      name,
+      context: { cluster: "aim", user: name, namespace: "default" },
+    })),
+    "current-context": "aim",
+  }
+  return `${JSON.stringify(config, undefined, 2)}\n`
+}
 
 function welcome(facts: {
   url: string

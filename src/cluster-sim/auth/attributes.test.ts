@@ -8,7 +8,11 @@ const cases: Record<string, object> = {
   "GET /api/v1/namespaces/shop/pods/a": { verb: "get", name: "a" },
   "GET /api/v1/namespaces/shop/pods/a/log": { verb: "get", name: "a", subresource: "log" },
   "GET /api/v1/pods?fieldSelector=metadata.name%3Da": { verb: "list", name: "a", namespace: "" },
-  "GET /api/v1/pods?fieldSelector=metadata.name!%3Da": { ...{ group: "", version: "v1", resource: "pods" }, verb: "list", namespace: "" },
+  "GET /api/v1/pods?fieldSelector=metadata.name!%3Da": {
+    ...{ group: "", version: "v1", resource: "pods" },
+    verb: "list",
+    namespace: "",
+  },
   "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn,metadata.name%3Da": { verb: "list", name: "a" },
   "DELETE /apis/apps/v1/namespaces/shop/deployments": { verb: "deletecollection", group: "apps", version: "v1" },
   "DELETE /apis/apps/v1/namespaces/shop/deployments/a": { verb: "delete", resource: "deployments" },

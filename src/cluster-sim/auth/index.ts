@@ -1,5 +1,6 @@
 export { attributesOf } from "./attributes.ts"
 export { type Auth, anonymous, createAuth } from "./auth.ts"
+export { aggregated } from "./authorizer.ts"
 export { bootstrapRoles } from "./bootstrap.ts"
 export { escalationCheck } from "./escalation.ts"
 export { separator } from "./impersonation.ts"

@@ -1,6 +1,14 @@
 import { badRequest, cause, invalid } from "../apiserver/refusals.ts"
 import type { WriteOptions } from "../apiserver/registry.ts"
-import { type Attributes, type Auth, fullAuthority, isSuperuser, TokenRefused, type User } from "../auth/index.ts"
+import {
+  type Attributes,
+  type Auth,
+  aggregated,
+  fullAuthority,
+  isSuperuser,
+  TokenRefused,
+  type User,
+} from "../auth/index.ts"
 import type { Json } from "../object.ts"
 import { decode, kubernetesSchema, trackUpdate } from "../schema/index.ts"
 import type { Cause } from "../status-error.ts"
@@ -96,7 +104,7 @@ function rulesStatus({ rulesOf }: Auth, user: User, namespace: string): Json {
   const nonResourceRules = rules.flatMap(({ verbs, nonResourceURLs }) =>
     nonResourceURLs?.length ? [{ verbs, nonResourceURLs }] : [],
   )
-  const evaluationError = troubles.length > 0 && { evaluationError: troubles.join(", ") }
+  const evaluationError = troubles.length > 0 && { evaluationError: aggregated(troubles) }
   return { resourceRules, nonResourceRules, incomplete: false, ...evaluationError }
 }
 

@@ -25,7 +25,7 @@ export type ClusterOptions = {
   hasDefaultRoles?: boolean
   /** What moves in this cluster, in the order it is started: controllers, scheduler, kubelets. None: only an API. */
   parts?: readonly ((world: PhysicsWorld) => Part)[]
-  /** Told of every committed write: where tests check what must always hold. */
+  /** Called with every committed write: where tests check what must always hold. */
   history?: (entry: HistoryEntry) => void
   /** Changes kept per kind for watches that come back. */
   keptChanges?: number
@@ -86,7 +86,7 @@ export function createCluster(options: ClusterOptions): Cluster {
   }
 }
 
-/** What a real API server makes of its own before anybody comes. */
+/** What a real API server makes at its start. */
 function bootstrap(registry: ServerRegistry) {
   for (const { apiVersion, kind, ...object } of born) {
     const served = registry.kind(apiVersion, kind)

@@ -96,7 +96,7 @@ describe("what is accepted comes to nothing beyond the namespace", () => {
     expect(JSON.stringify(body.spec)).not.toContain(theirs)
   })
 
-  test("an incident of his own, with the labels and images of others", async () => {
+  test("an incident of its own, with the labels and images of others", async () => {
     await writeStatus(world.mine, "mine", [switched("app")])
     expect(await pulled()).toEqual([`${working}:v1`, app.image])
   })
@@ -119,7 +119,7 @@ describe("what is accepted comes to nothing beyond the namespace", () => {
   })
 
   test("a role too wide: a status alone sends no pod where the spec does not", async () => {
-    // As somebody who may write any status.
+    // As an account that may write any status.
     await writeStatus(world.mine, "mine", [switched("app", { working: evil })])
     expect(await pulled()).toEqual([app.image, app.image])
   })

@@ -86,7 +86,7 @@ function answerTo(api: ApiServerOptions, request: Request): Answer | Promise<Ans
     const answer = route(api, incoming(api, request), warn)
     return answer instanceof Promise ? answer.catch(failure) : warned(answer)
   } catch (error) {
-    // What was odd in a request is told even when it is refused for something else.
+    // Warnings are sent even when the request is refused for another reason.
     return warned(failure(error))
   }
 }
@@ -228,7 +228,7 @@ function checkRevision({ store }: ServerRegistry, text: string) {
   if (asked > store.revision) throw tooLarge(asked, store.revision)
 }
 
-/** What needs a container that really runs; they are answered so that people learn why they cannot have them. */
+/** Needs a container that really runs; the answer says why there is none. */
 const isStream = ({ plural }: ServedKind, subresource: string) =>
   plural === "pods" && ["exec", "attach", "portforward"].includes(subresource)
 

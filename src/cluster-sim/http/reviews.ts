@@ -96,7 +96,7 @@ function accessStatus({ spec }: Json, { authorize }: Auth, user: User): Json {
 /** Everything that bindings allow, as it is written in their roles. */
 function rulesStatus({ rulesOf }: Auth, user: User, namespace: string): Json {
   const { rules: bound, troubles } = rulesOf(user, namespace)
-  // Where no roles were made, the superuser is told of what needs none.
+  // A superuser needs no roles: where there are none, its rules are these.
   const rules = bound.length === 0 && isSuperuser(user) ? fullAuthority : bound
   const resourceRules = rules.flatMap(({ verbs, apiGroups, resources, resourceNames }) =>
     resources?.length ? [{ verbs, apiGroups, resources, ...(resourceNames?.length && { resourceNames }) }] : [],

@@ -45,7 +45,7 @@ test("a watch streams, and its end is the end of the server's interest in it", a
 
 const admin = { name: "admin", groups: ["system:masters"] }
 
-test("a token tells users apart, and without one a request is anonymous", async () => {
+test("a token identifies a user, and without one a request is anonymous", async () => {
   const cluster = createCluster({ clock, users: { secret: admin } })
   serving = await serveHttp(cluster.front())
   const ask = async (authorization?: string) => {
@@ -78,7 +78,7 @@ test("a certificate that the authority signed is a user's, and one of another is
   expect(await ask({})).toMatch(refused)
 })
 
-test("a reader who is slow leaves nothing behind, however often it was waited for", async () => {
+test("a slow reader leaves nothing behind, however often it was waited for", async () => {
   const warnings: string[] = []
   const listen = (warning: Error) => warnings.push(warning.name)
   process.on("warning", listen)

@@ -87,7 +87,7 @@ function evict({ registry, clock, kind, name, body }: SubresourceCall): Answer {
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
 }
 
-/** So that whoever made the pod can tell that it did not fail by itself. */
+/** Shows the pod's controller that the pod did not fail by itself. */
 function markDisrupted(
   registry: SubresourceCall["registry"],
   kind: SubresourceCall["kind"],

@@ -56,7 +56,7 @@ const rollout = {
 }
 const manifest = join(folder, "rollout.json")
 writeFileSync(manifest, JSON.stringify(rollout))
-const up = spawn(clone, ["up", "--write-kubeconfig", kubeconfig, "--load", manifest], {
+const up = spawn(clone, ["up", "--no-tls", "--write-kubeconfig", kubeconfig, "--load", manifest], {
   stdio: ["ignore", "ignore", "pipe"],
 })
 const failing = once(up, "exit").then(([code]) => Promise.reject(new Error(`aim up ended with ${code}`)))

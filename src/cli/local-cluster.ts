@@ -8,6 +8,7 @@ import {
   type Json,
   openRegistries,
   type RegistriesDescription,
+  type User,
 } from "#cluster-sim/index.ts"
 import { controllersWith } from "#controllers/all.ts"
 import { classify } from "#core/image/pull-failure.ts"
@@ -26,7 +27,9 @@ export type LocalClusterOptions = {
   nodes: number
   registries?: RegistriesDescription | undefined
   saved?: ReturnType<Cluster["store"]["dump"]> | undefined
-  /** Further controllers, as an operator of the user would run. */
+  /** For a cluster that others reach over HTTP: its users by token, and what signs tokens of service accounts. */
+  identity?: { users: Readonly<Record<string, User>>; tokenKey: string }
+  /** Beside our own, as an operator of the user's would run. */
   alsoRun?: readonly Controller[]
   log?: Logger
 }
@@ -45,10 +48,14 @@ export type LocalCluster = {
 }
 
 export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
-  const { clock, seed = 1, nodes, registries, saved, alsoRun = [], log = silentLogger } = options
+  const { clock, seed = 1, nodes, registries, saved, identity, alsoRun = [], log = silentLogger } = options
   const images = openRegistries(clock.now(), registries)
-  const cluster = createCluster({ clock, seed, saved, parts: everyPart({ nodes, registries: images }) })
-  // Each client of the in-process server closes its own connection, and never the server.
+  const cluster = createCluster({
+    ...{ clock, seed, saved },
+    parts: everyPart({ nodes, registries: images }),
+    ...(identity && { ...identity, hasDefaultRoles: true }),
+  })
+  // Each user of the in-process server closes its own way to it, and none the server.
   const shared: Transport = { send: cluster.transport.send, close: () => {} }
   const client = createClient({ transport: shared, clock, random: seededRandom(seed) })
   cluster.start()

@@ -78,6 +78,12 @@ export const commands: readonly Command[] = [
       },
       { flags: "--port <N>", description: "of the API server, on loopback; 0: any free one", default: "0" },
       {
+        flags: "--user <NAME[=GROUP,...]>",
+        description: "a user with a client certificate, as a context of the kubeconfig; may be repeated",
+        many: true,
+      },
+      { flags: "--no-tls", description: "plain HTTP, where a request without credentials may do everything" },
+      {
         flags: "--data <DIR>",
         description: "keep the cluster there, and continue with it next time",
         completes: "files",

@@ -3,6 +3,7 @@ import type { Clock } from "#runtime/clock.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
 import { type Admission, createStorage, type ServerStorage } from "./apiserver/index.ts"
 import type { ServedKind } from "./apiserver/kind.ts"
+import { anonymous, bootstrapRoles, createAuth, escalationCheck, superuser, type User } from "./auth/index.ts"
 import { serveCustomKinds } from "./crd/index.ts"
 import { createApiServer } from "./http/index.ts"
 import { builtInKinds, podAdmission } from "./kinds/index.ts"
@@ -17,9 +18,15 @@ export type ClusterOptions = {
   /** Default: every built-in kind. */
   kinds?: readonly ServedKind[]
   admission?: readonly Admission[]
+  /** Bearer tokens with their users. */
+  users?: Readonly<Record<string, User>>
+  /** Signs the tokens of service accounts. Must be given where others than tests reach the cluster. */
+  tokenKey?: string
+  /** Makes the roles that a real API server has from its start. Without them only bindings of one's own count. */
+  hasDefaultRoles?: boolean
   /** What moves in this cluster, in the order it is started: controllers, scheduler, kubelets. None: only an API. */
   parts?: readonly ((world: PhysicsWorld) => Part)[]
-  /** Told of every committed write: where tests check what must always hold. */
+  /** Called with every committed write: where tests check what must always hold. */
   history?: (entry: HistoryEntry) => void
   /** Changes kept per kind for watches that come back. */
   keptChanges?: number
@@ -28,8 +35,10 @@ export type ClusterOptions = {
 }
 
 export type Cluster = {
-  /** For `createClient`, and for `serveHttp`. */
+  /** For `createClient`: without credentials, a request may do everything. */
   transport: Transport
+  /** For `serveHttp`: without credentials, a request is this user's, or anonymous. */
+  front(user?: User): Transport
   storage: ServerStorage
   store: Store
   random: Random
@@ -54,17 +63,22 @@ export function createCluster(options: ClusterOptions): Cluster {
   )
   const storage: ServerStorage = createStorage({
     ...{ store, clock, random, kinds },
-    admission: [limits.admission, pods, ...admission],
+    admission: [limits.admission, pods, ...admission, request => escalation(request)],
     validations: limits.validations,
   })
-  const transport = createApiServer({ storage, clock, random })
+  const auth = createAuth({ storage, clock, random, users: options.users, key: options.tokenKey })
+  const escalation = escalationCheck(auth)
+  const api = { storage, clock, random, auth }
+  const transport = createApiServer({ ...api, fallback: superuser })
   const moving = parts.map(part => part({ storage, clock, random }))
   let stops: (() => void)[] = []
 
   serveCustomKinds({ storage, clock }) // of the API server itself: definitions work where nothing moves
   if (!saved) bootstrap(storage)
+  if (options.hasDefaultRoles) bootstrapRoles(storage)
   return {
     transport,
+    front: (user = anonymous) => createApiServer({ ...api, fallback: user }),
     storage,
     store,
     random,
@@ -78,7 +92,7 @@ export function createCluster(options: ClusterOptions): Cluster {
   }
 }
 
-/** What a real API server makes of its own before anybody comes. */
+/** What a real API server makes at its start. */
 function bootstrap(storage: ServerStorage) {
   for (const { apiVersion, kind, ...object } of born) {
     const served = storage.kind(apiVersion, kind)

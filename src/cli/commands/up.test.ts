@@ -2,8 +2,9 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
+import { parse } from "yaml"
 import { type Program, runProgram, startProgram } from "#test/support/program.ts"
-import { type Json, until } from "#tools/kube/api.ts"
+import { type Access, connectApi, type Json, until } from "#tools/kube/api.ts"
 
 async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "aim-up-"))
@@ -11,12 +12,21 @@ async function temporaryFolder(): Promise<string> {
   return folder
 }
 
-/** Starts `aim up` and gives its address once it says that it is up. */
-async function up(...args: string[]): Promise<{ program: Program; get(path: string): Promise<Json> }> {
+type Up = { program: Program; kubeconfig: string; access: Access; get(path: string): Promise<Json> }
+
+/** Starts `aim up` and waits until it says that it is up. */
+async function up(...args: string[]): Promise<Up> {
   const program = startProgram("bin/aim", ["up", ...args])
-  const address = until("the address", async () => /at (http:\S+)/.exec(program.output)?.[1])
-  const url = await Promise.race([address, program.ended.then(() => expect.fail(program.output))])
-  return { program, get: async path => (await fetch(`${url}${path}`)).json() }
+  const said = until("the kubeconfig", async () => /export KUBECONFIG=(\S+)/.exec(program.output)?.[1])
+  const kubeconfig = await Promise.race([said, program.ended.then(() => expect.fail(program.output))])
+  const access = accessIn(await readFile(kubeconfig, "utf8"))
+  return { program, kubeconfig, access, get: path => connectApi(access).get(path) }
+}
+
+function accessIn(kubeconfig: string): Access {
+  const { clusters, users } = parse(kubeconfig)
+  const { server, "certificate-authority-data": authority } = clusters[0].cluster
+  return { server, certificateAuthority: Buffer.from(authority, "base64").toString(), token: users[0].user.token }
 }
 
 /** The end of patience with a program that should end by itself: one that spins hears no other signal. */
@@ -56,7 +66,7 @@ test("a cluster comes up with nodes and manifests, writes a kubeconfig, and is t
     const deployment = await first.get(path)
     return isRolledOut(deployment) && deployment
   })
-  expect(await readFile(kubeconfig, "utf8")).toMatch(/server: "http:..127.0.0.1:\d+"/)
+  expect(await readFile(kubeconfig, "utf8")).toMatch(/"server": "https:..127.0.0.1:\d+"/)
   const crd = await first.get("/apis/autoimagemanager.io/v1alpha1/serviceimages")
   expect(crd.kind).toBe("ServiceImageList")
   first.program.kill("SIGINT")
@@ -68,6 +78,58 @@ test("a cluster comes up with nodes and manifests, writes a kubeconfig, and is t
   expect(after.metadata.uid).toBe(before.metadata.uid)
   expect(isRolledOut(after)).toBe(true)
   expect((await second.get("/api/v1/nodes")).items).toHaveLength(2)
+})
+
+test("its kubeconfig is an administrator's, other users have what roles give them, and strangers nothing", async () => {
+  const { access, kubeconfig } = await up()
+  const api = connectApi(access)
+  await api.create("/api/v1/namespaces/default/serviceaccounts", { metadata: { name: "reader" } })
+  const subjects = [{ kind: "ServiceAccount", namespace: "default", name: "reader" }]
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" }
+  const bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+  await api.create(bindings, { metadata: { name: "reader" }, roleRef, subjects })
+  const { status } = await api.create("/api/v1/namespaces/default/serviceaccounts/reader/token", { spec: {} })
+  const reader = connectApi({ ...access, token: status.token })
+  const pods = (namespace: string) => `/api/v1/namespaces/${namespace}/pods`
+  await until("the role to be filled", () =>
+    reader.get(pods("default")).then(
+      () => true,
+      () => false,
+    ),
+  )
+  expect((await reader.get(pods("default"))).items).toEqual([])
+  const account = "system:serviceaccount:default:reader"
+  await expect(reader.get(pods("kube-system"))).rejects.toThrow(
+    `User "${account}" cannot list resource "pods" in API group "" in the namespace "kube-system"`,
+  )
+  await expect(reader.create(pods("default"), { metadata: { name: "a" } })).rejects.toThrow("cannot create")
+  await expect(connectApi({ ...access, token: "other" }).get(pods("default"))).rejects.toThrow("Unauthorized")
+  await expect(connectApi({ ...access, token: "" }).get(pods("default"))).rejects.toThrow('User "system:anonymous"')
+  const granted = await runProgram("bin/aim", ["get", "si"], { KUBECONFIG: kubeconfig })
+  expect(granted).toMatchObject({ code: 0 })
+})
+
+test("users with certificates are contexts of the kubeconfig, with the groups that are named", async () => {
+  const { access, kubeconfig } = await up("--user", "anna", "--user", "bert=dev,system:masters")
+  const aim = (context: string) =>
+    runProgram("bin/aim", ["get", "si", "--context", context], { KUBECONFIG: kubeconfig })
+  expect(await aim("bert")).toMatchObject({ code: 0 })
+  expect(await aim("anna")).toMatchObject({ code: 1, output: expect.stringContaining('User "anna" cannot list') })
+  const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "anna" }]
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" }
+  const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+  await connectApi(access).create(bindings, { metadata: { name: "anna" }, roleRef, subjects })
+  expect(await aim("anna")).toMatchObject({ code: 0 })
+  const wrong = await runProgram("bin/aim", ["up", "--user", "a b"])
+  expect(wrong).toMatchObject({ code: 2, output: expect.stringContaining("--user: a b is not a user's name") })
+})
+
+test("without TLS a request without credentials is the administrator's", async () => {
+  const program = startProgram("bin/aim", ["up", "--no-tls"])
+  const url = await until("the address", async () => /at (http:\S+)/.exec(program.output)?.[1])
+  const ask = (headers: Record<string, string>) => fetch(`${url}/api/v1/nodes`, { headers })
+  expect((await ask({})).status).toBe(200)
+  expect((await ask({ "impersonate-user": "anna" })).status).toBe(403)
 })
 
 test("a registries file makes pulls fail as it says", async () => {

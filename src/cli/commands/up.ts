@@ -1,8 +1,11 @@
+import { randomBytes } from "node:crypto"
 import { readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { parseManifests } from "#api/manifest.ts"
-import { type Cluster, parseRegistries, serveHttp } from "#cluster-sim/index.ts"
+import { type Cluster, parseRegistries, type ServeOptions, serveHttp } from "#cluster-sim/index.ts"
+import { type Certificate, createAuthority, type Subject } from "#lib/certificate.ts"
+import type { Transport } from "#runtime/client/index.ts"
 import { scaledClock } from "#runtime/clock.ts"
 import { createLogger } from "#runtime/log.ts"
 import { Failure, type Input, type Run, UsageError, type World } from "../command.ts"
@@ -16,18 +19,18 @@ export const run: Run = async (input, world) => {
   const registries = wanted.registries ? await readRegistries(wanted.registries) : undefined
   const clock = scaledClock(world.clock, wanted.speed)
   const log = createLogger({ level: "warn", clock })
+  const secrets = { token: secret(), tokenKey: secret() }
   const local = await startLocalCluster({
     clock,
     nodes: wanted.nodes,
     registries,
     saved: saved || undefined,
+    identity: { users: { [secrets.token]: admin }, tokenKey: secrets.tokenKey },
     log,
   })
-  const serving = await serveHttp(local.cluster.transport, { port: wanted.port }).catch(error => {
-    throw new Failure(`--port ${wanted.port}: ${error.message}`)
-  })
+  const { serving, access } = await serve(local.cluster, wanted, secrets.token, world.clock.now())
   const kubeconfig = wanted.kubeconfig ?? join(tmpdir(), `aim-up-${serving.port}.kubeconfig`)
-  await writeFile(kubeconfig, kubeconfigFor(serving.url), { mode: 0o600 }).catch(error => {
+  await writeFile(kubeconfig, kubeconfigFor(serving.url, access), { mode: 0o600 }).catch(error => {
     throw new Failure(`--write-kubeconfig ${kubeconfig}: ${error.message}`)
   })
   if (!saved) await local.apply(...manifests)
@@ -47,7 +50,35 @@ export const run: Run = async (input, world) => {
   return { text: "", exitCode: isSaved ? 0 : 1 }
 }
 
-/** Ctrl-C is not a failure, but losing the changes since the last save is. */
+const admin = { name: "admin", groups: ["system:masters"] }
+
+const secret = () => randomBytes(24).toString("base64url")
+
+/** What clients need beside the address: the administrator's token, and a certificate for each other user. */
+type Access = { authority?: string; token?: string; clients: readonly (Subject & Certificate)[] }
+
+/**
+ * Over TLS, since kubectl keeps credentials to itself otherwise. Without it a request is the administrator's unless
+ * it has credentials of its own: `kubectl --as` works there too.
+ */
+async function serve(cluster: Cluster, { port, tls, users }: Wanted, token: string, now: number) {
+  const listening = (transport: Transport, options: ServeOptions) =>
+    serveHttp(transport, { port, ...options }).catch(error => {
+      throw new Failure(`--port ${port}: ${error.message}`)
+    })
+  if (!tls) return { serving: await listening(cluster.transport, {}), access: { clients: [] } as Access }
+  const authority = createAuthority({ name: "aim-up", now, days: 365 })
+  const own = authority.forServer({ name: "kube-apiserver" }, ["localhost", "127.0.0.1"])
+  const serving = await listening(cluster.front(), {
+    tls: { ...own, clientAuthority: authority.cert },
+    forClient: cluster.front,
+  })
+  const clients = users.map(user => ({ ...user, ...authority.forClient(user) }))
+  const access: Access = { authority: authority.cert, token, clients }
+  return { serving, access }
+}
+
+/** Ctrl-C is no failure, but losing what was done since the last save is. */
 const saveAtTheEnd = (cluster: Cluster, folder: string, { say }: Pick<World, "say">): Promise<boolean> =>
   saveCluster(cluster, folder).then(
     () => true,
@@ -56,6 +87,15 @@ const saveAtTheEnd = (cluster: Cluster, folder: string, { say }: Pick<World, "sa
       return false
     },
   )
+
+type Wanted = ReturnType<typeof read>
+
+/** `NAME` or `NAME=GROUP,GROUP`. */
+function userIn(text: string): Subject {
+  const [name = "", groups = ""] = text.split("=")
+  if (!/^[\w.:@-]+$/.test(name) || name === "aim") throw new UsageError(`--user: ${text || '""'} is not a user's name`)
+  return { name, organizations: groups.split(",").filter(Boolean) }
+}
 
 function read({ options }: Input) {
   const number = (name: string, least: number, most: number) => {
@@ -71,6 +111,8 @@ function read({ options }: Input) {
     speed: number("speed", 0.1, 1000),
     load: (options.load as string[] | undefined) ?? [],
     kubeconfig: options.writeKubeconfig as string | undefined,
+    tls: options.tls !== false,
+    users: ((options.user as string[] | undefined) ?? []).map(userIn),
     data: options.data as string | undefined,
     registries: options.registries as string | undefined,
   }
@@ -101,13 +143,28 @@ const readText = (file: string, option: string) =>
     throw new Failure(`${option} ${file}: ${error.code === "ENOENT" ? "no such file" : error.message}`)
   })
 
-const kubeconfigFor = (server: string) => `apiVersion: v1
-kind: Config
-clusters: [{name: aim, cluster: {server: "${server}"}}]
-users: [{name: aim, user: {}}]
-contexts: [{name: aim, context: {cluster: aim, user: aim, namespace: default}}]
-current-context: aim
-`
+/** JSON is YAML, so every reader of kubeconfigs takes it. */
+function kubeconfigFor(server: string, { authority, token, clients }: Access): string {
+  const encoded = (text: string) => Buffer.from(text).toString("base64")
+  const users = clients.map(({ name, cert, key }) => ({
+    name,
+    user: { "client-certificate-data": encoded(cert), "client-key-data": encoded(key) },
+  }))
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      { name: "aim", cluster: { server, ...(authority && { "certificate-authority-data": encoded(authority) }) } },
+    ],
+    users: [{ name: "aim", user: token ? { token } : {} }, ...users],
+    contexts: ["aim", ...clients.map(({ name }) => name)].map(name => ({
+      name,
+      context: { cluster: "aim", user: name, namespace: "default" },
+    })),
+    "current-context": "aim",
+  }
+  return `${JSON.stringify(config, undefined, 2)}\n`
+}
 
 function welcome(facts: {
   url: string

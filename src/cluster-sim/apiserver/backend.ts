@@ -1,6 +1,7 @@
 import type { Clock } from "#runtime/clock.ts"
 import type { Random } from "#runtime/random.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
+import type { User } from "../auth/user.ts"
 import type { Json, ManagedFields, Obj } from "../object.ts"
 import type { Store } from "../store/index.ts"
 import type { ServedKind, StrategyContext } from "./kind.ts"
@@ -18,6 +19,8 @@ export type Admission = (request: {
   object: Json
   old: Obj | undefined
   subresource: string | undefined
+  /** Undefined for what the cluster writes by itself. */
+  user: User | undefined
 }) => Json
 
 /** Looks at a write as it would be stored, and refuses it by throwing. The last say before the store. */

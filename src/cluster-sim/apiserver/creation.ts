@@ -41,7 +41,14 @@ export function createObject(
   const managedFields = isApplied
     ? sent.managedFields
     : patching.track({ kind, before: undefined, after: object, manager, now: now() })
-  object = backend.admit({ operation: "create", kind, object, old: undefined, subresource: undefined })
+  object = backend.admit({
+    operation: "create",
+    kind,
+    object,
+    old: undefined,
+    subresource: undefined,
+    user: options.user,
+  })
   object = strategy.prepareCreate
     ? strategy.prepareCreate(object, backend.context())
     : kind.subresources.includes("status")
@@ -53,6 +60,7 @@ export function createObject(
   object = { ...object, metadata: { ...object.metadata, generation } }
   const causes = [...validateNew(kind, object.metadata), ...(strategy.validateCreate?.(object) ?? [])]
   if (causes.length > 0) throw invalid(kind, object.metadata.name ?? "", causes)
+  options.authorizeCreate?.()
   if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, undefined)) options.warn?.(warning)
   const dryRun = options.dryRun ?? false
   backend.validate({ operation: "create", kind, object, old: undefined, subresource: undefined, dryRun })

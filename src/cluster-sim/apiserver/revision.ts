@@ -47,7 +47,7 @@ export function reviseObject(
     : subresource === "binding"
       ? was.managedFields // the server writes that itself, in nobody's name
       : patching.track({ kind, before: old, after: object, manager, subresource, now: now() })
-  object = backend.admit({ operation: "update", kind, object, old, subresource })
+  object = backend.admit({ operation: "update", kind, object, old, subresource, user: options.user })
   object = prepare(backend, kind, object, old, subresource)
   object = {
     ...object,

@@ -1,3 +1,4 @@
+import type { User } from "../auth/user.ts"
 import type { Json, Obj } from "../object.ts"
 import type { ServedKind } from "./kind.ts"
 
@@ -19,6 +20,10 @@ export type WriteOptions = {
   force?: boolean // server-side apply
   /** The body as it came, where it came as text: two keys of one name are only seen there. */
   text?: string
+  /** For admission. Undefined for what the cluster writes by itself. */
+  user?: User | undefined
+  /** Throws unless an update that finds no object may create it. */
+  authorizeCreate?: (() => void) | undefined
 }
 
 export type DeleteOptions = {
@@ -26,6 +31,7 @@ export type DeleteOptions = {
   propagationPolicy?: "Orphan" | "Background" | "Foreground"
   preconditions?: { uid?: string; resourceVersion?: string }
   dryRun?: boolean
+  user?: User | undefined
 }
 
 export type PatchBody = { type: "json" | "merge" | "strategic" | "apply"; body: Json }

@@ -9,6 +9,7 @@ import type { ServedKind } from "../apiserver/kind.ts"
 import { badRequest, methodNotAllowed, notFound } from "../apiserver/refusals.ts"
 import { scaleOf } from "../apiserver/scale.ts"
 import type { Name, PatchBody, WriteOptions } from "../apiserver/storage.ts"
+import { type Auth, attributesOf, superuser, type User } from "../auth/index.ts"
 import type { Json, Obj } from "../object.ts"
 import { parseBody, parsePatch } from "../schema/index.ts"
 import { StatusError } from "../status-error.ts"
@@ -22,7 +23,14 @@ import { answerReview, reviews } from "./reviews.ts"
 import { callSubresource } from "./subresources.ts"
 import { watchStream } from "./watch.ts"
 
-export type ApiServerOptions = { storage: ServerStorage; clock: Clock; random: Random }
+export type ApiServerOptions = {
+  storage: ServerStorage
+  clock: Clock
+  random: Random
+  auth: Auth
+  /** The user of requests without credentials. */
+  fallback: User
+}
 
 /** Where a request goes, once its path is understood. */
 type Target = {
@@ -39,18 +47,18 @@ type Incoming = {
   headers: Record<string, string>
   body: string | undefined
   signal: AbortSignal
+  user: User
 }
 
 /** The Kubernetes API over a storage, answering the client's transport in process. */
-export function createApiServer({ storage, clock, random }: ApiServerOptions): Transport {
-  const api = { storage, clock, random }
+export function createApiServer(api: ApiServerOptions): Transport {
   return {
     async send(request) {
       if (request.signal.aborted) throw new NotSent("aborted before it was sent", { cause: request.signal.reason })
       request.guard?.()
       const answer = await answerTo(api, request)
       const { status, headers, body } = answer
-      const dated = { date: new Date(clock.now()).toUTCString(), ...headers }
+      const dated = { date: new Date(api.clock.now()).toUTCString(), ...headers }
       return { status, headers: dated, body: until(request.signal, body) } satisfies Response
     },
     close() {},
@@ -75,15 +83,17 @@ function answerTo(api: ApiServerOptions, request: Request): Answer | Promise<Ans
     return answer
   }
   try {
-    const answer = route(api, incoming(request), warn)
+    const answer = route(api, incoming(api, request), warn)
     return answer instanceof Promise ? answer.catch(failure) : warned(answer)
   } catch (error) {
-    // What was odd in a request is told even when it is refused for something else.
+    // Warnings are sent even when the request is refused for another reason.
     return warned(failure(error))
   }
 }
 
-function incoming({ method, path, headers, body, signal }: Request): Incoming {
+/** A request with the user behind it, which may do what it asks for: both are settled before it is looked for. */
+function incoming({ auth, fallback }: ApiServerOptions, request: Request): Incoming {
+  const { method, path, headers, body, signal } = request
   const [route = "", ...query] = path.split("?")
   let segments: string[]
   try {
@@ -94,7 +104,9 @@ function incoming({ method, path, headers, body, signal }: Request): Incoming {
   } catch {
     throw badRequest("invalid URL escape")
   }
-  return { method, path: segments, query: new URLSearchParams(query.join("?")), headers, body, signal }
+  const asked = new URLSearchParams(query.join("?"))
+  const user = auth.admit(headers, () => attributesOf(method, segments, asked), fallback)
+  return { method, path: segments, query: asked, headers, body, signal, user }
 }
 
 function route(api: ApiServerOptions, request: Incoming, warn: (text: string) => void): Answer | Promise<Answer> {
@@ -137,7 +149,7 @@ function route(api: ApiServerOptions, request: Incoming, warn: (text: string) =>
     return json({ kind: "APIGroup", apiVersion: "v1", ...groupInfo(group, groupsOf(inGroup).get(group) ?? []) })
   const inVersion = inGroup.filter(kind => kind.version === version)
   if (inVersion.length === 0) {
-    if (isCore) throw unknownResource()
+    if (inGroup.some(kind => !("isCustom" in kind && kind.isCustom))) throw unknownResource()
     return unknownPath()
   }
   if (tail.length === 0) return json(resourceList(group, version, inVersion))
@@ -147,7 +159,9 @@ function route(api: ApiServerOptions, request: Incoming, warn: (text: string) =>
   if (review) {
     if (request.method !== "POST") throw methodNotAllowed()
     const options = writeOptions("Create", request.query, { userAgent: request.headers["user-agent"] })
-    return json(answerReview(review, bodyOf(request, review.kind), formatInstant(api.clock.now()), options), 201)
+    const { auth, clock } = api
+    const asked = { auth, user: request.user, namespace: place.namespace, now: formatInstant(clock.now()) }
+    return json(answerReview(review, bodyOf(request, review.kind), asked, options), 201)
   }
   const kind = inVersion.find(each => each.plural === place.plural) as ServedKind | undefined
   const isUnknown = !kind || place.extra || (place.namespace !== undefined && !kind.namespaced)
@@ -190,7 +204,10 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
   const isPlain = subresource === undefined || subresource === "status" || subresource === "scale"
   if (!isPlain && subresource !== "finalize") {
     const body = method === "POST" && request.body ? bodyOf(request, kind.kind) : undefined
-    const answer = callSubresource(subresource, { storage, clock: api.clock, kind, name: which, method, query, body })
+    const { auth, clock } = api
+    const userAgent = request.headers["user-agent"]
+    const asked = { storage, clock, auth, kind, name: which, method, query, userAgent, body }
+    const answer = callSubresource(subresource, asked)
     if (answer) return answer
     throw methodNotAllowed()
   }
@@ -211,7 +228,7 @@ function checkRevision({ store }: ServerStorage, text: string) {
   if (asked > store.revision) throw tooLarge(asked, store.revision)
 }
 
-/** What needs a container that really runs; they are answered so that people learn why they cannot have them. */
+/** Needs a container that really runs; the answer says why there is none. */
 const isStream = ({ plural }: ServedKind, subresource: string) =>
   plural === "pods" && ["exec", "attach", "portforward"].includes(subresource)
 
@@ -260,17 +277,30 @@ const patchTypes: Record<string, PatchBody["type"]> = {
   [applyType]: "apply",
 }
 
-function optionsOf(verb: WriteVerb, target: Target, request: Incoming, warn: (text: string) => void): WriteOptions {
+function optionsOf(
+  { auth }: ApiServerOptions,
+  verb: WriteVerb,
+  target: Target,
+  request: Incoming,
+  warn: (text: string) => void,
+): WriteOptions {
   const isApply = contentType(request) === applyType
   const options = writeOptions(verb, request.query, { userAgent: request.headers["user-agent"], isApply })
   const subresource = target.subresource as WriteOptions["subresource"]
-  return { ...options, warn, subresource, ...(isJsonText(request) && { text: request.body ?? "" }) }
+  const { user, path, query } = request
+  // An update that finds nothing creates it, which is a right of its own.
+  const authorizeCreate =
+    verb === "Create" || user === superuser
+      ? undefined
+      : () => auth.require(user, { ...attributesOf("PUT", path, query), verb: "create" })
+  const isText = isJsonText(request)
+  return { ...options, warn, subresource, user, authorizeCreate, ...(isText && { text: request.body ?? "" }) }
 }
 
 function create(api: ApiServerOptions, target: Target, request: Incoming, warn: (text: string) => void): Answer {
   const { kind, namespace } = target
   if (!kind.verbs.includes("create")) throw methodNotAllowed()
-  const options = optionsOf("Create", target, request, warn)
+  const options = optionsOf(api, "Create", target, request, warn)
   const body = bodyOf(request, kind.kind)
   return shown(api, kind, api.storage.create(kind, inNamespace(kind, body, namespace), options), request, 201)
 }
@@ -282,7 +312,7 @@ function replace(
   warn: (text: string) => void,
 ): Answer {
   const { kind, namespace, name, subresource } = target
-  const options = optionsOf("Update", target, request, warn)
+  const options = optionsOf(api, "Update", target, request, warn)
   const body = inNamespace(kind, bodyOf(request, kind.kind), namespace)
   const { object, isNew } = api.storage.put(kind, { namespace, name }, body, options)
   if (subresource === "scale") return json(scaleOf(kind, object))
@@ -298,7 +328,7 @@ function patch(
   const { kind, namespace, name, subresource } = target
   const type = patchTypes[contentType(request)]
   if (!type || (type === "strategic" && kind.isCustom)) throw unsupportedPatch(kind)
-  const options = optionsOf("Patch", target, request, warn)
+  const options = optionsOf(api, "Patch", target, request, warn)
   const body = type === "apply" ? yamlOf(request.body ?? "") : parsePatch(request.body ?? "", type)
   const { object, isNew } = api.storage.patchOrCreate(kind, { namespace, name }, { type, body }, options)
   if (subresource === "scale") return json(scaleOf(kind, object))
@@ -309,7 +339,7 @@ function patch(
 function remove(api: ApiServerOptions, target: Target & { name: string }, request: Incoming): Answer {
   const { kind, namespace, name } = target
   const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
-  const { object, is } = api.storage.remove(kind, { namespace, name }, options)
+  const { object, is } = api.storage.remove(kind, { namespace, name }, { ...options, user: request.user })
   if (is === "marked") return shown(api, kind, object, request, options.orphanDependents === false ? 202 : 200)
   if (returnsDeleted.has(resourceName(kind))) return shown(api, kind, object, request)
   const details = { name, ...(kind.group && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid }
@@ -336,7 +366,8 @@ function deleteCollection({ storage }: ApiServerOptions, target: Target, request
   if (kind.namespaced && namespace === undefined) throw methodNotAllowed()
   const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
   const { labelSelector, fieldSelector } = listRequest(request.query)
-  const items = storage.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, options)
+  const { user } = request
+  const items = storage.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, { ...options, user })
   const metadata = listMetadata(kind, { resourceVersion: String(storage.store.revision) })
   return { ...json(""), body: listBody(kind, items, metadata) }
 }

@@ -1,14 +1,19 @@
+import { once } from "node:events"
+import { request } from "node:https"
 import { afterEach, expect, test } from "vitest"
+import { createAuthority } from "#lib/certificate.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { createCluster } from "../cluster.ts"
-import { type ServeOptions, type Serving, serveHttp } from "./serve.ts"
+import { type Serving, serveHttp } from "./serve.ts"
 
 let serving: Serving | undefined
 afterEach(() => serving?.close())
 
-async function world(options?: ServeOptions) {
-  const cluster = createCluster({ clock: virtualClock(Date.parse("2026-01-01T00:00:00Z")) })
-  serving = await serveHttp(cluster.transport, options)
+const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
+
+async function world() {
+  const cluster = createCluster({ clock })
+  serving = await serveHttp(cluster.transport)
   return { cluster, url: serving.url }
 }
 
@@ -38,14 +43,42 @@ test("a watch streams, and its end is the end of the server's interest in it", a
   ending.abort()
 })
 
-test("with a token, nobody comes in without it", async () => {
-  const { url } = await world({ token: "secret" })
-  expect((await fetch(`${url}/version`)).status).toBe(401)
-  const headers = { authorization: "Bearer secret" }
-  expect((await fetch(`${url}/version`, { headers })).status).toBe(200)
+const admin = { name: "admin", groups: ["system:masters"] }
+
+test("a token identifies a user, and without one a request is anonymous", async () => {
+  const cluster = createCluster({ clock, users: { secret: admin } })
+  serving = await serveHttp(cluster.front())
+  const ask = async (authorization?: string) => {
+    const headers = authorization ? { authorization } : {}
+    return (await fetch(`${serving?.url}/api/v1/pods`, { headers })).status
+  }
+  expect(await ask()).toBe(403)
+  expect(await ask("Bearer other")).toBe(401)
+  expect(await ask("Bearer secret")).toBe(200)
 })
 
-test("a reader who is slow leaves nothing behind, however often it was waited for", async () => {
+test("a certificate that the authority signed is a user's, and one of another is not", async () => {
+  const [authority, other] = [0, 1].map(() => createAuthority({ name: "test", now: Date.now(), days: 1 }))
+  const cluster = createCluster({ clock })
+  const tls = { ...authority!.forServer({ name: "server" }, ["127.0.0.1"]), clientAuthority: authority!.cert }
+  serving = await serveHttp(cluster.front(), { tls, forClient: cluster.front })
+  const { url } = serving
+  const ask = async (client: { cert?: string; key?: string }) => {
+    const path = `${url}/apis/authentication.k8s.io/v1/selfsubjectreviews`
+    const headers = { "content-type": "application/json" }
+    const asked = request(path, { method: "POST", headers, ca: authority!.cert, agent: false, ...client }).end("{}")
+    const [answer] = await once(asked, "response")
+    const { status, message } = JSON.parse((await answer.toArray()).join(""))
+    return status.userInfo?.username ?? message
+  }
+  const subject = { name: "anna", organizations: ["system:masters"] }
+  expect(await ask(authority!.forClient(subject))).toBe("anna")
+  const refused = /^selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create/
+  expect(await ask(other!.forClient(subject))).toMatch(refused)
+  expect(await ask({})).toMatch(refused)
+})
+
+test("a slow reader leaves nothing behind, however often it was waited for", async () => {
   const warnings: string[] = []
   const listen = (warning: Error) => warnings.push(warning.name)
   process.on("warning", listen)

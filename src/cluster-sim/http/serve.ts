@@ -1,34 +1,38 @@
+import { createHash } from "node:crypto"
 import type * as http from "node:http"
 import type { AddressInfo } from "node:net"
+import type { TLSSocket } from "node:tls"
 import { createServer, loadHttps } from "#lib/http.ts"
 import type { Request, Transport } from "#runtime/client/index.ts"
+import { separator, type User } from "../auth/index.ts"
 import { StatusError } from "../status-error.ts"
 import { protobufType, readProtobuf } from "./protobuf.ts"
 
 export type ServeOptions = {
   /** 0: any free one. */
   port?: number
-  /** Loopback unless told otherwise: there is no authentication worth the name. */
+  /** Default: loopback. */
   host?: string
-  tls?: { key: string; cert: string }
-  /** Requests without it are answered 401. */
-  token?: string
+  /** `clientAuthority` vouches for the certificates of clients, each of which then has a transport of its own. */
+  tls?: { key: string; cert: string; clientAuthority?: string }
+  forClient?: (user: User) => Transport
 }
 
 export type Serving = { url: string; port: number; close(): Promise<void> }
 
 const maxBodyBytes = 3 << 20 // as the API server
 
-/** The same server for people: over HTTP(S) on a socket of this machine. */
+/** The same server over HTTP(S) on a socket of this machine. */
 export async function serveHttp(transport: Transport, options: ServeOptions = {}): Promise<Serving> {
-  const { port = 0, host = "127.0.0.1", tls, token } = options
+  const { port = 0, host = "127.0.0.1", tls, forClient } = options
   const listener: http.RequestListener = (incoming, outgoing) => {
-    answer(transport, incoming, outgoing, token).catch(error => {
+    const user = forClient && clientOf(incoming)
+    answer(user ? forClient(user) : transport, incoming, outgoing).catch(error => {
       // The head is out or the connection is gone: all that is left is to end it.
       outgoing.destroy(error instanceof Error ? error : undefined)
     })
   }
-  const server = tls ? loadHttps().createServer(tls, listener) : createServer(listener)
+  const server = tls ? loadHttps().createServer(secured(tls), listener) : createServer(listener)
   server.requestTimeout = 0 // a watch lasts as long as it lasts
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
@@ -46,22 +50,37 @@ export async function serveHttp(transport: Transport, options: ServeOptions = {}
   }
 }
 
-async function answer(
-  transport: Transport,
-  incoming: http.IncomingMessage,
-  outgoing: http.ServerResponse,
-  token: string | undefined,
-) {
+const secured = ({ key, cert, clientAuthority: ca }: NonNullable<ServeOptions["tls"]>) => ({
+  ...{ key, cert },
+  // Without a certificate, or with a strange one, a client may still have a token.
+  ...(ca && { ca, requestCert: true, rejectUnauthorized: false }),
+})
+
+/** The user of a certificate that is vouched for. */
+function clientOf({ socket }: http.IncomingMessage): User | undefined {
+  const { authorized, getPeerCertificate } = socket as Partial<TLSSocket>
+  if (!authorized || !getPeerCertificate) return undefined
+  const { subject, raw } = getPeerCertificate.call(socket)
+  // biome-ignore lint/complexity/useLiteralKeys: what the types leave open
+  const organizations = (subject as Record<string, string | string[] | undefined>)["O"] ?? []
+  const groups = [organizations].flat()
+  const digest = createHash("sha256").update(raw).digest("hex")
+  return {
+    name: [subject.CN].flat()[0] ?? "",
+    groups: [...groups, "system:authenticated"],
+    extra: { "authentication.kubernetes.io/credential-id": [`X509SHA256=${digest}`] },
+  }
+}
+
+async function answer(transport: Transport, incoming: http.IncomingMessage, outgoing: http.ServerResponse) {
   const gone = new AbortController()
   outgoing.once("close", () => gone.abort(new Error("the client is gone")))
   const headers = Object.fromEntries(
-    Object.entries(incoming.headers).map(([name, value]) => [
+    Object.entries(incoming.headersDistinct).map(([name, values = []]) => [
       name,
-      Array.isArray(value) ? value.join(", ") : (value ?? ""),
+      values.join(name.startsWith("impersonate-") ? separator : ", "),
     ]),
   )
-  if (token !== undefined && headers.authorization !== `Bearer ${token}`)
-    return refuse(outgoing, 401, "Unauthorized", "Unauthorized")
   const body = await readBody(incoming)
   if (body === undefined)
     return refuse(outgoing, 413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBodyBytes}`)

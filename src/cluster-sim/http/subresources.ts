@@ -3,20 +3,24 @@ import { selects } from "#lib/label-selector.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { ServerStorage } from "../apiserver/create-storage.ts"
 import type { ServedKind } from "../apiserver/kind.ts"
-import { badRequest, cause, conflict, invalid } from "../apiserver/refusals.ts"
+import { badRequest, conflict } from "../apiserver/refusals.ts"
 import type { Name } from "../apiserver/storage.ts"
+import type { Auth } from "../auth/index.ts"
 import type { Json, Obj } from "../object.ts"
 import { StatusError } from "../status-error.ts"
 import { type Answer, json, text } from "./answer.ts"
 import { deleteOptions } from "./query.ts"
+import { requestToken } from "./token-request.ts"
 
 export type SubresourceCall = {
   storage: ServerStorage
   clock: Clock
+  auth: Auth
   kind: ServedKind
   name: Name
   method: string
   query: URLSearchParams
+  userAgent: string | undefined
   body: Json
 }
 
@@ -28,7 +32,7 @@ export function callSubresource(subresource: string, call: SubresourceCall): Ans
   if (method !== "POST") return undefined
   if (subresource === "eviction") return evict(call)
   if (subresource === "binding") return bind(call)
-  if (subresource === "token") return token(call)
+  if (subresource === "token") return requestToken(call)
   return undefined
 }
 
@@ -83,7 +87,7 @@ function evict({ storage, clock, kind, name, body }: SubresourceCall): Answer {
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
 }
 
-/** So that whoever made the pod can tell that it did not fail by itself. */
+/** Shows the pod's controller that the pod did not fail by itself. */
 function markDisrupted(
   storage: SubresourceCall["storage"],
   kind: SubresourceCall["kind"],
@@ -140,30 +144,4 @@ function bind({ storage, clock, kind, name, body }: SubresourceCall): Answer {
   }
   storage.update(kind, bound, { subresource: "binding", fieldManager: "kube-scheduler" })
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
-}
-
-function token({ storage, clock, kind, name, body }: SubresourceCall): Answer {
-  storage.get(kind, name)
-  const seconds = body?.spec?.expirationSeconds ?? 3600
-  if (seconds < 600)
-    throw invalid({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", [
-      cause.invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"),
-    ])
-  const expirationTimestamp = formatInstant(clock.now() + seconds * 1000)
-  const status = { token: `cluster-sim.${name.namespace}.${name.name}`, expirationTimestamp }
-  return json(
-    {
-      kind: "TokenRequest",
-      apiVersion: "authentication.k8s.io/v1",
-      metadata: {
-        ...body?.metadata,
-        name: name.name,
-        namespace: name.namespace,
-        creationTimestamp: formatInstant(clock.now()),
-      },
-      spec: { ...body?.spec, expirationSeconds: seconds },
-      status,
-    },
-    201,
-  )
 }

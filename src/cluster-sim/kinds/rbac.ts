@@ -15,6 +15,8 @@ export const role: Definition = {
   strategy: {
     allowsCreateOnUpdate: true,
     default: rulesAreThere,
+    prepareCreate: noEmptyRules,
+    prepareUpdate: noEmptyRules,
     validateCreate: validateRole,
     validateUpdate: validateRole,
   },
@@ -63,4 +65,9 @@ export const clusterRoleBinding: Definition = { ...roleBinding, kind: "ClusterRo
 /** `rules` has no omitempty: a role without any is written with null. */
 function rulesAreThere(object: Json): Json {
   return object.rules === undefined ? { ...object, rules: null } : object
+}
+
+/** What is stored has no empty lists. */
+function noEmptyRules(object: Json): Json {
+  return object.rules?.length === 0 ? { ...object, rules: null } : object
 }

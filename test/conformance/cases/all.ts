@@ -1,6 +1,7 @@
 import type { Case } from "../harness/script.ts"
 import { crds, serviceImages } from "./crds.ts"
 import { endpointSlices } from "./endpoints.ts"
+import { authentication, impersonation } from "./identity.ts"
 import { discovery, kinds } from "./kinds.ts"
 import { kubectl } from "./kubectl.ts"
 import { kubectlOfWorkloads } from "./kubectl-workloads.ts"
@@ -10,6 +11,7 @@ import { finalizers, garbage, namespaces } from "./lives.ts"
 import { applies, patches } from "./patches.ts"
 import { podLives } from "./pods.ts"
 import { references } from "./references.ts"
+import { accessQuestions, escalation, kubectlRights, refusals, rights } from "./rights.ts"
 import { errors, verbs } from "./verbs.ts"
 import { watches } from "./watches.ts"
 import { daemonSets, deployments, jobs, statefulSets } from "./workloads.ts"
@@ -42,4 +44,11 @@ export const cases: readonly Case[] = [
   ...kinds,
   ...discovery,
   ...serviceImages,
+  ...authentication,
+  ...impersonation,
+  ...refusals,
+  ...rights,
+  ...escalation,
+  ...accessQuestions,
+  ...kubectlRights,
 ]

@@ -41,8 +41,8 @@ export async function realGround(): Promise<Ground> {
         agent,
         signal,
         headers: {
-          ...headers,
           authorization: `Bearer ${access.token}`,
+          ...headers,
           ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
         },
       })

@@ -69,6 +69,7 @@ function cleaned(text: string, words: [string | RegExp, string][], names: Names)
   for (const [from, to] of words) clean = clean.replaceAll(from, to)
   clean = clean
     .replace(uuid, ordinal(names.uids, "UID"))
+    .replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, "TOKEN")
     .replace(instant, (_, fraction) => (fraction ? "TIME.FRACTION" : "TIME"))
     .replace(/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, "TIME")
     .replace(/(?<=\.)[0-9a-f]{16}\b/g, "EVENT")

@@ -9,6 +9,7 @@ const areas: Record<Area, string> = {
   schema: "schema, patches, apply",
   kinds: "kinds and CRDs",
   controllers: "workload controllers, garbage collection",
+  auth: "users and rights",
   kubelet: "kubelet, scheduler, registries",
 }
 

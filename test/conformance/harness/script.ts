@@ -7,7 +7,7 @@
 export type Json = any
 
 /** Whose work a case looks at: groups the differences in the report. */
-export type Area = "registry" | "schema" | "kinds" | "controllers" | "kubelet"
+export type Area = "registry" | "schema" | "kinds" | "controllers" | "kubelet" | "auth"
 
 export type Case = {
   name: string

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createAuthority } from "#lib/certificate.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { kubeconfig as kubeconfigOf } from "#tools/kube/components.ts"
 import { createCluster, everyPart, serveHttp } from "../../../src/cluster-sim/index.ts"
@@ -31,12 +32,20 @@ export async function simGround(): Promise<Ground> {
     { name: "real-0", labels: { type: "real" } },
     ...[0, 1, 2].map(index => ({ name: `kwok-${index}`, ...large, taints, labels: { type: "kwok" } })),
   ]
-  const { transport, ...cluster } = createCluster({ clock: systemClock, parts: everyPart({ nodes, registries }) })
+  const token = "secret-of-the-administrator"
+  const cluster = createCluster({
+    clock: systemClock,
+    parts: everyPart({ nodes, registries }),
+    users: { [token]: { name: "admin", uid: "admin", groups: ["system:masters"] } },
+    hasDefaultRoles: true,
+  })
+  const transport = cluster.front()
   cluster.start()
-  const serving = await serveHttp(transport)
+  const authority = createAuthority({ name: "cluster-sim", now: Date.now(), days: 1 })
+  const serving = await serveHttp(transport, { tls: authority.forServer({ name: "cluster-sim" }, ["127.0.0.1"]) })
   const home = mkdtempSync(join(tmpdir(), "aim-conformance-"))
   const kubeconfig = join(home, "kubeconfig")
-  writeFileSync(kubeconfig, kubeconfigOf({ server: serving.url, certificateAuthority: "", token: "none" }))
+  writeFileSync(kubeconfig, kubeconfigOf({ server: serving.url, certificateAuthority: authority.cert, token }))
   return {
     name: "sim",
     kubectl: floor().kubectl,
@@ -47,11 +56,17 @@ export async function simGround(): Promise<Ground> {
     patienceMs: 75_000,
     words: [
       [serving.url, "SERVER"],
-      [serving.url.replace("http://", ""), "SERVER"],
+      [serving.url.replace("https://", ""), "SERVER"],
       [host, "REGISTRY"],
       [faulty, "FAULTY"],
     ],
-    send: ({ body, ...request }) => transport.send({ ...request, method: request.method as Method, body }),
+    send: ({ body, headers, ...request }) =>
+      transport.send({
+        ...request,
+        method: request.method as Method,
+        headers: { authorization: `Bearer ${token}`, ...headers },
+        body,
+      }),
     async close() {
       cluster.stop()
       await serving.close()

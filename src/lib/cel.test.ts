@@ -1,12 +1,16 @@
 import { expect, test } from "vitest"
 import {
+  authorizerValue,
+  celJson,
   celValue,
   chainsIn,
   compile,
   isMissingField,
+  type JsonPatchLiteral,
   lookBudget,
   matches,
   mismatchIn,
+  misnamed,
   optional,
   syntaxErrorIn,
   TooCostly,
@@ -247,4 +251,100 @@ test("what is nested deeper than any object is refused: each level would be a ty
   let deep: unknown = []
   for (let i = 0; i < 100; i++) deep = [deep]
   expect(() => celValue(deep, undefined)).toThrow("nested more than 64 deep")
+})
+
+const values = {
+  list: celValue(["a", "b", "c"], undefined),
+  map: celValue({ x: 1, y: 2 }, undefined),
+  nested: celValue([["a", 1], { k: [1, 2] }], undefined),
+}
+const additions: Record<string, unknown> = {
+  "v.list.transformList(i, item, string(i) + item)": ["0a", "1b", "2c"],
+  "v.list.transformList(i, item, i > 0, item)": ["b", "c"],
+  "v.map.transformList(key, value, key + string(value))": ["x1", "y2"],
+  "v.list.transformMap(i, item, item)": { 0: "a", 1: "b", 2: "c" },
+  "v.map.transformMap(key, value, value > 1, value * 2)": { y: 4 },
+  "v.list.all(i, item, i < 3 && item < 'd') && v.map.exists(key, value, value == 2)": true,
+  "v.list.existsOne(i, item, item == 'b' && i == 1)": true,
+  "v.list.transformList(i, a, v.list.transformList(j, b, j > i, a + b)).map(pairs, pairs.join(' '))": [
+    "ab ac",
+    "bc",
+    "",
+  ],
+  "sets.intersects(v.list, ['z', 'c']) && !sets.intersects(v.list, ['z'])": true,
+  "sets.contains(v.list, ['c', 'a']) && !sets.contains(v.list, ['c', 'z'])": true,
+  "sets.equivalent(v.list, ['c', 'b', 'a', 'a']) && sets.contains([dyn(1), dyn(2.0)], [2])": true,
+  "sets.contains(v.nested, [[dyn('a'), dyn(1)]]) && sets.intersects(v.nested, [{'k': [1, 2]}])": true,
+  "'/metadata/labels/' + jsonpatch.escapeKey('a/b~c')": "/metadata/labels/a~1b~0c",
+  "'a-b'.replace('-', '+') + 'abc'.charAt(1)": "a+bb",
+  "Object{spec: Object.spec{replicas: 3, labels: {'a': 'b'}}}": { spec: { replicas: 3, labels: { a: "b" } } },
+  "Object{ /* not a comment */ }": "ParseError",
+  "Object{spec: Object.spec{\n  // why, and a brace }\n  text: 'Object{a: 1}',},}": { spec: { text: "Object{a: 1}" } },
+  "Object{?a: optional.of(1), ?b: optional.none(), c: [Object.c{d: 1.5}]}": { a: 1, c: [{ d: 1.5 }] },
+  "Object{a: v.list.size() > 2 ? Object.a{b: v.map} : Object.a{}}": { a: { b: { x: 1, y: 2 } } },
+}
+for (const [expression, is] of Object.entries(additions))
+  test(expression, () => {
+    if (is === "ParseError") return expect(() => compile(expression, ["v"])).toThrow()
+    expect(celJson(compile(expression, ["v"])({ v: values }))).toEqual(is)
+  })
+
+test("operations of a patch are values of their own", () => {
+  const evaluate = compile(
+    "v.list.transformList(i, item, JSONPatch{op: 'add', path: '/' + string(i), value: item}) + [JSONPatch{op: 'move', from: '/a', path: '/b'}]",
+    ["v"],
+  )
+  const [first, , , last] = evaluate({ v: values }) as JsonPatchLiteral[]
+  expect(first).toMatchObject({ op: "add", path: "/0", value: "a" })
+  expect(last).toMatchObject({ op: "move", from: "/a", path: "/b", value: undefined })
+  expect(() => compile("JSONPatch{op: 1}", [])({})).toThrow("unexpected type int64 for JSONPatchType 'op' field")
+  expect(() => compile("JSONPatch{up: 'x'}", [])({})).toThrow("unexpected JSONPatchType field: up")
+  expect(typeOf("[JSONPatch{op: 'add'}]", [])).toBe("list<JSONPatch>")
+})
+
+test("a literal is named after its field", () => {
+  const problems = (text: string) => misnamed(compile(text, [])({}), ["Object"])
+  expect(problems("Object{spec: Object.spec{a: [Object.spec.a{b: 1}]}}")).toEqual([])
+  expect(problems("Object{spec: Object.status{}}")).toEqual([
+    'unexpected type name "Object.status", expected "Object.spec", which matches field name path from root Object type',
+  ])
+})
+
+test("an authorizer is asked for exactly what the expression says", () => {
+  const asked: unknown[] = []
+  const authorizer = authorizerValue(
+    (check, account) => {
+      asked.push(account ? { ...check, account } : check)
+      return { allowed: check.verb === "get", reason: "because" }
+    },
+    { group: "apps", resource: "deployments", namespace: "a", name: "b" },
+  )
+  const is = (text: string) => compile(text, ["authorizer"])({ authorizer })
+  expect(
+    is("authorizer.group('').resource('pods').subresource('log').namespace('x').name('y').check('get').allowed()"),
+  ).toBe(true)
+  expect(is("authorizer.path('/healthz').check('post').allowed()")).toBe(false)
+  expect(is("authorizer.requestResource.check('get').reason()")).toBe("because")
+  expect(is("authorizer.serviceAccount('n', 's').group('').resource('pods').check('list').errored()")).toBe(false)
+  expect(() => is("authorizer.group('').resource(' ').check('get').allowed()")).toThrow("resource must not be empty")
+  expect(asked).toEqual([
+    { group: "", resource: "pods", subresource: "log", namespace: "x", name: "y", verb: "get" },
+    { path: "/healthz", verb: "post" },
+    { group: "apps", resource: "deployments", namespace: "a", name: "b", verb: "get" },
+    { group: "", resource: "pods", verb: "list", account: { namespace: "n", name: "s" } },
+  ])
+})
+
+test("what was added is paid for as the rest is", () => {
+  const list = celValue(
+    Array.from({ length: 400 }, (_, i) => `item ${i}`),
+    undefined,
+  )
+  const costs = [
+    "v.transformList(i, a, v.transformList(j, b, a + b)).size() > 0",
+    "v.all(a, sets.contains(v, [a, dyn('item 399')]))",
+    "v.all(a, v.map(b, Object{a: b, b: [a]}).size() > 0)",
+    "v.all(a, sets.equivalent(v, v))",
+  ]
+  for (const text of costs) expect(() => compile(text, ["v"])({ v: list }, lookBudget()), text).toThrow(TooCostly)
 })

@@ -1,11 +1,18 @@
 import { type ASTNode, Environment, EvaluationError, Optional, ParseError } from "@marcbachmann/cel-js"
 import { serialize } from "@marcbachmann/cel-js/serialize"
 import { RE2JS } from "re2js"
+import { registerAuthorizer } from "./cel-authorizer.ts"
+import { withoutLiterals } from "./cel-literals.ts"
 import { type Budget, meter, meterRoot, spend, TooCostly, within } from "./cel-meter.ts"
+import { JsonPatchLiteral, jsonOf, misnamed, ObjectLiteral, registerValues } from "./cel-values.ts"
 import { parseQuantity } from "./quantity.ts"
 
+export { type Access, type AccessCheck, authorizerValue } from "./cel-authorizer.ts"
 export type { Budget }
-export { TooCostly }
+export { JsonPatchLiteral, misnamed, ObjectLiteral, TooCostly }
+
+/** What an expression gave, as JSON, paid for like the expression. */
+export const celJson = (value: unknown, budget = writeBudget()): unknown => within(budget, () => jsonOf(value))
 
 /** The part of a schema that decides how CEL sees its values. */
 export type CelSchema = {
@@ -30,7 +37,7 @@ export const writeBudget = (): Budget => ({ left: 500_000 })
 /** Compiles a CEL expression over the named variables. Throws with the position when it is not CEL. */
 export function compile(expression: string, variables: readonly string[]): Expression {
   const environment = environmentFor(variables)
-  const { ast } = environment.parse(expression)
+  const { ast } = environment.parse(withoutLiterals(expression))
   useOwnFunctions(ast)
   const compiled = environment.parse(serialize(ast))
   const { valid, error } = compiled.check()
@@ -45,7 +52,7 @@ export type Chain = { name: string; at: number }[]
 /** The chains of fields an expression reads of its variables: `self.a.b == oldSelf.c` reads self.a.b and oldSelf.c. */
 export function chainsIn(expression: string): Chain[] {
   const chains: Chain[] = []
-  collectChains(kubernetesFunctions.parse(expression).ast, chains)
+  collectChains(kubernetesFunctions.parse(withoutLiterals(expression)).ast, chains)
   return chains
 }
 
@@ -60,7 +67,7 @@ export function mismatchIn(expression: string, self: CelSchema): Mismatch | unde
 /** The position, from 0, of a syntax error in an expression; undefined for other errors. */
 export function syntaxErrorIn(expression: string): { at: number; summary: string } | undefined {
   try {
-    kubernetesFunctions.parse(expression)
+    kubernetesFunctions.parse(withoutLiterals(expression))
     return undefined
   } catch (error) {
     return error instanceof ParseError ? { at: error.range?.start ?? 0, summary: error.summary } : undefined
@@ -69,7 +76,10 @@ export function syntaxErrorIn(expression: string): { at: number; summary: string
 
 /** The type of an expression's result, if it is known without the variables; otherwise `dyn`. */
 export function typeOf(expression: string, variables: readonly string[]): string {
-  return environmentFor(variables).parse(expression).check().type ?? "dyn"
+  const environment = environmentFor(variables)
+  const { ast } = environment.parse(withoutLiterals(expression))
+  useOwnFunctions(ast)
+  return environment.parse(serialize(ast)).check().type ?? "dyn"
 }
 
 /** Whether an evaluation failed because a field or element is missing, rather than wrong. */
@@ -206,6 +216,7 @@ const kubernetesFunctions = new Environment({ enableOptionalTypes: true })
   )
   .registerFunction("Quantity.add(Quantity): Quantity", (a: Quantity, b: Quantity) => new Quantity(a.nano + b.nano))
   .registerFunction("Quantity.sub(Quantity): Quantity", (a: Quantity, b: Quantity) => new Quantity(a.nano - b.nano))
+registerAuthorizer(registerValues(kubernetesFunctions))
 
 function extreme(list: bigint[], isBetter: (a: bigint, b: bigint) => boolean): bigint {
   if (list.length === 0) throw new Error("min and max of an empty list")
@@ -278,7 +289,8 @@ const schemaTypes: Record<string, string> = { string: "string", integer: "int", 
 
 /**
  * The library's own `matches` is JavaScript's, with another syntax and exponential time, and its `has` takes no element
- * of a list (`has(self.list[0].a)`); neither can be replaced by name.
+ * of a list (`has(self.list[0].a)`); neither can be replaced by name. Its loops have one variable: those with two go
+ * through pairs.
  */
 function useOwnFunctions(node: unknown): void {
   if (Array.isArray(node)) for (const child of node) useOwnFunctions(child)
@@ -290,7 +302,47 @@ function useOwnFunctions(node: unknown): void {
       args[0] = "hasField"
       args[1] = [selected.args[0], { ...selected, op: "value", args: selected.args[1] }]
     }
-    useOwnFunctions(args)
+    if (node.op === "rcall") throughPairs(node)
+    useOwnFunctions(node.args)
+  }
+}
+
+/** Loops with two variables, by name and number of arguments: the loop with one, and whether a map comes of it. */
+const pairLoops: Record<string, { loop: string; isMap?: boolean } | undefined> = {
+  "all 3": { loop: "all" },
+  "exists 3": { loop: "exists" },
+  "existsOne 3": { loop: "exists_one" },
+  "transformList 3": { loop: "map" },
+  "transformList 4": { loop: "map" },
+  "transformMap 3": { loop: "map", isMap: true },
+  "transformMap 4": { loop: "map", isMap: true },
+}
+
+const pair = "pair__"
+
+/** `list.transformList(i, item, f)` becomes `entriesOf(list).map(pair, cel.bind(i, pair[0], cel.bind(item, pair[1], f)))`. */
+function throughPairs(node: ASTNode): void {
+  const args = node.args as [string, ASTNode, ASTNode[]]
+  const [name, receiver, given] = args
+  const found = pairLoops[`${name} ${given.length}`]
+  if (!found) return
+  const made = (op: string, args: unknown) => ({ ...node, op, args }) as unknown as ASTNode
+  const id = (text: string) => made("id", text)
+  const element = (index: bigint) => made("[]", [id(pair), made("value", index)])
+  const [first, second, ...bodies] = given as [ASTNode, ASTNode, ...ASTNode[]]
+  const bind = (variable: ASTNode, value: ASTNode, body: ASTNode) =>
+    made("rcall", ["bind", id("cel"), [variable, value, body]])
+  const bound = (body: ASTNode) => bind(first, element(0n), bind(second, element(1n), body))
+  const last = bodies.length - 1
+  const steps = bodies.map((body, index) =>
+    bound(found.isMap && index === last ? made("list", [dynamic(first), dynamic(body)]) : body),
+  )
+  const loop: unknown[] = [found.loop, made("call", ["entriesOf", [receiver]]), [id(pair), ...steps]]
+  if (found.isMap) Object.assign(node, { op: "call", args: ["mapOf", [made("rcall", loop)]] })
+  else Object.assign(args, loop)
+
+  function dynamic(value: ASTNode) {
+    return made("call", ["dyn", [value]])
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Transport } from "#runtime/client/transport.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
+import { admissionPolicies } from "./admission/index.ts"
 import { type Admission, createStorage, type ServerStorage } from "./apiserver/index.ts"
 import type { ServedKind } from "./apiserver/kind.ts"
 import { anonymous, bootstrapRoles, createAuth, escalationCheck, superuser, type User } from "./auth/index.ts"
@@ -65,6 +66,7 @@ export function createCluster(options: ClusterOptions): Cluster {
     ...{ store, clock, random, kinds },
     admission: [limits.admission, pods, ...admission, request => escalation(request)],
     validations: limits.validations,
+    policies: storage => admissionPolicies(storage, (user, attributes) => auth.authorize(user, attributes)),
   })
   const auth = createAuth({ storage, clock, random, users: options.users, key: options.tokenKey })
   const escalation = escalationCheck(auth)

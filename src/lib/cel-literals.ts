@@ -10,7 +10,7 @@ export function withoutLiterals(expression: string): string {
 
 /** A comment, a text with its prefix, a name, blanks, or one character. */
 const token =
-  /\/\/[^\n]*|[rRbB]{0,2}(?:"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|[A-Za-z_]\w*|\s+|[^]/g
+  /\/\/[^\n]*|[rRbB]{0,2}(?:"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|[A-Za-z_]\w*|\s+|[\s\S]/g
 
 type Reader = { readonly tokens: readonly string[]; at: number }
 

@@ -114,9 +114,8 @@ const entries = (value: object) => (value instanceof Map ? value : new Map(Objec
 
 /** As CEL compares: whatever the type of a number. */
 function isSame(one: unknown, other: unknown): boolean {
-  // biome-ignore lint/suspicious/noDoubleEquals: 1n and 1 are equal numbers.
   if (typeof one !== "object" || typeof other !== "object" || !one || !other)
-    return isScalar(one, other) && one == other
+    return isNumber(one) && isNumber(other) ? Number(one) === Number(other) : one === other
   if (Array.isArray(one) || Array.isArray(other))
     return (
       Array.isArray(one) &&
@@ -130,7 +129,6 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 const isNumber = (value: unknown) => typeof value === "bigint" || typeof value === "number"
-const isScalar = (one: unknown, other: unknown) => typeof one === typeof other || (isNumber(one) && isNumber(other))
 
 /** What an expression gave, as JSON: what a patch puts into an object. */
 export function jsonOf(value: unknown): unknown {

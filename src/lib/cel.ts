@@ -34,9 +34,15 @@ export const lookBudget = (): Budget => ({ left: 50_000 })
 /** The budget for all rules of a schema, for one object that is written. The largest status of our own needs a third. */
 export const writeBudget = (): Budget => ({ left: 500_000 })
 
+/**
+ * Whether lists and maps may hold values whose type is not known beside others. The server knows the types of more
+ * variables than the library does, and so refuses fewer expressions.
+ */
+export type CompileOptions = { isLenient?: boolean }
+
 /** Compiles a CEL expression over the named variables. Throws with the position when it is not CEL. */
-export function compile(expression: string, variables: readonly string[]): Expression {
-  const environment = environmentFor(variables)
+export function compile(expression: string, variables: readonly string[], options: CompileOptions = {}): Expression {
+  const environment = environmentFor(variables, options)
   const { ast } = environment.parse(withoutLiterals(expression))
   useOwnFunctions(ast)
   const compiled = environment.parse(serialize(ast))
@@ -75,8 +81,8 @@ export function syntaxErrorIn(expression: string): { at: number; summary: string
 }
 
 /** The type of an expression's result, if it is known without the variables; otherwise `dyn`. */
-export function typeOf(expression: string, variables: readonly string[]): string {
-  const environment = environmentFor(variables)
+export function typeOf(expression: string, variables: readonly string[], options: CompileOptions = {}): string {
+  const environment = environmentFor(variables, options)
   const { ast } = environment.parse(withoutLiterals(expression))
   useOwnFunctions(ast)
   return environment.parse(serialize(ast)).check().type ?? "dyn"
@@ -85,6 +91,14 @@ export function typeOf(expression: string, variables: readonly string[]): string
 /** Whether an evaluation failed because a field or element is missing, rather than wrong. */
 export const isMissingField = (error: unknown) =>
   error instanceof EvaluationError && (error.code === "no_such_key" || error.code === "index_out_of_bounds")
+
+/** What ended an evaluation, in the words of the server's library. */
+export function celErrorWords(error: unknown): string {
+  const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n")
+  if (/^(no such overload|found no matching overload)/.test(first)) return "no such overload"
+  const index = /index out of bounds, index (-?\d+)/.exec(first)?.[1]
+  return index === undefined ? first.replace(/^No such key/, "no such key") : `index out of bounds: ${index}`
+}
 
 /** For variables that may be absent: `oldSelf.orValue(self)`. */
 export const optional = (value: unknown): unknown => (value === undefined ? Optional.none() : Optional.of(value))
@@ -162,11 +176,11 @@ const keywords = new Set([
 const patterns = new Map<string, ReturnType<typeof RE2JS.compile>>()
 const environments = new Map<string, Environment>()
 
-function environmentFor(variables: readonly string[]): Environment {
-  const key = variables.join(",")
+function environmentFor(variables: readonly string[], { isLenient = false }: CompileOptions): Environment {
+  const key = `${variables.join(",")}${isLenient ? " leniently" : ""}`
   let environment = environments.get(key)
   if (!environment) {
-    environment = kubernetesFunctions.clone()
+    environment = kubernetesFunctions.clone(isLenient ? { homogeneousAggregateLiterals: false } : undefined)
     for (const name of variables) environment.registerVariable(name, "dyn")
     meter(environment)
     environments.set(key, environment)

@@ -10,8 +10,6 @@ export const accepted: Record<string, string> = {
     "The real server appends a diff of its own Go structs. Here the fields that changed are named instead; status, reason and the sentence before it are the same.",
   "kinds: how a refused change of a job's template is shown":
     "The real server prints the whole template as a Go struct, with Go's names and every empty field. Here it is printed as it was written; status, reason and field are the same.",
-  "kinds: a validating admission policy":
-    "Admission policies are kept and not carried out, and so their expressions are not compiled either.",
   "statefulsets: claims that cannot be met": "There is no storage: every claim is bound at once, whatever its class.",
   "crds: an object without spec or kind":
     "Beside the refusal of an object that has no kind, the real server warns of the fields it does not know. Here it is only refused.",

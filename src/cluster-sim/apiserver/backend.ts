@@ -7,6 +7,7 @@ import type { Store } from "../store/index.ts"
 import type { ServedKind, StrategyContext } from "./kind.ts"
 import { orderedMetadata } from "./metadata.ts"
 import type { Patching } from "./patching.ts"
+import type { PolicyRequest } from "./policies.ts"
 import type { Name } from "./storage.ts"
 
 /**
@@ -45,10 +46,10 @@ export type Backend = {
   present(kind: ServedKind, stored: Obj): Obj
   find(kind: ServedKind, name: Name): Obj | undefined
   get(kind: ServedKind, name: Name): Obj // throws NotFound
-  /** The object through every admission plugin, in their order. */
-  admit(request: Parameters<Admission>[0]): Json
-  /** Throws what a validation refuses the request with. */
-  validate(request: Parameters<Validation>[0]): void
+  /** The object through every admission plugin, in their order, and through mutating policies. */
+  admit(request: PolicyRequest & { operation: "create" | "update" }): Json
+  /** Throws what a validating policy, and then a validation, refuses the request with. */
+  validate(request: PolicyRequest): void
   commit(kind: ServedKind, before: Obj | undefined, after: Obj | undefined, manager: string): Obj
   /** Where namespaces are kept. */
   namespacesPlace(): string

@@ -7,6 +7,7 @@ import type { Delivery, Store } from "../store/index.ts"
 import type { Admission, Backend, Validation } from "./backend.ts"
 import type { ServedKind } from "./kind.ts"
 import { type Patching, schemaPatching } from "./patching.ts"
+import { noPolicies, type Policies } from "./policies.ts"
 import { notFound } from "./refusals.ts"
 import { type Removal, removeObject } from "./removal.ts"
 import { selector } from "./selectors.ts"
@@ -21,6 +22,8 @@ export type StorageOptions = {
   patching?: Patching
   admission?: readonly Admission[]
   validations?: readonly Validation[]
+  /** Default: none. Policies are objects of the storage themselves. */
+  policies?: (storage: ServerStorage) => Policies
 }
 
 /** What the HTTP layer needs beyond the verbs. */
@@ -44,6 +47,7 @@ export function createStorage(options: StorageOptions): ServerStorage {
   const { store, clock, random, patching = schemaPatching, admission = [], validations = [] } = options
   const custom = new Map<string, readonly ServedKind[]>()
   const kindListeners = new Set<() => void>()
+  let policies = noPolicies
   let served: readonly ServedKind[] = []
   let byKind = new Map<string, ServedKind>()
   let byResource = new Map<string, ServedKind>()
@@ -103,15 +107,22 @@ export function createStorage(options: StorageOptions): ServerStorage {
     present,
     find,
     get,
-    admit: request => admission.reduce((object, plugin) => plugin({ ...request, object }), request.object),
+    admit: request =>
+      policies.mutate(request, sent =>
+        admission.reduce((object, plugin) => plugin({ ...request, object, user: request.options.user }), sent),
+      ),
     validate(request) {
-      for (const validation of validations) validation(request)
+      policies.validate(request)
+      const { operation, object, options } = request
+      if (operation === "delete" || !object) return
+      for (const validation of validations)
+        validation({ ...request, operation, object, dryRun: options.dryRun ?? false })
     },
     commit,
     namespacesPlace: () => byResource.get("/v1/namespaces")?.storage ?? "namespaces",
   }
 
-  return {
+  const storage: ServerStorage = {
     store,
     kind: (apiVersion, kind) => byKind.get(`${apiVersion} ${kind}`),
     resource: (group, version, plural) => byResource.get(`${group}/${version}/${plural}`),
@@ -144,7 +155,8 @@ export function createStorage(options: StorageOptions): ServerStorage {
       const { items } = list(kind, selection)
       for (const { metadata } of items) {
         const { name, namespace } = metadata
-        if (find(kind, { name, namespace })) removeObject(backend, kind, { name, namespace }, options)
+        if (find(kind, { name, namespace }))
+          removeObject(backend, kind, { name, namespace }, { ...options, isUnnamed: true })
       }
       return items
     },
@@ -157,6 +169,8 @@ export function createStorage(options: StorageOptions): ServerStorage {
       })
     },
   }
+  policies = options.policies?.(storage) ?? noPolicies
+  return storage
 }
 
 const nameIn = ({ metadata }: Json): Name => ({ name: metadata?.name, namespace: metadata?.namespace })

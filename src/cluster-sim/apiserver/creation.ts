@@ -41,14 +41,11 @@ export function createObject(
   const managedFields = isApplied
     ? sent.managedFields
     : patching.track({ kind, before: undefined, after: object, manager, now: now() })
-  object = backend.admit({
-    operation: "create",
-    kind,
-    object,
-    old: undefined,
-    subresource: undefined,
-    user: options.user,
-  })
+  const request = {
+    ...({ operation: "create", kind, old: undefined, subresource: undefined, options } as const),
+    ...{ name: sent.name ?? "", namespace: metadata.namespace },
+  }
+  object = backend.admit({ ...request, object })
   object = strategy.prepareCreate
     ? strategy.prepareCreate(object, backend.context())
     : kind.subresources.includes("status")
@@ -62,12 +59,11 @@ export function createObject(
   if (causes.length > 0) throw invalid(kind, object.metadata.name ?? "", causes)
   options.authorizeCreate?.()
   if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, undefined)) options.warn?.(warning)
-  const dryRun = options.dryRun ?? false
-  backend.validate({ operation: "create", kind, object, old: undefined, subresource: undefined, dryRun })
+  object = managedBy(object, managedFields)
+  backend.validate({ ...request, object })
   const taken = store.get(kind.storage, metadata.namespace, metadata.name)
   if (taken && isGenerated) throw generatedNameTaken(kind, metadata.name)
   if (taken) throw alreadyExists(kind, metadata.name, taken.metadata.deletionTimestamp !== undefined)
-  object = managedBy(object, managedFields)
   if (options.dryRun) return object
   // The store fills in the version, where the server writes it.
   const numbered = { ...object, metadata: orderedMetadata({ ...object.metadata, resourceVersion: "" }) }

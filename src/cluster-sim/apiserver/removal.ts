@@ -42,6 +42,7 @@ function carryOut(backend: Backend, kind: ServedKind, old: Obj, options: DeleteO
   const manager = "delete"
   const plan = planDeletion(kind, old, options, backend.clock.now())
   if (plan.is === "pending") return { object: old, is: "pending" }
+  validate(backend, kind, old, options)
   if (options.dryRun) return { object: plan.next ?? old, is: plan.is }
   const marked = plan.next && !equal(plan.next, old) ? backend.commit(kind, old, plan.next, manager) : old
   return { object: plan.is === "removed" ? backend.commit(kind, marked, undefined, manager) : marked, is: plan.is }
@@ -51,6 +52,7 @@ function removeNamespace(backend: Backend, kind: ServedKind, old: Obj, options: 
   if (["default", "kube-system", "kube-public"].includes(old.metadata.name))
     throw forbidden(kind, old.metadata.name, "this namespace may not be deleted")
   if (old.metadata.deletionTimestamp === undefined) {
+    validate(backend, kind, old, options)
     const { finalizers = [] } = old.metadata
     const { propagationPolicy: policy } = options
     const wanted = [
@@ -65,4 +67,11 @@ function removeNamespace(backend: Backend, kind: ServedKind, old: Obj, options: 
   }
   if ((old.spec?.finalizers ?? []).length > 0) return { object: old, is: "marked" }
   return carryOut(backend, kind, old, options)
+}
+
+function validate(backend: Backend, kind: ServedKind, old: Obj, options: DeleteOptions): void {
+  const { name, namespace } = old.metadata
+  const asked = { name: options.isUnnamed ? "" : name, namespace }
+  const request = { ...asked, operation: "delete", kind, old, subresource: undefined, options } as const
+  backend.validate({ ...request, object: undefined })
 }

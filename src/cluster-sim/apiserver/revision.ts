@@ -47,7 +47,9 @@ export function reviseObject(
     : subresource === "binding"
       ? was.managedFields // the server writes that itself, in nobody's name
       : patching.track({ kind, before: old, after: object, manager, subresource, now: now() })
-  object = backend.admit({ operation: "update", kind, object, old, subresource, user: options.user })
+  const { name, namespace } = was
+  const request = { operation: "update", kind, name, namespace, old, subresource, options } as const
+  object = backend.admit({ ...request, object })
   object = prepare(backend, kind, object, old, subresource)
   object = {
     ...object,
@@ -72,7 +74,7 @@ export function reviseObject(
   if (causes.length > 0) throw invalid(kind, was.name, causes)
   if (kind.isCustom) for (const warning of finalizerWarnings(object.metadata, was)) options.warn?.(warning)
   object = managedBy(object, managedFields)
-  backend.validate({ operation: "update", kind, object, old, subresource, dryRun: options.dryRun ?? false })
+  backend.validate({ ...request, object })
   if (equal(withoutTimes(object), withoutTimes(old))) return old
   if (options.dryRun) return object
   if (isFinished(kind, object, old)) {

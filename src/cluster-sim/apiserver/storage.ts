@@ -7,6 +7,8 @@ export type Name = { namespace?: string | undefined; name: string }
 
 export type WriteOptions = {
   fieldManager?: string
+  /** The request itself names the manager; else the server took it from the program's name. */
+  namesManager?: boolean
   /**
    * `finalize` is a namespace's, the one way to its spec.finalizers; `binding` a pod's, the one way to its nodeName: it
    * takes spec.nodeName, annotations and the PodScheduled condition from what is sent.
@@ -24,6 +26,8 @@ export type WriteOptions = {
   user?: User | undefined
   /** Throws unless an update that finds no object may create it. */
   authorizeCreate?: (() => void) | undefined
+  /** A part of a request about which policies are asked as a whole, or not at all. */
+  asksNoPolicy?: boolean
 }
 
 export type DeleteOptions = {
@@ -32,6 +36,10 @@ export type DeleteOptions = {
   preconditions?: { uid?: string; resourceVersion?: string }
   dryRun?: boolean
   user?: User | undefined
+  warn?: (text: string) => void
+  asksNoPolicy?: boolean
+  /** One of many that a request deletes without naming them. */
+  isUnnamed?: boolean
 }
 
 export type PatchBody = { type: "json" | "merge" | "strategic" | "apply"; body: Json }

@@ -103,7 +103,7 @@ function checkName({ metadata }: Json, { name, namespace }: Name) {
 }
 
 /** A Scale has a schema of its own, whatever it scales. */
-const scaleKind = (kind: ServedKind): ServedKind => ({
+export const scaleKind = (kind: ServedKind): ServedKind => ({
   ...kind,
   group: "autoscaling",
   version: "v1",

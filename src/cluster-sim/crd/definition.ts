@@ -1,4 +1,5 @@
-import { type CelSchema, type Chain, chainsIn, compile, matches, mismatchIn, syntaxErrorIn, typeOf } from "#lib/cel.ts"
+import { type CelSchema, type Chain, chainsIn, matches, mismatchIn, typeOf } from "#lib/cel.ts"
+import { compileProblem, compilerSays } from "../cel-problem.ts"
 import { Findings } from "../kinds/findings.ts"
 import type { Json, Obj } from "../object.ts"
 import type { Cause } from "../status-error.ts"
@@ -364,14 +365,8 @@ function validateRule(found: Findings, rule: Rule, props: Props, path: string, a
 
 /** What is wrong with an expression; in our words where we do not know those of the server's compiler. */
 function expressionProblem(text: string, props: Props, wanted: string, otherwise: string): string | undefined {
-  const syntax = syntaxErrorIn(text)
-  if (syntax) return compilerSays(text, syntax.at, `Syntax error: ${syntaxWords[syntax.summary] ?? syntax.summary}`)
-  try {
-    compile(text, ["self", "oldSelf"])
-  } catch (error) {
-    const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n")
-    return `compilation failed: ERROR: <input>: ${first}`
-  }
+  const broken = compileProblem(text, ["self", "oldSelf"])
+  if (broken) return broken
   for (const [variable, ...fields] of chainsIn(text)) {
     const unknown = variable?.name === "self" && unknownField(fields, props)
     // The compiler points at the dot.
@@ -384,19 +379,6 @@ function expressionProblem(text: string, props: Props, wanted: string, otherwise
   }
   const type = selectedType(text, props) ?? typeOf(text, ["self", "oldSelf"])
   return type === wanted || type === "dyn" ? undefined : otherwise
-}
-
-const syntaxWords: Record<string, string> = {
-  "Unexpected token: EOF":
-    "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
-}
-
-/** A complaint with the line it is about and a mark below the place. */
-function compilerSays(text: string, at: number, what: string): string {
-  const before = text.slice(0, at).split("\n")
-  const column = before.at(-1)!.length
-  const line = text.split("\n")[before.length - 1]
-  return `compilation failed: ERROR: <input>:${before.length}:${column + 1}: ${what}\n | ${line}\n | ${".".repeat(column)}^`
 }
 
 /** The first field of a chain that the schema does not have. Methods end a chain, so every name in it is a field. */

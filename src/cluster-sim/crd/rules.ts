@@ -1,4 +1,13 @@
-import { type Budget, celValue, compile, type Expression, optional, TooCostly, writeBudget } from "#lib/cel.ts"
+import {
+  type Budget,
+  celErrorWords,
+  celValue,
+  compile,
+  type Expression,
+  optional,
+  TooCostly,
+  writeBudget,
+} from "#lib/cel.ts"
 import { equal } from "../apiserver/equal.ts"
 import type { Json } from "../object.ts"
 import type { Cause } from "../status-error.ts"
@@ -137,11 +146,9 @@ const outOfBudget = (path: string, type: string | undefined): Cause => ({
 
 /** What the server says of a rule that could not be evaluated. */
 function problem(error: unknown, rule: Rule): string {
-  const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n")
+  const words = celErrorWords(error)
   const name = rule.message?.trim() || rule.rule.trim()
-  if (first.startsWith("no such overload"))
-    return `'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${name}`
-  const index = /index out of bounds, index (-?\d+)/.exec(first)?.[1]
-  const words = index === undefined ? first.replace(/^No such key/, "no such key") : `index out of bounds: ${index}`
-  return `${words} evaluating rule: ${name}`
+  return words === "no such overload"
+    ? `'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${name}`
+    : `${words} evaluating rule: ${name}`
 }

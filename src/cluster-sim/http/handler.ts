@@ -192,7 +192,8 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
     if (method === "GET" || method === "HEAD") return listOrWatch(api, target, request)
     if (method === "POST" && kind.namespaced === (namespace !== undefined)) return create(api, target, request, warn)
     if (kind.isCustom && kind.namespaced && namespace === undefined) return unknownPath()
-    if (method === "DELETE" && kind.verbs.includes("deletecollection")) return deleteCollection(api, target, request)
+    if (method === "DELETE" && kind.verbs.includes("deletecollection"))
+      return deleteCollection(api, target, request, warn)
     if (kind.isCustom && (method === "PUT" || method === "PATCH")) throw badRequest("name must be provided")
     throw methodNotAllowed()
   }
@@ -218,7 +219,7 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
   }
   if (method === "PUT") return replace(api, { ...target, name }, request, warn)
   if (method === "PATCH" && isPlain) return patch(api, { ...target, name }, request, warn)
-  if (method === "DELETE" && subresource === undefined) return remove(api, { ...target, name }, request)
+  if (method === "DELETE" && subresource === undefined) return remove(api, { ...target, name }, request, warn)
   throw methodNotAllowed()
 }
 
@@ -336,10 +337,15 @@ function patch(
 }
 
 /** The server's answer to a delete that is done: for some kinds the object, for most a Status. */
-function remove(api: ApiServerOptions, target: Target & { name: string }, request: Incoming): Answer {
+function remove(
+  api: ApiServerOptions,
+  target: Target & { name: string },
+  request: Incoming,
+  warn: (text: string) => void,
+): Answer {
   const { kind, namespace, name } = target
   const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
-  const { object, is } = api.storage.remove(kind, { namespace, name }, { ...options, user: request.user })
+  const { object, is } = api.storage.remove(kind, { namespace, name }, { ...options, user: request.user, warn })
   if (is === "marked") return shown(api, kind, object, request, options.orphanDependents === false ? 202 : 200)
   if (returnsDeleted.has(resourceName(kind))) return shown(api, kind, object, request)
   const details = { name, ...(kind.group && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid }
@@ -361,13 +367,18 @@ const returnsDeleted = new Set([
   "volumeattachments.storage.k8s.io",
 ])
 
-function deleteCollection({ storage }: ApiServerOptions, target: Target, request: Incoming): Answer {
+function deleteCollection(
+  { storage }: ApiServerOptions,
+  target: Target,
+  request: Incoming,
+  warn: (text: string) => void,
+): Answer {
   const { kind, namespace } = target
   if (kind.namespaced && namespace === undefined) throw methodNotAllowed()
   const options = deleteOptions(request.query, request.body ? bodyOf(request, "DeleteOptions") : undefined)
   const { labelSelector, fieldSelector } = listRequest(request.query)
   const { user } = request
-  const items = storage.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, { ...options, user })
+  const items = storage.deleteCollection(kind, { namespace, labelSelector, fieldSelector }, { ...options, user, warn })
   const metadata = listMetadata(kind, { resourceVersion: String(storage.store.revision) })
   return { ...json(""), body: listBody(kind, items, metadata) }
 }

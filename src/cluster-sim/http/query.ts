@@ -44,6 +44,7 @@ export function writeOptions(
   if (causes.length > 0) throw invalid(inMeta(`${verb}Options`), "", causes)
   return {
     fieldManager: managerName(fieldManager, userAgent),
+    ...(fieldManager && { namesManager: true }),
     dryRun: dryRun.length > 0,
     fieldValidation: (fieldValidation || "Warn") as NonNullable<WriteOptions["fieldValidation"]>,
     ...(force !== undefined && { force }),

@@ -79,11 +79,11 @@ function evict({ storage, clock, kind, name, body }: SubresourceCall): Answer {
     if (!options.dryRun) {
       const disruptedPods = { ...budget.status?.disruptedPods, [pod.metadata.name]: formatInstant(clock.now()) }
       const status = { ...budget.status, disruptionsAllowed: allowed - 1, disruptedPods }
-      storage.update(budgets, { ...budget, status }, { subresource: "status", fieldManager: "kube-apiserver" })
+      storage.update(budgets, { ...budget, status }, { ...own, subresource: "status" })
     }
   }
   if (!isDone && !options.dryRun) markDisrupted(storage, kind, pod, formatInstant(clock.now()))
-  storage.delete(kind, name, options)
+  storage.delete(kind, name, { ...options, ...own })
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
 }
 
@@ -98,8 +98,11 @@ function markDisrupted(
   const why = { reason: "EvictionByEvictionAPI", message: "Eviction API: evicting" }
   const target = { type: "DisruptionTarget", status: "True", lastProbeTime: null, lastTransitionTime: now, ...why }
   const status = { ...pod.status, conditions: [...others, target] }
-  storage.update(kind, { ...pod, status }, { subresource: "status", fieldManager: "kube-apiserver" })
+  storage.update(kind, { ...pod, status }, { ...own, subresource: "status" })
 }
+
+/** What the server writes in the course of an eviction. */
+const own = { fieldManager: "kube-apiserver", asksNoPolicy: true }
 
 function budgetSpent(budget: Obj): StatusError {
   const { name } = budget.metadata

@@ -139,20 +139,6 @@ export function validateAutoscaler({ spec }: Json): Cause[] {
   return found.causes
 }
 
-export function validatePolicy({ spec = {} }: Json): Cause[] {
-  const found = new Findings()
-  if (!spec.matchConstraints) found.required("spec.matchConstraints")
-  return found.causes
-}
-
-export function validatePolicyBinding({ kind, spec = {} }: Json): Cause[] {
-  const found = new Findings()
-  if (!spec.policyName) found.required("spec.policyName")
-  if (kind === "ValidatingAdmissionPolicyBinding" && !spec.validationActions?.length)
-    found.required("spec.validationActions", "at least one validation action is required")
-  return found.causes
-}
-
 export function validateRevision({ revision = 0, data }: Json): Cause[] {
   const found = new Findings()
   found.notNegative("revision", revision)

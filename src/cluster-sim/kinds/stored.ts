@@ -1,4 +1,9 @@
 import type { Json } from "../object.ts"
+import {
+  validateMutatingPolicy,
+  validatePolicyBinding,
+  validateValidatingPolicy,
+} from "./admission-policy-validation.ts"
 import { age, formatSelector, selectorText } from "./cells.ts"
 import type { Definition } from "./define.ts"
 import { edit, editEach, fill, fillZero, same, set } from "./edit.ts"
@@ -7,8 +12,6 @@ import {
   validateAutoscaler,
   validateBudget,
   validateLease,
-  validatePolicy,
-  validatePolicyBinding,
   validatePriorityClass,
   validatePriorityClassUpdate,
 } from "./policy-validation.ts"
@@ -201,8 +204,6 @@ const matchDefaults = (constraints: Json) =>
 
 const policyStrategy = {
   allowsUnconditionalUpdate: false,
-  validateCreate: validatePolicy,
-  validateUpdate: validatePolicy,
   default: (object: Json) =>
     set(object, "spec", edit(fill(object.spec ?? {}, { failurePolicy: "Fail" }), "matchConstraints", matchDefaults)),
 }
@@ -215,7 +216,12 @@ export const validatingAdmissionPolicy: Definition = {
   kind: "ValidatingAdmissionPolicy",
   hasGeneration: true,
   hasStatus: true,
-  strategy: { ...policyStrategy, prepareCreate: object => set(object, "status", {}) },
+  strategy: {
+    ...policyStrategy,
+    validateCreate: validateValidatingPolicy,
+    validateUpdate: validateValidatingPolicy,
+    prepareCreate: object => set(object, "status", {}),
+  },
   row: (object, nowMs) => [
     object.metadata.name,
     object.spec.validations?.length ?? 0,
@@ -228,7 +234,7 @@ export const mutatingAdmissionPolicy: Definition = {
   apiVersion: admission,
   kind: "MutatingAdmissionPolicy",
   hasGeneration: true,
-  strategy: policyStrategy,
+  strategy: { ...policyStrategy, validateCreate: validateMutatingPolicy, validateUpdate: validateMutatingPolicy },
   row: (object, nowMs) => [
     object.metadata.name,
     object.spec.mutations?.length ?? 0,

@@ -1,4 +1,6 @@
+export { applyConfiguration, ConfigurationProblem } from "./apply-configuration.ts"
 export { type Decoded, type DecodeOptions, decode, type FieldValidation, parseBody } from "./decode.ts"
+export { type JsonPatchOperation, JsonPatchProblem, patchedJson } from "./json-patch.ts"
 export {
   type ApplyInput,
   applyServerSide,

@@ -6,7 +6,18 @@ export type JsonPatchOperation = { op: string; path: string; from?: string; valu
 
 const mostOperations = 10_000
 
-/** RFC 6902 as the server's library reads it: it knows negative indexes, and replaces what is not there. */
+/** Why a patch does not apply, in the words of the server's library. */
+export class JsonPatchProblem extends Error {
+  /** A test that the document does not pass: the patch is meant for others. */
+  readonly isTest: boolean
+
+  constructor(message: string, isTest = false) {
+    super(message)
+    this.isTest = isTest
+  }
+}
+
+/** A patch that a request sends. */
 export function applyJsonPatch(document: Json, operations: readonly JsonPatchOperation[]): Json {
   if (operations.length > mostOperations)
     throw new StatusError(
@@ -14,82 +25,146 @@ export function applyJsonPatch(document: Json, operations: readonly JsonPatchOpe
       "RequestEntityTooLarge",
       `Request entity is too large: The allowed maximum operations in a JSON patch is ${mostOperations}, got ${operations.length}`,
     )
-  return operations.reduce(step, structuredClone(document))
-}
-
-/** The document is a copy of ours, so it is changed in place. */
-function step(document: Json, { op, path, from, value = null }: JsonPatchOperation): Json {
-  if (typeof path !== "string") throw refused()
-  switch (op) {
-    case "add":
-      return put(document, path, value, "insert")
-    case "replace":
-      return put(document, path, value, "replace")
-    case "remove":
-      take(document, path)
-      return document
-    case "move":
-      return put(document, path, take(document, from), "insert")
-    case "copy":
-      return put(document, path, structuredClone(get(document, from) ?? null), "insert")
-    case "test":
-      if (!isDeepStrictEqual(get(document, path) ?? null, value)) throw refused()
-      return document
-    default:
-      throw refused()
+  try {
+    return patchedJson(document, operations)
+  } catch (error) {
+    if (!(error instanceof JsonPatchProblem)) throw error
+    // The server tells no more than this.
+    throw new StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
   }
 }
 
-/** The server tells no more than this. */
-const refused = () =>
-  new StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
+/** RFC 6902 as the server's library reads it: it knows negative indexes, and replaces what is not there. */
+export const patchedJson = (document: Json, operations: readonly JsonPatchOperation[]): Json =>
+  operations.reduce(step, structuredClone(document))
 
-/** The place a path names. What stands before the first slash is not looked at. */
-function place(document: Json, path: string | undefined): { parent: Json; key: string } {
-  if (typeof path !== "string") throw refused()
-  const steps = path.split("/").slice(1)
-  if (steps.length === 0) throw refused()
-  const [key = "", ...way] = steps.map(one => one.replaceAll("~1", "/").replaceAll("~0", "~")).reverse()
-  const parent = way.reverse().reduce((at, name) => child(at, name), document)
-  if (parent === null || typeof parent !== "object") throw refused()
-  return { parent, key }
+/** The document is a copy of ours, so it is changed in place. */
+function step(document: Json, { op, path, from, value = null }: JsonPatchOperation): Json {
+  if (typeof path !== "string") throw new JsonPatchProblem(`${op} operation failed to decode path: ${missing}`)
+  switch (op) {
+    case "add":
+      return put(document, { op, path, value })
+    case "replace":
+      return replace(document, path, value)
+    case "remove":
+      take(document, { op, path })
+      return document
+    case "move":
+      return put(document, { op, path, value: take(document, { op, path: from }) })
+    case "copy":
+      return put(document, { op, path, value: structuredClone(get(document, { op, path: from }) ?? null) })
+    case "test":
+      if (
+        path === "" ? isDeepStrictEqual(document, value) : isDeepStrictEqual(get(document, { op, path }) ?? null, value)
+      )
+        return document
+      throw new JsonPatchProblem(`testing value ${path} failed: test failed`, true)
+    default:
+      throw new JsonPatchProblem(`Unexpected kind: ${op}`)
+  }
 }
 
-function child(parent: Json, key: string): Json {
-  if (Array.isArray(parent)) return parent[index(parent, key, parent.length - 1)]
-  if (parent === null || typeof parent !== "object") throw refused()
-  return parent[key]
+const missing = "missing value"
+
+type Place = { parent: Json; key: string }
+type Where = { op: string; path: string | undefined }
+
+/** The place a path names; undefined: nothing is there to hold it. What stands before the first slash is not looked at. */
+function place(document: Json, path: string): Place | undefined {
+  const steps = path.split("/").slice(1)
+  if (steps.length === 0) return undefined
+  const [key = "", ...way] = steps.map(one => one.replaceAll("~1", "/").replaceAll("~0", "~")).reverse()
+  let parent = document
+  for (const name of way.reverse()) {
+    if (Array.isArray(parent)) parent = /^-?\d+$/.test(name) ? parent.at(Number(name)) : undefined
+    else if (parent !== null && typeof parent === "object") parent = parent[name]
+    else return undefined
+  }
+  return parent !== null && typeof parent === "object" ? { parent, key } : undefined
+}
+
+/** Operations with two paths say which of them. */
+const sides: Record<string, { source: string; target: string } | undefined> = {
+  move: { source: " from", target: " destination" },
+  copy: { source: " from", target: " destination" },
+}
+
+function found(document: Json, { op, path }: Where, side: "source" | "target"): Place {
+  if (typeof path !== "string") throw new JsonPatchProblem(`${op} operation failed to decode from: ${missing}`)
+  const at = place(document, path)
+  if (at) return at
+  const which = sides[op]?.[side] ?? ""
+  const quoted = op === "add" || op === "remove" ? JSON.stringify(path) : path
+  const doc = op === "test" ? "is" : "doc is"
+  throw new JsonPatchProblem(`${op} operation does not apply: ${doc} missing${which} path: ${quoted}: ${missing}`)
 }
 
 function index(list: Json[], key: string, most: number): number {
-  if (!/^-?\d+$/.test(key)) throw refused()
+  if (!/^[+-]?\d+$/.test(key))
+    throw new JsonPatchProblem(`strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`)
   const asked = Number(key)
-  const found = asked < 0 ? asked + list.length : asked
-  if (found < 0 || found > most) throw refused()
-  return found
+  const at = asked < 0 ? asked + list.length : asked
+  if (at < 0 || at > most)
+    throw new JsonPatchProblem(`Unable to access invalid index: ${asked}: invalid index referenced`)
+  return at
 }
 
-function get(document: Json, path: string | undefined): Json {
-  if (path === "") return document
-  const { parent, key } = place(document, path)
-  return child(parent, key)
+/** What goes wrong at a place, with the place. */
+function at<T>(prefix: string, act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    if (!(error instanceof JsonPatchProblem)) throw error
+    throw new JsonPatchProblem(`${prefix}: ${error.message}`)
+  }
 }
 
-function put(document: Json, path: string, value: Json, how: "insert" | "replace"): Json {
+const child = ({ parent, key }: Place): Json =>
+  Array.isArray(parent) ? parent[index(parent, key, parent.length - 1)] : parent[key]
+
+function get(document: Json, where: Where): Json {
+  const { op, path } = where
+  const from = found(document, where, "source")
+  return at(`error in ${op} for ${op === "copy" ? "from" : "path"}: '${path}'`, () => child(from))
+}
+
+function put(document: Json, { op, path, value }: { op: string; path: string; value: Json }): Json {
   if (path === "") return value
-  const { parent, key } = place(document, path)
+  const { parent, key } = found(document, { op, path }, "target")
   if (!Array.isArray(parent)) parent[key] = value
-  else if (how === "replace") parent[index(parent, key, parent.length - 1)] = value
   else if (key === "-") parent.push(value)
-  else parent.splice(index(parent, key, parent.length), 0, value)
+  else {
+    const prefix = op === "copy" ? "error while adding value during copy" : `error in ${op} for path: '${path}'`
+    const to = at(prefix, () => {
+      if (!/^[+-]?\d+$/.test(key))
+        return at(`value was not a proper array index: '${key}'`, () => index(parent, key, parent.length))
+      return index(parent, key, parent.length)
+    })
+    parent.splice(to, 0, value)
+  }
   return document
 }
 
-function take(document: Json, path: string | undefined): Json {
-  const { parent, key } = place(document, path)
-  if (Array.isArray(parent)) return parent.splice(index(parent, key, parent.length - 1), 1)[0]
-  if (!Object.hasOwn(parent, key)) throw refused()
-  const value = parent[key]
-  delete parent[key]
-  return value
+function replace(document: Json, path: string, value: Json): Json {
+  if (path === "") return value
+  const { parent, key } = found(document, { op: "replace", path }, "target")
+  if (!Array.isArray(parent)) parent[key] = value
+  else {
+    if (!/^[+-]?\d+$/.test(key) || parent.at(Number(key)) === undefined)
+      throw new JsonPatchProblem(`replace operation does not apply: doc is missing key: ${path}: ${missing}`)
+    parent[index(parent, key, parent.length - 1)] = value
+  }
+  return document
+}
+
+function take(document: Json, where: Where): Json {
+  const { op, path } = where
+  const { parent, key } = found(document, where, "source")
+  return at(`error in ${op} for path: '${op === "move" ? key : path}'`, () => {
+    if (Array.isArray(parent)) return parent.splice(index(parent, key, parent.length - 1), 1)[0]
+    if (!Object.hasOwn(parent, key)) throw new JsonPatchProblem(`Unable to remove nonexistent key: ${key}: ${missing}`)
+    const value = parent[key]
+    delete parent[key]
+    return value
+  })
 }

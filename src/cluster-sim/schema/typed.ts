@@ -200,6 +200,19 @@ function isAtomic(schema: Schema, shape: Shape): boolean {
   return shape === "list" && keysOf(schema) === undefined
 }
 
+/** Where a value has lists or maps that are one leaf: `.spec.nodeSelector`. */
+export function atomicsIn(schema: Schema, value: Json, path = ""): string[] {
+  const shape = shapeOf(schema, value)
+  if (value === null || value === undefined || shape === "scalar") return []
+  const own = isAtomic(schema, shape) ? [path] : []
+  if (shape === "list")
+    return [...own, ...value.flatMap((item: Json, at: number) => atomicsIn(itemsOf(schema), item, `${path}[${at}]`))]
+  const inner = Object.entries<Json>(value).flatMap(([name, field]) =>
+    isNamed(schema, name) ? atomicsIn(fieldOf(schema, name)!, field, `${path}.${name}`) : [],
+  )
+  return [...own, ...inner]
+}
+
 export type Comparison = { removed: FieldSet; modified: FieldSet; added: FieldSet }
 
 /** Which fields differ between two values of a type. */

@@ -8,10 +8,12 @@ import { kubectlOfWorkloads } from "./kubectl-workloads.ts"
 import { limitRanges, quotas, quotasOfWorkloads } from "./limits.ts"
 import { lists, tables } from "./lists.ts"
 import { finalizers, garbage, namespaces } from "./lives.ts"
+import { mutatingPolicies } from "./mutating-policies.ts"
 import { applies, patches } from "./patches.ts"
 import { podLives } from "./pods.ts"
 import { references } from "./references.ts"
 import { accessQuestions, escalation, kubectlRights, refusals, rights } from "./rights.ts"
+import { policyObjects, validatingPolicies } from "./validating-policies.ts"
 import { errors, verbs } from "./verbs.ts"
 import { watches } from "./watches.ts"
 import { daemonSets, deployments, jobs, statefulSets } from "./workloads.ts"
@@ -31,6 +33,8 @@ export const cases: readonly Case[] = [
   ...namespaces,
   ...garbage,
   ...watches,
+  ...validatingPolicies,
+  ...mutatingPolicies,
   ...crds,
   ...verbs,
   ...errors,
@@ -42,6 +46,7 @@ export const cases: readonly Case[] = [
   ...limitRanges,
   ...quotas,
   ...kinds,
+  ...policyObjects,
   ...discovery,
   ...serviceImages,
   ...authentication,

@@ -38,7 +38,12 @@ const places: Record<string, { under: string; plurals: string[]; clusterWide?: b
   priorities: { under: "/apis/scheduling.k8s.io/v1", plurals: ["priorityclasses"], clusterWide: true },
   admission: {
     under: "/apis/admissionregistration.k8s.io/v1",
-    plurals: ["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
+    plurals: [
+      "mutatingadmissionpolicies",
+      "mutatingadmissionpolicybindings",
+      "validatingadmissionpolicies",
+      "validatingadmissionpolicybindings",
+    ],
     clusterWide: true,
   },
   definitions: { under: "/apis/apiextensions.k8s.io/v1", plurals: ["customresourcedefinitions"], clusterWide: true },

@@ -20,6 +20,7 @@ import type { Controller } from "#runtime/controller.ts"
 import { type Logger, silentLogger } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
+import { policies } from "./manifests/policies.ts"
 
 export type LocalClusterOptions = {
   clock: Clock
@@ -69,7 +70,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       await client.patch(resource, where, { type: "apply", body: manifest, force: true }, { fieldManager: "aim-up" })
     }
   }
-  await apply(...kinds.map(crdOf))
+  await apply(...kinds.map(crdOf), ...policies())
 
   const stopping = new AbortController()
   const run = (list: readonly Controller[], random: Random) =>

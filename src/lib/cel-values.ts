@@ -68,6 +68,7 @@ export const registerValues = (environment: Environment): Environment =>
     )
     .registerFunction("entriesOf(dyn): list<dyn>", entriesOf)
     .registerFunction("mapOf(list<dyn>): map<dyn, dyn>", (entries: [unknown, unknown][]) => new Map(entries))
+    .registerOperator("optional<dyn> == optional<dyn>", isSameOptional)
     .registerType("SetFunctions", SetFunctions)
     .registerConstant("sets", "SetFunctions", new SetFunctions())
     .registerFunction("SetFunctions.contains(list, list): bool", (_: unknown, all: unknown[], some: unknown[]) =>
@@ -101,6 +102,13 @@ function entriesOf(value: unknown): unknown[][] {
   if (value instanceof Map) return [...value]
   if (typeof value === "object" && value !== null) return Object.entries(value)
   throw new Error("no such overload")
+}
+
+/** Two values that are not there are equal. */
+function isSameOptional(one: Optional, other: Optional): boolean {
+  if (!one.hasValue() || !other.hasValue()) return one.hasValue() === other.hasValue()
+  payComparison(one.value(), other.value())
+  return isSame(one.value(), other.value())
 }
 
 function isIn(list: readonly unknown[], item: unknown): boolean {

@@ -276,6 +276,7 @@ const additions: Record<string, unknown> = {
   "sets.equivalent(v.list, ['c', 'b', 'a', 'a']) && sets.contains([dyn(1), dyn(2.0)], [2])": true,
   "sets.contains(v.nested, [[dyn('a'), dyn(1)]]) && sets.intersects(v.nested, [{'k': [1, 2]}])": true,
   "'/metadata/labels/' + jsonpatch.escapeKey('a/b~c')": "/metadata/labels/a~1b~0c",
+  "v.map[?'x'] == v.map[?'x'] && v.map[?'no'] == v.map[?'none'] && v.map[?'x'] != v.map[?'no']": true,
   "'a-b'.replace('-', '+') + 'abc'.charAt(1)": "a+bb",
   "Object{spec: Object.spec{replicas: 3, labels: {'a': 'b'}}}": { spec: { replicas: 3, labels: { a: "b" } } },
   "Object{ /* not a comment */ }": "ParseError",

@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest"
+import { crdOf } from "#api/crd.ts"
+import { kinds } from "#api/kinds.ts"
+import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { ServiceImage, supersedeAnnotation } from "#api/v1alpha1/serviceimage/index.ts"
+import { policies } from "#cli/manifests/policies.ts"
+import { testCluster } from "#cluster-sim/test-cluster.ts"
+import { decisionAnnotation, parseDecision } from "#core/image/record.ts"
+import { failing, imagesOf, podOf, source, switched, working } from "#test/support/alternate-sources.ts"
+
+// The product's admission policies where `aim up` has them: on the simulated cluster. test/e2e tries every case on a
+// real one.
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of several kinds.
+type Json = any
+
+/** A cluster that serves our kinds and has our policies in force. */
+async function world() {
+  const { cluster, send } = testCluster()
+  const { storage } = cluster
+  for (const manifest of [...kinds.map(crdOf), ...policies()] as Json[])
+    storage.create(storage.kind(manifest.apiVersion, manifest.kind)!, manifest)
+  storage.create(storage.kind("v1", "Namespace")!, { metadata: { name: "shop" } })
+  return { storage, send }
+}
+
+const serviceImages = `/apis/${ServiceImage.apiVersion}/${ServiceImage.plural}`
+const sources = `/apis/${AlternateImageSource.apiVersion}/namespaces/shop/${AlternateImageSource.plural}`
+
+describe("one operation at a time", () => {
+  const inProgress = { id: "g1", startedAt: "2026-01-01T00:00:00Z", phase: "InProgress" }
+
+  /** A ServiceImage whose operation is in progress, and what is answered to a change of its image. */
+  async function during(serialize: string, change: Json = {}) {
+    const { send } = await world()
+    const target = { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" }
+    const body = {
+      ...{ apiVersion: ServiceImage.apiVersion, kind: ServiceImage.kind, metadata: { name: "web" } },
+      spec: { target, defaultImage: "registry.test/dicom:1", serialize },
+    }
+    expect((await send("POST", serviceImages, body)).status).toBe(201)
+    const status = { observedGeneration: 1, operation: inProgress }
+    expect((await send("PATCH", `${serviceImages}/web/status`, { status })).status).toBe(200)
+    return send("PATCH", `${serviceImages}/web`, { spec: { defaultImage: "registry.test/dicom:2" }, ...change })
+  }
+
+  test("Enforce refuses", async () => {
+    const { status, body } = await during("Enforce")
+    expect({ status, reason: body.reason, message: body.message }).toEqual({
+      status: 422,
+      reason: "Invalid",
+      message: expect.stringContaining(
+        'the image of tier "" changes while operation g1 is in progress: wait for it (aim wait si/web)',
+      ),
+    })
+  })
+
+  test("Enforce lets pass what is meant to overtake", async () => {
+    const { status, headers } = await during("Enforce", {
+      metadata: { annotations: { [supersedeAnnotation]: "1" } },
+    })
+    expect({ status, warning: headers.warning }).toEqual({ status: 200, warning: undefined })
+  })
+
+  test("Warn warns", async () => {
+    const { status, headers } = await during("Warn")
+    expect(status).toBe(200)
+    expect(headers.warning).toContain("aim-serviceimage-serialize-warn")
+    expect(headers.warning).toContain("changes while operation g1 is in progress and overtakes it")
+  })
+
+  test("Allow says nothing", async () => {
+    const { status, headers } = await during("Allow")
+    expect({ status, warning: headers.warning }).toEqual({ status: 200, warning: undefined })
+  })
+})
+
+describe("new pods during an incident", () => {
+  /** What becomes of a pod that is created while a source reports these incidents. */
+  async function created(pod: Json, entries: Json[] = [switched("app")], spec: Json = {}) {
+    const { send } = await world()
+    expect((await send("POST", sources, source("web", spec))).status).toBe(201)
+    const written = await send("PATCH", `${sources}/web/status`, { status: { targetsAvailable: entries } })
+    expect(written.status).toBe(200)
+    const { status, body } = await send("POST", "/api/v1/namespaces/shop/pods", pod)
+    expect(status, body.message).toBe(201)
+    return body
+  }
+  const app = { name: "app", image: `${failing}:v1` }
+
+  test("a container that fails pulls from where it works, and the pod tells why", async () => {
+    const pod = await created(podOf([app, { name: "other", image: app.image }], { annotations: { own: "yes" } }))
+    expect(imagesOf(pod)).toEqual({ app: `${working}:v1`, other: app.image })
+    const decision = parseDecision(pod.metadata.annotations[decisionAnnotation])
+    expect(decision).toMatchObject({ from: app.image, to: `${working}:v1`, by: "alternateimagesource/web" })
+    expect(pod.metadata.annotations.own).toBe("yes")
+  })
+
+  test("init containers too, and a pod without annotations gets them", async () => {
+    const pod = podOf([app], {}, { initContainers: [{ name: "setup", image: app.image }] })
+    const made = await created(pod, [switched("app"), switched("setup")])
+    expect(imagesOf(made)).toEqual({ setup: `${working}:v1`, app: `${working}:v1` })
+    expect(made.metadata.annotations[decisionAnnotation]).toContain("setup")
+  })
+
+  const unchanged: Record<string, { pod?: Json; entries?: Json[]; spec?: Json }> = {
+    "of other labels": { pod: podOf([app], { labels: { app: "other" } }) },
+    "of another tag": { pod: podOf([{ ...app, image: `${failing}:v9` }]) },
+    "without an incident": { entries: [switched("app", { working: "" })] },
+    "that want to be left alone": { pod: podOf([app], { labels: { app: "web", "autoimagemanager.io/skip": "true" } }) },
+    "that never pull": { pod: podOf([{ ...app, imagePullPolicy: "Never" }]) },
+    "whose repository was disabled since": { spec: { policy: { disabledRepositories: [working] } } },
+  }
+  for (const [name, { pod = podOf([app]), entries, spec }] of Object.entries(unchanged))
+    test(`pods ${name} stay as they are`, async () => {
+      const made = await created(pod, entries, spec)
+      expect(imagesOf(made).app).toBe(pod.spec.containers[0].image)
+      expect(made.metadata.annotations).toBeUndefined()
+    })
+})

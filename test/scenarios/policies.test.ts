@@ -75,6 +75,34 @@ describe("one operation at a time", () => {
   })
 })
 
+describe("authors must hold the rights that are used in their name", () => {
+  const ann = { name: "ann", groups: ["system:authenticated"] }
+  const target = { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" }
+  const fleet = { metadata: { name: "web" }, spec: { target, defaultImage: "registry.test/dicom:1" } }
+  const here = { ...source("web"), metadata: { name: "web", namespace: "shop" } }
+  const objects: Record<string, { of: typeof ServiceImage | typeof AlternateImageSource; object: Json; says: string }> =
+    {
+      ServiceImage: {
+        of: ServiceImage,
+        object: fleet,
+        says: "you may not patch dicoms.services.example.com in all namespaces",
+      },
+      AlternateImageSource: {
+        of: AlternateImageSource,
+        object: here,
+        says: "you may not patch pods in namespace shop",
+      },
+    }
+  for (const [name, { of, object, says }] of Object.entries(objects))
+    test(name, async () => {
+      const { storage } = await world()
+      const kind = storage.kind(of.apiVersion, of.kind)!
+      const whole = { apiVersion: of.apiVersion, kind: of.kind, ...object }
+      expect(() => storage.create(kind, whole, { user: ann })).toThrow(says)
+      expect(storage.create(kind, whole).metadata.name).toBe("web")
+    })
+})
+
 describe("new pods during an incident", () => {
   /** What becomes of a pod that is created while a source reports these incidents. */
   async function created(pod: Json, entries: Json[] = [switched("app")], spec: Json = {}) {

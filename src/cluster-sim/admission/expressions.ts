@@ -16,7 +16,7 @@ import type { Attributes } from "./attributes.ts"
 export type NamedExpression = { name: string; expression: string }
 
 /** Every variable an expression of a policy may name. */
-export const variableNames = [
+const variableNames = [
   "object",
   "oldObject",
   "request",

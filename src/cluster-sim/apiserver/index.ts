@@ -1,5 +1,5 @@
 export type { Admission, Validation } from "./backend.ts"
 export { createStorage, type ServerStorage, type StorageOptions } from "./create-storage.ts"
 export type { Printer, ServedKind, Strategy, StrategyContext, TableColumn } from "./kind.ts"
-export { noPolicies, type Policies, type PolicyRequest } from "./policies.ts"
+export type { Policies, PolicyRequest } from "./policies.ts"
 export type { DeleteOptions, KindStorage, Name, PatchBody, Selection, StorageChange, WriteOptions } from "./storage.ts"

@@ -1,7 +1,7 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { betweens, events, nodes, podFields, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
 import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
-import { Inventory } from "#explain/inventory.ts"
+import { Inventory, kindOf } from "#explain/inventory.ts"
 import { grantFields, grants } from "#explain/serviceimage/granted.ts"
 import {
   cut,
@@ -15,7 +15,7 @@ import {
   neededOfReplicaSet,
   neededOfServiceImage,
 } from "#explain/serviceimage/needed.ts"
-import { kindOf, resourceOf } from "#explain/serviceimage/survey.ts"
+import { resourceOf } from "#explain/serviceimage/survey.ts"
 import type { Client, ListOptions } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { pagesOf } from "#runtime/client/list-all.ts"

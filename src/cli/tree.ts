@@ -225,8 +225,9 @@ export const commands: readonly Command[] = [
     group: "See",
     summary: "write what plan and why need from a cluster into one file",
     details: [
-      "ServiceImages, the objects they stamp and the pods behind them, reduced to the fields that decisions are made from:",
-      "no Secrets, no environment variables, no logs. Names, labels and images are in it. Lines of JSON.",
+      "ServiceImages, the objects they stamp and the pods behind them; AlternateImageSources and, where there is one,",
+      "workloads and pods. Reduced to the fields that decisions are made from: no Secrets, no environment variables, no",
+      "logs. Names, labels and images are in it. Lines of JSON.",
     ],
     options: [
       { flags: "-o, --output <FILE>", description: "the file to write; - is stdout", default: "-", completes: "files" },

@@ -179,9 +179,15 @@ export const commands: readonly Command[] = [
       "From the planner of the controllers: which objects are stamped next, what each tier waits for, what is left out",
       "and why. The time is what pace and soaks take at least; the time until objects are healthy is not known.",
       "With --file, as if those ServiceImages had been applied; with --from, for a cluster as it was when it was dumped.",
+      "With ais or ais/NAME, which image each container of an AlternateImageSource gets next, or what it waits for.",
     ],
     arguments: [
-      { name: "si/NAME", description: "which rollouts (default: all)", many: true, completes: "serviceimages" },
+      {
+        name: "si/NAME",
+        description: "which rollouts (default: all); ais or ais/NAME for alternate image sources",
+        many: true,
+        completes: "ours",
+      },
     ],
     options: [
       {
@@ -197,6 +203,7 @@ export const commands: readonly Command[] = [
       { line: "plan si/dicom", says: "what happens next" },
       { line: "plan -f serviceimage.yaml", says: "what would happen" },
       { line: "plan --from cluster.dump", says: "later, without the cluster" },
+      { line: "plan ais/demo -n shop", says: "what is pulled from elsewhere next" },
     ],
     load: () => import("./commands/plan.ts"),
   },

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { beforeAll, expect, onTestFinished, test } from "vitest"
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
 import { alternateImageSources } from "#controllers/alternateimagesource/resources.ts"
 import { formatDecision } from "#core/image/record.ts"
@@ -9,6 +9,7 @@ import { formatInstant } from "#lib/instant.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import type { World } from "./command.ts"
 import { run as dump } from "./commands/dump.ts"
+import { run as plan } from "./commands/plan.ts"
 import { run } from "./commands/why.ts"
 import { storedWorld, storedWorldOf } from "./test-store.ts"
 
@@ -261,6 +262,42 @@ test("an AlternateImageSource in a dump that is none is refused", async () => {
   const text = await readFile(from, "utf8")
   await writeFile(from, text.replace('"imageSourceReplacements":[', '"imageSourceReplacements":[3,'))
   await expect(ask("ais/demo", { from })).rejects.toThrow(/:\d+: AlternateImageSource demo: spec\.imageSource/)
+})
+
+describe("aim plan ais", () => {
+  const planned = async (references: string[], options: Json = {}) =>
+    (await plan({ arguments: references, options }, here.world)).text
+
+  test("says what each container gets, or what it waits for", async () => {
+    const text = await planned(["ais/demo"])
+    expect(text).toMatch(/^ais\/demo -n shop {2}\w+ {2}9 containers\n/)
+    expect(text).toMatch(/^ {4}pod\/stuck app {2}quay.io\/team\/app:4 {2}AllSourcesDown {2}checks again in 1m30s$/m)
+    expect(text).toMatch(
+      /^ {4}pod\/fresh app {2}quay.io\/team\/app:1 {2}Confirming, asks first: docker.io\/team\/app:1 {2}checks again in 1s$/m,
+    )
+    // Confirmed long ago, by the time that the status has: it waits for answers and for nothing else.
+    expect(text).toMatch(/^ {4}pod\/lasting app {2}quay.io\/team\/app:5 {2}Probing$/m)
+    const [whole] = JSON.parse(await planned(["ais", "demo"], { output: "json" }))
+    expect(whole).toMatchObject({ name: "demo", namespace: "shop", targets: 9, next: [] })
+    expect(whole.waits).toContainEqual({
+      ...{ workload: "pod/stuck", container: "app", image: `${quay}:4`, reason: "AllSourcesDown" },
+      ...{ asks: [], lookAgainAt: time(90) },
+    })
+  })
+
+  test("from a dump the same, of every namespace unless one is given", async () => {
+    const from = await dumped(here.world)
+    expect(await planned(["ais/demo"], { from })).toBe(await planned(["ais/demo"]))
+    expect(await planned(["ais"], { from })).toBe(await planned(["ais"], { namespace: "shop" }))
+    expect(await planned(["ais"], { from, namespace: "lab" })).toBe("")
+  })
+
+  test("of a source that is not there, and of a file", async () => {
+    await expect(planned(["ais/dmo"], { namespace: "shop" })).rejects.toThrow(
+      "there is no AlternateImageSource dmo in namespace shop; did you mean demo?",
+    )
+    await expect(planned(["ais/demo"], { file: "-" })).rejects.toThrow("only ServiceImages can be planned")
+  })
 })
 
 test("times are compared by the cluster's own clock, which may go faster than ours", async () => {

@@ -8,8 +8,9 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { targetsIn } from "../collect.ts"
 import { Failure, type Run } from "../command.ts"
-import { parseReferences, serviceImages } from "../kinds.ts"
+import { alternateImageSources, parseReferences, serviceImages } from "../kinds.ts"
 import { demand, look } from "../look.ts"
+import { planSources } from "../plan-sources.ts"
 import { planText } from "../render/plan.ts"
 import { toYaml } from "../render/yaml.ts"
 import { admit, readManifests, targetOf } from "../would-be.ts"
@@ -36,7 +37,8 @@ export type Planned = {
 const shownMost = 5
 
 export const run: Run = async (input, world) => {
-  const { names } = parseReferences(input.arguments)
+  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  if (resource === alternateImageSources) return planSources(input, world, names)
   const format = input.options.output as "json" | "yaml" | undefined
   const file = input.options.file as string | undefined
   const written = file === undefined ? [] : await readManifests(file, world)

@@ -1,3 +1,5 @@
+import type { Kind } from "#api/kind.ts"
+import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { validate } from "#api/validate.ts"
 import { Inventory } from "#explain/inventory.ts"
@@ -22,7 +24,7 @@ const lineLengthMax = 4_000_000
  */
 export async function* linesOf(
   pieces: AsyncIterable<Piece>,
-  { takenAt, by }: { takenAt: Instant; by: string },
+  { takenAt, serverTime, by }: { takenAt: Instant; serverTime(): Instant | undefined; by: string },
 ): AsyncGenerator<string> {
   yield line({ aimDump: version, takenAt: new Date(takenAt).toISOString(), by })
   let objects = 0
@@ -30,7 +32,9 @@ export async function* linesOf(
     if ("object" in piece) objects++
     yield line("object" in piece ? piece.object : piece)
   }
-  yield line({ end: true, objects })
+  // By the cluster's own clock, which is known once it has answered.
+  const at = serverTime()
+  yield line({ end: true, objects, ...(at !== undefined && { serverTime: new Date(at).toISOString() }) })
 }
 
 const line = (value: object) => `${JSON.stringify(value)}\n`
@@ -39,9 +43,9 @@ const line = (value: object) => `${JSON.stringify(value)}\n`
 export async function readDump(
   file: string,
   world: Pick<World, "stdin">,
-): Promise<{ inventory: Inventory; takenAt: Instant }> {
+): Promise<{ inventory: Inventory; takenAt: Instant; serverTime: Instant | undefined }> {
   const inventory = new Inventory()
-  let takenAt: Instant | undefined
+  let [takenAt, serverTime]: (Instant | undefined)[] = []
   let [number, objects, hasEnded] = [0, 0, false]
   const name = inputName(file)
   const refuse = (why: string) => new Failure(`${name}:${number}: ${why}`)
@@ -54,12 +58,13 @@ export async function readDump(
     else if (value.end === true) {
       if (value.objects !== objects) throw refuse(`${value.objects} objects were dumped, and the file has ${objects}`)
       hasEnded = true
+      serverTime = parseInstant(value.serverTime)
     } else keep(inventory, pieceOf(value))
   }
   if (takenAt === undefined) throw new Failure(`${name} is empty`)
   if (!hasEnded)
     throw new Failure(`${name} is truncated after ${objects} objects: its last line is missing; dump again`)
-  return { inventory, takenAt }
+  return { inventory, takenAt, serverTime }
 
   function begin(value: Json | undefined): Instant {
     if (typeof value?.aimDump !== "number")
@@ -79,10 +84,12 @@ export async function readDump(
     if (isKind(failed)) return { failed, message: String(message ?? "") }
     if (!isKind(value) || !isMetadata(metadata)) throw refuse("an object needs apiVersion, kind and metadata.name")
     objects++
-    if (value.apiVersion !== ServiceImage.apiVersion || value.kind !== ServiceImage.kind)
-      return { object: value as never }
-    const { errors, object } = validate(ServiceImage, value)
-    if (!object) throw refuse(`ServiceImage ${metadata.name}: ${errors[0]!.path}: ${errors[0]!.message}`)
+    const ours = [ServiceImage, AlternateImageSource].find(
+      ({ apiVersion, kind }) => value.apiVersion === apiVersion && value.kind === kind,
+    )
+    if (!ours) return { object: value as never }
+    const { errors, object } = validate<Kind>(ours, value)
+    if (!object) throw refuse(`${ours.kind} ${metadata.name}: ${errors[0]!.path}: ${errors[0]!.message}`)
     return { object: object as never }
   }
 }

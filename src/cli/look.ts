@@ -1,28 +1,51 @@
-import { Inventory } from "#explain/inventory.ts"
+import { Inventory, kindOf } from "#explain/inventory.ts"
 import type { Instant } from "#lib/instant.ts"
+import type { Client } from "#runtime/client/client.ts"
+import type { Resource } from "#runtime/resource.ts"
 import { collect, keep, type Piece, type Wanted } from "./collect.ts"
-import { connectionOf, type Input, type World } from "./command.ts"
+import { connectionOf, Failure, type Input, type World } from "./command.ts"
 import { readDump } from "./dump-file.ts"
 
-export type Sight = { inventory: Inventory; now: Instant }
+export type Sight = {
+  inventory: Inventory
+  now: Instant
+  /** By the cluster's own clock, which wrote the times in a status. A cluster in a process may run faster than time. */
+  serverNow: Instant
+}
 
 /** The objects: of the dump that `--from` names, as of its time, or of the cluster now. */
-export async function look(input: Input, world: World, wanted: Wanted = {}): Promise<Sight> {
+export async function look(
+  input: Input,
+  world: World,
+  wanted: Wanted | ((client: Client) => Promise<Wanted>),
+): Promise<Sight> {
   const from = input.options.from as string | undefined
   if (from !== undefined) {
-    const { inventory, takenAt } = await readDump(from, world)
-    return { inventory, now: takenAt }
+    const { inventory, takenAt, serverTime = takenAt } = await readDump(from, world)
+    return { inventory, now: takenAt, serverNow: serverTime }
   }
   const client = await world.connect(connectionOf(input))
   try {
-    const inventory = new Inventory()
-    for await (const piece of counted(collect(client, { ...wanted, signal: world.signal }), world))
-      keep(inventory, piece)
-    for (const [kind, message] of inventory.unreadable) world.say(`Not readable, and left out: ${kind} (${message})`)
-    return { inventory, now: world.clock.now() }
+    return await lookAt(client, world, typeof wanted === "function" ? await wanted(client) : wanted)
   } finally {
     client.close()
   }
+}
+
+/** The objects of a cluster now. Lists that may not be read are named. */
+export async function lookAt(client: Client, world: World, wanted: Wanted): Promise<Sight> {
+  const inventory = new Inventory()
+  const pieces = collect(client, { ...wanted, signal: world.signal }, inventory)
+  for await (const piece of counted(pieces, world)) keep(inventory, piece)
+  for (const [kind, message] of inventory.unreadable) world.say(`Not readable, and left out: ${kind} (${message})`)
+  const now = world.clock.now()
+  return { inventory, now, serverNow: client.serverTime?.() ?? now }
+}
+
+/** Refuses where the list of a kind is missing: an older dump has fewer lists. */
+export function demand(inventory: Inventory, resource: Resource): void {
+  const missing = inventory.whyMissing(kindOf(resource))
+  if (missing !== undefined) throw new Failure(`the dump has no ${resource.kind}s: ${missing}`)
 }
 
 /** A large cluster takes a while: prints a line of progress now and then. */

@@ -185,9 +185,15 @@ export const commands: readonly Command[] = [
       "From the planner of the controllers: which objects are stamped next, what each tier waits for, what is left out",
       "and why. The time is what pace and soaks take at least; the time until objects are healthy is not known.",
       "With --file, as if those ServiceImages had been applied; with --from, for a cluster as it was when it was dumped.",
+      "With ais or ais/NAME, which image each container of an AlternateImageSource gets next, or what it waits for.",
     ],
     arguments: [
-      { name: "si/NAME", description: "which rollouts (default: all)", many: true, completes: "serviceimages" },
+      {
+        name: "si/NAME",
+        description: "which rollouts (default: all); ais or ais/NAME for alternate image sources",
+        many: true,
+        completes: "ours",
+      },
     ],
     options: [
       {
@@ -203,6 +209,7 @@ export const commands: readonly Command[] = [
       { line: "plan si/dicom", says: "what happens next" },
       { line: "plan -f serviceimage.yaml", says: "what would happen" },
       { line: "plan --from cluster.dump", says: "later, without the cluster" },
+      { line: "plan ais/demo -n shop", says: "what is pulled from elsewhere next" },
     ],
     load: () => import("./commands/plan.ts"),
   },
@@ -231,8 +238,9 @@ export const commands: readonly Command[] = [
     group: "See",
     summary: "write what plan and why need from a cluster into one file",
     details: [
-      "ServiceImages, the objects they stamp and the pods behind them, reduced to the fields that decisions are made from:",
-      "no Secrets, no environment variables, no logs. Names, labels and images are in it. Lines of JSON.",
+      "ServiceImages, the objects they stamp and the pods behind them; AlternateImageSources and, where there is one,",
+      "workloads and pods. Reduced to the fields that decisions are made from: no Secrets, no environment variables, no",
+      "logs. Names, labels and images are in it. Lines of JSON.",
     ],
     options: [
       { flags: "-o, --output <FILE>", description: "the file to write; - is stdout", default: "-", completes: "files" },

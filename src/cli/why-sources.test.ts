@@ -1,9 +1,15 @@
-import { beforeAll, expect, test } from "vitest"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
 import { alternateImageSources } from "#controllers/alternateimagesource/resources.ts"
 import { formatDecision } from "#core/image/record.ts"
 import { formatInstant } from "#lib/instant.ts"
 import { virtualClock } from "#runtime/clock.ts"
+import type { World } from "./command.ts"
+import { run as dump } from "./commands/dump.ts"
+import { run as plan } from "./commands/plan.ts"
 import { run } from "./commands/why.ts"
 import { storedWorld, storedWorldOf } from "./test-store.ts"
 
@@ -85,10 +91,19 @@ const objects: Json[] = [
   pod("stranger", "ghcr.io/other/app:1", { status: failing() }),
   pod("skipped", `${quay}:1`, { metadata: { labels: { "autoimagemanager.io/skip": "true" } }, status: failing() }),
   pod("stuck", `${quay}:4`, { status: failing() }),
+  pod("lasting", `${quay}:5`, { status: failing() }),
   { ...pod("twin", `${quay}:1`) },
   { ...pod("twin", `${quay}:1`, { metadata: { namespace: "lab" } }) },
   { ...pod("alone", `${quay}:1`, { metadata: { namespace: "lab" } }) },
 ]
+
+async function dumped(world: World): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "aim-sources-"))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const output = join(folder, "dump")
+  await dump({ arguments: [], options: { output } }, world)
+  return output
+}
 
 let here: Awaited<ReturnType<typeof storedWorld>>
 const ask = async (reference: string, options: Json = {}) =>
@@ -112,6 +127,7 @@ beforeAll(async () => {
     incident: { since: time(-300), failing: quay, bad: [], attempts: 0, ...incident },
   })
   const targetsAvailable = [
+    entry("lasting", await uidOf("lasting"), { reason: "Probing", image: `${quay}:5` }),
     entry("stuck", await uidOf("stuck"), {
       reason: "AllSourcesDown",
       image: `${quay}:4`,
@@ -177,7 +193,7 @@ test("for programs, container by container", async () => {
 
 test("why ais/NAME explains everything that does not run as its workload says", async () => {
   const text = await ask("ais/demo")
-  expect(text).toContain("ais/demo looks after 8 containers of namespace shop.")
+  expect(text).toContain("ais/demo looks after 9 containers of namespace shop.")
   expect(text).toMatch(new RegExp(`pod/stuck app: 1 pod cannot pull ${quay}:4 \\(Unreachable\\).*\\. AllSourcesDown: `))
   expect(text).toContain(
     `deployment/changed app: ais/demo changed the workload from ${quay}:9 to ${hub}:9 at 2026-01-01T11:58:00Z (Unreachable).`,
@@ -199,14 +215,89 @@ test("why ais/NAME of one more than a namespace may have", async () => {
   expect(text).toContain("ais/one-more looks after nothing.")
 })
 
-test("a name in two namespaces, in none, or in a dump", async () => {
+test("a name in two namespaces, or in none", async () => {
   await expect(ask("pod/twin")).rejects.toThrow(/^Pod twin is in .*: choose one with -n NAMESPACE$/)
   expect(await ask("pod/twin", { namespace: "lab" })).toContain("No AlternateImageSource of namespace lab")
   expect(await ask("pod/alone")).toContain("Pod lab/alone")
   await expect(ask("pod/wel", { namespace: "shop" })).rejects.toThrow(
     "no Pod wel in namespace shop; did you mean well?",
   )
-  await expect(ask("pod/well", { from: "a.dump" })).rejects.toThrow("a dump has no AlternateImageSources")
+})
+
+test("from a dump the answers are the same", async () => {
+  const from = await dumped(here.world)
+  expect(here.said.join("\n")).toMatch(/left out: ServiceImage \(/)
+  for (const reference of [...Object.keys(cases).map(name => `pod/${name}`), "pod/alone", "ais/demo"])
+    expect(await ask(reference, { from }), reference).toBe(await ask(reference))
+  expect(await ask("pod/twin", { from, namespace: "lab" })).toBe(await ask("pod/twin", { namespace: "lab" }))
+  for (const [reference, says] of [
+    ["pod/twin", /^Pod twin is in .*: choose one with -n NAMESPACE$/],
+    ["pod/wel", "there is no Pod wel; did you mean well?"],
+    ["ais/dmo", "there is no AlternateImageSource dmo; did you mean demo?"],
+    ["si/demo", "the dump has no ServiceImages: "],
+  ] as const)
+    await expect(ask(reference, { from }), reference).rejects.toThrow(says)
+})
+
+test("a dump of an older aim, or of a cluster without a source, does not answer", async () => {
+  const from = await dumped(here.world)
+  const lines = (await readFile(from, "utf8"))
+    .trim()
+    .split("\n")
+    .map(line => JSON.parse(line))
+  const older = lines.filter(line => (line.list ?? line).kind !== "AlternateImageSource")
+  const end = { end: true, objects: older.filter(({ metadata }) => metadata).length }
+  await writeFile(from, [...older.slice(0, -1), end].map(line => JSON.stringify(line)).join("\n"))
+  await expect(ask("pod/well", { from })).rejects.toThrow("the dump has no AlternateImageSources: ")
+  const { world } = await storedWorld(virtualClock(now), space("shop"), pod("well", `${quay}:1`))
+  const empty = { from: await dumped(world) }
+  expect(await readFile(empty.from, "utf8")).not.toContain('"kind":"Pod"')
+  await expect(run({ arguments: ["pod/well"], options: empty }, world)).rejects.toThrow(
+    "the cluster had no AlternateImageSource",
+  )
+})
+
+test("an AlternateImageSource in a dump that is none is refused", async () => {
+  const from = await dumped(here.world)
+  const text = await readFile(from, "utf8")
+  await writeFile(from, text.replace('"imageSourceReplacements":[', '"imageSourceReplacements":[3,'))
+  await expect(ask("ais/demo", { from })).rejects.toThrow(/:\d+: AlternateImageSource demo: spec\.imageSource/)
+})
+
+describe("aim plan ais", () => {
+  const planned = async (references: string[], options: Json = {}) =>
+    (await plan({ arguments: references, options }, here.world)).text
+
+  test("says what each container gets, or what it waits for", async () => {
+    const text = await planned(["ais/demo"])
+    expect(text).toMatch(/^ais\/demo -n shop {2}\w+ {2}9 containers\n/)
+    expect(text).toMatch(/^ {4}pod\/stuck app {2}quay.io\/team\/app:4 {2}AllSourcesDown {2}checks again in 1m30s$/m)
+    expect(text).toMatch(
+      /^ {4}pod\/fresh app {2}quay.io\/team\/app:1 {2}Confirming, asks first: docker.io\/team\/app:1 {2}checks again in 1s$/m,
+    )
+    // Confirmed long ago, by the time that the status has: it waits for answers and for nothing else.
+    expect(text).toMatch(/^ {4}pod\/lasting app {2}quay.io\/team\/app:5 {2}Probing$/m)
+    const [whole] = JSON.parse(await planned(["ais", "demo"], { output: "json" }))
+    expect(whole).toMatchObject({ name: "demo", namespace: "shop", targets: 9, next: [] })
+    expect(whole.waits).toContainEqual({
+      ...{ workload: "pod/stuck", container: "app", image: `${quay}:4`, reason: "AllSourcesDown" },
+      ...{ asks: [], lookAgainAt: time(90) },
+    })
+  })
+
+  test("from a dump the same, of every namespace unless one is given", async () => {
+    const from = await dumped(here.world)
+    expect(await planned(["ais/demo"], { from })).toBe(await planned(["ais/demo"]))
+    expect(await planned(["ais"], { from })).toBe(await planned(["ais"], { namespace: "shop" }))
+    expect(await planned(["ais"], { from, namespace: "lab" })).toBe("")
+  })
+
+  test("of a source that is not there, and of a file", async () => {
+    await expect(planned(["ais/dmo"], { namespace: "shop" })).rejects.toThrow(
+      "there is no AlternateImageSource dmo in namespace shop; did you mean demo?",
+    )
+    await expect(planned(["ais/demo"], { file: "-" })).rejects.toThrow("only ServiceImages can be planned")
+  })
 })
 
 test("times are compared by the cluster's own clock, which may go faster than ours", async () => {
@@ -229,4 +320,6 @@ test("times are compared by the cluster's own clock, which may go faster than ou
   )
   const { text } = await run({ arguments: ["ais/demo"], options: {} }, world.world)
   expect(text).toContain("NotFoundAnywhere  since 2026-01-01T12:59:20Z (40s)")
+  const from = await dumped(world.world)
+  expect((await run({ arguments: ["ais/demo"], options: { from } }, world.world)).text).toBe(text)
 })

@@ -1,10 +1,12 @@
-import { type KubeObject, keyOf } from "#runtime/resource.ts"
+import { apiVersionOf, type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
 
 type KindOfObject = { readonly apiVersion: string; readonly kind: string }
 
 /** What was seen of a cluster at one moment: whole lists of objects, and which lists could not be had. */
 export class Inventory {
   readonly #lists = new Map<string, Map<string, KubeObject>>()
+  /** The same by namespace, once it was asked for. */
+  readonly #spaces = new Map<string, Map<string, KubeObject[]>>()
   readonly #unreadable = new Map<string, string>()
 
   /** The list of this kind is in it, however long it is. */
@@ -16,6 +18,7 @@ export class Inventory {
   add(object: KubeObject): void {
     const kind = { apiVersion: object.apiVersion ?? "", kind: object.kind ?? "" }
     this.list(kind)
+    this.#spaces.delete(idOf(kind))
     this.#lists.get(idOf(kind))!.set(keyOf(object.metadata), object)
   }
 
@@ -36,6 +39,17 @@ export class Inventory {
   of<T extends KubeObject = KubeObject>(kind: KindOfObject): ReadonlyMap<string, T> {
     return (this.#lists.get(idOf(kind)) ?? new Map()) as ReadonlyMap<string, T>
   }
+
+  /** Those of one namespace. */
+  in(namespace: string, kind: KindOfObject): readonly KubeObject[] {
+    const id = idOf(kind)
+    const spaces =
+      this.#spaces.get(id) ?? Map.groupBy(this.of(kind).values(), ({ metadata }) => metadata.namespace ?? "")
+    this.#spaces.set(id, spaces)
+    return spaces.get(namespace) ?? []
+  }
 }
+
+export const kindOf = (resource: Resource) => ({ apiVersion: apiVersionOf(resource), kind: resource.kind })
 
 const idOf = ({ apiVersion, kind }: KindOfObject) => `${apiVersion} ${kind}`

@@ -5,9 +5,8 @@ import { decisionAnnotation, formatDecision, type ImageRecord } from "#core/imag
 import { hash32 } from "#lib/hash.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { Inventory } from "./inventory.ts"
+import { Inventory, kindOf } from "./inventory.ts"
 import { grants } from "./serviceimage/granted.ts"
-import { kindOf } from "./serviceimage/survey.ts"
 
 // Plain objects as a dump has them, for the tests of what is told from one.
 
@@ -170,7 +169,8 @@ export function inventoryOf(...objects: readonly KubeObject[]): Inventory {
   ]
   for (const resource of all) inventory.list(kindOf(resource))
   inventory.list(target)
-  for (const object of [definition, namespace("shop"), node, ...objects]) inventory.add(object)
+  for (const object of [definition, namespace("shop"), node, ...objects])
+    inventory.add({ ...object, metadata: { resourceVersion: "1", ...object.metadata } })
   return inventory
 }
 

@@ -24,6 +24,11 @@ const cases: Record<string, { shape: Shape; value: unknown; keeps: unknown }> = 
     value: {},
     keeps: {},
   },
+  "every field that begins as a shape says, and what it names besides": {
+    shape: both({ "tool.example.com/*": "value" }, { own: "value" }),
+    value: { "tool.example.com/a": 1, "tool.example.com/b": { secret: 2 }, "tool.example.community": 3, own: 4 },
+    keeps: { "tool.example.com/a": 1, "tool.example.com/b": {}, own: 4 },
+  },
   "what either shape keeps": {
     shape: both(along(["spec", "a"], "value"), { spec: { b: "all" }, status: "all" }),
     value: { spec: { a: 1, b: { c: 2 }, d: 3 }, status: { e: 4 } },

@@ -1,6 +1,6 @@
 /**
  * What to keep of a JSON value: all of it; one plain value, where an object or list becomes an empty one; some fields of
- * an object; or the same of each element of a list.
+ * an object; or the same of each element of a list. A name that ends with `*` means every field that begins so.
  */
 export type Shape = "all" | "value" | readonly [Shape] | { readonly [name: string]: Shape }
 
@@ -11,8 +11,14 @@ export function shaped(value: unknown, shape: Shape): unknown {
   if (shape === "value" || isList(shape)) return {}
   const kept: [string, unknown][] = []
   for (const [name, inner] of Object.entries(shape))
-    if (Object.hasOwn(value, name)) kept.push([name, shaped((value as Record<string, unknown>)[name], inner)])
+    for (const field of fieldsOf(value, name))
+      kept.push([field, shaped((value as Record<string, unknown>)[field], inner)])
   return Object.fromEntries(kept)
+}
+
+function fieldsOf(value: object, name: string): string[] {
+  if (!name.endsWith("*")) return Object.hasOwn(value, name) ? [name] : []
+  return Object.keys(value).filter(field => field.startsWith(name.slice(0, -1)))
 }
 
 /** Keeps what either of them keeps. */

@@ -4,6 +4,8 @@ import { join } from "node:path"
 import { Readable } from "node:stream"
 import { gzipSync } from "node:zlib"
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
+import { crdOf } from "#api/crd.ts"
+import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { createCluster, type Json } from "#cluster-sim/index.ts"
 import { createClient } from "#runtime/client/index.ts"
 import { virtualClock } from "#runtime/clock.ts"
@@ -81,6 +83,13 @@ const objects: Json[] = [
   },
 ]
 
+const source: Json = {
+  apiVersion: AlternateImageSource.apiVersion,
+  kind: AlternateImageSource.kind,
+  metadata: { name: "web", namespace: "shop" },
+  spec: { imageSourceReplacements: [{ equivalentRepositories: ["shop/web", "quay.io/shop/web"] }] },
+}
+
 async function cluster(...more: Json[]) {
   const clock = virtualClock(now)
   const { transport } = createCluster({ clock })
@@ -120,8 +129,10 @@ const ask = (run: typeof why, words: string[], options: Record<string, unknown> 
 describe("aim dump", () => {
   test("holds the fields that decisions are made from, and nothing private", async () => {
     const file = await temporaryFile("a.dump")
-    const { next } = await ask(dump, [], { output: file })
+    const { world } = await cluster(crdOf(AlternateImageSource) as Json, source)
+    const { next } = await ask(dump, [], { output: file }, world)
     const text = await readFile(file, "utf8")
+    expect(text).toContain('"kind":"CronJob"')
     expect(text).toContain('"image":"shop/web:1"')
     expect(text).toContain('"exitCode":1')
     expect(text).not.toMatch(/tell-nobody|PASSWORD|"Secret"|ConfigMap|volumes/)
@@ -130,6 +141,16 @@ describe("aim dump", () => {
     await chmod(file, 0o644)
     await ask(dump, [], { output: file })
     expect((await stat(file)).mode & 0o777).toBe(0o600)
+  })
+
+  test("a kind that is not installed is named and left out; without either kind there is no dump", async () => {
+    const { world, said, written } = await cluster()
+    await ask(dump, [], {}, world)
+    expect(said.join("\n")).toMatch(/^Not readable, and left out: AlternateImageSource \(/m)
+    expect(written.join("")).toContain('{"failed":{"apiVersion":"autoimagemanager.io/v1alpha1","kind":"AlternateImage')
+    const { transport } = createCluster({ clock: virtualClock(now) })
+    const client = createClient({ transport, clock: virtualClock(now), random: seededRandom(1) })
+    await expect(ask(dump, [], {}, testWorld({ client }).world)).rejects.toThrow(/serviceimages/)
   })
 
   test("goes to stdout piece by piece, and says its version first", async () => {

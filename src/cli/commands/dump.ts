@@ -11,8 +11,12 @@ export const run: Run = async (input, world) => {
   const client = await world.connect(connectionOf(input))
   const tally = { objects: 0, missing: [] as string[] }
   try {
-    const pieces = tallied(counted(collect(client, { signal: world.signal }), world), tally)
-    const lines = linesOf(pieces, { takenAt: world.clock.now(), by: `aim ${world.version}` })
+    const pieces = tallied(counted(collect(client, { rollouts: {}, sources: {}, signal: world.signal }), world), tally)
+    const lines = linesOf(pieces, {
+      takenAt: world.clock.now(),
+      serverTime: () => client.serverTime?.(),
+      by: `aim ${world.version}`,
+    })
     if (file === "-") for await (const line of lines) await world.write(line)
     else await intoFile(file, lines)
   } finally {

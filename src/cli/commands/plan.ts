@@ -1,5 +1,6 @@
 import type { Operation, Reason, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { isInProgress, recordedOperation } from "#core/fleet/operation.ts"
+import type { Inventory } from "#explain/inventory.ts"
 import { type Outlook, outlookOf, type Warning, warningsOf } from "#explain/serviceimage/outlook.ts"
 import { type Survey, type Surveyed, survey } from "#explain/serviceimage/survey.ts"
 import { closest } from "#lib/closest.ts"
@@ -7,8 +8,9 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { targetsIn } from "../collect.ts"
 import { Failure, type Run } from "../command.ts"
-import { parseReferences } from "../kinds.ts"
-import { look } from "../look.ts"
+import { alternateImageSources, parseReferences, serviceImages } from "../kinds.ts"
+import { demand, look } from "../look.ts"
+import { planSources } from "../plan-sources.ts"
 import { planText } from "../render/plan.ts"
 import { toYaml } from "../render/yaml.ts"
 import { admit, readManifests, targetOf } from "../would-be.ts"
@@ -35,12 +37,15 @@ export type Planned = {
 const shownMost = 5
 
 export const run: Run = async (input, world) => {
-  const { names } = parseReferences(input.arguments)
+  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  if (resource === alternateImageSources) return planSources(input, world, names)
   const format = input.options.output as "json" | "yaml" | undefined
   const file = input.options.file as string | undefined
   const written = file === undefined ? [] : await readManifests(file, world)
   const more = written.map(targetOf)
-  const { inventory, now } = await look(input, world, { targets: seen => [...targetsIn(seen), ...more] })
+  const targets = (seen: Inventory) => [...targetsIn(seen), ...more]
+  const { inventory, now } = await look(input, world, { rollouts: { targets } })
+  demand(inventory, serviceImages)
 
   const befores = new Map<string, ServiceImage | undefined>()
   for (const each of written) {

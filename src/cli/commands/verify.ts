@@ -1,12 +1,13 @@
 import { askAs, keyringsOf } from "#controllers/alternateimagesource/ask.ts"
 import { parseImageReference } from "#core/image/reference.ts"
 import { type Finding, isWell, type Use, usesOf, verify } from "#explain/alternateimagesource/equivalence.ts"
-import { surveyNamespace } from "#explain/alternateimagesource/survey.ts"
+import { survey } from "#explain/alternateimagesource/survey.ts"
 import { closest } from "#lib/closest.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
 import { createRegistryClient, parseAllowed } from "#registry/index.ts"
 import { connectionOf, Failure, type Run, UsageError } from "../command.ts"
 import { alternateImageSources, parseNamed } from "../kinds.ts"
+import { lookAt } from "../look.ts"
 import { namespaceOf } from "../namespace.ts"
 import { printable } from "../render/paint.ts"
 import { verifyTable } from "../render/verify.ts"
@@ -36,19 +37,19 @@ export const run: Run = async (input, world) => {
   const client = await world.connect(connectionOf(input))
   try {
     const { clock, random, signal } = world
-    const survey = await surveyNamespace(client, namespace, { clock, signal })
-    for (const each of survey.unseen) world.say(`Not readable, and left out: ${each}`)
-    const source = survey.all.find(({ metadata }) => metadata.name === name)
+    const { inventory, serverNow } = await lookAt(client, world, { sources: { namespace, asks: true } })
+    const seen = survey(inventory, namespace, serverNow)
+    const source = seen.all.find(({ metadata }) => metadata.name === name)
     if (!source) {
       const meant = closest(
         name,
-        survey.all.map(({ metadata }) => metadata.name),
+        seen.all.map(({ metadata }) => metadata.name),
       )
       throw new Failure(
         `there is no AlternateImageSource ${name} in namespace ${namespace}${meant ? `; did you mean ais/${meant}?` : ""}`,
       )
     }
-    const uses = usesOf(survey, source)
+    const uses = usesOf(seen, source)
     if (uses.length === 0) world.say(`No workload of namespace ${namespace} has an image that ais/${name} is about.`)
     // As for a controller: a tenant writes the spec, and the spec must not choose a private address.
     const registry = createRegistryClient({ clock, random, allow: given })

@@ -1,29 +1,37 @@
 import type { Target } from "#api/v1alpha1/serviceimage/index.ts"
-import type { Inventory } from "#explain/inventory.ts"
+import { type Inventory, kindOf } from "#explain/inventory.ts"
 import { survey } from "#explain/serviceimage/survey.ts"
 import { type Why, whyObject, whyRollout } from "#explain/serviceimage/why.ts"
 import { closest } from "#lib/closest.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { targetsIn } from "../collect.ts"
 import { type Answer, Failure, type Run } from "../command.ts"
-import { look } from "../look.ts"
+import { serviceImages } from "../kinds.ts"
+import { demand, look } from "../look.ts"
 import { checkNamespace } from "../names.ts"
 import { type Answered, whyText } from "../render/why.ts"
 import { toYaml } from "../render/yaml.ts"
 import { findObject, resolveKind, type StampedKind, splitReference } from "../stamped-kinds.ts"
-import { askAboutSources, isAboutSources } from "../why-sources.ts"
+import { askAboutSources, sourceKind } from "../why-sources.ts"
 
 export const run: Run = async (input, world) => {
   const { word, name } = splitReference(input.arguments[0]!)
   const format = input.options.output as "json" | "yaml" | undefined
   const given = input.options.namespace as string | undefined
   const namespace = given === undefined ? undefined : checkNamespace(given, "--namespace")
-  if (isAboutSources(word)) {
-    const { answer, now } = await askAboutSources(input, world, { word, name, namespace })
+  const resource = sourceKind(word)
+  if (resource) {
+    const { answer, now } = await askAboutSources(input, world, { resource, name, namespace })
     return told(answer, now)
   }
-  const { inventory, now } = await look(input, world, { targets: seen => targetsFor(word, name, seen) })
-  return told(explain(inventory, now), now)
+  let kind: Kind | undefined
+  const targets = (seen: Inventory) => {
+    kind = resolveKind(word, seen)
+    return targetsFor(kind, name, seen)
+  }
+  const { inventory, now } = await look(input, world, { rollouts: { targets } })
+  demand(inventory, serviceImages)
+  return told(explain(kind ?? resolveKind(word, inventory), inventory, now), now)
 
   function told(answer: Answered, at: Instant): Answer {
     if (format === "json") return { text: `${JSON.stringify(dated(answer), null, 2)}\n`, exitCode: 0 }
@@ -31,8 +39,7 @@ export const run: Run = async (input, world) => {
     return { text: whyText(answer, { view: world.view, now: at }), exitCode: 0 }
   }
 
-  function explain(seen: Inventory, now: Instant): Why {
-    const kind = resolveKind(word, seen)
+  function explain(kind: Kind, seen: Inventory, now: Instant): Why {
     const surveyed = survey(seen, now)
     if (surveyed.podsMissing)
       world.say(`Pods could not be read (${surveyed.podsMissing}), so pod failures are not explained.`)
@@ -55,11 +62,10 @@ const dated = ({ since, lastDecision, ...answer }: Answered) => ({
 })
 
 /** Only what the question needs: the objects of one kind, and the objects that they own. */
-function targetsFor(word: string, name: string, seen: Inventory): Target[] {
-  const kind = resolveKind(word, seen)
+function targetsFor(kind: Kind, name: string, seen: Inventory): Target[] {
   const all = targetsIn(seen)
   if (kind === "si") {
-    const [own] = [...seen.of(siKind).values()].filter(({ metadata }) => metadata.name === name)
+    const [own] = [...seen.of(kindOf(serviceImages)).values()].filter(({ metadata }) => metadata.name === name)
     const target = (own as { spec?: { target: Target } } | undefined)?.spec?.target
     return target ? all.filter(each => isSameKind(each, target)) : []
   }
@@ -67,7 +73,7 @@ function targetsFor(word: string, name: string, seen: Inventory): Target[] {
   return [...all.filter(each => isSameKind(each, asked)), asked]
 }
 
-const siKind = { apiVersion: "autoimagemanager.io/v1alpha1", kind: "ServiceImage" }
+type Kind = ReturnType<typeof resolveKind>
 
 /** As if a ServiceImage selected it: a missing object is reported even where no ServiceImage does. */
 const targetOf = ({ group, versions, kind }: StampedKind): Target => ({

@@ -2,6 +2,7 @@ import { formatDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
 import type { View } from "../command.ts"
+import type { PlannedSource } from "../plan-sources.ts"
 import type { Source, Switch } from "../source.ts"
 import { paint, printable } from "./paint.ts"
 import { tableOf } from "./table.ts"
@@ -37,6 +38,31 @@ export function sourceBlock(source: Source, view: View): string {
   const [, ...lines] = sourceLines(source).trimEnd().split("\n")
   const below = [...(why ? [`  ${why}`] : []), ...lines].map(line => wrappedText(line, view.columns, 2))
   return `${[`${bold(name)}  ${painted(`${marker} ${state}`)}  ${namespace}`, ...below].join("\n")}\n`
+}
+
+/** `aim plan ais/NAME`: which image each container gets next, and what the others wait for. */
+export function sourcePlanText(plan: PlannedSource, { view, now }: { view: View; now: Instant }): string {
+  const { bold, dim } = paint(view)
+  const { name, namespace, reason, message, targets, next, waits } = plan
+  const again = (at: Instant | undefined) =>
+    at === undefined || at <= now ? "" : dim(`  checks again in ${formatDuration(at - now)}`)
+  const lines = [
+    `${bold(printable(`ais/${name}`))} -n ${namespace}  ${reason}  ${counted(targets, "container")}`,
+    `  ${message}`,
+    ...(next.length > 0 ? ["  next:"] : []),
+    ...next.map(({ workload, container, from, to, reason: why, pods }) => {
+      const what = pods === undefined ? "the workload itself" : counted(pods, "pod")
+      return printable(`    ${workload} ${container}  ${from} → ${to}  ${why}`) + dim(`  ${what}`)
+    }),
+    ...(waits.length > 0 ? ["  waits:"] : []),
+    ...waits.map(({ workload, container, image, reason: why, asks, lookAgainAt }) => {
+      const asked = asks.length > 0 ? `, asks first: ${asks.join(", ")}` : ""
+      return printable(`    ${workload} ${container}  ${image}  ${why}${asked}`) + again(lookAgainAt)
+    }),
+    ...(next.length + waits.length === 0 ? ["  nothing to do"] : []),
+  ]
+  const shown = view.isTerminal ? lines.map(line => wrappedText(line, view.columns, 2)) : lines
+  return `${shown.join("\n")}\n`
 }
 
 /** `aim history ais/NAME`: what was switched, the newest first. */

@@ -239,7 +239,7 @@ function isGitOps(metadata: Json): boolean {
   if (mapOf(metadata, "labels")["app.kubernetes.io/managed-by"] === "Helm") return true
   return listOf(metadata, "managedFields").some(each => gitOpsManagers.test(textOf(field(each, "manager"))))
 }
-const gitOpsMarks = [
+export const gitOpsMarks = [
   "argocd.argoproj.io/",
   "kustomize.toolkit.fluxcd.io/",
   "helm.toolkit.fluxcd.io/",

@@ -3,12 +3,17 @@ import type { Look } from "#runtime/kind-controller.ts"
 import type { Asker } from "./ask.ts"
 import type { Group } from "./group.ts"
 import type { Snapshot } from "./plan.ts"
+import type { Probes } from "./probes.ts"
 import type { Sources } from "./sources.ts"
 import type { World } from "./world.ts"
 
 /** Everything the plan is made from, at this moment. */
 export function observe(
-  { sources, probes, holds }: Pick<World, "sources" | "probes" | "holds">,
+  {
+    sources,
+    probes,
+    holds,
+  }: Pick<World, "sources"> & { probes: Pick<Probes, "get">; holds: Pick<World["holds"], "on"> },
   { key, object, now }: Pick<Look<AlternateImageSource, unknown>, "key" | "object" | "now">,
 ): Snapshot {
   return {

@@ -81,11 +81,11 @@ const toldAtOnce = 500
 
 type Watching = { readonly isReliable: boolean; readonly index: PodIndex; close(): void }
 
-function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching {
+/** The index over caches that are opened for it. */
+export function openIndex(wiring: Pick<Wiring, "watch">, onChange: (uid: string) => void) {
   const read = readers()
   const group = cacheGroup(wiring)
   const open = group.watch
-  let [isReliable, isClosed] = [false, false]
 
   // What is done ends a watch's interest in it, and there may be a thousand times more of it than of what runs.
   const podCache = open<PodFacts>(pods, { project: read.pod, fieldSelector: podFields.pods })
@@ -100,7 +100,7 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
     pod: podCache.get,
     refusal: refusals.get,
     isLost: node => nodeCache.get(node)?.isLost,
-    onChange: uid => isReliable && onChange(uid),
+    onChange,
   })
   podCache.subscribe(change => index.podChanged(change))
   refusals.subscribe(change => index.refusalChanged(change))
@@ -108,6 +108,12 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
   nodeCache.subscribe(({ key, before, after }) => {
     if ((before?.isLost ?? true) !== (after?.isLost ?? true)) index.nodeChanged(key)
   })
+  return { index, group }
+}
+
+function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching {
+  let [isReliable, isClosed] = [false, false]
+  const { index, group } = openIndex(wiring, uid => isReliable && onChange(uid))
 
   /** In turns: everybody's at once are a tenth of a second for ten thousand objects. */
   function tellOf(uids: Iterator<string>): void {
@@ -141,13 +147,13 @@ type Json = Record<string, unknown>
 type Node = Projected & { readonly isLost: boolean }
 
 /** A kubelet that says "not ready" is there and looks after its pods; of a silent one nobody knows what it still runs. */
-export function readNode(object: KubeObject): Node {
+function readNode(object: KubeObject): Node {
   const { metadata, status } = object as KubeObject & { status?: Json }
   return { resourceVersion: metadata.resourceVersion ?? "", isLost: condition(status, "Ready")?.status === "Unknown" }
 }
 
 /** Readers of what is watched. What many objects have in common is kept once for all of them. */
-export function readers() {
+function readers() {
   const texts = new Interner<string>(sharedMax)
   const images = new Interner<readonly string[]>(sharedMax)
   const troubles = new Interner<PodTrouble>(sharedMax)

@@ -8,7 +8,7 @@ import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
-import { decisionsOf, type Survey } from "./survey.ts"
+import { decisionsOf, entryOf, type Survey } from "./survey.ts"
 
 /** Why a pod's containers pull from where they do, in the words of the vocabulary and in sentences for a person. */
 export type Why = {
@@ -93,11 +93,8 @@ function standingOf(
 }
 
 /** When a container was last sent elsewhere, as the status tells it. */
-const switchedAt = (source: AlternateImageSource, { workload, container }: Decision["group"]) =>
-  parseInstant(entryOf(source, workload.uid, container)?.switches?.at(-1)?.time)
-
-const entryOf = ({ status }: AlternateImageSource, uid: string | undefined, container: string) =>
-  status?.targetsAvailable.find(each => each.uid === uid && each.container === container)
+const switchedAt = (source: AlternateImageSource, group: Decision["group"]) =>
+  parseInstant(entryOf(source, group)?.switches?.at(-1)?.time)
 
 function aboutChange(by: string, { workload, container, retargeted }: Entry): string {
   const { from, to, reason, at } = retargeted!
@@ -128,7 +125,7 @@ function tellContainer(
   const claim = own?.claim
   const said = own?.container.image ?? image
   const failing = pod.failing.find(each => each.name === name)
-  const entry = claim && entryOf(claim.source, uid, name)
+  const entry = claim && entryOf(claim.source, { workload: { uid }, container: name })
   const incident = entry?.incident
   const since = (!failing && parseInstant(entry?.switches?.at(-1)?.time)) || parseInstant(incident?.since)
   const common = { name, image, since, source: claim?.source.metadata.name }

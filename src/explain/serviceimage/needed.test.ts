@@ -4,7 +4,8 @@ import { decisionAnnotation, formatDecision } from "#core/image/record.ts"
 import { readPod } from "#core/pods/pod-facts.ts"
 import { targetReader } from "#core/workloads/target-reader.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { cut, cutTarget, neededOfPod } from "./needed.ts"
+import { cut } from "../shapes.ts"
+import { cutTarget, neededOfPod } from "./needed.ts"
 
 type Json = Record<string, unknown>
 

@@ -13,22 +13,12 @@ import { fieldsRead } from "#core/workloads/health.ts"
 import { isWorkload } from "#core/workloads/workload-target.ts"
 import { along, both, type Shape, shaped } from "#lib/shape.ts"
 import type { KubeObject } from "#runtime/resource.ts"
+import { containerStatuses, images, metadata } from "../shapes.ts"
 
 /**
- * Everything the planner reads of a cluster, kind by kind. A dump holds this and nothing else, so whoever reads one more
- * field adds it here; a story compares what is planned from a dump with what the controller decided.
+ * Everything the planner reads from a cluster, kind by kind. A dump holds only this: a field that the planner reads in
+ * addition must be added here. A story compares the plan from a dump with the decision of the controller.
  */
-
-const metadata: Shape = {
-  name: "value",
-  namespace: "value",
-  uid: "value",
-  resourceVersion: "value",
-  generation: "value",
-  creationTimestamp: "value",
-  deletionTimestamp: "value",
-  ownerReferences: [{ uid: "value", controller: "value" }],
-}
 
 const ourAnnotations = [
   approvedAnnotation,
@@ -48,18 +38,6 @@ const labelled = both(metadata, {
 const conditions: Shape = [
   { type: "value", status: "value", reason: "value", message: "value", lastTransitionTime: "value" },
 ]
-const images: Shape = [{ name: "value", image: "value" }]
-
-const containerState: Shape = {
-  waiting: { reason: "value", message: "value" },
-  running: { startedAt: "value" },
-  // Not its message: that is the end of the container's log.
-  terminated: { exitCode: "value", reason: "value", finishedAt: "value" },
-}
-const containerStatuses: Shape = [
-  { name: "value", ready: "value", restartCount: "value", state: containerState, lastState: containerState },
-]
-
 export const neededOfServiceImage: Shape = {
   metadata: both(labelled, { managedFields: [{ subresource: "value", time: "value" }] }),
   spec: "all",
@@ -116,14 +94,13 @@ const contract: Shape = {
   },
 }
 
-const namedImages: Shape = [{ name: "value", image: "value" }]
 const workload: Shape = {
   metadata: labelled,
   spec: {
     replicas: "value",
     minReadySeconds: "value",
     updateStrategy: { type: "value", rollingUpdate: { partition: "value" } },
-    template: { spec: { containers: namedImages, initContainers: namedImages } },
+    template: { spec: { containers: images, initContainers: images } },
   },
   status: Object.fromEntries(
     [
@@ -161,17 +138,14 @@ function healthFields(expression: string): string[][] | undefined {
   }
 }
 
-/** Cuts the objects of one kind down to what its ServiceImages read of them, each in its own way. */
-export function cutTarget(targets: readonly Read[]): (object: KubeObject) => KubeObject {
-  const shape = targets.map(neededOfTarget).reduce(both)
+/** Cuts the objects of one kind down to what its ServiceImages read, and to what else is needed of them. */
+export function cutTarget(targets: readonly Read[], more: Shape = {}): (object: KubeObject) => KubeObject {
+  const shape = [...targets.map(neededOfTarget), more].reduce(both)
   const owned = targets.flatMap(ownedFields)
   return object => {
     const kept = shaped(object, both(shape, { apiVersion: "value", kind: "value" })) as KubeObject
     const { managedFields: all, ...meta } = kept.metadata as KubeObject["metadata"] & { managedFields?: unknown }
-    const managedFields = ownersOf(
-      (all ?? (object.metadata as { managedFields?: unknown }).managedFields) as unknown,
-      owned,
-    )
+    const managedFields = ownersOf((object.metadata as { managedFields?: unknown }).managedFields, owned, all)
     return {
       ...kept,
       metadata: { ...meta, ...(managedFields.length > 0 && { managedFields }) } as KubeObject["metadata"],
@@ -179,25 +153,21 @@ export function cutTarget(targets: readonly Read[]): (object: KubeObject) => Kub
   }
 }
 
-export const cut =
-  (shape: Shape) =>
-  (object: KubeObject): KubeObject =>
-    shaped(object, both(shape, { apiVersion: "value", kind: "value" })) as KubeObject
-
 function ownedFields({ kind, image: { container, paths = ["spec.image"] } }: Read): string[][] {
   if (container === undefined || !isWorkload(kind)) return paths.map(path => path.split(".").map(name => `f:${name}`))
   const key = `k:${JSON.stringify({ name: container })}`
   return ["f:containers", "f:initContainers"].map(list => ["f:spec", "f:template", "f:spec", list, key, "f:image"])
 }
 
-/** Of `managedFields`, who wrote the image, which names the one that contests it; of others only when. */
-function ownersOf(entries: unknown, owned: readonly string[][]): object[] {
+/** Of `managedFields`, the writer of the image, which may contest it; of others the time, and the name where `needed` has it. */
+function ownersOf(entries: unknown, owned: readonly string[][], needed: unknown): object[] {
   if (!Array.isArray(entries)) return []
-  return entries.flatMap(entry => {
+  return entries.flatMap((entry, index): object[] => {
     const { manager, time, subresource, fieldsV1 } = (entry ?? {}) as Record<string, unknown>
-    if (subresource) return []
+    const named = Array.isArray(needed) && needed[index]?.manager !== undefined ? { manager } : undefined
+    if (subresource) return named ? [{ ...named, subresource }] : []
     const kept = owned.map(path => alongOwned(fieldsV1, path)).filter(each => each !== undefined)
-    return kept.length > 0 ? [{ manager, time, fieldsV1: kept.reduce(merged) }] : [{ time }]
+    return kept.length > 0 ? [{ manager, time, fieldsV1: kept.reduce(merged) }] : [{ ...named, time }]
   })
 }
 

@@ -2,7 +2,7 @@ import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { newMemory, pass } from "#controllers/serviceimage/memory.ts"
 import { type Counted, observe } from "#controllers/serviceimage/observe.ts"
 import { type Plan, plan, type Snapshot } from "#controllers/serviceimage/plan.ts"
-import { betweens, events, nodes, pods, readers, readNode, replicaSets } from "#controllers/serviceimage/pods.ts"
+import { betweens, events, nodes, openIndex, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
 import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
 import { builtIn, partsOf, readKind, servedBy } from "#controllers/serviceimage/served-kind.ts"
 import { findProblem } from "#controllers/serviceimage/validate.ts"
@@ -10,14 +10,14 @@ import { Fleet, type FleetRules } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
 import { cleanAt } from "#core/fleet/operation.ts"
 import { byPrecedence, type Claimant, type LabelsOfNamespace, leftOutBy, ownerOf } from "#core/fleet/ownership.ts"
-import type { PodFacts } from "#core/pods/pod-facts.ts"
-import { type Owner, PodIndex, type Refusal, type Root } from "#core/pods/pod-index.ts"
+import type { Root } from "#core/pods/pod-index.ts"
 import type { Trace } from "#core/pods/trace.ts"
 import { targetReader } from "#core/workloads/target-reader.ts"
 import type { Instant } from "#lib/instant.ts"
 import { KubeError } from "#runtime/client/errors.ts"
-import { apiVersionOf, type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
-import type { Inventory } from "../inventory.ts"
+import { type KubeObject, type Resource, resourceName } from "#runtime/resource.ts"
+import { type Inventory, kindOf } from "../inventory.ts"
+import { stillWiring } from "../still.ts"
 import { isUngranted, lacksGrant } from "./granted.ts"
 
 /** One rollout as its controller would see and decide it. */
@@ -58,7 +58,7 @@ export function survey(inventory: Inventory, now: Instant): Survey {
     const found = inventory.of(kindOf(namespaces)).get(name)
     return found && (found.metadata.labels ?? {})
   }
-  const traces = tracesIn(inventory)
+  const traces = tracesIn(inventory, now)
   const rivals = rivalsOf(living, resources)
 
   const rollouts = living.map((serviceImage): Surveyed => {
@@ -90,8 +90,6 @@ export function survey(inventory: Inventory, now: Instant): Survey {
     podsMissing: typeof traces === "string" && rollouts.some(({ fleet }) => fleet) ? traces : undefined,
   }
 }
-
-export const kindOf = (resource: Resource) => ({ apiVersion: apiVersionOf(resource), kind: resource.kind })
 
 export function resourceOf(inventory: Inventory, target: Pick<Target, "apiVersion" | "kind">): Resource | undefined {
   const known = builtIn(target)
@@ -163,30 +161,11 @@ function recollect(fleet: Fleet, { status }: ServiceImage, inventory: Inventory)
 }
 
 /** The way from an object to its pods, or why there is none. */
-function tracesIn(inventory: Inventory): ((root: Root) => Trace) | string {
+function tracesIn(inventory: Inventory, now: Instant): ((root: Root) => Trace) | string {
   for (const resource of [pods, nodes, events, replicaSets, ...betweens]) {
     const missing = inventory.whyMissing(kindOf(resource))
     if (missing !== undefined) return `${resource.plural}: ${missing}`
   }
-  const read = readers()
-  const facts = <T>(resource: Resource, reader: (object: KubeObject) => T) =>
-    new Map([...inventory.of(kindOf(resource))].map(([key, object]) => [key, reader(object)]))
-  const known = {
-    pods: facts<PodFacts>(pods, read.pod),
-    refusals: facts<Refusal>(events, read.refusal),
-    nodes: facts(nodes, readNode),
-  }
-  const index = new PodIndex({
-    pod: key => known.pods.get(key),
-    refusal: key => known.refusals.get(key),
-    isLost: node => known.nodes.get(node)?.isLost,
-    onChange: () => {},
-  })
-  for (const resource of [replicaSets, ...betweens]) {
-    const reader = resource === replicaSets ? read.replicaSet : read.owner
-    for (const [key, after] of facts<Owner>(resource, reader)) index.ownerChanged({ key, after })
-  }
-  for (const [key, after] of known.pods) index.podChanged({ key, after })
-  for (const [key, after] of known.refusals) index.refusalChanged({ key, after })
+  const { index } = openIndex(stillWiring(inventory, now), () => {})
   return root => index.traceOf(root)
 }

@@ -37,13 +37,15 @@ export const failoverMutants: Record<string, Mutant> = {
     stories,
     "19\\. the cool-down",
   ),
-  "a forgotten cool-down": edit(
-    "decide.ts",
-    'if (cooledAt > now) return later("CoolingDown", cooledAt)',
-    "",
-    stories,
-    "17\\. of three|19\\. the cool-down",
-  ),
+  "a forgotten cool-down": {
+    file: `${controller}/decide.ts`,
+    edits: [
+      { find: '  if (isConfirmed && cooledAt > now) return later("CoolingDown", cooledAt)\n', replace: "" },
+      { find: '  if (cooledAt > now) return later("CoolingDown", cooledAt)\n', replace: "" },
+    ],
+    tests: stories,
+    caughtBy: "17\\. of three|19\\. the cool-down",
+  },
   "a switch that is told before it was accepted": edit(
     "report.ts",
     'if (decision?.step && (accepted > 0 || decision.step.reason === "SwitchedBack")) {',

@@ -86,7 +86,9 @@ export const mutants: Record<string, Mutant> = {
       { find: "  if (!isObserved(object)) return false\n", replace: "" },
       { find: "(wholeNumber(found.observedGeneration) ?? generation) >= generation", replace: "generation >= 0" },
     ],
-    caughtBy: "an upgrade over two tiers",
+    // In a story settling hides it: the next report of the operator begins the time anew.
+    tests: "src/core/fleet/member.test.ts",
+    caughtBy: "UpToDate counts only when",
   },
   "a next tier that does not wait for the health of the one before": edit(
     `${controllers}/judge.ts`,

@@ -9,33 +9,33 @@ import type { Stamp } from "./stamps.ts"
 import type { Claim } from "./targets.ts"
 import type { Writes } from "./writes.ts"
 
-/** Enough to keep a server busy across a slow network, few enough not to be what its fairness queues notice. */
+/** Enough to keep a server busy across a slow network, and few enough not to fill its fairness queues. */
 export const writesAtOnce = 16
 
 /** What is remembered of writes beyond the objects themselves. */
 export type Outcomes = {
-  /** The server has answered, whatever it said: this write is no longer on its way. */
+  /** The server has answered, with success or not: this write can no longer arrive. */
   answered(key: string): void
-  /** It did, and it was not taken because the object has changed since. */
+  /** The server did not accept the write, because the object has changed since. */
   outdated(key: string, resourceVersion: string): void
   /** A stamp is about to leave. Returns whether it may. */
   begins(key: string): boolean
   stamped(key: string): void
   touched(key: string): void
-  /** It did, and it refused. */
+  /** The server refused the write. */
   refused(key: string, error: KubeError): void
-  /** Whether it was, or still will be, carried out is not known. */
+  /** The write may have been carried out, or may still be. */
   unknown(key: string, error: KubeError): void
   /** The server refuses to let the object be touched. */
   untouchable(key: string): void
-  /** The stamp was not written, or not taken: it has disturbed no pod. */
+  /** The stamp was not sent, or not accepted: it has disturbed no pod. */
   unused(stamp: Stamp): void
 }
 
 /**
- * Begins to write the stamps, each conditional on the very version it was decided from, with the decision beside the
- * image. What the server says about one object is remembered in the fleet and does not keep the others waiting; trouble
- * with the server itself is left to the caller that waits for the writes.
+ * Begins to write the stamps. Each is conditional on the version it was decided from, and records the decision beside
+ * the image. The fleet remembers the answer for each object, and the other objects do not wait for it. An error of the
+ * server itself is left to the caller that waits for the writes.
  */
 export function beginStamps(
   client: Client,
@@ -47,7 +47,7 @@ export function beginStamps(
 ): void {
   const write = async (stamp: Stamp) => {
     const { key, member, to, reason } = stamp
-    // Others of its namespace were refused, or are in doubt, since it was chosen.
+    // Since the object was chosen, other writes to its namespace were refused or stayed unanswered.
     if (fleet.isHeld(key) || !outcomes.begins(key)) return outcomes.unused(stamp)
     const { namespace = "" } = nameOf(key)
     const images = reason === rolledBack && member.decision?.was ? imagesBefore(member.decision) : to
@@ -73,8 +73,8 @@ export function beginStamps(
 }
 
 /**
- * Begins to move the version of each object, so that no write decided from an earlier one can still be carried out. One
- * that is gone needs nothing. An answer shows that its namespace can be written to again.
+ * Begins to touch the objects: a new version makes every write fail that was decided from an earlier one. A deleted
+ * object needs no touch. An answer shows that writes to its namespace work again.
  */
 export function beginTouches(
   client: Client,
@@ -92,7 +92,7 @@ export function beginTouches(
       outcomes.untouchable(key)
       return outcomes.refused(key, outcome.error)
     }
-    // A touch has no condition: a conflict is the server's own trouble, and the object is as it was.
+    // A touch has no condition: a conflict is an error of the server itself, and the object has not changed.
     if (outcome.is === "Outdated" && outcome.error.kind === "Conflict") throw outcome.error
     outcomes.answered(key)
     if (outcome.is === "Outdated") return

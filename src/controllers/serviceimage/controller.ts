@@ -71,7 +71,7 @@ export const createServiceImageController = ({ registry }: Surroundings = {}): C
           await memory.writes.untilAtMost(maxInflight / 2)
         }
       },
-      // A write that hangs holds nobody up but the end: the Lease is handed on when nothing is under way any more.
+      // A write that hangs delays nothing but the shutdown: the Lease is handed on when no write is under way any more.
       async drain() {
         for (const [key, { writes }] of memories.entries())
           await writes.untilAtMost(0).catch(error => {
@@ -90,7 +90,7 @@ type Tools = Surroundings & {
   statuses: StatusWriter<ServiceImage>
 }
 
-/** Looks, decides, says and begins. */
+/** Observes, decides, reports, and begins to write. */
 async function look(
   wiring: Wiring,
   { targets, metrics, registry, cache, statuses }: Tools,
@@ -100,7 +100,7 @@ async function look(
   const cached = cache.get(name)?.object
   if (cached?.metadata.uid !== uid) return { lookAgainAt: wiring.clock.now() }
   const serviceImage = statuses.newest(cached)
-  // What was decided for other images ends before anything is concluded from these.
+  // Writes that were decided for other images must end before anything is concluded from these.
   const aim = aimOf(serviceImage)
   if (memory.aim !== aim) await memory.writes.untilAtMost(0)
   memory.aim = aim
@@ -124,18 +124,21 @@ async function look(
 /** Without a registry, specs that ask for digests are refused. */
 export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
 
-/** How soon to look again at a list that is not in, or at objects that turned out to have changed. */
+/** How soon to look again when a list is not complete, or when objects turned out to have changed. */
 const listingMs = 5000
 const conflictMs = 1000
-/** How long one look may go on from batch to batch before others of its controller get their turn. */
+/** How long one look may continue from batch to batch before the other ServiceImages get their turn. */
 const lookMsMost = 30_000
 
-/** Everything that says which object gets which image; pausing or pacing does not. */
+/** Everything that decides which object gets which image; `paused` and `pace` do not. */
 function aimOf({ spec: { paused: _, pace: __, ...spec }, metadata: { annotations = {} } }: ServiceImage): string {
   return JSON.stringify([spec, annotations[rollbackAnnotation], annotations[retryAnnotation]])
 }
 
-/** Says before doing: a crash in between leaves an explanation behind. The write fails if anything has changed since. */
+/**
+ * Reports before acting: a crash in between leaves an explanation behind. The write fails if the object has changed
+ * since.
+ */
 async function report(
   statuses: StatusWriter<ServiceImage>,
   clock: Clock,
@@ -146,7 +149,7 @@ async function report(
   const at = declares ? 0 : whenToReport(serviceImage.status, status, memory.reportedAt)
   if (at === "Never") return undefined
   if (at > clock.now()) return at
-  // If its outcome stays unknown, it may have withdrawn what was declared.
+  // If the outcome of the write stays unknown, it may have withdrawn the declared intents.
   memory.declared = new Map()
   await statuses.prove(serviceImage, status, storyOf(serviceImage, status))
   memory.reportedAt = clock.now()
@@ -155,8 +158,8 @@ async function report(
 }
 
 /**
- * Waits in the background until our cache shows every object as it was when we had taken over. Nothing is complete
- * before.
+ * Waits in the background until our cache shows every object as it was when we had taken over. Until then nothing is
+ * complete.
  */
 function catchUp({ enqueue, signal }: Wiring, { cache, name }: Claim, memory: Memory): void {
   const { behind } = memory
@@ -172,7 +175,7 @@ function catchUp({ enqueue, signal }: Wiring, { cache, name }: Claim, memory: Me
   )
 }
 
-/** Begins to touch what has to be, and to write the stamps. Returns when to look again. */
+/** Begins the touches and the stamps. Returns when to look again. */
 function act(
   { client, clock, identity, enqueue }: Wiring,
   metrics: ServiceImageMetrics,
@@ -193,7 +196,7 @@ function act(
   }
   writes.onEnd = () => enqueue(metadata.name)
   const due = touches.filter(key => doubts.isDue(key, clock.now()) && !writes.keys.has(key))
-  // The same value twice would not move the version, so each round has its own.
+  // The same value again would not change the version, so each round has its own.
   if (due.length > 0) beginTouches(client, writes, claim, due, `${identity}.${++memory.touches}`, outcomes)
   if (stamps.length > 0) {
     const pods = stamps.reduce((sum, stamp) => sum + (stamp.reason === "StampedNew" ? 0 : stamp.pods), 0)
@@ -206,7 +209,7 @@ function act(
   return earliest(doubts.nextAt(writes.keys), outdatedAt)
 }
 
-/** What the answers to writes mean for what is remembered, and for what is written next. */
+/** How the answers to writes change what is remembered, and what is written next. */
 function outcomesOf({ fleet }: Claim, memory: Memory, clock: Clock): Omit<Outcomes, "stamped" | "touched"> {
   const { doubts, trust } = memory
   return {
@@ -223,7 +226,8 @@ function outcomesOf({ fleet }: Claim, memory: Memory, clock: Clock): Omit<Outcom
       if (waitMs === 0) return // an answer may get lost: it is touched at once, and if that is answered all is well
       const why = { reason: "WriteFailed", message: said } as const
       fleet.refuse({ key }, why, waitMs)
-      // Longer than the object, so that its touch comes first; the answer to that lets the others go on.
+      // The namespace waits longer than the object, so that the object is touched first. The answer to the touch
+      // releases the others.
       if (namespace !== "") fleet.refuse({ namespace }, why, 2 * waitMs)
     },
     refused(key, { said }) {
@@ -231,7 +235,7 @@ function outcomesOf({ fleet }: Claim, memory: Memory, clock: Clock): Omit<Outcom
       const reason = refusal(said)
       const why = { reason, message: said }
       if (reason !== "Forbidden") fleet.refuse({ key }, why)
-      // A missing grant concerns all of a namespace, and most webhooks do.
+      // A missing grant concerns the whole namespace, and so do most webhooks.
       const isOfAll = reason === "Forbidden" || (reason === "WriteFailed" && namespace !== "")
       if (!isOfAll) return
       trust.set(namespace, "Suspect")

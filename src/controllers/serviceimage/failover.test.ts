@@ -5,7 +5,7 @@ import { Failover } from "./failover.ts"
 
 type Event = { before?: object; after?: object }
 
-/** With one cache of sources, whose events the test tells. */
+/** With one cache of sources, whose events the test sends. */
 function failover() {
   const changed: string[] = []
   let tell: (event: Event) => void = () => {}

@@ -12,13 +12,13 @@ type Root = { readonly uid: string; readonly namespace: string }
 type Source = Projected & {
   readonly namespace: string
   readonly sets: readonly { equivalentRepositories: string[] }[]
-  /** Images that it could not find anywhere else. */
+  /** Images that it found in no other repository. */
   readonly given: readonly string[]
 }
 
 /**
- * Whether somebody else is about to mend what a pod cannot pull. A pull failure that an AlternateImageSource fails over
- * must not count against a tier first: it becomes a failure only if that finds nothing, or at the object's deadline.
+ * Whether an AlternateImageSource is about to mend what a pod cannot pull. Such a pull failure must not count against a
+ * tier at once: it becomes a failure only if no other repository has the image, or at the object's deadline.
  */
 export class Failover {
   readonly #wiring: Wiring
@@ -27,13 +27,13 @@ export class Failover {
   readonly #concerned = new Map<string, Set<string>>()
   #sources: WatchedCache<Source> | undefined
 
-  /** Calls back with the uid of an object for which that may have changed. */
+  /** Calls back with the uid of an object for which the answer may have changed. */
   constructor(wiring: Wiring, onChange: (uid: string) => void) {
     this.#wiring = wiring
     this.#onChange = onChange
   }
 
-  /** Where the kind is not installed nothing is ever listed, and nobody waits for it. */
+  /** Where the kind is not installed the list never arrives, and nothing waits for it. */
   open(): void {
     if (this.#sources) return
     const indexes = { namespace: (source: Source) => [source.namespace] }
@@ -55,7 +55,7 @@ export class Failover {
     this.#note({ uid, namespace }, false)
   }
 
-  /** The trace, in which a pull that somebody looks after is not yet a failure. */
+  /** The trace, in which a pull that an AlternateImageSource may still mend is not yet a failure. */
   soften(trace: Trace | undefined, root: Root): Trace | undefined {
     const cannotPull = trace?.troubles.some(({ reason }) => reason === "ImagePullFailed") ?? false
     this.#note(root, cannotPull)

@@ -24,10 +24,10 @@ export type JudgedTier = EffectiveTier & {
   isReopened: boolean
   /** Complete, and objects that this operation stamped have lost their health since. */
   isRegressed: boolean
-  /** An earlier step has lost its health: this one takes in no more until that is mended. */
+  /** An earlier step has lost its health: this one adds no objects until that one is healthy again. */
   isHeldBack: boolean
   halt: Halt | undefined
-  /** Which of its steps is being worked, since when that one is up to date, and until when it soaks. */
+  /** The current step, since when it is up to date, and until when it soaks. */
   step: number
   upToDateAt: Instant | undefined
   soaksUntil: Instant | undefined
@@ -61,8 +61,8 @@ export function judgeTiers({ serviceImage, operation, tiers, now }: Seen): Judge
 }
 
 /**
- * Once a tier is complete, only an object with a wrong image reopens it. One that lost its health does not, but while
- * the operation goes on it holds back what comes after: the image may be the cause.
+ * Once a tier is complete, only an object with a wrong image reopens it. An object that lost its health does not. While
+ * the operation goes on, it holds back the tiers that come after: the image may be the cause.
  */
 function judge(
   tier: EffectiveTier,
@@ -88,10 +88,11 @@ function judge(
     const isRegressed = halt !== undefined || (isUnderWay && view.lapsed > 0)
     return { ...nothing, isComplete: !hasStale, isReopened: hasStale, isRegressed, halt, step: last }
   }
-  // It stays so until the last of them is stamped, which may take a few looks: approvals and steps are behind it.
+  // The tier stays reopened until the last of these objects is stamped, which may take a few looks. Its approvals and
+  // steps were passed before.
   if (isKnown && hasStale && isSaid(before, "TierReopened"))
     return { ...nothing, isComplete: false, isReopened: true, halt: haltOf(tier, view, last), step: last }
-  // Nobody to wait for: neither where nobody is, nor where an operation finds everybody there already.
+  // There is nothing to wait for where a tier has no objects, or where an operation finds all of them done.
   const { total, done } = view.counted
   if (total === 0 || (!isKnown && done === total)) return { ...nothing, isComplete: true, step: last }
 
@@ -111,14 +112,14 @@ function judge(
     const { percent, soakMs } = tier.steps[step]!
     const since = known?.percent === percent ? parseInstant(known.upToDateAt) : undefined
     const upToDateAt = since ?? now
-    // A step that takes in nobody new was soaked with the one before.
+    // A step that adds no objects has soaked with the one before.
     const soaksUntil = step > 0 && view.cohort(step - 1).total === total ? now : upToDateAt + soakMs
     if (soaksUntil > now) return { ...nothing, isComplete: false, step, upToDateAt, soaksUntil }
     if (step === last) return { ...nothing, isComplete: true, step, upToDateAt }
   }
 }
 
-/** So many failures in a row, without a single success, are no coincidence. */
+/** This many failures, without a single success, are no coincidence. */
 const enough = 5
 
 /** What stops a tier. The step is judged by the objects it added: those of earlier steps have proved themselves. */
@@ -157,7 +158,7 @@ function haltOf({ name, image, failureBudget }: EffectiveTier, view: TierView, s
 const cannotPull = ({ total, stamped, unpullable }: Counts) =>
   unpullable > 0 && unpullable === stamped && unpullable >= Math.min(total, enough)
 
-/** Objects that were stamped a moment ago have no pods yet, so that many crashes count also before the last one is in. */
+/** Objects stamped a moment ago have no pods yet, so the crashes count without waiting for the last one. */
 const allCrash = ({ total, done, settling, crashing }: Counts) =>
   crashing > 0 && crashing >= Math.min(total, enough) && done === 0 && settling === 0
 
@@ -205,7 +206,7 @@ export function describeTier(tier: JudgedTier): { reason: Reason; message: strin
     const names = nameSome(view.waitingExamples(2), view.waiting)
     return { reason: "WaitingForHealth", message: `${progress}; waiting for ${names}` }
   }
-  // No number that changes by itself: a status that differs is a write.
+  // No number that changes by itself: each change of the status is a write.
   if (stale === 0) return { reason: "Settling", message: `${progress}; done when that has lasted ${settleWords(tier)}` }
   if (maxConcurrent !== undefined && underWay >= countOf(maxConcurrent, view.total))
     return {

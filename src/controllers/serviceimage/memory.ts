@@ -9,26 +9,26 @@ import { type Trust, trustOf } from "./trust.ts"
 import { Writes } from "./writes.ts"
 
 /**
- * What is known only here. Losing it costs a repeated write at most: everything that matters stands in the objects, and
- * what the fence needs stands in the status.
+ * What only this process knows. Losing it costs a repeated write at most: the objects hold everything that matters, and
+ * the status holds what the fence needs.
  */
 export type Memory = {
   reportedAt?: Instant
   pace?: Pace
   pinning?: Pinning
-  /** Our intents that stand in the status, and the version of each object read before. */
+  /** The intents that our status declares, each with the version of the object that was read before. */
   declared: Map<string, string>
-  /** Objects a write may still be on its way to. */
+  /** Objects that a write may still reach. */
   doubts: Doubts
   /** How the last write to each namespace went. */
   trust: Trust
   touches: number
-  /** Objects that had changed when we wrote, the version we had of them, and when that was. */
+  /** Objects that had changed when we wrote, with the version that we had of them, and when that was. */
   outdated: Map<string, { version: string; at: Instant }>
   writes: Writes
-  /** What they were decided for. */
+  /** What the writes were decided for. */
   aim?: string
-  /** The version of the ServiceImage, written by another leader, from which on we have read the objects. */
+  /** The version of the ServiceImage, as another leader wrote it, since which we have read the objects. */
   takenOverAt?: string
   /** Another leader has written since; our cache of the objects may be behind. */
   behind: "No" | "Yes" | { catchingUp: Claim["cache"] }
@@ -36,7 +36,7 @@ export type Memory = {
 
 export function newMemory(): Memory {
   const trust: Trust = new Map()
-  // Where no write has gone well yet, the first goes alone: if it fails, the others must not follow it.
+  // Where no write has succeeded yet, the first goes alone: if it fails, the others must not follow it.
   const atOnceIn = (namespace: string) => (trustOf(trust, namespace) === "Proven" ? writesAtOnce : 1)
   return {
     declared: new Map(),
@@ -49,10 +49,10 @@ export function newMemory(): Memory {
   }
 }
 
-/** Our copy catches up within moments; an object that never shows a change is tried again all the same. */
+/** Our cache catches up within moments. An object that never shows a change is tried again after this time. */
 const outdatedMs = 5000
 
-/** What the passing of time does to a memory, before it is looked at. */
+/** Applies the passing of time to a memory, before it is used. */
 export function pass(memory: Memory, { spec: { pace } }: ServiceImage, now: Instant): void {
   memory.doubts.expire(now)
   memory.pace = refill(memory.pace, pace.podsPerSecond, now)
@@ -60,9 +60,9 @@ export function pass(memory: Memory, { spec: { pace } }: ServiceImage, now: Inst
 }
 
 /**
- * Another leader wrote the status last: whatever it had under way may still arrive. Our next status is a
- * compare-and-swap and comes before anything else, so that it can declare nothing any more; then we touch what it had
- * declared. Objects that were read before may not show yet what it did.
+ * Another leader wrote the status last, and its writes may still arrive. Our next status write is a compare-and-swap
+ * and comes before anything else, so the other leader can declare nothing more. Then we touch what it had declared.
+ * Objects that were read before may not show its last writes yet.
  */
 export function takeOver(
   { metadata, status }: ServiceImage,

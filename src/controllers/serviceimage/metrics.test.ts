@@ -154,7 +154,7 @@ describe("what a view says", () => {
 describe("a tier of the fleet", () => {
   const seen = { rule: { name: "early" }, total: 12, updated: 8, upToDate: 5, toUpdate: 6, unmanaged: 1, ignored: 1, regressed: 4, troubles: [] } // biome-ignore format: a row
 
-  test("still has to update whom the fleet says", () => {
+  test("still has to update the objects that the fleet counts", () => {
     expect(tierNumbers(seen, { priority: 1, isComplete: false })).toMatchObject({ toUpdate: 6, regressed: 4 })
   })
 
@@ -171,7 +171,7 @@ describe("publishing", () => {
     return { registry, metrics: createServiceImageMetrics(registry) }
   }
 
-  test("does nothing where nobody asks", () => {
+  test("does nothing without a registry of metrics", () => {
     const metrics = createServiceImageMetrics(undefined)
     metrics.publish(view())
     metrics.stamped("web", 1)

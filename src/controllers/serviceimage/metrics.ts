@@ -6,7 +6,7 @@ import { seriesOf } from "#runtime/series.ts"
 
 type Declared = {
   type: "gauge" | "counter"
-  /** What one is counted in, or what the number stands for. */
+  /** The unit of the number, or what it stands for. */
   unit: "instances" | "pods" | "unix seconds" | "0 or 1" | "priority" | "stamps" | "rollouts"
   labels: readonly string[]
   help: string
@@ -17,9 +17,9 @@ const perTier = { type: "gauge", labels: ["serviceimage", "tier"] } as const
 const instances = { unit: "instances" } as const
 
 /**
- * Everything a ServiceImage says to Prometheus, without the prefix `aim_`. Documentation, dashboard and alerts are
- * generated from these. A time is a Unix time, from which `time() - x` makes "for how long": a number that grew by
- * itself would be wrong as soon as nobody looked.
+ * Every metric of a ServiceImage, without the prefix `aim_`. Documentation, dashboard and alerts are generated from
+ * these. A time is a Unix time, and `time() - x` gives the duration: a gauge that had to grow by itself would be wrong
+ * between two looks.
  */
 export const serviceImageMetrics = {
   serviceimage_instances: { ...overall, ...instances, help: "Objects that are managed." },
@@ -175,7 +175,7 @@ export type TierNumbers = {
   total: number
   updated: number
   upToDate: number
-  /** Those that were there when the operation started and are not up to date yet; in a finished tier nobody is. */
+  /** Objects that existed when the operation started and are not up to date yet; none in a finished tier. */
   toUpdate: number
   unmanaged: number
   ignored: number
@@ -183,7 +183,10 @@ export type TierNumbers = {
   failures: readonly { reason: FailureReason; count: number }[]
 }
 
-/** What there is to tell after a plan. Without tiers nothing is known of the objects, and nothing is said of them. */
+/**
+ * What is published after a plan. Without tiers nothing is known about the objects, and nothing is published about
+ * them.
+ */
 export type MetricsView = {
   serviceImage: { metadata: Pick<ServiceImage["metadata"], "name"> }
   status: ServiceImageStatus
@@ -192,7 +195,7 @@ export type MetricsView = {
 
 export type Sample = { metric: GaugeName; labels: Labels; value: number }
 
-/** The tier "" has no name, and Prometheus takes an empty label for none. No tier can be called this. */
+/** The tier "" has no name, and Prometheus treats an empty label as none. No tier can have this name. */
 const defaultTierLabel = "(default)"
 
 /** Every gauge of one ServiceImage. What is not known is absent rather than zero. */
@@ -243,7 +246,7 @@ export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[
   return samples
 }
 
-/** A tier as the fleet counts it, as far as it is told here. */
+/** A tier as the fleet counts it, as far as it is published here. */
 type CountedTier = Pick<
   TierNumbers,
   "total" | "updated" | "upToDate" | "toUpdate" | "unmanaged" | "ignored" | "regressed"
@@ -269,10 +272,10 @@ export function tierNumbers(view: CountedTier, of: { priority: number; isComplet
 }
 
 export type ServiceImageMetrics = {
-  /** After each look. Only what has changed is written, and series that no longer occur vanish. */
+  /** Call after each look. Writes only what has changed, and removes series that no longer occur. */
   publish(view: MetricsView): void
   stamped(serviceImage: string, count: number): void
-  /** The ServiceImage is gone, and so is everything said of it. */
+  /** Removes all series of a deleted ServiceImage. */
   forget(serviceImage: string): void
 }
 
@@ -311,7 +314,10 @@ export function createServiceImageMetrics(factory: MetricFactory | undefined): S
 const underWay = new Set<Phase>(["InProgress", "Halted", "RollingBack"])
 const outcomes: readonly Phase[] = ["Complete", "Halted", "RolledBack", "Superseded"]
 
-/** How operations ended since the last look, each end once: a tier that is reopened and completed again is no rollout. */
+/**
+ * How operations ended since the last look, each end once: a tier that is reopened and completed again is not another
+ * rollout.
+ */
 function follow(told: Followed, { operation }: ServiceImageStatus): Phase[] {
   const before = told.operation
   if (!operation) return []
@@ -322,7 +328,7 @@ function follow(told: Followed, { operation }: ServiceImageStatus): Phase[] {
   const found: Phase[] = isNew && before && underWay.has(before.phase) ? ["Superseded"] : []
   if (!outcomes.includes(phase) || ends.has(phase)) return found
   ends.add(phase)
-  // What had ended before this process first looked was another one's to count.
+  // An operation that ended before this process first looked was counted by another process.
   return before ? [...found, phase] : found
 }
 

@@ -12,18 +12,18 @@ import type { Snapshot } from "./plan.ts"
 import type { Claim } from "./targets.ts"
 import { findProblem } from "./validate.ts"
 
-/** Of a claim, what is decided from. */
+/** The part of a claim from which a plan is made. */
 export type Counted = Pick<Claim, "resource" | "fleet" | "conflicts"> & {
   readonly cache: Pick<Claim["cache"], "hasSynced" | "failure">
 }
 
 export type Seen<T extends Counted> = { snapshot: Snapshot; claim: T | undefined }
 
-/** How long a written status vouches for spec and leadership. */
+/** How long after a status write spec and leadership count as unchanged. */
 const freshMs = 5000
 const listingMs = 5000
 
-/** Everything the plan decides from, or undefined as long as the first list of the target's objects is not in. */
+/** Everything the plan decides from; undefined until the first list of the target's objects is complete. */
 export function observe<T extends Counted>(
   targets: { claim(serviceImage: ServiceImage, rules: FleetRules, now: Instant): T | undefined },
   serviceImage: ServiceImage,
@@ -54,7 +54,7 @@ export function observe<T extends Counted>(
     fleetChangesAt: undefined,
     now,
   }
-  // A spec that cannot be carried out claims nothing new and gives nothing up: the last good rollout is untouched.
+  // A spec that cannot be carried out claims no objects and releases none: the last good rollout is untouched.
   if (base.problem) return { snapshot: { ...base, target: { state: "Missing" } }, claim: undefined }
   const claim = targets.claim(serviceImage, rulesOf(serviceImage, operation, now), now)
   if (!claim) return { snapshot: { ...base, target: { state: "Missing" } }, claim }
@@ -63,7 +63,7 @@ export function observe<T extends Counted>(
     if (!cache.failure) return undefined
     const { kind, message: why } = cache.failure
     const remedy = `apply the output of: aim manifests rbac --for ${resource.plural}.${resource.group}`
-    // Not in the server's words: it says in turns that we may not list and that we may not watch.
+    // Not the server's own message: it alternates between list and watch.
     const message = `cannot list ${resource.plural}: ${kind === "Forbidden" ? `forbidden; ${remedy}` : why}`
     const target = { state: "Unreadable", message } as const
     return { snapshot: { ...base, target, fleetChangesAt: now + listingMs }, claim }
@@ -98,7 +98,7 @@ export function rulesOf({ metadata, spec, status }: ServiceImage, operation: Ope
       name,
       image: ownValue(operation.images, name) ?? image,
       deadlineMs: progressDeadlineSeconds * 1000,
-      // What goes back has proved itself before.
+      // An image that a rollback restores has proved itself before.
       settleMs: isRollback ? 0 : settleSeconds * 1000,
       cohortEnds: steps.map(({ percent }) => endOf(percent)),
       ...(isRollback && { fallback: lastGoodImage(history, name) }),

@@ -41,7 +41,7 @@ function registryWith(tags: Record<string, string>) {
 
 const both = { [v2]: digest("a"), [v3]: digest("b") }
 
-/** Asks until everything is answered, as the controller does: each answer has it look again. */
+/** Asks until everything is answered, as the controller does: it looks again after each answer. */
 async function pinAll(object: ServiceImage, registry: Registry, now = 0, before?: Pinning): Promise<Pinning> {
   const clock = virtualClock(now)
   let wake = () => {}
@@ -66,7 +66,7 @@ test("an operation begins with what its tags mean at that moment, and keeps it w
   expect(currentOperation(begun, 1)).toEqual(operation)
 })
 
-test("nobody is asked who was not told to, and a digest needs no answer", async () => {
+test("no registry is asked without resolveDigest, and a digest needs no answer", async () => {
   const { registry, asked } = registryWith(both)
   expect((await pinAll(serviceImage("Never"), registry)).pins.size).toBe(0)
   const pinned = serviceImage("AtStart")
@@ -83,7 +83,7 @@ test("an operation that was taken back asks again when it is retried", async () 
   expect(asked).toHaveLength(2)
 })
 
-test("a tag that is not there is told, and asked for again no sooner than the registry wants; what was found stays", async () => {
+test("a missing tag is reported, and asked for again no sooner than the registry wants; what was found stays", async () => {
   const first = registryWith({ [v2]: digest("a") })
   const before = await pinAll(serviceImage("AtStart"), first.registry)
   expect(before.problem?.reason).toBe("ImageNotResolved")
@@ -105,7 +105,7 @@ test("another image is asked for at once, whatever kept the last one from being 
   expect(await pinAll(mended, registry, 1, before)).toMatchObject({ problem: undefined, isOpen: false })
 })
 
-test("while a registry is silent nothing begins, and a problem stays told while it is asked about again", async () => {
+test("while a registry is silent nothing begins, and a problem stays reported while it is asked about again", async () => {
   const clock = virtualClock(0)
   const answers: ((found: Resolution) => void)[] = []
   const registry: Registry = { resolve: () => new Promise(resolve => answers.push(resolve)) }

@@ -6,14 +6,14 @@ import type { Instant } from "#lib/instant.ts"
 import type { Failure, RegistryClient, Resolution } from "#registry/index.ts"
 import type { Clock } from "#runtime/clock.ts"
 
-/** Digests of the images that an operation is to begin with, or what keeps it from beginning. */
+/** Digests of the images that an operation starts with, or the problem that keeps it from starting. */
 export type Pinning = {
   readonly pins: Map<string, string>
   readonly failed: Map<string, { message: string; retryAt: Instant }>
   /** Images that a registry is being asked about. */
   readonly asking: Set<string>
   problem?: { reason: Reason; message: string; retryAt: Instant } | undefined
-  /** Something is not known yet. Nothing can begin, and there is nothing to say; an answer is on its way. */
+  /** An answer is still missing. The operation cannot start, and there is nothing to report yet. */
   isOpen: boolean
 }
 
@@ -21,7 +21,7 @@ type Means = {
   registry: Pick<RegistryClient, "resolve"> | undefined
   clock: Clock
   signal?: AbortSignal
-  /** Called for every answer, in its own time. */
+  /** Called for every answer, when it arrives. */
   onAnswer: () => void
 }
 
@@ -30,8 +30,9 @@ const retryMs = 30_000
 const newPinning = (): Pinning => ({ pins: new Map(), failed: new Map(), asking: new Set(), isOpen: false })
 
 /**
- * With `resolveDigest: AtStart`, what the tags mean at this moment. Asked once, before the operation is recorded: from
- * then on every tier gets the same bits, whatever is pushed under the tag. What was found is kept while others fail.
+ * With `resolveDigest: AtStart`, the digests of the tags at this moment. Registries are asked once, before the
+ * operation is recorded: from then on every tier gets the same image, whatever is pushed under the tag. Digests that
+ * were found are kept while others fail.
  *
  * Registries are asked in the background, all images side by side: a registry that hangs must not occupy the workers
  * that other ServiceImages need.
@@ -71,7 +72,7 @@ function ask(image: string, name: string, { pins, failed, asking }: Pinning, mea
     else fail(found)
   }
   asking.add(image)
-  // What failed before stays told while it is asked for again.
+  // A failure stays reported while the registry is asked again.
   const last = failed.get(image)
   if (last) failed.set(image, { ...last, retryAt: clock.now() + retryMs })
   registry

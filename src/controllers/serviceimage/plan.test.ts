@@ -43,7 +43,7 @@ const cases: Record<
     reason: "RollingOut",
     priority: 0,
   },
-  "is complete when everybody is up to date": {
+  "is complete when every object is up to date": {
     given: { members: on(v2, "n/e1", "n/e2", "n/d1", "n/d2") },
     stamps: {},
     reason: "AllUpToDate",
@@ -61,7 +61,7 @@ const cases: Record<
     reason: "AllUpToDate",
     complete: "True",
   },
-  "finds nothing to do where there is nobody": {
+  "finds nothing to do where there are no objects": {
     given: { members: {} },
     stamps: {},
     reason: "NoObjects",
@@ -162,7 +162,7 @@ const cases: Record<
     stamps: { "n/d1": v2, "n/d2": v2 },
     reason: "RollingOut",
   },
-  "halts when everybody fails, whatever the flags": {
+  "halts when every object fails, whatever the flags": {
     given: {
       status: begun,
       now: start + 601 * second,
@@ -239,7 +239,7 @@ const cases: Record<
     reason: "RollingOut",
     priority: 1,
   },
-  "stamps nobody while paused, not even new objects": {
+  "stamps nothing while paused, not even new objects": {
     given: { spec: { paused: true }, members: { ...fleet, "n/new": dicom({ image: "" }) } },
     stamps: {},
     reason: "Paused",

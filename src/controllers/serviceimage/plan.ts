@@ -13,7 +13,7 @@ export type Snapshot = {
   operation: Operation
   /** Why the spec as a whole cannot be carried out. */
   problem: { reason: Reason; message: string; retryAt?: Instant | undefined } | undefined
-  /** What we know of the target's objects: nothing, or all of them. A partial list concludes nothing. */
+  /** What we know of the target's objects: nothing, or all of them. Nothing is concluded from a partial list. */
   target: { state: "Missing" } | { state: "Unreadable"; message: string } | { state: "Synced" }
   tiers: readonly TierView[]
   unmatched: Unmatched
@@ -33,12 +33,12 @@ export type Plan = {
   declares: boolean
   /** What is declared once the status is written: objects, and the version each may be written at. */
   intents: ReadonlyMap<string, string>
-  /** Objects to touch: a write may be on its way to them that nobody waits for any more. */
+  /** Objects to touch: a write that nothing waits for any more may still reach them. */
   touches: readonly string[]
   stamps: readonly Stamp[] // in order; stopping after any of them is safe
-  /** The tiers as they were judged, for whoever counts or explains. */
+  /** The tiers as they were judged, for metrics and explanations. */
   tiers: readonly JudgedTier[]
-  /** Those being worked: the highest unfinished priority, or the lowest while it is taken back. */
+  /** The tiers at work: those of the highest unfinished priority, or of the lowest during a rollback. */
   active: readonly JudgedTier[]
   lookAgainAt?: Instant | undefined // when the passing of time alone would change this plan
 }
@@ -76,8 +76,8 @@ function planForward(seen: Snapshot): Plan {
 }
 
 /**
- * The tiers of the highest priority that is not finished. One that was, and whose objects lost their health since, holds
- * back those after it as long as there are any: once all are complete, the operation is.
+ * The tiers of the highest unfinished priority. A finished tier whose objects have lost their health holds back the
+ * tiers after it, as long as there are any. Once all tiers are complete, so is the operation.
  */
 function activeOf({ operation }: Snapshot, tiers: readonly JudgedTier[]): JudgedTier[] {
   const isOver = operation.phase === "Complete" || tiers.every(tier => tier.isComplete)
@@ -85,7 +85,10 @@ function activeOf({ operation }: Snapshot, tiers: readonly JudgedTier[]): Judged
   return unfinished.filter(tier => tier.priority === unfinished[0]?.priority)
 }
 
-/** What the operation changed goes back, the lowest priority first. Whether it likes that is told, but stops nothing. */
+/**
+ * Restores what the operation changed, the lowest priority first. An object that does not become healthy is reported,
+ * but stops nothing.
+ */
 function planBack(seen: Snapshot): Plan {
   const tiers = judgeTiers(seen).map(
     (tier): JudgedTier => ({
@@ -127,7 +130,7 @@ function concluded(
 ): Plan {
   const { fence, fleetChangesAt, pace, now } = seen
   const soaks = judged.active.map(tier => tier.soaksUntil)
-  // While the pace holds somebody back, another look is due as soon as one more pod is allowed.
+  // While the pace delays an object, another look is due as soon as one more pod is allowed.
   const isHeldBack = judged.active.some(tier => tier.view.cohort(tier.step).stale > 0) && !seen.serviceImage.spec.paused
   const paceAt = isHeldBack && pace.readyAt > now ? pace.readyAt : undefined
   return {
@@ -150,7 +153,7 @@ function impossiblePlan(seen: Snapshot, verdict: Verdict): Plan {
   return { status, declares: false, intents, touches, stamps: [], tiers: [], active: [], lookAgainAt }
 }
 
-/** Everything a write may be under way to, in a fixed order. */
+/** Every object that a write may be under way to, in a fixed order. */
 const inflightOf = ({ unsure, busy }: Fence, intents: ReadonlyMap<string, string>) =>
   [...new Set([...unsure, ...busy, ...intents.keys()])].sort()
 
@@ -176,7 +179,7 @@ function paused({ serviceImage }: Snapshot, active: readonly JudgedTier[]): Verd
   return { reason: "Paused", message: "spec.paused is true; nothing is stamped until it is false", also: "Paused" }
 }
 
-/** A registry that hiccups for a moment must not send a whole fleet back. */
+/** A short outage of a registry must not roll back a whole fleet. */
 const earlyHaltMs = 30_000
 
 function takenBack({ serviceImage, operation, now }: Snapshot, active: readonly JudgedTier[]): Verdict | undefined {
@@ -212,7 +215,7 @@ const stopped = ({ reason, message }: { reason: Reason; message: string }): Verd
   also: "Halted",
 })
 
-/** Nothing becomes complete as long as a write may arrive that we would not see coming. */
+/** Nothing becomes complete while a write that we do not know of may still arrive. */
 function fencing({ fence: { unsure, isBehind }, serviceImage: { metadata, status } }: Snapshot): Verdict | undefined {
   if (unsure.size === 0 && !isBehind) return undefined
   const { generation } = metadata
@@ -253,7 +256,7 @@ function complete(
   const total = of(view => view.counted.total)
   if (total === 0) return { ...done, reason: "NoObjects", message: `no objects existed at the start${rest}` }
   const upToDate = of(view => view.counted.done + view.counted.settling)
-  // Complete is about the operation: what is not up to date now is counted in words of its own, never as "n of m".
+  // Complete is about the operation. Objects that are not up to date now are counted separately, never as "n of m".
   const others = [
     [of(view => view.counted.failed - view.regressedAndFailed), "failed and ignored"],
     [of(view => view.regressed), "regressed since"],
@@ -264,7 +267,7 @@ function complete(
   return { ...done, reason: "AllUpToDate", message: `${[all, ...told].join("; ")}${rest}` }
 }
 
-/** Objects that came later gate nothing before they were available once, so they are counted apart. */
+/** Newcomers gate nothing before they were available once, so they are counted separately. */
 function newcomersSentence(tiers: readonly JudgedTier[], isPaused: boolean): string {
   const newcomers = sum(tiers, tier => tier.view.newcomers)
   if (newcomers === 0) return ""
@@ -274,7 +277,7 @@ function newcomersSentence(tiers: readonly JudgedTier[], isPaused: boolean): str
     : `; ${newcomers} created since ${isOne ? "is" : "are"} being updated`
 }
 
-/** What was up to date once and no longer is. */
+/** Objects that were up to date and no longer are. */
 function degradedSentence(tiers: readonly JudgedTier[]): string | undefined {
   const regressed = sum(tiers, tier => tier.view.regressed)
   if (regressed === 0) return undefined
@@ -285,7 +288,7 @@ function degradedSentence(tiers: readonly JudgedTier[]): string | undefined {
   return `${regressed} of ${total} objects lost their health after they were up to date${causes}: ${names}`
 }
 
-/** A node that no longer answers may still run what its pods ran: the one thing "complete" cannot promise. */
+/** A node that no longer answers may still run its pods: the one thing that "complete" cannot promise. */
 function lostSentence(tiers: readonly JudgedTier[]): string {
   const lost = sum(tiers, tier => tier.view.lostPods)
   if (lost === 0) return ""

@@ -23,14 +23,14 @@ function world(count: number) {
   return { clock, owners, watched: new Pods(wiring) }
 }
 
-test("everybody is told of once the lists are in, some at a time", async () => {
+test("every object is reported once the lists are in, some at a time", async () => {
   const { clock, owners, watched } = world(1200)
   const told = new Set<string>()
   const bursts: number[] = []
   let burst = 0
   watched.subscribe(uid => {
     told.add(uid)
-    // Runs when whoever calls us lets go.
+    // Runs when the caller returns.
     if (burst++ === 0)
       queueMicrotask(() => {
         bursts.push(burst)
@@ -43,7 +43,7 @@ test("everybody is told of once the lists are in, some at a time", async () => {
   expect(bursts).toEqual([500, 500, 200])
 })
 
-test("who is closed in the middle of it says nothing more", async () => {
+test("after a close in the middle nothing more is reported", async () => {
   const { clock, watched } = world(600)
   let told = 0
   watched.subscribe(() => {

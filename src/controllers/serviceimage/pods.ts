@@ -23,12 +23,12 @@ export const pods = core("pods", "Pod")
 export const nodes = core("nodes", "Node", false)
 export const events = core("events", "Event")
 export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
-/** Of these it matters only whose they are: what they want and have is read where it is needed. */
+/** Of these kinds only the owner references matter here; their spec and status are read where they are needed. */
 export const betweens: readonly Resource[] = workloadKinds
   .filter(({ kind }) => !["ReplicaSet", "CronJob"].includes(kind))
   .map(resourceOf)
 
-/** Which of their objects are looked at, where that is not all. */
+/** Which objects are watched, for kinds of which not all are. */
 export const podFields = { pods: podFieldSelector, events: "reason=FailedCreate" } as const
 
 export const podPermissions: readonly Permission[] = [pods, nodes, events, replicaSets, ...betweens].map(resource => ({
@@ -60,14 +60,15 @@ export class Pods {
     this.#watching = undefined
   }
 
-  /** Undefined where nothing reliable can be said: not everything is listed yet, or may be. */
+  /** Undefined while no trace is reliable: a list is not complete yet, or is forbidden. */
   traceOf(root: Root): Trace | undefined {
     return this.#watching?.isReliable ? this.#watching.index.traceOf(root) : undefined
   }
 
   /**
-   * Calls back with the uid of whatever may have another trace now, and once with each when traces become reliable. An
-   * object is told of with everything above it, so there are uids that nobody asked for. Returns the way to unsubscribe.
+   * Calls back with the uid of every object whose trace may have changed, and once with each when traces become
+   * reliable. A change is reported for everything above the object too, so some uids mean nothing to the listener.
+   * Returns a function that unsubscribes.
    */
   subscribe(listener: (uid: string) => void): () => void {
     this.#listeners.add(listener)
@@ -81,13 +82,13 @@ const toldAtOnce = 500
 
 type Watching = { readonly isReliable: boolean; readonly index: PodIndex; close(): void }
 
-/** The index over caches that are opened for it. */
+/** Opens the caches that the index is kept from, and returns it with them. */
 export function openIndex(wiring: Pick<Wiring, "watch">, onChange: (uid: string) => void) {
   const read = readers()
   const group = cacheGroup(wiring)
   const open = group.watch
 
-  // What is done ends a watch's interest in it, and there may be a thousand times more of it than of what runs.
+  // Completed pods are left out: there may be a thousand times more of them than of those that run.
   const podCache = open<PodFacts>(pods, { project: read.pod, fieldSelector: podFields.pods })
   const nodeCache = open<Node>(nodes, { project: readNode })
   const refusals = open<Refusal>(events, { project: read.refusal, fieldSelector: podFields.events })
@@ -115,7 +116,7 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
   let [isReliable, isClosed] = [false, false]
   const { index, group } = openIndex(wiring, uid => isReliable && onChange(uid))
 
-  /** In turns: everybody's at once are a tenth of a second for ten thousand objects. */
+  /** In portions: reporting ten thousand objects at once would take a tenth of a second. */
   function tellOf(uids: Iterator<string>): void {
     for (let told = 0; told < toldAtOnce; told++) {
       const { value, done } = uids.next()
@@ -146,13 +147,13 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
 type Json = Record<string, unknown>
 type Node = Projected & { readonly isLost: boolean }
 
-/** A kubelet that says "not ready" is there and looks after its pods; of a silent one nobody knows what it still runs. */
+/** A kubelet that reports "not ready" still looks after its pods. What a silent kubelet still runs is unknown. */
 function readNode(object: KubeObject): Node {
   const { metadata, status } = object as KubeObject & { status?: Json }
   return { resourceVersion: metadata.resourceVersion ?? "", isLost: condition(status, "Ready")?.status === "Unknown" }
 }
 
-/** Readers of what is watched. What many objects have in common is kept once for all of them. */
+/** Readers of the watched objects. Values that many objects have in common are kept once for all of them. */
 function readers() {
   const texts = new Interner<string>(sharedMax)
   const images = new Interner<readonly string[]>(sharedMax)
@@ -195,7 +196,7 @@ function readers() {
     refusal(object: KubeObject): Refusal {
       const { metadata, involvedObject, message, ...times } = object as KubeObject & Json
       const about = (involvedObject ?? {}) as Json
-      // A ReplicaSet says it in a condition, which knows the images and goes when it no longer holds.
+      // A ReplicaSet has a condition for it, which is read with its images and ends when it no longer holds.
       const isNews = typeof about.uid === "string" && about.kind !== "ReplicaSet"
       return {
         resourceVersion: metadata.resourceVersion ?? "",
@@ -207,10 +208,10 @@ function readers() {
   }
 }
 
-/** Enough for what is listed one after the other, which is where most of the sameness is. */
+/** Enough for objects that follow each other in a list: these have the most in common. */
 const sharedMax = 4096
 
-/** Events have been written in two ways, and either leaves the times of the other empty. */
+/** Events are written in two formats, and each leaves the times of the other empty. */
 function lastSeen({ lastTimestamp, eventTime, series }: Json): number {
   const times = [lastTimestamp, eventTime, (series as Json | null | undefined)?.lastObservedTime]
   return Math.floor(Math.max(0, ...times.map(time => parseInstant(time) ?? 0)) / 1000)

@@ -9,10 +9,10 @@ import type { Instant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
 import { nameSome } from "#lib/text.ts"
 
-/** Counts alone are told at most this often: N objects must not become N writes of the status. */
+/** Changes of counts alone are reported at most this often: N objects must not become N status writes. */
 const progressMs = 2000
 
-/** Whether a status is to be written: at once if it says something new, a little later if only counts moved. */
+/** When to write a status: at once if it says something new, a little later if only counts changed. */
 export function whenToReport(
   before: ServiceImageStatus | undefined,
   next: ServiceImageStatus,
@@ -23,7 +23,9 @@ export function whenToReport(
   return isSame(gist(before), gist(next)) ? (lastAt ?? 0) + progressMs : 0
 }
 
-/** The status without what changes with every object: counts, what is under way, and the sentences that contain them. */
+/**
+ * The status without what changes with every object: counts, objects in flight, and the sentences that contain them.
+ */
 function gist({ conditions, tierStatus, operation, ...rest }: ServiceImageStatus) {
   const { progress: _, inflight: __, lostPods: ___, ...facts } = rest
   const words = (list: readonly { message: string; reason: Reason }[]) =>
@@ -42,7 +44,7 @@ function gist({ conditions, tierStatus, operation, ...rest }: ServiceImageStatus
   }
 }
 
-/** Reasons that a rollout passes through with every object or so. */
+/** Reasons that may change with every object. */
 const passing = new Set<Reason>([
   "RollingOut",
   "WaitingForConcurrency",
@@ -97,7 +99,7 @@ function chapter(before: ServiceImageStatus | undefined, tier: TierStatus): Epis
   return isFurther ? say("RollingOut", ` goes on to ${tier.step!.percent}%`) : []
 }
 
-/** The server refuses what it did not refuse before: once for each class in each tier, in its own words. */
+/** Refusals of the server that are new: one for each class in each tier, with the server's own message. */
 function refusals(before: ServiceImageStatus | undefined, { upgradeTier, failures }: TierStatus): Episode[] {
   const was = before?.tierStatus.find(each => each.upgradeTier === upgradeTier)?.failures ?? []
   return failures.flatMap(({ reason, count, message, examples }): Episode[] => {
@@ -118,7 +120,7 @@ function turns(before: ServiceImageStatus | undefined, next: ServiceImageStatus)
   const turned = (["Complete", "Halted", "Stalled"] as const).flatMap((type): Episode[] => {
     const [now, was] = [next, before].map(status => status?.conditions.find(each => each.type === type))
     const isNews = now?.status === "True" && (was?.status !== "True" || was.reason !== now.reason)
-    // What has halted is stalled too, and is told once.
+    // A halted rollout is stalled too, and gets one event.
     const isTold = type === "Stalled" && next.conditions.some(each => each.type === "Halted" && each.status === "True")
     if (!isNews || isTold) return []
     return [{ type: type === "Complete" ? "Normal" : "Warning", reason: now.reason, message: now.message }]

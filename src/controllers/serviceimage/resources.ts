@@ -30,7 +30,7 @@ export const permissions: readonly Permission[] = [
   ...grantPermissions,
   ...podPermissions,
   { resource: alternateImageSources, verbs: ["list", "watch"] },
-  // Which of these may be changed is up to each namespace: the roles give the patch only where it was granted.
+  // Each namespace decides which of these may be changed: the roles allow the patch only where it was granted.
   ...workloadKinds
     .filter(({ isTarget }) => isTarget)
     .map((kind): Permission => ({ resource: resourceOf(kind), verbs: ["list", "watch", "patch"] })),

@@ -6,7 +6,7 @@ import { formatInstant } from "#lib/instant.ts"
 import type { Plan } from "./plan.ts"
 import { condition, decide, dicom, second, stamped, start, v1, v2, v3, type World } from "./test-snapshot.ts"
 
-// What an operation changed is taken back: by itself, or when somebody asks for it.
+// What an operation changed is taken back: automatically, or when a person asks for it.
 
 const spec = { onFailure: "Rollback" } as const
 const decided = (by: Partial<ImageRecord> = {}): ImageRecord => ({
@@ -24,7 +24,7 @@ const changed = (fields: Partial<Member> & { tier?: string } = {}) =>
 const back = (fields: Partial<Member> & { tier?: string } = {}) =>
   dicom({ image: v1, decision: decided({ from: v2, to: v1, reason: "RolledBack" }), ...fields })
 
-/** v1 was rolled out and completed; then came v2, of which somebody wants to be rid again. */
+/** v1 was rolled out and completed; then came v2, which is to be taken back. */
 const proven: ServiceImageStatus = decide({
   spec: { defaultImage: v1 },
   members: { "n/a": dicom() },
@@ -60,12 +60,12 @@ describe("a rollback", () => {
       stamps: { "n/early": v1 },
       reason: "RollingBack",
     },
-    "gives who had no image before the last one that proved itself": {
+    "gives an object that had no image the last one that proved itself": {
       members: { "n/a": changed({ decision: decided({ from: "", reason: "StampedNew" }) }) },
       stamps: { "n/a": v1 },
       reason: "RollingBack",
     },
-    "leaves alone what somebody else has changed since": {
+    "leaves alone what another writer has changed since": {
       members: { "n/a": changed({ image: v3 }) },
       stamps: {},
       reason: "RolledBack",
@@ -75,7 +75,7 @@ describe("a rollback", () => {
       stamps: {},
       reason: "RolledBack",
     },
-    "leaves alone whose owner chose the image": {
+    "leaves an object alone whose owner chose the image": {
       members: { "n/a": changed({ isUnmanaged: true }) },
       stamps: {},
       reason: "RolledBack",
@@ -109,7 +109,7 @@ describe("a rollback", () => {
       expect({ stamps: stamped(next), reason: reason(next) }).toEqual({ stamps, reason: word })
     })
 
-  test("leaves who had no image where he is, when none has ever proved itself", () => {
+  test("leaves an object that had no image as it is, when none has ever proved itself", () => {
     const first = decide({ members: { "n/a": dicom({ image: "" }) } }).status
     const decision = decided({ from: "", operation: "g1", reason: "StampedNew" })
     const members = { "n/a": changed({ decision }) }
@@ -128,7 +128,7 @@ describe("a rollback", () => {
     })
   })
 
-  test("counts who is unmanaged as before", () => {
+  test("counts unmanaged objects as before", () => {
     const members = { "n/a": back(), "n/own": dicom({ image: v3, isUnmanaged: true }) }
     const [, tier] = decide({ ...asked, members }).status.tierStatus
     expect(tier).toMatchObject({ total: 1, unmanaged: 1 })
@@ -151,7 +151,7 @@ describe("a rollback", () => {
     expect(reason(decide({ ...asked, members: { "n/a": back({ image: "a:1", images }) } }))).toBe("RolledBack")
   })
 
-  test("stamps nobody while paused, and goes on afterwards", () => {
+  test("stamps nothing while paused, and goes on afterwards", () => {
     const members = { "n/a": changed() }
     const paused = decide({ ...asked, members, spec: { paused: true } })
     expect([reason(paused), stamped(paused), paused.status.operation?.phase]).toEqual(["Paused", {}, "RollingBack"])
@@ -169,7 +169,7 @@ describe("a rollout that failed", () => {
     const next = decide({ ...world, spec })
     expect(next.status.operation).toMatchObject({ phase: "RollingBack" })
     expect(next.status.operation?.cause).toMatch(/n\/a failed and failureHaltsUpdate is set/)
-    expect(stamped(next)).toEqual({}) // said first
+    expect(stamped(next)).toEqual({}) // reported first
     expect(stamped(decide({ ...world, spec, status: next.status }))).toEqual({ "n/a": v1 })
   })
 
@@ -203,7 +203,7 @@ describe("after a rollback", () => {
     const next = decide({ generation: 2, status: over, members, annotations: { [retryAnnotation]: "g2" } })
     expect([next.status.operation?.id, stamped(next)]).toEqual(["g2_2", { "n/a": v2 }])
     expect(next.status.history.map(({ id, phase }) => `${id} ${phase}`)).toEqual(["g2 RolledBack", "g1 Complete"])
-    // The annotation still stands there, and is about what is over.
+    // The annotation is still there, but is about an operation that is over.
     const again = { ...next.status, operation: { ...next.status.operation!, phase: "RolledBack" as const } }
     const still = decide({
       generation: 2,
@@ -220,7 +220,7 @@ describe("after a rollback", () => {
   })
 })
 
-test("the history tells how many counted, were up to date and failed", () => {
+test("the history has how many counted, were up to date and failed", () => {
   const members = { "n/a": dicom({ image: v2 }), "n/b": dicom({ image: v2, isUpToDate: false }) }
   const ended = decide({ members, status: decide({ members }).status, now: start + 700 * second }).status
   const next = decide({ members, status: ended, generation: 2, spec: { defaultImage: v3 }, now: start + 800 * second })

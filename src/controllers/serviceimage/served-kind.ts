@@ -43,7 +43,7 @@ export function builtIn(target: Pick<Target, "apiVersion" | "kind">): Resource |
   return known?.isTarget && known.group === group ? { ...resourceOf(known), version } : undefined
 }
 
-/** The resource of a target by one of the definitions of its kind; undefined if that one does not serve it. */
+/** The resource of a target, if this definition of its kind is established and serves its version. */
 export function servedBy(
   { isEstablished, versions, plural, namespaced }: ServedKind,
   target: Pick<Target, "apiVersion" | "kind">,

@@ -6,7 +6,7 @@ import type { Plan } from "./plan.ts"
 import type { Fence } from "./stamps.ts"
 import { decide, dicom, start, v2, type World } from "./test-snapshot.ts"
 
-// Whom a plan stamps now, whom it only declares, and at what cost in pods.
+// What a plan stamps now, what it only declares, and at what cost in pods.
 
 const fence: Fence = {
   electionID: "me",
@@ -43,18 +43,18 @@ describe("the fence", () => {
     "what is declared is stamped without another word": {
       given: world({ declared }), stamps: ["n/0", "n/1", "n/2"], intents: all, declares: false,
     },
-    "unless the status was written so long ago that somebody else may have written it since": {
+    "unless the status was written so long ago that another leader may have written it since": {
       given: world({ declared, isFresh: false }), stamps: ["n/0", "n/1", "n/2"], intents: all, declares: true,
     },
     "what has changed since waits for the next declaration, while the others go": {
       given: world({ declared }, { ...many(3), "n/1": dicom({ resourceVersion: "2" }) }),
       stamps: ["n/0", "n/2"], intents: all, declares: false,
     },
-    "which comes when nobody else is left": {
+    "which comes when no other object is left": {
       given: world({ declared: new Map([["n/1", "1"]]) }, { "n/1": dicom({ resourceVersion: "2" }) }),
       stamps: ["n/1"], intents: { "n/1": "2" }, declares: true,
     },
-    "who may still be written to by somebody else is neither stamped nor declared": {
+    "an object that another leader may still write to is neither stamped nor declared": {
       given: world({ unsure: new Set(["n/1"]) }), stamps: ["n/0", "n/2"], intents: versions("1", "n/0", "n/2"), declares: true,
     },
     "where there is nothing to do, nothing stays declared": {
@@ -64,14 +64,14 @@ describe("the fence", () => {
   for (const [name, { given, ...want }] of Object.entries(cases))
     test(name, () => expect(outcome(decide(given))).toEqual(want))
 
-  test("who may still be written to is touched, stands in flight, and keeps the rollout from being complete", () => {
+  test("an object that may still be written to is touched, is in flight, and keeps the rollout from being complete", () => {
     const next = decide(world({ unsure: new Set(["n/1"]) }, many(3, { image: v2 })))
     expect(next.touches).toEqual(["n/1"])
     expect(next.status.inflight).toEqual(["n/1"])
     expect(next.status.conditions[0]).toMatchObject({ type: "Complete", status: "False", reason: "WaitingForFence" })
   })
 
-  test("no more are in flight than the protocol allows, those included of which nobody is sure", () => {
+  test("no more are in flight than the protocol allows, unsure ones included", () => {
     const unsure = new Set(Array.from({ length: 50 }, (_, index) => `n/${index}`))
     // Half of it at once, so that the next half is declared while the first is written.
     expect(decide(world({}, many(500))).status.inflight).toHaveLength(maxInflight / 2)
@@ -134,7 +134,7 @@ test("what is being written counts as on its way: maxConcurrent is not exceeded 
   expect(decide({ spec, members: many(6), see }).stamps.map(({ key }) => key)).toEqual(["n/1"])
 })
 
-test("maxConcurrent bounds who is stamped, not who is declared: else each would be a status write", () => {
+test("maxConcurrent bounds what is stamped, not what is declared: otherwise each would be a status write", () => {
   const spec = oneTier({ maxConcurrent: 2 })
   const first = decide({ spec, members: many(6) })
   expect(outcome(first)).toMatchObject({ stamps: ["n/0", "n/1"], declares: true })
@@ -152,19 +152,19 @@ describe("the pace counts pods", () => {
       ({ key, pods }) => `${key} ${pods}`,
     )
 
-  test("one object of fifty goes when there is one, and nobody after it", () => {
+  test("an object of fifty pods goes when one is allowed, and no object after it", () => {
     expect(stampedWith(1, many(2), { "n/0": traced(50) })).toEqual(["n/0 50"])
     expect(stampedWith(0.9, many(2), { "n/0": traced(50) })).toEqual([])
   })
 
-  test("who has none yet is free, and not held back by those who are not", () => {
+  test("an object without pods is free, and not held back by those that are not", () => {
     const members = { ...many(2), "n/new": dicom({ isDeployed: false }), "n/zero": dicom({ replicas: 0 }) }
     expect(stampedWith(0, members, { "n/new": traced(0) })).toEqual(["n/new 0", "n/zero 0"])
   })
 
-  test("who cannot be traced costs one; a workload says itself how many it has", () => {
+  test("an object that cannot be traced costs one; a workload's replicas count", () => {
     expect(stampedWith(100, { "n/a": dicom(), "n/b": dicom({ replicas: 7 }) })).toEqual(["n/a 1", "n/b 7"])
-    // Was there, and its pods cannot be found: one at least.
+    // Was deployed, and its pods cannot be found: one at least.
     expect(stampedWith(100, { "n/a": dicom() }, { "n/a": traced(0) })).toEqual(["n/a 1"])
   })
 })

@@ -5,35 +5,37 @@ import { sameImage } from "#core/image/reference.ts"
 import type { JudgedTier } from "./judge.ts"
 import { shareOut } from "./trust.ts"
 
-/** One object gets an image, provided it still is what the decision was made from. */
+/** One object gets an image, provided it has not changed since the decision. */
 export type Stamp = Pick<Candidate, "key" | "member" | "to" | "pods"> & { do: "stamp"; reason: Reason }
 
 /**
- * What our protocol with other leaders knows. An object may be written only at the version that was read before the
- * intent to write it was put into the status: see docs/decisions/0007-the-fence.md.
+ * What the fence knows. An object may be written only at the version that was read before the intent to write it was
+ * declared in the status: see docs/decisions/0007-the-fence.md.
  */
 export type Fence = {
   electionID: string
   /** Objects whose intent is declared, with the version read before that. */
   declared: ReadonlyMap<string, string>
-  /** The status was written a moment ago, so that neither spec nor leader can have changed long since. */
+  /** The status was written a moment ago; until then neither spec nor leader had changed. */
   isFresh: boolean
-  /** Objects that a write may still be on its way to: not to be judged or stamped before they were touched. */
+  /** Objects that a write may still reach. They must be touched before they are judged or stamped. */
   unsure: ReadonlySet<string>
-  /** Objects that a write of ours is under way to, declared before. */
+  /** Objects with a write of ours under way, which was declared before. */
   busy: ReadonlySet<string>
-  /** Which namespaces took our last write, and which did not. */
+  /** Which namespaces accepted our last write, and which did not. */
   trust: ReadonlyMap<string, "Proven" | "Suspect">
-  /** Versions at which objects were found changed: nothing is to be tried with them before our copy shows the change. */
+  /**
+   * Versions at which objects turned out to have changed. Nothing is tried with them before our cache shows the change.
+   */
   outdated: ReadonlyMap<string, string>
-  /** Our copy of the objects may be older than our taking over. */
+  /** Our cache of the objects may be older than our taking over. */
   isBehind: boolean
 }
 
 /** How many are declared at once: half of what may be in flight, so that one batch is declared while another is written. */
 const batch = maxInflight / 2
 
-/** How far back in a queue those are looked for that may be written now. */
+/** How far back a queue is searched for objects that may be written now. */
 const deepest = 2000
 
 export type Chosen = {
@@ -45,8 +47,8 @@ export type Chosen = {
 }
 
 /**
- * From those that are to be stamped some time soon, whom to stamp now. Intents are declared many at once and used up
- * as pace and concurrency allow: else a careful rollout would write the status once per object.
+ * Chooses which of the intended objects to stamp now. Many intents are declared at once and used up as pace and
+ * concurrency allow: otherwise a careful rollout would write the status once per object.
  */
 export function choose(intended: readonly Intent[], { declared, isFresh }: Fence): Chosen {
   const now = intended.filter(intent => intent.isDue)
@@ -62,7 +64,9 @@ export function choose(intended: readonly Intent[], { declared, isFresh }: Fence
 type Intent = Stamp & { isDue: boolean }
 
 export type Allowance = {
-  /** Tiers whose objects with another image are stamped, with the image they get and the reason. */
+  /**
+   * Whether objects of the tier with another image are stamped. The next two are the image they get, and the reason.
+   */
   isOpen(tier: JudgedTier): boolean
   newImage(tier: JudgedTier): string
   reason: Reason
@@ -72,15 +76,16 @@ export type Allowance = {
 
 /**
  * Objects without an image get one at once, whatever their priority: the target if their tier is being rolled out and
- * they are in its cohort, else the last image that proved itself there. Objects with another image follow in their
- * turn; in a finished tier these are only new ones that were never deployed, which gate nothing and can go at once.
+ * they are in its cohort, otherwise the last image that proved itself there. Objects with another image wait for their
+ * turn. In a finished tier these are only new objects that were never deployed: they gate nothing and are stamped at
+ * once.
  */
 export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Intent[] {
   const { isOpen, newImage, reason, fence } = allowance
   const { unsure, busy, outdated } = fence
   const intended: Intent[] = []
   const limit = Math.min(batch, maxInflight - unsure.size - busy.size)
-  // Those that cannot be taken now stand first in the queue.
+  // Objects that cannot be taken now stand first in the queue.
   const more = unsure.size + busy.size + outdated.size
   const isTaken = ({ key, member }: Candidate) =>
     unsure.has(key) || busy.has(key) || outdated.get(key) === member.resourceVersion
@@ -93,7 +98,8 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
         picked.push(candidate)
     }
     near.forEach(take)
-    // Some that stand first have to wait for others of their namespace: further back there may be those that need not.
+    // Some objects at the front have to wait for others of their namespace. Further back there may be some that need
+    // not.
     if (picked.length < count && near.length === count + more) candidates(deepest).slice(near.length).forEach(take)
     return picked
   }
@@ -104,19 +110,19 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
     let room =
       maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.underWay
     const left = () => Math.max(0, limit - intended.length)
-    // What is being written is not yet counted as under way.
+    // Objects that are being written are not yet counted as under way.
     const near = [...view.blank(left() + more), ...view.stale(left() + more, step)]
     room -= near.filter(({ key }) => busy.has(key)).length
     for (const candidate of pick(view.blank, left())) {
       const goesToTarget = open && room > 0 && candidate.cohort <= step
       const to = goesToTarget ? candidate.to : newImage(tier)
-      // On the very first rollout the two are the same, and whatever has the target is on its way.
+      // On the very first rollout both images are the same, and every object with the target is on its way.
       if (sameImage(to, candidate.to)) room--
       intended.push({ ...candidate, do: "stamp", to, reason: "StampedNew", isDue: true })
     }
     if (!open) continue
     for (const candidate of pick(limit => view.stale(limit, step), left())) {
-      // Costs nothing: it disturbs nobody. Else the bucket must have something in it; a large object may overdraw it.
+      // An object without pods costs nothing. Otherwise the bucket must not be empty; a large object may overdraw it.
       const isDue = room > 0 && (candidate.pods === 0 || podsLeft >= 1)
       if (isDue) {
         room--

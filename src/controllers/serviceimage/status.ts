@@ -24,12 +24,12 @@ import { conditionWriter } from "#runtime/conditions.ts"
 import { describeTier, isTrue, type JudgedTier } from "./judge.ts"
 import type { Snapshot } from "./plan.ts"
 
-/** What is said of the whole rollout. Extra conditions stand only while they hold. */
+/** What is reported about the whole rollout. Extra conditions are written only while they hold. */
 export type Verdict = {
   reason: Reason
   message: string
   phase?: Operation["phase"]
-  /** Why it is taken back. */
+  /** Why it is rolled back. */
   cause?: string
   isComplete?: boolean
   /** Complete, and what has regressed since. */
@@ -46,7 +46,7 @@ type Judged = {
   newImage(tier: JudgedTier): string
 }
 
-/** The status that says all this, and in two words what `kubectl get` shows of it. */
+/** The status, with `state` and `image` as `kubectl get` shows them. */
 export const statusOf = (seen: Snapshot, ...given: Rest<Parameters<typeof factsOf>>): ServiceImageStatus => {
   const status = factsOf(seen, ...given)
   const { state } = stateOf(status.conditions, status.operation?.phase)
@@ -56,13 +56,13 @@ export const statusOf = (seen: Snapshot, ...given: Rest<Parameters<typeof factsO
     image: (isBack(state) && provenIn.get(name)) || image,
   }))
   const image = imageInWork(tiers, status.currentPriority)
-  // One that an older schema admitted and that is no image must not make the whole status impossible to write.
+  // An older schema may have admitted a value that is no image. It must not make the whole status impossible to write.
   return { ...status, state, image: /^[!-~]* ?[!-~]*$/.test(image) && !/["&<>\\]/.test(image) ? image : "" }
 }
 
 type Rest<T extends unknown[]> = T extends [unknown, ...infer R] ? R : never
 
-/** Times move only when what they date changes. */
+/** A time changes only when what it dates changes. */
 function factsOf(seen: Snapshot, verdict: Verdict, inflight: string[], judged: Judged | undefined): ServiceImageStatus {
   const { serviceImage, operation, now, unmatched, fence } = seen
   const { generation = 0 } = serviceImage.metadata
@@ -83,7 +83,8 @@ function factsOf(seen: Snapshot, verdict: Verdict, inflight: string[], judged: J
   ]
   const { electionID } = fence
   const kept = { ...emptyStatus, ...before, observedGeneration: generation, conditions, electionID, inflight }
-  // What cannot go on is not in progress: else `serialize: Enforce` would refuse the very edit that mends it.
+  // An operation that cannot go on is not in progress: otherwise `serialize: Enforce` would refuse the very edit that
+  // mends it.
   const isCut = also === "Invalid" && before?.operation?.phase === "InProgress"
   if (!judged) return isCut ? { ...kept, operation: { ...before.operation!, phase: "Halted" } } : kept
 
@@ -159,14 +160,14 @@ function tierStatusOf(
     newcomers: view.newcomers,
     unmanaged: view.unmanaged,
     ignoredFailures: view.ignored,
-    // Of a tier that is complete, whatever is not up to date and did not fail in it has lost its health since.
+    // In a complete tier, every object that is not up to date and did not fail in it has lost its health since.
     regressed: isComplete ? view.counted.waiting + view.regressedAndFailed : view.regressed,
     ...stepOf(tier),
     failures: failuresOf(view, view.cohort(tier.step).total, examples),
   }
 }
 
-/** What counts; while an operation is taken back only what it changed does, and all objects are shown. */
+/** The objects that count. During a rollback only changed objects count, and all objects are shown. */
 function shownOf(tier: JudgedTier, { reason }: Verdict): Pick<TierStatus, "total" | "updated" | "upToDate"> {
   const { counted, total, updated, upToDate } = tier.view
   if (isBack(reason)) return { total, updated, upToDate }
@@ -175,7 +176,7 @@ function shownOf(tier: JudgedTier, { reason }: Verdict): Pick<TierStatus, "total
 
 const upToDateOf = ({ view: { counted } }: JudgedTier) => counted.done + counted.settling
 
-/** As in the condition of the whole: "n of m" only where they are the same. */
+/** As in the condition of the whole rollout: "n of m" only where both numbers are the same. */
 function doneWords({ counted: { total, done, settling } }: TierView): string {
   const upToDate = done + settling
   return upToDate === total
@@ -183,14 +184,14 @@ function doneWords({ counted: { total, done, settling } }: TierView): string {
     : `${upToDate} up to date, ${total - upToDate} failed or regressed`
 }
 
-/** Only where the tier has steps, or a soak that is to survive: a tier without them has nothing to say here. */
+/** Only for a tier with steps, or with a soak that has to survive a restart. */
 function stepOf({ steps, step, upToDateAt }: JudgedTier): Pick<TierStatus, "step"> {
   if (steps.length === 1 && steps[0]!.soakMs === 0) return {}
   const at = upToDateAt === undefined ? {} : { upToDateAt: formatInstant(upToDateAt) }
   return { step: { percent: steps[step]!.percent, ...at } }
 }
 
-/** At most three classes, which name at most `examples` objects between them. */
+/** At most three classes, which together name at most `examples` objects. */
 function failuresOf(view: TierView, total: number, examples: number): Failure[] {
   let left = examples
   return view.troubles.slice(0, 3).map(({ reason, count, message, examples: some }) => {
@@ -202,7 +203,7 @@ function failuresOf(view: TierView, total: number, examples: number): Failure[] 
   })
 }
 
-/** The same for the words of others: one message for each reason is an example of all. */
+/** The same for quoted messages: one message for each reason is an example of all. */
 function quotedOnce(tiers: TierStatus[]): TierStatus[] {
   const quoted = new Set<string>()
   return tiers.map(tier => ({
@@ -216,7 +217,7 @@ function quotedOnce(tiers: TierStatus[]): TierStatus[] {
   }))
 }
 
-/** The largest legal status stays small: many tiers in trouble at once name fewer objects each. */
+/** Keeps the largest legal status small: when many tiers are in trouble at once, each names fewer objects. */
 function shareOfExamples(tiers: readonly JudgedTier[]): number {
   const inTrouble = tiers.filter(tier => tier.view.troubles.length > 0).length
   return inTrouble === 0 ? maxExamplesPerTier : Math.min(maxExamplesPerTier, Math.floor(maxExamples / inTrouble))

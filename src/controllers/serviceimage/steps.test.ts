@@ -10,7 +10,7 @@ import { condition, decide, dicom, second, stamped, start, v1, v2, type World } 
 
 // Steps, soaks, approvals, budgets and early halts of one tier.
 
-/** Somebody whose place in the queue is at this percent of it. */
+/** An object whose place in the queue is at this percent of it. */
 function at(percent: number, fields: Partial<Member> = {}): Member {
   for (let attempt = 0; ; attempt++) {
     const uid = `${percent}-${attempt}`
@@ -29,7 +29,7 @@ const who = (next: Plan) => Object.keys(stamped(next)).sort()
 const tierOf = ({ status }: Plan): TierStatus => status.tierStatus[0]!
 const reasonOf = (next: Plan) => condition(next, "Complete")!.reason
 
-/** One look after another, each from what the one before said. */
+/** One look after another, each from the status of the one before. */
 function story(world: World) {
   let status: Plan["status"] | undefined
   return (seconds: number, members: Members, more: World = {}) => {
@@ -40,7 +40,7 @@ function story(world: World) {
 }
 
 describe("steps", () => {
-  test("are none where an operation finds everybody on its image already: there is nothing to soak", () => {
+  test("are none where an operation finds every object on its image already: there is nothing to soak", () => {
     const see = story(oneTier({ steps }))
     expect(reasonOf(see(0, done("n/5", "n/20", "n/40", "n/70", "n/90")))).toBe("AllUpToDate")
   })
@@ -56,15 +56,15 @@ describe("steps", () => {
     expect(reasonOf(see(4, { ...crowd, ...done("n/5", "n/20", "n/40", "n/70", "n/90") }))).toBe("AllUpToDate")
   })
 
-  test("take the first in the queue where the share would be nobody, and him alone", () => {
+  test("take the first in the queue alone where the share would be no object", () => {
     const few = { "n/70": at(70), "n/90": at(90), "n/40": at(40) }
     const see = story(oneTier({ steps: [{ percent: 1 }, { percent: 5 }, { percent: 50 }] }))
     expect(who(see(0, few))).toEqual(["n/40"])
-    // The same one is all that 5 % and 50 % take in.
+    // Steps 5 % and 50 % have the same single object.
     expect(who(see(1, { ...few, "n/40": { ...few["n/40"], image: v2 } }))).toEqual(["n/70", "n/90"])
   })
 
-  test("are told only of tiers that have some", () => {
+  test("are reported only for tiers that have some", () => {
     expect(tierOf(decide(oneTier({}))).step).toBeUndefined()
     expect(tierOf(decide({ ...oneTier({ steps }), members: crowd })).step).toEqual({ percent: 10 })
   })
@@ -101,7 +101,7 @@ describe("a soak", () => {
     expect(who(see(210, { ...crowd, ...done("n/5") }))).toEqual(["n/20", "n/40"])
   })
 
-  test("of a step that adds nobody is passed", () => {
+  test("of a step that adds no object is passed", () => {
     const few = { "n/5": at(5), "n/90": at(90) }
     const see = story(oneTier({ steps: [{ percent: 10 }, { percent: 50, soakSeconds: 1000 }] }))
     expect(who(see(0, { ...few, "n/5": { ...few["n/5"], image: v2 } }))).toEqual(["n/90"])
@@ -116,7 +116,7 @@ describe("a soak", () => {
     expect(reasonOf(see(60, all))).toBe("AllUpToDate")
   })
 
-  test("is not waited for where a tier has nobody, and neither is an approval", () => {
+  test("is not waited for where a tier has no objects, and neither is an approval", () => {
     const tier = { steps: [{ percent: 100, soakSeconds: 60 }], requireApproval: true }
     expect(reasonOf(decide({ ...oneTier(tier), members: {} }))).toBe("NoObjects")
   })
@@ -180,18 +180,18 @@ describe("a failure budget", () => {
   }
   const cases: Record<string, { budget: number | string | undefined; members: Members; reason: string }> = {
     "unset allows everything but that all fail": { budget: undefined, members: failing(9, 10), reason: "AllUpToDate" },
-    "0 allows nobody": { budget: 0, members: failing(1, 10), reason: "FailureBudgetSpent" },
+    "0 allows none": { budget: 0, members: failing(1, 10), reason: "FailureBudgetSpent" },
     "a number allows so many": { budget: 2, members: failing(2, 10), reason: "AllUpToDate" },
     "and no more": { budget: 2, members: failing(3, 10), reason: "FailureBudgetSpent" },
     "a percentage rounds up": { budget: "11%", members: failing(2, 10), reason: "AllUpToDate" },
     "but not further": { budget: "11%", members: failing(3, 10), reason: "FailureBudgetSpent" },
-    "0 % is nobody": { budget: "0%", members: failing(1, 10), reason: "FailureBudgetSpent" },
-    "does not count who is unmanaged": {
+    "0 % is none": { budget: "0%", members: failing(1, 10), reason: "FailureBudgetSpent" },
+    "does not count unmanaged objects": {
       budget: 0,
       members: failing(3, 10, { isUnmanaged: true }),
       reason: "AllUpToDate",
     },
-    "does not count who came later and was never deployed": {
+    "does not count objects that came later and were never deployed": {
       budget: 0,
       members: failing(3, 10, { createdAt: start + 1, isDeployed: false }),
       reason: "AllUpToDate",
@@ -223,10 +223,10 @@ describe("AllFailed", () => {
       decide({ ...oneTier({ maxConcurrent: 5 }), members: fleetOf(stamped, of), traces: sickAmong(sick), ...more }),
     )
 
-  test("five of many that cannot pull, and nobody who can, are enough at once", () => {
+  test("five of many that cannot pull, and none that can, are enough at once", () => {
     expect(see(4, 100, 4)).not.toBe("AllFailed")
     expect(see(5, 100, 5)).toBe("AllFailed")
-    expect(see(5, 100, 4)).not.toBe("AllFailed") // of one nobody knows yet
+    expect(see(5, 100, 4)).not.toBe("AllFailed") // one is not known yet
   })
 
   test("where there are fewer, all of them are", () => {
@@ -236,7 +236,7 @@ describe("AllFailed", () => {
     expect(reasonOf(decide({ ...step, traces: { "n/5": unpullable } }))).toBe("AllFailed")
   })
 
-  test("one who made it shows that it can be done", () => {
+  test("one that succeeded shows that it can be done", () => {
     const members = { ...fleetOf(6, 100), "n/5": dicom({ image: v2 }) }
     expect(see(0, 0, 5, { members })).not.toBe("AllFailed")
   })
@@ -256,7 +256,7 @@ describe("AllFailed", () => {
   })
 })
 
-test("pods on lost nodes are named in what is said of Complete", () => {
+test("pods on lost nodes are named in the message of Complete", () => {
   const trace: Trace = { pods: 2, troubles: [], crashes: [], steadyAt: 0, lost: [{ images: [v1], count: 2, examples: [{ key: "n/web-1", node: "a" }, { key: "n/web-2", node: "a" }] }] } // biome-ignore format: a row
   const next = decide({ ...oneTier({}), members: { "n/d": dicom({ image: v2 }) }, traces: { "n/d": trace } })
   expect(condition(next, "Complete")).toMatchObject({ status: "True" })

@@ -15,14 +15,14 @@ import { Pods } from "./pods.ts"
 import { customResourceDefinitions, namespaces } from "./resources.ts"
 import { builtIn, partsOf, readKind, servedBy } from "./served-kind.ts"
 
-/** What one ServiceImage manages: its fleet, and what another one keeps from it. */
+/** What one ServiceImage manages: its fleet, and the selected objects that another ServiceImage has. */
 export type Claim = {
   readonly name: string
   readonly resource: Resource
   readonly reader: TargetReader
   readonly cache: WatchedCache<Member>
   readonly fleet: Fleet
-  /** Objects it selects too, each with the ServiceImage that has them. */
+  /** Objects that it selects but another ServiceImage has, with the name of that one. */
   readonly conflicts: ReadonlyMap<string, string>
 }
 
@@ -48,9 +48,9 @@ type Watched = {
 }
 
 /**
- * The objects of every target kind, each in the fleet of exactly one ServiceImage: the one that stamped it last if it
- * still selects it, else the oldest that does. One cache per kind and way of reading it, however many ServiceImages
- * share it, open as long as one of them needs it.
+ * The objects of every target kind. Each is in the fleet of exactly one ServiceImage: the one that stamped it last if
+ * that one still selects it, otherwise the oldest that does. There is one cache per kind and way of reading it.
+ * ServiceImages share it, and it is open as long as one of them needs it.
  */
 export class Targets {
   readonly #wiring: Wiring
@@ -61,7 +61,7 @@ export class Targets {
   readonly #watched = new Map<string, Watched>()
   /** Every claimant of a resource, however it reads it, in the order of precedence. */
   readonly #claimants = new Map<string, Claimant[]>()
-  /** Which ServiceImages asked for a kind, so that they are looked at again when it comes, goes or changes. */
+  /** Which ServiceImages asked for a kind. They are looked at again when the kind is created, deleted or changed. */
   readonly #wanted = new Map<string, Set<string>>()
 
   constructor(wiring: Wiring) {
@@ -96,7 +96,7 @@ export class Targets {
     return this.#join(resource, { name, createdAt, target: spec.target, fleet }, rules)
   }
 
-  /** Opens what a claim would read, and claims nothing. */
+  /** Opens the cache that a claim would read, without a claim. */
   warm({ metadata: { name }, spec: { target } }: ServiceImage): void {
     const resource = this.#resolve(name, target)
     const id = resource && watchId(resource, target)
@@ -104,13 +104,13 @@ export class Targets {
     if (resource) (this.#watched.get(id!) ?? this.#open(resource, target)).users.add(name)
   }
 
-  /** Its objects were read before this call: they may be older than the ServiceImage. */
+  /** Whether its objects were read before this call: they may be older than the ServiceImage. */
   isOpen({ metadata: { name }, spec: { target } }: ServiceImage): boolean {
     const resource = this.#resolve(name, target)
     return resource !== undefined && this.#watched.has(watchId(resource, target))
   }
 
-  /** The ServiceImage is gone: its objects keep their image, and another that selects them takes over. */
+  /** The ServiceImage was deleted. Its objects keep their image, and another one that selects them takes over. */
   forget(name: string): void {
     this.#leave(name)
     for (const names of this.#wanted.values()) names.delete(name)
@@ -225,7 +225,7 @@ export class Targets {
     return this.#failover.soften(this.#pods.traceOf(member), member)
   }
 
-  /** The pods of an object have changed, or can be told of at last. */
+  /** The pods of an object have changed, or their trace became reliable. */
   #traced(uid: string): void {
     for (const { keys, claimants } of this.#watched.values()) {
       const key = keys.get(uid)
@@ -252,7 +252,7 @@ export class Targets {
       this.#offer(watched, key, watched.cache.get(key), false)
   }
 
-  /** Puts one object where it belongs, and wakes those whose counts it changes. */
+  /** Puts one object into the fleet it belongs to, and wakes the ServiceImages whose counts it changes. */
   #offer({ resource, claimants }: Watched, key: string, member: Member | undefined, background: boolean): void {
     const all = this.#claimants.get(resourceName(resource)) ?? []
     const owner = member && ownerOf(all, member, this.#labelsOf)

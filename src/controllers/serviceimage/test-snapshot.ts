@@ -13,7 +13,7 @@ export const second = 1000
 export const start = Date.parse("2026-01-01T00:00:00Z")
 export const [v1, v2, v3] = ["shop/web:1", "shop/web:2", "shop/web:3"]
 
-// A calm world: two tiers, early first, everybody on v1 and well, and a spec that asks for v2.
+// A calm world: two tiers, early first, every object healthy on v1, and a spec that asks for v2.
 const target = { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" }
 const calm: ServiceImageSpecInput = {
   target,
@@ -111,7 +111,7 @@ export const words = (next: Plan) => ({
   priority: next.status.currentPriority,
 })
 
-/** The status a world has reached: what was said last time is part of what is seen next. */
+/** The status a world has reached: each look starts from the status of the one before. */
 export const after = (world: World) => decide(world).status
 export const on = (image: string, ...keys: (keyof typeof fleet)[]) =>
   Object.fromEntries(

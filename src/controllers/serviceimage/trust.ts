@@ -4,18 +4,19 @@ import { nameOf } from "#runtime/resource.ts"
 /** How the last write to a namespace went, where there was one. */
 export type Trust = Map<string, "Proven" | "Suspect">
 
-/** Objects of the whole cluster have no namespace that could fail as one. */
+/** Cluster-scoped objects have no namespace that could fail as a whole. */
 export const trustOf = (trust: ReadonlyMap<string, "Proven" | "Suspect">, namespace: string) =>
   namespace === "" ? "Proven" : trust.get(namespace)
 
-/** Of what may be in flight: for one namespace, and for all in which no write has gone well yet. */
+/** Shares of what may be in flight: for one namespace, and for all in which no write has succeeded yet. */
 const mostOfOne = maxInflight / 4
 const mostInAll = maxInflight / 2
 
 /**
- * Shares out what may be in flight. A namespace where the last write failed gets one; one that is not known yet gets a
- * quarter at most, and those together half, the first write of each not counted: a tenant with a broken webhook must
- * leave room for the others before its first write has come back. The rest is for those where writes go well.
+ * Shares out what may be in flight. A namespace whose last write failed gets one. A namespace that is not known yet
+ * gets a quarter at most, and all of these together half, not counting the first write of each: a tenant with a broken
+ * webhook must leave room for the others before its first write is answered. The rest is for namespaces where writes
+ * succeed.
  */
 export function shareOut(trust: ReadonlyMap<string, "Proven" | "Suspect">, taken: Iterable<string>) {
   const inFlight = new Map<string, number>()

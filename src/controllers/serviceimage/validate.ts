@@ -4,8 +4,8 @@ import { parseImageReference } from "#core/image/reference.ts"
 import { healthProblem, pathsProblem } from "#core/workloads/target-reader.ts"
 
 /**
- * What makes a spec impossible to carry out, in a sentence that names the field. The schema refuses most of it already;
- * the server may have stored the object before a rule existed, and some rules no schema can state.
+ * Why a spec cannot be carried out, in a sentence that names the field. The schema refuses most of these specs. But the
+ * server may have stored the object before a rule existed, and some rules cannot be stated in a schema.
  */
 export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: string } | undefined {
   const unsupported = findUnsupported(spec)
@@ -29,8 +29,8 @@ export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: 
 }
 
 /**
- * Fields that are part of the API and that this version does not act on yet. Ignoring them would be worse than refusing:
- * who wants the images on the nodes before a tier starts must not get a tier that starts without them.
+ * Fields that are part of the API and that this version does not act on yet. Ignoring them would be worse than
+ * refusing: a user who wants the images on the nodes before a tier starts must not get a tier that starts without them.
  */
 function findUnsupported({ tiers, preCache }: ServiceImageSpec): string | undefined {
   const found = [

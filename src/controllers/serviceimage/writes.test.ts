@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { Writes } from "./writes.ts"
 
-/** Writes that end when they are told to. */
+/** Writes that the test ends. */
 function writes(atOnce: number, atOnceIn?: (lane: string) => number) {
   const list = new Writes(atOnce, atOnceIn)
   const under = new Map<string, { resolve(): void; reject(error: Error): void }>()
@@ -45,7 +45,7 @@ test("a second batch begins while the first ends", async () => {
   await list.untilAtMost(0)
 })
 
-test("after a failure nothing more begins, what is under way ends, and then it is told once", async () => {
+test("after a failure nothing more begins, what is under way ends, and then it is thrown once", async () => {
   const { begin, end, list, under } = writes(2)
   begin("a", "b", "c")
   const told = list.untilAtMost(5).then(

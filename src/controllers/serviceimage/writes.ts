@@ -1,6 +1,6 @@
 /**
- * Writes to objects that are under way, at most so many at once, in all and in each lane. A batch may be begun while the one before it ends:
- * waiting for the slowest of each, and then for a status, would leave the server idle in between.
+ * Writes that are under way, limited in all and in each lane. A batch may begin while the one before it ends: waiting
+ * for the slowest write of each, and then for a status, would leave the server idle in between.
  */
 export class Writes {
   readonly #atOnce: number
@@ -13,7 +13,7 @@ export class Writes {
   #running = 0
   #failure: { error: unknown } | undefined
   #waiting: { most: number; go: () => void }[] = []
-  /** Called whenever one has ended, well or not. */
+  /** Called whenever a write has ended, with success or not. */
   onEnd: () => void = () => {}
 
   constructor(atOnce: number, atOnceIn: (lane: string) => number = () => atOnce) {
@@ -31,7 +31,7 @@ export class Writes {
     this.#next()
   }
 
-  /** Resolves when no more than so many are left; rejects, when all have ended, with what went wrong first. */
+  /** Resolves when at most this many are left. If a write failed, rejects with the first error once all have ended. */
   async untilAtMost(most: number): Promise<void> {
     while (this.#keys.size > (this.#failure ? 0 : most))
       await new Promise<void>(go => this.#waiting.push({ most: this.#failure ? 0 : most, go }))
@@ -68,7 +68,7 @@ export class Writes {
     else this.#lanes.delete(lane)
   }
 
-  /** What has not begun is not begun any more: the server is in trouble, or does not want us. */
+  /** Drops the writes that have not begun: the server is failing, or refuses us. */
   #fail(error: unknown): void {
     this.#failure ??= { error }
     for (const { key } of this.#queue.splice(0)) this.#keys.delete(key)

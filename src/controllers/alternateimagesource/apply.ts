@@ -16,7 +16,7 @@ import { pods, workloadKinds } from "./resources.ts"
 import type { Scene, Sources } from "./sources.ts"
 import type { World } from "./world.ts"
 
-/** Many fail at once when a registry does; the server is not to be the next. */
+/** Many pods fail at once when a registry does; their repairs must not overload the server. */
 const writesAtOnce = 16
 
 /** Shared by all AlternateImageSources of a process: a registry fails for many namespaces at once. */
@@ -24,7 +24,7 @@ export const createWriteTurns = () => createTurns({ all: writesAtOnce })
 
 export type Acted = {
   accepted: Map<Decision, number>
-  /** The server refuses us: the right is missing, or something else speaks against it. */
+  /** The server refuses our writes: the right is missing, or something else forbids it. */
   refused: { reason: "Forbidden" | "Refused"; message: string } | undefined
   /** When the repairs that had to wait for their node may be sent. */
   goOnAt: Instant | undefined
@@ -34,12 +34,12 @@ export type Acted = {
 export type Done = Omit<Acted, "goOnAt"> & {
   /** A refusal, and when to try again. */
   refusal?: Group["refusal"]
-  /** Registries are being asked: what comes of their answers is reported together with them. */
+  /** Registries are being asked. The outcome is reported together with their answers. */
   isAwaiting: boolean
   lookAgainAt?: Instant | undefined
 }
 
-/** What registries answer within this is reported together with what comes of it, not before. */
+/** Answers that arrive within this time are reported together with their outcome, not before. */
 const answerMs = 1000
 
 /** Asks registries in the background, and carries out what was decided. */
@@ -50,7 +50,7 @@ export async function apply(
   { key, object, memory, now }: Look<AlternateImageSource, Memory>,
 ): Promise<Done> {
   if (seen.is !== "Watched") return { accepted: new Map(), refused: undefined, isAwaiting: false }
-  // Before acting, which may take long: an answer that comes meanwhile need not be asked for again.
+  // Ask before acting, which may take long: an answer that arrives meanwhile need not be asked for again.
   ask(world, key, decisions)
   const by = `alternateimagesource/${object.metadata.name}`
   const acted = await act(world, decisions, seen, { by, at: now })
@@ -65,13 +65,13 @@ export async function apply(
 
 function ask({ sources, probes, enqueueAfter }: World, key: string, decisions: readonly Decision[]): void {
   const { namespace = "" } = nameOf(key)
-  // Where more answers are to come, one look is for several of them.
+  // While more answers are expected, one look handles several of them.
   const onAnswer = () => enqueueAfter(key, probes.areOpen ? sources.waitMs(namespace) : 0)
   for (const { group, asks } of decisions)
     for (const image of asks) probes.ask(askerOf(sources, group), image, onAnswer)
 }
 
-/** What the server refused is tried again later and later, or as soon as something is granted. */
+/** A refused write is tried again after a growing pause, or as soon as a grant changes. */
 function hold(
   { holds, clock }: World,
   object: AlternateImageSource,
@@ -84,8 +84,8 @@ function hold(
 }
 
 /**
- * Carries out what was decided, each write conditional on the very object it was decided from. What has changed since
- * is left for the next look.
+ * Carries out what was decided. Each write is conditional on the object it was decided from; an object that has changed
+ * since is left for the next look.
  */
 export async function act(
   { client, sources, inTurn, pace }: Pick<World, "client" | "inTurn" | "pace"> & { sources: Answered },
@@ -133,7 +133,7 @@ async function repair(
   { pod, container, isInit, to, reason, revision }: Repair,
   signed: Signed,
 ): Promise<void> {
-  // What a container had at first is kept through every repair: a pod without a workload is known by it.
+  // The first image of a container is kept through every repair: a pod without a workload is known by it.
   const was = imagesByName(sources.pod(pod.key)?.decision?.was)
   was[container] ??= group.image
   const decision = formatDecision({ from: pod.image, was, to, reason, ...signed })

@@ -8,24 +8,27 @@ import type { KubeObject } from "#runtime/resource.ts"
 import type { PodFacts } from "./facts.ts"
 import { secrets, serviceAccounts } from "./resources.ts"
 
-/** With whose credentials a registry is asked: those the pod itself would pull with. */
+/** The credentials that a registry is asked with: those the pod itself would pull with. */
 export type Asker = Pick<PodFacts, "namespace" | "secrets" | "account">
 
 type Secret = KubeObject & { type?: string; data?: Record<string, string> }
 type Account = KubeObject & { imagePullSecrets?: { name?: string }[] }
 
 const secretsMost = 16
-/** The kubelet tries all that fit; nobody has more than this for one host. */
+/** The kubelet tries all credentials that fit; more than this for one host are not expected. */
 const triesMost = 4
 
 export type Reading = {
-  /** Told of each that may not be read. */
+  /** Called with the name of each object that may not be read. */
   onUnread?: (name: string) => void
-  /** Reads take turns, where many askers' are read at once. */
+  /** Limits how many reads are made at once, where many askers are read. */
   inTurn?: ReturnType<typeof createTurns>
 }
 
-/** Read by name, where that is allowed; whose Secrets may not be read is asked for as anybody would. */
+/**
+ * Reads the credentials by name. Secrets that may not be read are left out; without any, the registry is asked
+ * anonymously.
+ */
 export async function keyringsOf(
   client: Client,
   { namespace, secrets: own, account }: Asker,
@@ -48,7 +51,7 @@ export async function keyringsOf(
   return found.flatMap(secret => (secret ? [credentialsOf(secret)] : []))
 }
 
-/** Asks a registry as the kubelet would: with each of the credentials that fit, until one is taken. */
+/** Asks a registry as the kubelet would: with each of the credentials that fit, until one is accepted. */
 export async function askAs(
   registry: Pick<RegistryClient, "resolve">,
   reference: ImageReference,
@@ -63,7 +66,7 @@ export async function askAs(
     said = await registry.resolve(reference, { ...options, credentials: new Map([[host, credentials]]) })
   }
   if (!said.ok || reference.digest !== undefined || options.platforms) return said
-  // A proxy may remember a tag whose image it no longer has: nodes pull by digest, so that is asked for too.
+  // A proxy may remember a tag whose image it no longer has. Nodes pull by digest, so the digest is asked for too.
   const whole = await askAs(registry, { ...reference, digest: said.digest }, keyrings, options)
   return whole.ok ? said : whole
 }

@@ -3,7 +3,7 @@ import type { FailureClass, Resolution } from "#core/image/resolution.ts"
 import { digestIn, type Group } from "./group.ts"
 
 const cannotServe: readonly FailureClass[] = ["Unreachable", "TLS", "Timeout"]
-/** What a registry says to us when it says to a kubelet what made its pull fail. */
+/** The answers to our own probe that confirm a pull failure of a kubelet. */
 const alike: Partial<Record<PullFailure, readonly FailureClass[]>> = {
   Unreachable: cannotServe,
   TLS: cannotServe,
@@ -17,7 +17,7 @@ export const isAlike = (failure: PullFailure, said: Resolution) =>
 
 type Verdict = "Good" | "Unknown" | "Absent" | "Differs" | "Unproven" | "Down" | "Closed"
 
-/** A probe is advice: where it could not be made, a pod may try, but only if what it pulls cannot be something else. */
+/** A probe is advice. Where none could be made, a pod may try, but only if it cannot get other content. */
 export function judge(
   said: Resolution,
   failure: PullFailure,
@@ -25,14 +25,14 @@ export function judge(
   { requireSameDigest }: Policy,
 ): Verdict {
   const pinned = digestIn(image)
-  // Nodes check what they pull by digest.
+  // Nodes verify an image that they pull by digest.
   const mustCompare =
     requireSameDigest !== "Never" && !pinned && (digest !== undefined || requireSameDigest === "Always")
   if (!said.ok) {
     if (said.class === "NotFound") return "Absent"
     if (said.class === "Denied") return "Closed"
     if (said.class !== "ForbiddenAddress") return "Down"
-    // Only the cluster's own network can tell. A misspelt tag must not start a tour through registries.
+    // Only the cluster's own network can show whether it is there. A misspelt tag must not be tried in every registry.
     return mustCompare || mustBeSeen.has(failure) ? "Absent" : "Unknown"
   }
   if (pinned && requireSameDigest !== "Never") return said.digest === pinned ? "Good" : "Differs"
@@ -40,7 +40,7 @@ export function judge(
   return digest === undefined ? "Unproven" : "Differs"
 }
 
-/** What a wrong tag looks like, or may. */
+/** Failures that a wrong tag causes, or may cause. */
 const mustBeSeen = new Set<PullFailure>(["NotFound", "NoPlatform", "UnknownFailure"])
 
 type Judged = { readonly repository: string; readonly said: Resolution; readonly verdict: Verdict }

@@ -27,7 +27,7 @@ const named = (name: string, more: Partial<Target> = {}): Target => ({
   ...more,
 })
 
-/** A namespace, and what a plain count says of it. */
+/** A namespace, and a plain count of it. */
 function world(limits = most) {
   const sources = new Map<string, AlternateImageSource>()
   const roots = new Map<string, Root>()
@@ -160,7 +160,7 @@ const change = fc.oneof(
   fc.record({ do: fc.constant("settle" as const) }),
 )
 
-test("after any changes, in whatever pieces they were worked through, it says what a plain count says", () => {
+test("after any changes, in whatever pieces they were worked through, it equals a plain count", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 40, size: "max" }), changes => {
       const space = world({ sources: 3, targets: 6 })
@@ -222,7 +222,7 @@ describe("more sources than are acted on", () => {
   })
 })
 
-test("targets that are not there are told, each once; a selector misses none", () => {
+test("missing targets are reported, each once; a selector misses none", () => {
   const space = world()
   const targets = [
     named("w1"),

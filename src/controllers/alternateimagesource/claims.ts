@@ -11,7 +11,7 @@ import { isSelected, kindOf, type Named, placeOf, placesOf } from "./coverage.ts
 import type { Container } from "./facts.ts"
 import type { Repaired, Workload } from "./group.ts"
 
-/** A workload that belongs to no other of ours: what sources look after. */
+/** A workload that no other workload of ours owns: sources look after these. */
 export type Root = Named & {
   readonly workload: Workload
   readonly containers: readonly Container[]
@@ -26,13 +26,13 @@ export type Entry = {
   readonly retargeted?: Repaired | undefined
 }
 
-/** The decision by which we gave a workload the image that it has now. */
+/** The decision with which we gave a workload its present image. */
 export function retargetOf({ decision }: Root, { name, image }: Container): Repaired | undefined {
   const isOurs = decision?.to === image && decision.was?.[name] !== undefined
   return isOurs ? { ...decision, reason: decision.reason as PullFailure, pods: 0 } : undefined
 }
 
-/** The source that looks after a container, by its key, and with which of its sets. */
+/** The source that looks after a container, by its key, and which of its sets applies. */
 export type Claim = { readonly source: string; readonly replacement: Replacement }
 
 /** What one source looks after. */
@@ -43,7 +43,7 @@ export type Share = {
   readonly missing: readonly string[]
 }
 
-/** The oldest sources of a namespace are acted on, and only as far as their targets together are no more than this. */
+/** Only the oldest sources of a namespace are acted on, and only while their targets together are no more than this. */
 export const most = { sources: 50, targets: 4096 }
 
 type MutableShare = { roster: Map<string, Entry>; sorted: readonly Entry[] | undefined; claimed: number }
@@ -59,20 +59,20 @@ type Candidate = {
 type Found = { root: Root; claims: readonly (Claim | undefined)[]; contested: readonly string[] }
 
 /**
- * Which source of a namespace looks after which container: the oldest that covers it. Kept with each change, so that a
- * look costs what it looks after: a changed workload is compared again, and all of them where the sources that count
- * have changed. Both is done in steps, because a namespace may have many of either.
+ * Which source of a namespace looks after which container: the oldest that covers it. Updated with each change, so that
+ * a look costs no more than what it looks after. A changed workload is compared again; all workloads are, when the
+ * active sources have changed. Both happen in steps, because a namespace may have many of either.
  */
 export class Claims {
-  /** As many as are acted on at most, and of them those whose targets are not too many. */
+  /** The oldest sources, up to the limit; of these, those whose targets are not too many. */
   #oldest: readonly Old[] = []
   #active: readonly Old[] = []
   #candidates = new Map<string, Candidate[]>()
-  /** Sources that name a workload which may come or go. */
+  /** The sources that name a workload, which may be created or deleted. */
   #namedBy = new Map<string, Set<string>>()
   readonly #found = new Map<string, Found>()
   readonly #shares = new Map<string, MutableShare>()
-  /** How many workloads there are that a target may name so. */
+  /** How many workloads exist under a name that a target may use. */
   readonly #present = new Map<string, number>()
   readonly #stale = new Set<string>()
   #areSourcesStale = true
@@ -82,12 +82,12 @@ export class Claims {
     this.#most = limits
   }
 
-  /** A workload is, or may be, another one than before. */
+  /** A workload has changed, or may have. */
   touch(ref: string): void {
     this.#stale.add(ref)
   }
 
-  /** A source has changed. Those beyond the limit are many, and what becomes of them changes nothing. */
+  /** A source has changed. There may be many beyond the limit, and their changes have no effect. */
   sourceChanged(key: string, after: AlternateImageSource | undefined): void {
     const isOld = this.#oldest.some(each => each.key === key)
     const isBeyond = this.#oldest.length === this.#most.sources && after && ageOf(after) > this.#oldest.at(-1)!.age
@@ -103,8 +103,8 @@ export class Claims {
   }
 
   /**
-   * Finds out anew what is out of date. `rootOf` gives a workload as it is now, if it is one that counts. Every step is
-   * short; what changes meanwhile is done as well. Adds the sources that stand otherwise than before to `moved`.
+   * Brings up to date what is stale. `rootOf` returns a workload as it is now, if it counts. Every step is short, and
+   * changes that happen meanwhile are included. Adds the sources whose share has changed to `moved`.
    */
   *settle(
     sources: () => Iterable<AlternateImageSource>,
@@ -131,7 +131,7 @@ export class Claims {
   claimOf(ref: string, root: Root, container: Container): Claim | undefined {
     const found = this.#found.get(ref)
     if (found?.root.workload.uid !== root.workload.uid) {
-      // Of a kind that is not read: only its pods are known, and there is nothing to keep.
+      // The workload is of a kind that is not read: only its pods are known, and there is nothing to keep.
       const candidates = this.#candidatesFor(container)
       const candidate = candidates.find(each => covers(containersFor(each, root), container))
       return candidate && { source: candidate.source, replacement: candidate.replacement }
@@ -208,7 +208,7 @@ export class Claims {
       contested.push(...others)
       yield
     }
-    // The sources have changed in the meantime: everything is compared again.
+    // The sources have changed meanwhile: everything is compared again.
     if (this.#areSourcesStale) return void this.#stale.add(ref)
     this.#keep(ref, { root, claims, contested }, moved)
   }
@@ -276,7 +276,7 @@ export class Claims {
   }
 }
 
-/** Containers of one workload that a candidate is for; "" for all of them. */
+/** The containers of one workload that a candidate covers; "" for all of them. */
 type Meant = ReadonlySet<string>
 const everyContainer: Meant = new Set([""])
 
@@ -302,7 +302,7 @@ function candidateOf(source: string, replacement: Replacement): Candidate {
   return { source, replacement, names, selectors: targets.filter(({ labelSelector }) => labelSelector) }
 }
 
-/** The first few by age, without sorting the others: a tenant may make any number of them. */
+/** The first few by age, without sorting the others: a tenant may create any number of them. */
 function oldestOf(sources: Iterable<AlternateImageSource>, count: number): Old[] {
   const oldest: Old[] = []
   for (const object of sources) {

@@ -12,16 +12,16 @@ import { openWorld, type World } from "./world.ts"
 
 export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
 
-/** What is known only in this process. */
+/** What only this process knows. */
 export type Memory = {
   /** Since when registries are being asked. */
   asksSince?: number | undefined
 }
 
 /**
- * Lets containers be pulled from an equivalent repository where their own fails. Reads AlternateImageSources,
- * workloads, pods and, by name, their pull secrets; writes the image of containers that have not started, with
- * `apply: Template` also that of their workload, and the AlternateImageSource's status.
+ * Lets containers be pulled from an equivalent repository when their own fails. Reads AlternateImageSources, workloads,
+ * pods and, by name, their pull secrets. Writes the image of containers that have not started, with `apply: Template`
+ * also that of their workload, and the AlternateImageSource's status.
  */
 export const createAlternateImageSourceController = ({ registry }: Surroundings = {}): Controller =>
   kindController<AlternateImageSource, World, Memory, Snapshot, Plan, Done>({

@@ -55,11 +55,14 @@ describe("the set that counts", () => {
       spec({ equivalentRepositories: [a, b] }, { equivalentRepositories: [a, c] }),
       b,
     ],
-    "is the second if the first is for somebody else": [
+    "is the second if the first is for another workload": [
       spec({ equivalentRepositories: [a, b], targets: [target("job")] }, { equivalentRepositories: [a, c] }),
       c,
     ],
-    "with an empty list of targets is for nobody": [spec({ equivalentRepositories: [a, b], targets: [] }), undefined],
+    "with an empty list of targets is for no workload": [
+      spec({ equivalentRepositories: [a, b], targets: [] }),
+      undefined,
+    ],
     "has the image's repository": [spec({ equivalentRepositories: [b, c] }), undefined],
     "has it as a whole, not as the beginning of another": [
       spec({ equivalentRepositories: ["a.example/ap", b] }),

@@ -11,7 +11,7 @@ export type Named = {
   readonly owner: Owner | undefined
 }
 
-/** The set of repositories that a spec has for a container: the first that names both its image and its workload. */
+/** The set of repositories that a spec has for a container: the first that includes both its image and its workload. */
 export function coverOf(
   { imageSourceReplacements }: AlternateImageSourceSpec,
   workload: Named,
@@ -32,28 +32,31 @@ function isWorkload(target: Target, workload: Named): boolean {
   return target.name !== undefined && placesOf(workload).includes(placeOf(target))
 }
 
-/** Whether the labels that a target asks for are those of a workload of its kind. */
+/** Whether a workload is of the target's kind and has the labels that the target selects. */
 export function isSelected({ type, labelSelector }: Target, { type: { group, kind }, labels }: Named): boolean {
   const isOfKind = kindOf(type.kind) === kindOf(kind) && (groupOf(type.group) === "" || groupOf(type.group) === group)
   return isOfKind && labelSelector !== undefined && selects(labelSelector, labels)
 }
 
-/** What a target that gives a name calls its workload. */
+/** How a target that gives a name refers to its workload. */
 export const placeOf = ({ type, name }: Pick<Target, "type" | "name">) =>
   `${groupOf(type.group)}/${kindOf(type.kind)} ${name}`
 
-/** Everything that a target may call a workload by: its own name and its owner's, each with and without the group. */
+/**
+ * Every way in which a target may refer to a workload: by its own name and by its owner's, each with and without the
+ * group.
+ */
 export function placesOf({ type, name, owner }: Named): string[] {
   const of = ({ group, kind }: Named["type"], name: string) => [
     `/${kindOf(kind)} ${name}`,
     ...(group ? [`${group}/${kindOf(kind)} ${name}`] : []),
   ]
-  // A custom kind is named for what it owns.
+  // A target may name a custom kind for the workloads that it owns.
   const isOwned = owner !== undefined && kindOf(owner.kind) !== kindOf(type.kind)
   return [...of(type, name), ...(isOwned ? of(owner, owner.name) : [])]
 }
 
-/** `Deployments` is how some write it. */
+/** Some users write `Deployments`. */
 export const kindOf = (kind: string) => kind.toLowerCase().replace(/s$/, "")
 /** Older tools wrote `apps/v1` there. */
 const groupOf = (group: string) => group.split("/")[0]!.toLowerCase()

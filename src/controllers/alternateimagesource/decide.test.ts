@@ -97,7 +97,7 @@ type Given = {
   workload?: Partial<Group["workload"]>
   policy?: Partial<Policy>
   before?: Partial<TargetAvailable>
-  /** By repository; both have the image if nothing is said. */
+  /** By repository; both have the image by default. */
   probes?: Record<string, Resolution | undefined>
   probedAt?: Instant
 }
@@ -114,7 +114,7 @@ function decided(given: Given): Decision {
   )
 }
 
-/** What a decision comes to, in a line: who goes where, what is asked, and when it is looked at again. */
+/** A decision in one line: which pods go where, what is asked, and when it is looked at again. */
 function words({ reason, repairs, retarget, step, asks, lookAgainAt }: Decision): string {
   const to = [...new Set(repairs.map(each => each.to))].join(" ")
   return [
@@ -144,7 +144,10 @@ describe("each class of failure", () => {
   for (const failure of ["Unreachable", "TLS", "Timeout", "RateLimited"] as const)
     table({
       [`${failure} is switched`]: [failing(failure), to(b, failure)],
-      [`${failure} is switched where nobody may ask`]: [{ ...failing(failure), probes: unseen }, to(b, failure)],
+      [`${failure} is switched where no registry may be asked`]: [
+        { ...failing(failure), probes: unseen },
+        to(b, failure),
+      ],
       [`${failure} is not switched where the others lack the image`]: [
         { ...failing(failure), probes: absent },
         "AllSourcesDown, in 60 s",
@@ -152,11 +155,11 @@ describe("each class of failure", () => {
     })
   for (const failure of ["NotFound", "NoPlatform"] as const)
     table({
-      [`${failure} is switched to who has it`]: [
+      [`${failure} is switched to a repository that has it`]: [
         { ...failing(failure), probes: { [b]: says("NotFound"), [c]: has("1") } },
         to(c, failure),
       ],
-      [`${failure} is no reason to go where nobody may ask`]: [
+      [`${failure} is no reason to go where no registry may be asked`]: [
         { ...failing(failure), probes: unseen },
         "NotFoundAnywhere, in 60 s",
       ],
@@ -164,14 +167,14 @@ describe("each class of failure", () => {
         { ...failing(failure), probes: absent },
         "NotFoundAnywhere, in 60 s",
       ],
-      [`${failure} here and nobody else answers`]: [
+      [`${failure} here and no other repository answers`]: [
         { ...failing(failure), probes: { [b]: says("NotFound"), [c]: says("Unreachable") } },
         "AllSourcesDown, in 60 s",
       ],
     })
   table({
-    "UnknownFailure is switched to who has it": [failing("UnknownFailure"), to(b, "UnknownFailure")],
-    "UnknownFailure is no reason to go where nobody may ask": [
+    "UnknownFailure is switched to a repository that has it": [failing("UnknownFailure"), to(b, "UnknownFailure")],
+    "UnknownFailure is no reason to go where no registry may be asked": [
       { ...failing("UnknownFailure"), probes: unseen },
       "AllSourcesDown, in 60 s",
     ],
@@ -201,7 +204,7 @@ describe("each class of failure", () => {
     expect([reason, ...repairs.map(({ pod: { uid } }) => uid)]).toEqual(["Repairing", "one", "two"])
   })
   table({
-    "and a template is not changed over its head": [
+    "and a template is not changed for such a pod": [
       { group: { failing: mixed }, policy: { apply: "Template" } },
       `SignatureRejected, 2 pods to ${b}:1, switch ${a}:1 → ${b}:1 (Unreachable)`,
     ],
@@ -230,15 +233,12 @@ describe("patience", () => {
       "CoolingDown, in 15 s",
     ],
     "after its time the next may come": [{ before: last(60) }, to(b)],
-    "the times of another workload under the same name are not its own": [
-      { before: { ...last(45), uid: "web-0" } },
-      to(b),
-    ],
-    "a refusal of the server is not asked again before its time": [
+    "the times of another workload of the same name do not count": [{ before: { ...last(45), uid: "web-0" } }, to(b)],
+    "a write that the server refused is not tried again before its time": [
       { group: { refusal: { reason: "Forbidden", retryAt: now + seconds(15) } } },
       "Forbidden, in 15 s",
     ],
-    "nor for those who only follow": [
+    "nor for pods that only follow": [
       {
         group: { refusal: { reason: "Forbidden", retryAt: now + seconds(15) } },
         before: { incident },
@@ -276,11 +276,11 @@ describe("a failure that our own question shows needs no further wait", () => {
       { ...early("Unreachable", says("Unreachable")), probedAt: now - seconds(2) },
       `Probing, asks ${a}:1, in 17 s`,
     ],
-    "it serves us: the kubelet's word has to last": [early("Unreachable", has("1")), waits],
+    "it serves us: the kubelet's failure has to last": [early("Unreachable", has("1")), waits],
     "it says something else to us": [early("Unreachable", says("NotFound")), waits],
     "it limits us: that is our own doing": [early("Unreachable", says("RateLimited")), waits],
     "it may not be asked": [early("Unreachable", says("ForbiddenAddress")), waits],
-    "it cannot tell of platforms": [early("NoPlatform", has("1")), waits],
+    "its answer does not show platforms": [early("NoPlatform", has("1")), waits],
     "refused credentials, where the policy has them switched": [
       early("Denied", says("Denied"), { policy: { onAuthError: "Switch" } }),
       switched("Denied"),
@@ -418,7 +418,7 @@ describe("where to", () => {
       })
       expect(next).toMatchObject({ image, failing: b, bad: [a] })
     })
-    test("and it is known from the pods alone, where no status tells of it", () => {
+    test("and it is known from the pods alone, where no status has it", () => {
       const repaired = { from: `${a}:1`, to: `${b}:1@${digest("1")}`, reason: "Unreachable" as const, at: now, pods: 1 }
       const { repairs } = decided({ ...pin, group: { ...pin.group, repaired } })
       expect(repairs[0]?.to).toBe(`${b}:1@${digest("1")}`)
@@ -513,21 +513,21 @@ describe("probes", () => {
       { policy: { requireSameDigest: "Always" } },
       "DigestUnknown, in 60 s",
     ],
-    "nobody may look, and the policy insists": [
+    "no registry may be asked, and the policy insists": [
       {
         policy: { requireSameDigest: "Always" },
         probes: { [b]: says("ForbiddenAddress"), [c]: says("ForbiddenAddress") },
       },
       "AllSourcesDown, in 60 s",
     ],
-    "nobody may look, and the bits are known": [
+    "no registry may be asked, and the bits are known": [
       {
         group: { digest: digest("1") },
         probes: { [b]: says("ForbiddenAddress"), [c]: says("ForbiddenAddress") },
       },
       "AllSourcesDown, in 60 s",
     ],
-    "nobody may look, the bits are known, and the policy does not mind": [
+    "no registry may be asked, the bits are known, and the policy does not mind": [
       {
         group: { digest: digest("1") },
         probes: { [b]: says("ForbiddenAddress"), [c]: says("ForbiddenAddress") },
@@ -535,7 +535,7 @@ describe("probes", () => {
       },
       to(b),
     ],
-    "nobody may look, and the node will see by the digest": [
+    "no registry may be asked, and the node checks the digest": [
       {
         group: { ...pinned("1"), digest: digest("1") },
         probes: { [b]: says("ForbiddenAddress"), [c]: says("ForbiddenAddress") },
@@ -653,7 +653,7 @@ describe("an incident is over", () => {
   })
 })
 
-describe("what pods remember of a repair that no status tells of", () => {
+describe("what pods record of a repair that no status has", () => {
   const probing: Incident = { ...incident, working: undefined, reason: "Probing" }
   table({
     "is an incident": [{ group: { repaired, failing: [] } }, "Switched"],
@@ -674,7 +674,7 @@ describe("what pods remember of a repair that no status tells of", () => {
       "Watching",
     ],
   })
-  test("is told once", () => {
+  test("is recorded once", () => {
     const known = { ...group, repaired }
     expect(untold(known, undefined)).toBe(repaired)
     const told = entry({ switches: [{ oldImage: `${a}:1`, newImage: `${b}:1`, time: ago(40) }] })
@@ -707,7 +707,7 @@ describe("the template", () => {
       template({ workload: { isGitOps: true }, policy: { overrideGitOps: true } }),
       changed,
     ],
-    "is left alone if somebody else owns it": [template({ workload: { isOwned: true } }), onlyPods("OwnedByAnother")],
+    "is left alone if another object owns it": [template({ workload: { isOwned: true } }), onlyPods("OwnedByAnother")],
     "cannot be changed if there is none": [template({ workload: { hasTemplate: false } }), onlyPods("OwnedByAnother")],
   })
 
@@ -754,7 +754,7 @@ describe("the template", () => {
   }
   table({
     "that was changed has its time to replace the pods": [template(moved), "Repairing, in 30 s"],
-    "that replaces nobody has its pods repaired after it": [
+    "that replaces no pod has its pods repaired after it": [
       template({
         ...moved,
         before: { incident, switches: [{ oldImage: `${a}:1`, newImage: `${b}:1`, time: ago(60) }] },
@@ -772,7 +772,7 @@ describe("the template", () => {
       }),
       `Repairing, template to ${c}:1, switch ${b}:1 → ${c}:1 (Unreachable)`,
     ],
-    "that was changed without a word is known by itself": [
+    "that was changed without a status is known by itself": [
       template({
         group: {
           image: `${b}:1`,
@@ -818,7 +818,7 @@ describe("the way back", () => {
   })
 })
 
-test("a new incident tells since when, why, and how its pods are known", () => {
+test("a new incident has since when, why, and how its pods are known", () => {
   expect(decided({ probes: {} }).incident).toEqual({
     since: ago(60),
     reason: "Probing",

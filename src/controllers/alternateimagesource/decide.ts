@@ -25,11 +25,11 @@ import {
 } from "./group.ts"
 import { homeOf, incidentOf, lastMoved, lastSwitch, sentTo } from "./incident.ts"
 
-/** How long an answer of a registry is believed. */
+/** How long an answer of a registry is valid. */
 const probeMs = 60_000
 /**
- * After this long the failing repository is asked whether it still fails. With what a kubelet takes to tell of a pull
- * that is longer than a hiccup of two seconds: see decision 17.
+ * After this time the failing repository is asked whether it still fails. Together with the time until a kubelet
+ * reports a failed pull, this is longer than an outage of two seconds: see decision 17.
  */
 const hiccupMs = 1900
 /** How long a StatefulSet's controller may take to see that its template was changed. */
@@ -38,16 +38,22 @@ const downMsFirst = 60_000
 const downMsMost = 900_000
 /** As many as the status counts. */
 const attemptsMost = 999
-/** How often the first repository is asked while its images come from elsewhere, and how long it must answer well. */
+/**
+ * How often the first repository is asked while its images come from elsewhere, and how long it must serve without a
+ * break.
+ */
 const recheckMs = 300_000
 const stableMs = 600_000
 
-/** What is done about one container that cannot be pulled, or could not. The same facts always give the same decision. */
+/**
+ * Decides what to do about one container that cannot be pulled, or could not. The same facts always give the same
+ * decision.
+ */
 export function decide(group: Group, circumstances: Circumstances): Decision {
   const { policy, before, now } = circumstances
   const known = incidentOf(group, before)
   const home = known && homeOf(known)
-  // Of those that were held back nothing is known before the others have shown where the image can be pulled.
+  // Nothing is known about held pods before the others have shown where the image can be pulled.
   const held = group.held.filter(pod => home !== undefined && !isAt(pod, home))
   if (group.failing.length + held.length === 0) return known ? calm(group, known, circumstances) : nothing(group)
   const incident: Incident = known ?? {
@@ -78,11 +84,11 @@ const nothing = (group: Group): Decision => ({
   asks: [],
 })
 
-/** Nobody fails now. What runs from elsewhere stays there, unless the policy wants it back. */
+/** No pod fails now. Pods that run from elsewhere stay there, unless the policy wants them back. */
 function calm(group: Group, incident: Incident, { policy, probe, now, before }: Circumstances): Decision {
   const base = { group, repairs: [], asks: [] }
   if (incident.working === undefined) {
-    // Pods of a changed workload begin anew: for a while nobody fails, and what was found bad is still so.
+    // Pods of a changed workload start anew: for a while none fails, and a bad repository is still bad.
     const moved = homeOf(incident) === undefined ? undefined : lastMoved(group, before)
     const overAt = moved === undefined ? now : moved + stableMs
     if (overAt <= now) return nothing(group)
@@ -137,8 +143,8 @@ function calm(group: Group, incident: Incident, { policy, probe, now, before }: 
 }
 
 /**
- * When an incident ends of which no repaired pod is left. The workload's pods were made anew and pull from the original
- * again; where it has none, the incident stays, because the next pods need it.
+ * When an incident without repaired pods ends. The workload's pods were replaced and pull from the original again.
+ * Where it has no pods, the incident stays, because the next pods need it.
  */
 function leftAt(group: Group, { since }: Incident, before: TargetAvailable | undefined, now: Instant): Instant {
   const movedAt = lastMoved(group, before) ?? parseInstant(since) ?? now
@@ -170,7 +176,7 @@ function cannotPull({ failing, held }: Pick<Group, "failing" | "held">): string 
   return `${counted(failing.length || held.length, "pod")} cannot pull ${first!.image} (${why})`
 }
 
-/** It is known where the image can be pulled: pods that wait elsewhere go there, without another question. */
+/** A working repository is known: pods that wait elsewhere are sent there without another probe. */
 function follow(
   group: Group,
   incident: Incident,
@@ -180,7 +186,8 @@ function follow(
 ): Decision {
   const moved = lastMoved(group, before)
   const replacedBy = moved === undefined ? now : moved + policy.cooldownSeconds * 1000
-  // The workload was changed: it has its time to replace them itself. Where it does not, they are repaired.
+  // The workload was changed, and first has time to replace the pods itself. Those that it does not replace are
+  // repaired.
   if (incident.working === undefined && group.workload.replacesPods && replacedBy > now)
     return wait(group, incident, "Repairing", `its pods go to ${home}`, { lookAgainAt: replacedBy })
   const { workload, retargeted } = group
@@ -196,8 +203,8 @@ function follow(
     reason: "Repairing",
     message: `${titleOf(group)}: moving ${counted(waiting.length, "pod")} to ${home}`,
     repairs: repairsOf(group, waiting, sentTo(incident, home), reason).map(repair => {
-      // The template differs from the one it was made from by this image alone. Without the name of the new one its
-      // controller would replace it as soon as it runs.
+      // The new template differs from the pod's own only by this image. Without the name of the new revision, the
+      // workload's controller would replace the pod as soon as it runs.
       const isOfThis = isSeen && retargeted?.revision !== undefined && repair.pod.revision === retargeted.revision
       return isOfThis ? { ...repair, revision: workload.revision } : repair
     }),
@@ -205,7 +212,7 @@ function follow(
   }
 }
 
-/** Looks for the next repository, as patiently as the policy wants. */
+/** Looks for the next repository, after the waiting times of the policy. */
 function seek(
   group: Group,
   incident: Incident,
@@ -230,18 +237,18 @@ function seek(
     return wait(group, incident, downReason(incident), nowhere, { lookAgainAt: restsUntil })
 
   const failingNow = new Set(stuck.map(pod => repositoryTextOf(pod.image)))
-  // In a template nothing is tried twice: each try is a rollout. Pods may go round again after a rest.
+  // In a template no repository is tried twice, because each try is a rollout. Pods may try all again after a back-off.
   const remembered = restsUntil !== undefined && policy.apply === "Pod" ? [] : incident.bad
   const bad = distinct([...remembered, ...failingNow])
   const candidates = group.repositories.filter(
     repository => ![...bad, ...policy.disabledRepositories].some(other => sameSource(other, repository)),
   )
-  // After a rest, or after the whole wait, a bad answer from before says nothing of now.
+  // After a back-off, or after the whole wait, an earlier bad answer no longer counts.
   const believedSince = restsUntil ?? (confirmedAt <= now ? confirmedAt : Number.NEGATIVE_INFINITY)
   const isOld = (answer: Probe | undefined) =>
     isStale(answer, now) || answer!.at < (answer!.said.ok ? (restsUntil ?? 0) : believedSince)
   const asks = candidates.map(repository => imageAt(group.image, repository)).filter(image => isOld(probe(image)))
-  // What the others have is found out while it is waited: when it matters, it is known.
+  // The other repositories are asked during the wait, so that their answers are known when they matter.
   if (!isConfirmed && seenAt > now)
     return wait(group, incident, "Confirming", here, {
       asks: cooledAt > now ? [] : asks,
@@ -262,7 +269,8 @@ function seek(
     return { repository, said, verdict: judge(said, failure, group, policy) }
   })
   const good = judged.find(({ verdict }) => verdict === "Good")
-  // What our own question shows needs no wait; where it contradicts the kubelet, or could not be asked, time decides.
+  // A failure that our own probe confirms needs no wait. If the probe contradicts the kubelet, or was not possible,
+  // time decides.
   if (!isConfirmed && !(good && isAlike(failure, own!.said))) return later("Confirming", confirmedAt)
   const chosen = good ?? judged.find(({ verdict }) => verdict === "Unknown")
   if (!chosen) {
@@ -307,13 +315,13 @@ function switchTo(
   }
 }
 
-/** Why a workload's template is left alone though the policy would change it. Its pods are looked after all the same. */
+/** Why a workload's template is left alone though the policy would change it. Its pods are repaired all the same. */
 function templateRefusal({ workload, failing, pods, image }: Group, policy: Policy): Reason | undefined {
   const rejected = failing.find(({ failure }) => neverSwitches(failure, policy))
   if (rejected) return rejected.failure
   if (!workload.hasTemplate || workload.isOwned) return "OwnedByAnother"
   if (workload.isGitOps && !policy.overrideGitOps) return "ManagedByGitOps"
-  // Those of an older template say nothing about this one.
+  // Pods of an older template say nothing about this one.
   const concerned = failing.filter(pod => isAt(pod, image))
   return concerned.length * 100 < pods() * Number.parseInt(policy.templateShare, 10) ? "PartOfPodsFails" : undefined
 }
@@ -326,7 +334,7 @@ const repairsOf = (
 ): Repair[] =>
   pods.map(pod => ({ do: "repair", pod, container, isInit, to, reason: "failure" in pod ? pod.failure : reason }))
 
-/** Another repository would not help, or would get around a check. */
+/** Another repository would not help, or would bypass a check. */
 const neverSwitches = (failure: PullFailure, { onAuthError }: Policy) =>
   failure === "SignatureRejected" || failure === "DiskFull" || (failure === "Denied" && onAuthError === "Ignore")
 

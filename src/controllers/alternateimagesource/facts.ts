@@ -12,12 +12,12 @@ import { clip, clipMiddle } from "#lib/text.ts"
 import type { Projected } from "#runtime/cache/cache.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 
-/** Whom an object belongs to, as its controller's owner reference says. */
+/** The owner of an object, by its controller's owner reference. */
 export type Owner = { readonly group: string; readonly kind: string; readonly name: string; readonly uid: string }
 
 export type Container = { readonly name: string; readonly image: string; readonly isInit: boolean }
 
-/** A workload, reduced to where its images come from. */
+/** A workload, reduced to the sources of its images. */
 export type WorkloadFacts = Projected & {
   readonly uid: string
   readonly name: string
@@ -28,51 +28,51 @@ export type WorkloadFacts = Projected & {
   readonly isGitOps: boolean
   readonly isDeleting: boolean
   readonly matchLabels: Readonly<Record<string, string>> | undefined
-  /** Of a StatefulSet, the name of what its pods are made from now; undefined until its controller has seen it. */
+  /** The revision from which a StatefulSet makes pods now; undefined until its controller has seen the template. */
   readonly revision: string | undefined
-  /** What we last changed in it. */
+  /** Our last change of it. */
   readonly decision: ImageRecord | undefined
 }
 
-/** A pod, reduced to what cannot be pulled, and what was. */
+/** A pod, reduced to the images that it cannot pull, and those that it runs. */
 export type PodFacts = Projected & {
   readonly uid: string
   readonly name: string
   readonly namespace: string
   readonly owner: Owner | undefined
-  /** Kept for pods without an owner alone: of the others their workload's count. */
+  /** Kept only for pods without an owner; for others the labels of their workload count. */
   readonly labels: Readonly<Record<string, string>> | undefined
-  /** Not kept of healthy pods that belong to something. */
+  /** Not kept for healthy pods that have an owner. */
   readonly containers: readonly Container[] | undefined
   readonly failing: readonly FailingContainer[]
-  /** Images that run, with the digest they turned out to be. */
+  /** Images that run, each with its digest. */
   readonly running: readonly { readonly image: string; readonly digest: string }[]
-  /** What we last changed in it, and what its containers had before, by name. */
+  /** Our last change of it, and the images that its containers had before, by name. */
   readonly decision: ImageRecord | undefined
-  /** Of a pod that was repaired: the container with the new image keeps crashing. */
+  /** For a repaired pod: the container with the new image keeps crashing. */
   readonly crash: Crash | undefined
   readonly secrets: readonly string[]
   readonly account: string
   /** "" until it has one. */
   readonly node: string
-  /** Of a pod that fails: which revision of its workload it was made from, where that names them. */
+  /** For a failing pod: the revision of its workload that it was made from, where the workload has revisions. */
   readonly revision: string | undefined
 }
 
-/** The label by which a StatefulSet's controller knows what a pod was made from. */
+/** The label that holds the revision from which a StatefulSet's controller made a pod. */
 export const revisionLabel = "controller-revision-hash"
 
 export type FailingContainer = Container & {
-  /** Undefined: its node holds the pull back, and no registry was asked. */
+  /** Undefined if its node holds the pull back, and no registry was asked. */
   readonly failure: PullFailure | undefined
   readonly message: string
-  /** It pulls even where its node has the image. */
+  /** The pod pulls even if its node has the image. */
   readonly pullsAlways: boolean
 }
 
 type Json = Record<string, unknown>
 
-/** Reads a Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob. What tenants wrote is hostile. */
+/** Reads a Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob. Fields that tenants write are untrusted. */
 export function readWorkload(object: KubeObject): WorkloadFacts {
   const { metadata } = object
   const matchLabels = field(field(field(object, "spec"), "selector"), "matchLabels")
@@ -98,7 +98,7 @@ function revisionOf(object: KubeObject): string | undefined {
   return isSeen ? textOf(field(status, "updateRevision")) || undefined : undefined
 }
 
-/** What a pod of this object is, or would be, made from. */
+/** The pod spec of this object: its own, or that of its template. */
 function podSpecOf(object: KubeObject): unknown {
   const spec = field(object, "spec")
   if (object.kind === "Pod") return spec
@@ -106,7 +106,7 @@ function podSpecOf(object: KubeObject): unknown {
   return field(field(job === undefined ? spec : field(job, "spec"), "template"), "spec")
 }
 
-/** With which credentials the pods of an object, or the pod that it is, pull. */
+/** The credentials that the pods of an object, or the pod itself, pull with. */
 export const pullsAs = (object: KubeObject): Pick<PodFacts, "namespace" | "secrets" | "account"> =>
   credentialsIn(podSpecOf(object), object.metadata.namespace)
 
@@ -126,7 +126,7 @@ export function readPod(object: KubeObject): PodFacts {
   const statuses = [...listOf(status, "initContainerStatuses"), ...listOf(status, "containerStatuses")]
   const phase = textOf(field(status, "phase"))
   const isOver = metadata.deletionTimestamp !== undefined || phase === "Succeeded" || phase === "Failed"
-  // A mirror of a static pod is the kubelet's own: the API server has no say in it.
+  // A mirror pod belongs to the kubelet: the API server cannot change the static pod.
   const isLeftAlone = isOver || isMarked(metadata as Json, skipMark) || isMarked(metadata as Json, mirrorMark)
   const decision = parseFailover(mapOf(metadata, "annotations")[decisionAnnotation])
   const failing = isLeftAlone ? [] : statuses.flatMap(each => failureIn(each, spec, containers, decision))
@@ -149,14 +149,14 @@ export function readPod(object: KubeObject): PodFacts {
   }
 }
 
-/** Only of what we brought there: what else crashes is not ours to judge. */
+/** Only for images that we wrote: other crashes are not caused by us. */
 function crashIn(spec: unknown, status: unknown, { to }: ImageRecord): Crash | undefined {
   const states = containerStates(spec as Json | undefined, status as Json | undefined)
   const crash = worstCrash(states.filter(({ image }) => image === to))
   return crash?.isLoop ? { ...crash, message: clip(crash.message, 128), said: "" } : undefined
 }
 
-/** A container that was never started in this pod: one that ran would be restarted by a change of its image. */
+/** Only for a container that never started in this pod: a change of its image would restart one that runs. */
 function failureIn(
   status: unknown,
   spec: unknown,
@@ -175,11 +175,11 @@ function failureIn(
     each => field(each, "name") === container.name,
   )
   const pullsAlways = field(own, "imagePullPolicy") === "Always"
-  // Errors are wrapped from the front, and the cause stands last.
+  // Errors are wrapped at the front, so the cause stands last.
   return [{ ...container, failure, message: clipMiddle(message, 256), pullsAlways }]
 }
 
-/** While a kubelet pulls what we have put there, it goes on telling of what it could not pull before. */
+/** While a kubelet pulls the image that we wrote, it still reports the failure of the image before. */
 function isOldNews(message: string, image: string, before: string): boolean {
   const named = repositoriesIn(message)
   const isNamed = (name: string) => {
@@ -232,7 +232,7 @@ const nodes = new Interner<string>(10_000)
 /** The pods of a workload have the same. */
 const owners = new Interner<Owner>(10_000)
 
-/** Marks that the common tools leave on what they manage. */
+/** Marks that common GitOps tools leave on the objects they manage. */
 function isGitOps(metadata: Json): boolean {
   const marks = [...Object.keys(mapOf(metadata, "labels")), ...Object.keys(mapOf(metadata, "annotations"))]
   if (marks.some(mark => gitOpsMarks.some(prefix => mark.startsWith(prefix)))) return true

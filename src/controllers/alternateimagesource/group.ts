@@ -11,7 +11,7 @@ import type { Resolution } from "#core/image/resolution.ts"
 import { type Crash, isLooping } from "#core/pods/steady.ts"
 import type { Instant } from "#lib/instant.ts"
 
-/** A workload as far as it matters where its images come from. */
+/** The parts of a workload that matter for the sources of its images. */
 export type Workload = {
   readonly type: { readonly group: string; readonly kind: string } // in lower case
   readonly name: string
@@ -20,16 +20,16 @@ export type Workload = {
   readonly resourceVersion: string
   /** Its template may be changed at all: a Job's may not, and a pod has none. */
   readonly hasTemplate: boolean
-  /** Changing the template makes new pods by itself; else the pods that are there stay as they are. */
+  /** A change of the template replaces the pods; otherwise existing pods stay as they are. */
   readonly replacesPods: boolean
-  /** Its controller replaces pods of an older template once they run: those that were repaired must be of the new one. */
+  /** Its controller replaces pods of an older template once they run: repaired pods must belong to the new one. */
   readonly hasRevisions?: boolean | undefined
-  /** What its pods are made from now; undefined until its controller has seen it. */
+  /** The revision from which its pods are made now; undefined until its controller has seen the template. */
   readonly revision?: string | undefined
   readonly isGitOps: boolean
   /** Belongs to an object that would change it back. */
   readonly isOwned: boolean
-  /** By which its pods are known at creation. */
+  /** The labels by which its pods are known at creation. */
   readonly matchLabels?: Readonly<Record<string, string>> | undefined
 }
 
@@ -38,24 +38,24 @@ export type Group = {
   readonly workload: Workload
   readonly container: string
   readonly isInit: boolean
-  /** As the workload says it. */
+  /** As the workload names it. */
   readonly image: string
   /** Those that hold the same images, in the order of the spec. */
   readonly repositories: readonly string[]
-  /** What was last seen running under this image. */
+  /** The digest that was last seen running under this image. */
   readonly digest: string | undefined
-  /** Asked only where a template may be changed, or an incident may be over. */
+  /** Called only where a template may be changed, or an incident may be over. */
   readonly pods: () => number
   readonly failing: readonly FailingPod[]
-  /** Pods whose node holds the pull back (registryPullQPS): what they would pull is known, and no registry was asked. */
+  /** Pods whose node holds the pull back (registryPullQPS): their image is known, and no registry was asked. */
   readonly held: readonly WaitingPod[]
-  /** Pods that we repaired, by what they say themselves; the last one. */
+  /** The last repair, as the repaired pods record it. */
   readonly repaired?: Repaired | undefined
-  /** Of the pods that we repaired: those that keep crashing with what they were sent, and what one of them says. */
+  /** Repaired pods that keep crashing with their new image: how many, and the worst crash. */
   readonly crashes?: { readonly pods: number; readonly worst: Crash } | undefined
-  /** The workload's own template, if it was us who wrote the image it has now. */
+  /** The change of the workload's template, if we wrote the image that it has now. */
   readonly retargeted?: Repaired | undefined
-  /** The server did not let us, and when to ask again. */
+  /** The server refused the write, and when to try again. */
   readonly refusal?: { readonly reason: "Forbidden" | "Refused"; readonly retryAt: Instant } | undefined
 }
 
@@ -69,23 +69,23 @@ export type WaitingPod = {
   readonly node: string
   /** It pulls even where its node has the image. */
   readonly pullsAlways: boolean
-  /** What it was made from, where its workload names that. */
+  /** The revision that it was made from, where its workload has revisions. */
   readonly revision?: string | undefined
 }
 export type FailingPod = WaitingPod & { readonly failure: PullFailure }
 
-/** What a repaired object tells of its repair: a process that died before it wrote the status left this behind. */
+/** The record of a repair on its object: a process that died before it wrote the status left it behind. */
 export type Repaired = {
   readonly from: string
   readonly to: string
   readonly reason: PullFailure
   readonly at: Instant
   readonly pods: number
-  /** Of a workload: what its pods had been made from. */
+  /** For a workload: the revision from which its pods had been made. */
   readonly revision?: string | undefined
 }
 
-/** What a registry said about an image, and when. */
+/** What a registry answered about an image, and when. */
 export type Probe = { readonly at: Instant; readonly said: Resolution }
 
 export type Repair = {
@@ -95,7 +95,7 @@ export type Repair = {
   isInit: boolean
   to: string
   reason: PullFailure
-  /** It is then as if it had been made from this. */
+  /** The pod then counts as made from this revision. */
   revision?: string | undefined
 }
 export type Retarget = {
@@ -110,9 +110,9 @@ export type Retarget = {
 
 export type Decision = {
   group: Group
-  /** How the incident goes on; undefined: there is none, or it is over. */
+  /** The incident after this decision; undefined if there is none, or it is over. */
   incident: Incident | undefined
-  /** In a word and a sentence what is done or waited for. */
+  /** What is done or waited for, in a word and a sentence. */
   reason: Reason
   message: string
   repairs: readonly Repair[]
@@ -126,7 +126,7 @@ export type Decision = {
 
 export type Circumstances = {
   policy: Policy
-  /** What stands in the status about this container. */
+  /** The status of this container so far. */
   before: TargetAvailable | undefined
   probe(image: string): Probe | undefined
   now: Instant
@@ -139,11 +139,11 @@ export function digestIn(image: string): string | undefined {
 
 export const isAt = ({ image }: WaitingPod, place: string) => sameSource(image, place)
 
-/** However they are spelt. */
+/** Without repositories that are the same in another spelling. */
 export const distinct = (repositories: readonly string[]) =>
   repositories.filter((each, index) => repositories.findIndex(other => sameSource(other, each)) === index)
 
-/** What most of them fail with; of equally many, what comes first in this order. */
+/** The failure that most of the pods have; of equally many, the first in this order. */
 export function dominant(pods: readonly FailingPod[]): PullFailure {
   const counts = new Map<PullFailure, number>()
   for (const { failure } of pods) counts.set(failure, (counts.get(failure) ?? 0) + 1)
@@ -151,7 +151,7 @@ export function dominant(pods: readonly FailingPod[]): PullFailure {
   return order.find(failure => counts.get(failure) === most) ?? "UnknownFailure"
 }
 
-/** What forbids a switch comes first. */
+/** Failures that forbid a switch come first. */
 const order: readonly PullFailure[] = [
   "SignatureRejected",
   "Denied",
@@ -165,12 +165,12 @@ const order: readonly PullFailure[] = [
   "UnknownFailure",
 ]
 
-/** As long as anywhere else: a container that runs again has to go on for as long before it counts as well. */
+/** The same time as elsewhere: a container that runs again must run for this long before it counts as healthy. */
 const settleMs = 10_000
 
 export const isCrashing = ({ crashes }: Pick<Group, "crashes">, now: Instant) =>
   crashes !== undefined && isLooping(crashes.worst, settleMs, now)
 
-/** When time alone ends what is said of a crash. */
+/** When a reported crash ends by the passing of time alone. */
 export const crashEndsAt = ({ crashes }: Pick<Group, "crashes">, now: Instant): Instant | undefined =>
   crashes?.worst.isOver && crashes.worst.at + settleMs > now ? crashes.worst.at + settleMs : undefined

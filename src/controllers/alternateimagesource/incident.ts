@@ -4,7 +4,7 @@ import { isPinOf, pinned as withDigest } from "#core/image/reference.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { digestIn, distinct, type Group, type Repaired } from "./group.ts"
 
-/** The incident that goes on: of the status, as far as it is about what the workload says, and of the pods themselves. */
+/** The open incident: from the status, if that is about the workload's present image, and from the pods themselves. */
 export function incidentOf(group: Group, before: TargetAvailable | undefined): Incident | undefined {
   const told = toldIncident(group, before)
   const { repaired, image, workload } = group
@@ -36,7 +36,7 @@ function toldIncident(
 ): Incident | undefined {
   const incident = before?.uid === workload.uid ? before.incident : undefined
   if (!incident || incident.image === image) return incident
-  // It was us who changed the workload: the story goes on from there.
+  // We changed the workload ourselves: the incident continues from there.
   const sent = incident.working !== undefined && imageAt(incident.image, incident.working)
   const isTold = sent && (sent === image || isPinOf(image, sent))
   const isOurs = isTold || retargeted?.from === incident.image
@@ -45,7 +45,9 @@ function toldIncident(
   return { ...rest, image, failing: repositoryTextOf(image), bad: distinct([...incident.bad, incident.failing]) }
 }
 
-/** A repair that only its object remembers: whoever made it died, or lost the answer, before he could say so. */
+/**
+ * A repair that only its object records: the process that made it died, or lost the answer, before it wrote the status.
+ */
 export function untold(group: Group, before: TargetAvailable | undefined): Repaired | undefined {
   const { repaired, retargeted } = group
   const latest = repaired && (!retargeted || repaired.at > retargeted.at) ? repaired : retargeted
@@ -57,20 +59,20 @@ export function untold(group: Group, before: TargetAvailable | undefined): Repai
 export const lastSwitch = ({ workload }: Group, before: TargetAvailable | undefined) =>
   before?.uid === workload.uid ? before.switches?.at(-1) : undefined
 
-/** When the container was last sent elsewhere. */
+/** When the container was last sent to another repository. */
 export function lastMoved(group: Group, before: TargetAvailable | undefined): Instant | undefined {
   const times = [untold(group, before)?.at, parseInstant(lastSwitch(group, before)?.time)]
   const known = times.filter(time => time !== undefined)
   return known.length > 0 ? Math.max(...known) : undefined
 }
 
-/** Where the pods are to pull from; the workload itself names it if it was changed in this incident. */
+/** Where the pods are to pull from. If the workload was changed in this incident, it names that itself. */
 export function homeOf({ working, bad, failing }: Incident): string | undefined {
   const isRetargeted = bad.length > 0 && !bad.some(each => sameSource(each, failing))
   return working ?? (isRetargeted ? failing : undefined)
 }
 
-/** The image of an incident at another repository, nailed to its bits where the policy wants that. */
+/** The image of an incident at another repository, pinned to its digest where the policy wants that. */
 export const sentTo = ({ image, pin }: Incident, repository: string) => {
   const to = imageAt(image, repository)
   return pin === undefined ? to : withDigest(to, pin)

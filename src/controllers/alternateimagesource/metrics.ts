@@ -5,7 +5,7 @@ import { seriesOf } from "#runtime/series.ts"
 import type { Acted } from "./apply.ts"
 import type { Decision } from "./group.ts"
 
-/** Everything an AlternateImageSource says to Prometheus, without the prefix `aim_`. */
+/** Every metric of an AlternateImageSource, without the prefix `aim_`. */
 export const alternateImageSourceMetrics = {
   alternateimagesource_incidents: {
     type: "gauge",

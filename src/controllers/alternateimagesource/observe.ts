@@ -30,10 +30,10 @@ function seenBy(sources: Sources, key: string, source: AlternateImageSource): Sn
   return sources.isActive(key) ? { is: "Watched", ...sources.scene(source) } : { is: "TooMany" }
 }
 
-/** Another object of the same name is not held. */
+/** With the uid: another object of the same name is not on hold. */
 export const holdName = ({ metadata: { namespace, name, uid } }: AlternateImageSource) => `${namespace}/${name}/${uid}`
 
-/** Any of the failing pods: those of one workload pull with the same credentials. */
+/** Any of the failing pods will do: those of one workload pull with the same credentials. */
 export function askerOf(sources: Pick<Sources, "pod">, { failing, workload }: Group): Asker {
   const pod = failing[0] && sources.pod(failing[0].key)
   return pod ?? { namespace: workload.namespace, secrets: [], account: "default" }

@@ -7,11 +7,11 @@ import type { Scene } from "./sources.ts"
 /** Everything a decision is made from. */
 export type Snapshot = {
   source: AlternateImageSource
-  /** What the source looks after. Nothing is concluded from lists that are not in. */
+  /** What the source looks after. Nothing is concluded from incomplete lists. */
   seen: { is: "Listing"; forbidden: readonly string[] } | { is: "TooMany" } | ({ is: "Watched" } & Scene)
   /** The server refused the last write, and when to try again. */
   refusal: Group["refusal"]
-  /** What a registry answered to a question about an image of this group. */
+  /** The answer of a registry about an image of this group. */
   probe(group: Group, image: string): Probe | undefined
   now: Instant
 }
@@ -22,7 +22,7 @@ export type Plan = {
   lookAgainAt?: Instant | undefined
 }
 
-/** How soon to look again at lists that are not in. Their end wakes us too. */
+/** How soon to look again at incomplete lists. Their completion wakes us too. */
 const listingMs = 5000
 
 /** Decides about every container that one AlternateImageSource looks after. */

@@ -8,7 +8,7 @@ import { systemClock } from "#runtime/clock.ts"
 import type { Asker } from "./ask.ts"
 import { Probes } from "./probes.ts"
 
-/** An API server that takes its time, and counts what it is asked at once for each namespace. */
+/** A slow API server, which counts the requests that it gets at once for each namespace. */
 function slowServer(reply: () => object = () => ({ metadata: { name: "default" } })) {
   const [open, most] = [new Map<string, number>(), new Map<string, number>()]
   const counts = { reads: 0, open: 0, most: 0 }
@@ -44,7 +44,7 @@ test("a question is asked once while it is open", async () => {
   const probes = new Probes({ client, clock: systemClock, registry })
   const asker = { namespace: "shop", secrets: [], account: "default" }
   const images = Array.from({ length: 100 }, (_, at) => `b.example/app:${at}`)
-  // Two sources may want to know the same, and both are told.
+  // Two sources may ask the same, and both get the answer.
   const told = images.flatMap(image => {
     const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     for (const { resolve } of both) probes.ask(asker, image, resolve)

@@ -13,25 +13,28 @@ type Deps = {
   client: Client
   clock: Clock
   registry: Pick<RegistryClient, "resolve"> | undefined
-  /** Told of each answer, for metrics. */
+  /** Called for each answer, for metrics. */
   onAnswer?: (said: Resolution) => void
 }
 
 const rememberMs = 600_000
 const probesMost = 10_000
-/** Secrets and accounts that are read at once; how many questions a registry has at once is the client's to say. */
+/** How many Secrets and accounts are read at once. The client limits the questions to a registry. */
 const readsAtOnce = { all: 16, owner: 4 }
-/** What was read this long ago serves another question: one look has many, and so have the sources of a namespace. */
+/**
+ * Credentials that were read this recently serve another question: one look has many, and so have the sources of a
+ * namespace.
+ */
 const keysMs = 2000
 
 type Keys = { keyrings: Keyring[]; isUnread: boolean }
 
-/** What registries said, asked in the background. */
+/** Answers of registries, which are asked in the background. */
 export class Probes {
   readonly #deps: Deps
   readonly #questions: Questions<Resolution>
   readonly #inTurn = createTurns(readsAtOnce)
-  /** Credentials that are being read or were a moment ago, by their asker; those that are oldest stand first. */
+  /** Credentials that are being read or were read a moment ago, by asker; the oldest come first. */
   readonly #keys = new Map<string, { at: Instant; keys: Promise<Keys> }>()
 
   constructor(deps: Deps) {
@@ -49,7 +52,7 @@ export class Probes {
     return this.#questions.areOpen
   }
 
-  /** Asks, unless that is under way, and calls back when there is an answer. */
+  /** Asks, unless the same question is open, and calls back when there is an answer. */
   ask(asker: Asker, image: string, onDone: () => void): void {
     const question = async () => {
       const said = await this.#resolve(asker, image)
@@ -73,7 +76,7 @@ export class Probes {
     const { keyrings, isUnread } = await this.#keysOf(asker)
     const said = await askAs(registry, parsed.reference, keyrings, { tenant: asker.namespace })
     if (!isUnread || said.ok || said.class !== "Denied" || said.isFinal) return said
-    // What the pod's own credentials are worth is not for us to say: the pod may try.
+    // We cannot judge the pod's own credentials, so the pod may try.
     return { ok: false, class: "ForbiddenAddress", message: "its credentials may not be read" }
   }
 

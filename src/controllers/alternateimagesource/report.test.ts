@@ -94,7 +94,7 @@ function told({
   return statusOf(object, { roster, claimed, missing }, decisions, new Map(accepted), now)
 }
 
-describe("only what was accepted is told", () => {
+describe("only what was accepted is reported", () => {
   const switching = decision("web", "Repairing", { step })
   test("a switch that was", () => {
     const [target] = told({ decisions: [switching], accepted: [[switching, 3]] }).targetsAvailable
@@ -127,7 +127,7 @@ describe("only what was accepted is told", () => {
     const [target] = told({ decisions: [changing], accepted: [[changing, 1]] }).targetsAvailable
     expect(target?.switches?.[0]?.pods).toBe(3)
   })
-  test("a repair that only its pods remember", () => {
+  test("a repair that only its pods record", () => {
     const repaired = { from: `${a}:1`, to: `${b}:1`, reason: "Timeout" as const, at: now - 30_000, pods: 2 }
     const knowing = decision("web", "Switched", {}, 0)
     const known = { ...knowing, group: { ...knowing.group, repaired } }
@@ -138,7 +138,7 @@ describe("only what was accepted is told", () => {
     expect(status.targetsAvailable[0]?.switches).toEqual(switches)
     expect(told({ status, decisions: [known] }).targetsAvailable[0]?.switches, "once").toEqual(switches)
   })
-  test("the way back is told without a write: there is none", () => {
+  test("the way back is reported without a write: there is none", () => {
     const back = { ...step, oldImage: `${b}:1`, newImage: `${a}:1`, reason: "SwitchedBack" as const, repository: a }
     const returning = decision("web", "SwitchedBack", { step: back, incident: undefined }, 0)
     const [target] = told({ decisions: [returning] }).targetsAvailable
@@ -164,7 +164,7 @@ describe("bounds", () => {
     const few = told({ roster: many.slice(240), decisions: [last] }).targetsAvailable
     expect(few.map(({ name }) => name)).toEqual(many.slice(240).map(({ workload }) => workload.name))
   })
-  test("what a custom kind owns is told while there is something to tell", () => {
+  test("what a custom kind owns is listed while there is something to report", () => {
     const stranger = decision("own", "Switched", {}, 0)
     expect(told({ roster: [], decisions: [stranger] }).targetsAvailable).toMatchObject([{ name: "own" }])
     expect(told({ roster: [], decisions: [] }).targetsAvailable).toEqual([])
@@ -201,7 +201,7 @@ describe("conditions", () => {
         "Stalled False NothingToDo",
       ],
     ],
-    "the gravest speaks": [
+    "the gravest is reported": [
       {
         roster: [entry("a"), entry("b")],
         decisions: [
@@ -294,7 +294,7 @@ describe("pods that have been given another source", () => {
   const following = decision("web", "Repairing", { repairs: [repair, repair] }, 2)
   const calm = decision("web", "Switched", {}, 0)
 
-  test("are no trouble any more, and those who follow are not told of again", () => {
+  test("are no trouble any more, and those that follow are not reported again", () => {
     const status = told({ decisions: [calm] })
     expect(status.conditions[0]).toMatchObject({ type: "Ready", status: "True", reason: "Switched" })
     expect(told({ status, decisions: [following], accepted: [[following, 2]] })).toEqual(status)

@@ -26,7 +26,7 @@ import { targetsTold } from "./targets-told.ts"
 /** How many writes of a decision the server accepted. */
 export type Accepted = ReadonlyMap<Decision, number>
 
-/** Reported after it was done, so that nothing is reported that did not happen. */
+/** Reports after acting, so that nothing is reported that did not happen. */
 export function report(
   snapshot: Snapshot,
   { decisions: wanted }: Plan,
@@ -39,7 +39,7 @@ export function report(
   if (seen.is === "TooMany") return { status: statusTooMany(source, now) }
   const { accepted, refused, refusal, isAwaiting } = done!
   if (isAwaiting) return undefined
-  // What the server refused is reported as refused, not as being done.
+  // A refused write is reported as refused, not as being done.
   const isOpen = (decision: Decision) => refused !== undefined && !accepted.has(decision)
   const decisions = wanted.map(decision =>
     isOpen(decision) ? decideOn({ ...snapshot, refusal }, decision.group) : decision,
@@ -50,7 +50,7 @@ export function report(
   }
 }
 
-/** What is known after acting: a switch stands here only if the server took it. */
+/** The status after acting: it has a switch only if the server accepted it. */
 export function statusOf(
   { metadata, spec, status: before }: AlternateImageSource,
   { roster, claimed, missing }: Pick<Scene, "roster" | "claimed" | "missing">,
@@ -118,7 +118,7 @@ export function statusOf(
   }
 }
 
-/** Somebody took the right to list from us: nothing new can be said of containers, and what was said of them stands. */
+/** The right to list was taken from us. Nothing new is known about containers, so their last status stays. */
 function statusUnlisted(
   { metadata: { generation = 0 }, status: before }: AlternateImageSource,
   forbidden: readonly string[],
@@ -142,7 +142,7 @@ function statusUnlisted(
   }
 }
 
-/** Of many containers that nothing has happened to, only as many as there is room for: a namespace may have thousands. */
+/** Containers without incident or switch are listed only as far as there is room: a namespace may have thousands. */
 function worthTelling(
   roster: readonly Entry[],
   decisions: readonly Decision[],
@@ -165,7 +165,7 @@ function worthTelling(
   return { all, total: roster.length + decisions.length - listed.size }
 }
 
-/** One of more than a namespace may have: it looks after nothing, and what it said before is no longer so. */
+/** The namespace has too many sources. This one looks after nothing, and its earlier status no longer holds. */
 function statusTooMany(
   { metadata: { generation = 0 }, status: before }: AlternateImageSource,
   now: Instant,
@@ -190,12 +190,12 @@ function statusTooMany(
   }
 }
 
-/** All of its pods have been given another source: nothing is left to do but to see whether it serves. */
+/** All of its pods have been sent to another source: it remains to be seen whether that one serves. */
 const isMended = ({ group, repairs, retarget }: Decision, accepted: number) =>
   repairs.filter(({ pod }) => "failure" in pod).length === group.failing.length &&
   accepted === repairs.length + (retarget ? 1 : 0)
 
-/** In a few words, if a container is pulled from elsewhere than its workload said at first. */
+/** A short note if a container is pulled from elsewhere than its workload said at first. */
 function fromElsewhere(
   { workload, container, retargeted }: Entry,
   { incident }: TargetAvailable,
@@ -230,10 +230,10 @@ function entryOf(
   }
 }
 
-/** The incident is over, and pods that were repaired in it still run: they are not restarted for it. */
+/** The incident is over, and pods that were repaired in it still run: they are not restarted. */
 const staysElsewhere = ({ incident, group }: Decision) => incident === undefined && group.repaired !== undefined
 
-/** Nothing works from elsewhere before a write that says so was accepted. */
+/** A repository counts as working only after the write that names it was accepted. */
 function incidentOf(
   decision: Decision | undefined,
   before: TargetAvailable | undefined,
@@ -302,7 +302,7 @@ function judge(
     const message = `${workload.type.kind}/${workload.name} ${container} was sent to ${repositoryTextOf(repaired!.to)}, and ${counted(crashes!.pods, "pod")} crashed there: ${crashes!.worst.message}${more}`
     return { reason: "CrashLoop", message, isStalled: false }
   }
-  // It may come any moment, as in one apply with its AlternateImageSource, and is then looked after.
+  // The target may be created any moment, as in one apply with its AlternateImageSource, and is then looked after.
   if (missing.length > 0)
     return {
       reason: "TargetNotFound",
@@ -337,7 +337,7 @@ const patient = new Set<Reason>([
   "OwnedByAnother",
 ])
 
-/** Where there is too much to tell, those with an incident come first, then those that were switched. */
+/** Where there are too many, those with an incident come first, then those that were switched. */
 function shortened(entries: readonly TargetAvailable[]): TargetAvailable[] {
   const told = targetsTold(entries)
   if (told.length === entries.length) return told
@@ -349,7 +349,7 @@ const idOf = ({ uid, container }: TargetAvailable) => `${uid}/${container}`
 
 export type Episode = { type: "Normal" | "Warning"; reason: Reason; message: string }
 
-/** What is worth an event: what was done, and what keeps from doing it. Never one per pod. */
+/** What is worth an event: what was done, and what prevents it. Never one per pod. */
 export function storyOf(
   before: AlternateImageSourceStatus | undefined,
   decisions: readonly Decision[],

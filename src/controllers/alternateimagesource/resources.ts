@@ -10,7 +10,7 @@ export const pods = core("pods", "Pod")
 export const secrets = core("secrets", "Secret")
 export const serviceAccounts = core("serviceaccounts", "ServiceAccount")
 
-/** A kind that makes pods, and how it is reached. */
+/** A kind that makes pods, and its resource. */
 export type WorkloadKind = Traits & { readonly resource: Resource }
 
 export const workloadKinds: readonly WorkloadKind[] = kinds.map(kind => ({ ...kind, resource: resourceOf(kind) }))

@@ -4,10 +4,10 @@ import type { Owner, PodFacts, WorkloadFacts } from "./facts.ts"
 import type { Workload } from "./group.ts"
 import { type WorkloadKind, workloadKinds } from "./resources.ts"
 
-/** Where a workload stands: its kind, namespace and name. */
+/** The place of a workload: its kind, namespace and name. */
 export const refOf = (kind: string, space: string, name: string) => `${kind} ${space}/${name}`
 
-/** All of a workload that decides which source looks after it. */
+/** Everything about a workload that decides which source looks after it. */
 export const gistOf = (facts: WorkloadFacts | undefined) =>
   facts &&
   JSON.stringify([
@@ -15,7 +15,7 @@ export const gistOf = (facts: WorkloadFacts | undefined) =>
     ...[facts.revision, facts.decision],
   ])
 
-/** The same of a pod that is its own workload. */
+/** The same for a pod that is its own workload. */
 export function rootGistOf(pod: PodFacts | undefined): string | undefined {
   if (!pod || pod.owner) return undefined
   const { labels, containers } = podAsRoot(pod)
@@ -25,7 +25,7 @@ export function rootGistOf(pod: PodFacts | undefined): string | undefined {
 export const isRead = ({ group, kind }: Owner) =>
   workloadKinds.some(({ name, resource }) => name === kind && resource.group === group)
 
-/** Whoever makes a pod may name any owner; what the status could not say is not looked after. */
+/** A pod may name any owner. An owner that the status could not name is not looked after. */
 export const isTellable = ({ group, kind, name, uid }: Owner) =>
   /^[a-z0-9.-]{0,253}$/.test(group) &&
   /^[a-z0-9]{1,63}$/.test(kind) &&
@@ -53,10 +53,10 @@ export function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
   return { type, name, labels, owner, workload, containers, decision }
 }
 
-/** A pod that nobody owns is its own workload, and says what it was before we repaired it. */
+/** A pod without an owner is its own workload, and records what it was before our repair. */
 export const podAsRoot = (pod: PodFacts): Root => asRoot(pod, { group: "", kind: "pod" }, pod.name, pod.uid, undefined)
 
-/** Its owner is of a kind we do not read: what we know of it is its name. */
+/** For an owner of a kind that we do not read: only its name is known. */
 export const strangerAsRoot = (pod: PodFacts, owner: Owner): Root =>
   asRoot(pod, { group: owner.group, kind: owner.kind }, owner.name, owner.uid, owner)
 

@@ -15,20 +15,22 @@ import type { WorkloadKind } from "./resources.ts"
 import { gistOf, refOf, rootGistOf } from "./roots.ts"
 import { Workloads } from "./workloads.ts"
 
-/** What one AlternateImageSource looks after, as far as it has to be looked at. */
+/** What one AlternateImageSource looks after, as far as a decision needs it. */
 export type Scene = {
-  /** Containers that fail, and those of which the status tells an incident. */
+  /** Containers that fail, and those with an incident in the status. */
   groups: Group[]
   /** Everything it looks after. */
   roster: readonly Entry[]
-  /** Containers that an older one looks after. */
+  /** Containers that an older source looks after. */
   claimed: number
   missing: readonly string[]
-  /** Whether a pod that we sent elsewhere runs that image on a node: the others of that node need not pull it. */
+  /**
+   * Whether a pod that we sent elsewhere runs this image on a node: then the other pods of that node need not pull it.
+   */
   hasArrived(node: string, image: string): boolean
 }
 
-/** Where a pod's containers come from: its workload's words, and the sources that look after them. */
+/** Where a pod's containers come from: by its workload, and by the sources that look after them. */
 export type Standing = {
   readonly workload: Workload
   readonly containers: readonly {
@@ -58,7 +60,7 @@ type MutableGroup = Group & {
 type Space = {
   readonly claims: Claims
   settling?: Promise<void> | undefined
-  /** Pods that fail or were repaired, by the source that looks after them; undefined: to be found out. */
+  /** Pods that fail or were repaired, by the source that looks after them; undefined until it is determined. */
   troubled?: ReadonlyMap<string, Troubled> | undefined
 }
 type Troubled = { failing: string[]; repaired: string[] }
@@ -78,9 +80,9 @@ export class Sources {
   readonly #workloads: Workloads
   readonly #failing = new Map<string, Set<string>>()
   readonly #repaired = new Map<string, Set<string>>()
-  /** Since when a container is seen failing, by pod and image. */
+  /** Since when a container fails, by pod and image. */
   readonly #since = new Map<string, Map<string, Instant>>()
-  /** What an image turned out to be where it runs, by namespace and image. */
+  /** The digest of an image where it runs, by namespace and image. */
   readonly #digests = new Map<string, string>()
   readonly #spaces = new Map<string, Space>()
   readonly #inPieces: InPieces
@@ -100,7 +102,7 @@ export class Sources {
     })
   }
 
-  /** Begins to watch workloads and pods. It does so by itself when there is a source. */
+  /** Begins to watch workloads and pods. Called automatically when there is a source. */
   open(): void {
     if (!this.#workloads.open()) return
     this.#workloads.ready().then(() => {
@@ -113,12 +115,12 @@ export class Sources {
     for (const map of [this.#failing, this.#repaired, this.#since, this.#digests]) map.clear()
   }
 
-  /** Every list is in. Before, an absent workload or pod means nothing. */
+  /** Whether every list is complete. Before that, an absent workload or pod means nothing. */
   get isReady(): boolean {
     return this.#workloads.isReady
   }
 
-  /** The plurals of what may not be listed. */
+  /** The plurals of the kinds that may not be listed. */
   get forbidden(): string[] {
     return this.#workloads.forbidden
   }
@@ -131,12 +133,12 @@ export class Sources {
     return this.#workloads.pod(key)
   }
 
-  /** What the server answered to a write of ours. */
+  /** The server's answer to a write of ours. */
   answered(kind: WorkloadKind | undefined, object: KubeObject): void {
     this.#workloads.answered(kind, object)
   }
 
-  /** Undefined where nothing is known of the pod, or of the workload it belongs to. */
+  /** Undefined if nothing is known about the pod, or about the workload it belongs to. */
   standing(key: string): Standing | undefined {
     const pod = this.pod(key)
     const root = pod && this.#workloads.rootOf(pod)
@@ -157,12 +159,12 @@ export class Sources {
     }
   }
 
-  /** Whether it is one of those of its namespace that are acted on. */
+  /** Whether the source is among those of its namespace that are acted on. */
   isActive(key: string): boolean {
     return this.#spaces.get(nameOf(key).namespace ?? "")?.claims.isActive(key) ?? false
   }
 
-  /** Resolves when it is known which source of a namespace looks after what. Until the next event, that is. */
+  /** Resolves when it is known which source of a namespace looks after what. The next event may change that. */
   async settle(space: string): Promise<void> {
     for (;;) {
       const known = this.#spaces.get(space)
@@ -174,7 +176,7 @@ export class Sources {
     }
   }
 
-  /** For a command, which has nothing else to do. */
+  /** For commands, which need not give way to other work. */
   #settleAtOnce(space: string): void {
     const known = this.#spaces.get(space)
     if (known && !known.claims.isSettled) for (const _ of this.#settling(space, known));
@@ -188,7 +190,7 @@ export class Sources {
     for (const key of moved) if (this.get(key)) this.#wiring.enqueue(key)
   }
 
-  /** What an image turned out to be where it runs in a namespace. */
+  /** The digest of an image where it runs in a namespace. */
   digest(space: string, image: string): string | undefined {
     return this.#digests.get(`${space} ${image}`)
   }
@@ -223,7 +225,7 @@ export class Sources {
     return { groups: [...groups.values()], roster: [], claimed: 0, missing: [], hasArrived, ...share }
   }
 
-  /** Found out once for all sources of a namespace. */
+  /** Determined once for all sources of a namespace. */
   #troubledIn(space: string): ReadonlyMap<string, Troubled> {
     const known = this.#spaces.get(space)
     if (known?.troubled) return known.troubled
@@ -243,7 +245,7 @@ export class Sources {
     return found
   }
 
-  /** Those that look after one of a pod's containers. */
+  /** The sources that look after one of a pod's containers. */
   #sourcesFor(pod: PodFacts | undefined): Set<string> {
     const root = pod && this.#workloads.rootOf(pod)
     const claims = root?.containers.map(container => this.#claimOf(root, container)?.source) ?? []
@@ -301,8 +303,8 @@ export class Sources {
     for (const container of root?.containers ?? []) {
       const was = decision?.was?.[container.name]
       if (!decision || was === undefined || decision.to === container.image) continue
-      // Repaired when the workload named another image: that says nothing about the one it names now, unless we have
-      // changed it.
+      // The pod was repaired when the workload named another image. That says nothing about the present image, unless
+      // we changed it.
       if (was !== container.image && retargetOf(root!, container)?.from !== was) continue
       const replacement = this.#coverBy(source, root!, container)
       if (!replacement || !isEquivalent(decision.to, container.image, replacement)) continue
@@ -338,7 +340,7 @@ export class Sources {
     if (!known.claims.isSettled) this.#stir(space)
   }
 
-  /** All that a namespace holds is to be looked at for the first time. */
+  /** Marks everything in a namespace to be looked at for the first time. */
   #begin(space: string): Space {
     const known: Space = { claims: new Claims() }
     this.#spaces.set(space, known)
@@ -355,7 +357,8 @@ export class Sources {
     if (!claims) return
     claims.touch(ref)
     if (hasMoved) {
-      // What it owns may be a root from now on, or no longer; what owns it has pods whose owner was unknown before.
+      // What the workload owns may become a root, or no longer be one. What owns it has pods whose owner was unknown
+      // before.
       for (const each of [before, after])
         for (const owned of this.#workloads.below(space, each?.uid)) claims.touch(owned)
       const top = after && this.#workloads.topOf({ kind, facts: after })
@@ -364,22 +367,22 @@ export class Sources {
     this.#stir(space)
   }
 
-  /** Something in a namespace changed that decides which source looks after what. */
+  /** A change in a namespace may decide which source looks after what. */
   #stir(space: string): void {
     this.#wiring.enqueueAfter(`${space}/`, this.waitMs(space))
   }
 
-  /** Many pods fail at once when a registry does: looking once for all of them keeps the cost in step with them. */
+  /** Many pods fail at once when a registry does: one look for all of them limits the cost. */
   waitMs(space: string): number {
     return Math.min(20 + this.failingIn(space) / 4, 1000)
   }
 
-  /** Where the sources are not settled, they are woken when they are. */
+  /** If the sources are not settled, they are woken once they are. */
   #wake(pod: PodFacts): void {
     for (const key of this.#sourcesFor(pod)) this.#wiring.enqueueAfter(key, this.waitMs(pod.namespace))
   }
 
-  /** Of images that nobody has run for long, the oldest are forgotten. */
+  /** Forgets the images that have not run for the longest time. */
   #learn(key: string, digest: string): void {
     this.#digests.delete(key)
     this.#digests.set(key, digest)
@@ -407,7 +410,7 @@ export class Sources {
     const isConcerned = isFailing.now || isFailing.before || isRepaired.now || isRepaired.before
     if (!known || !isConcerned) return
     known.troubled = undefined
-    // Where the first of those that were sent elsewhere runs, the others need not wait any longer.
+    // Once the first pod that was sent elsewhere runs, the others need not wait any longer.
     const hasArrived = isRepaired.now && (after?.running.length ?? 0) > (before?.running.length ?? 0)
     const crashes = isRepaired.now && !isSame(before?.crash, after?.crash)
     if (isFailing.now || isFailing.before || isRepaired.now !== isRepaired.before || hasArrived || crashes) {
@@ -417,7 +420,7 @@ export class Sources {
   }
 }
 
-/** Enters a key of a namespace, or strikes it out; tells how it stood before and stands now. */
+/** Adds a key of a namespace, or removes it. Returns whether it was there before, and is now. */
 function mark(sets: Map<string, Set<string>>, space: string, key: string, now: boolean) {
   const set = sets.get(space) ?? new Set()
   const before = set.has(key)

@@ -41,7 +41,7 @@ test("one that is too large does not keep the others out", () => {
   expect(targetsTold([large("a"), large("b"), target("c")]).map(({ name }) => name)).toEqual(["a", "c"])
 })
 
-test("what is told is always a status that the server takes", () => {
+test("the result is always a status that the server accepts", () => {
   const text = (maxLength: number) => fc.nat(maxLength).map(length => "z".repeat(length))
   const switches = fc.array(fc.record({ oldImage: text(520), newImage: text(520), time: fc.constant(time) }), {
     maxLength: 12,

@@ -8,8 +8,8 @@ import {
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 
 /**
- * What of these fits into a status: the first of them, each with its newest switches. Give those in trouble first; what
- * does not fit is forgotten. The old switches go before any target does.
+ * The entries that fit into a status: the first of them, each with its newest switches. Pass those in trouble first;
+ * the rest is dropped. Old switches are dropped before any target.
  */
 export function targetsTold(targets: readonly TargetAvailable[]): TargetAvailable[] {
   let characters = maxCharactersInAll

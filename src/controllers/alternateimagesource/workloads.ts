@@ -19,13 +19,13 @@ type Listeners = {
   podChanged(key: string, before: PodFacts | undefined, after: PodFacts | undefined): void
 }
 
-/** The workloads and pods of a cluster, what owns what, and what our own writes have made of them already. */
+/** The workloads and pods of a cluster, their owners, and the results of our own writes. */
 export class Workloads {
   readonly #listeners: Listeners
   readonly #group: CacheGroup
   readonly #caches = new Map<WorkloadKind, Cache<WorkloadFacts>>()
   #pods: Cache<PodFacts> | undefined
-  /** Pods and workloads as the server answered our own writes, until the watch shows as much. */
+  /** Pods and workloads as the server returned them for our own writes, until the watch has caught up. */
   readonly #answers = new Map<string, PodFacts | WorkloadFacts>()
   /** Workloads by the uid of their owner, and how many pods an owner has, by namespace and uid. */
   #owned = new MultiMap()
@@ -36,7 +36,7 @@ export class Workloads {
     this.#listeners = listeners
   }
 
-  /** Begins to watch. Returns whether it had not begun before. */
+  /** Begins to watch. Returns false if it had begun before. */
   open(): boolean {
     if (this.#pods) return false
     for (const kind of workloadKinds) {
@@ -81,7 +81,7 @@ export class Workloads {
     return this.#newest(undefined, key, this.#pods?.get(key))
   }
 
-  /** Where the workloads of a namespace stand, and its pods without an owner. */
+  /** The places of a namespace's workloads, and of its pods without an owner. */
   *in(space: string): Generator<string> {
     for (const [{ name }, cache] of this.#caches)
       for (const key of cache.keysBy("namespace", space)) yield `${name} ${key}`
@@ -96,8 +96,8 @@ export class Workloads {
   }
 
   /**
-   * What the server answered to a write of ours. A look that comes before the watch tells of it would decide the same
-   * write again, and meet a conflict.
+   * The server's answer to a write of ours. A look before the watch has caught up would decide the same write again,
+   * and meet a conflict.
    */
   answered(kind: WorkloadKind | undefined, object: KubeObject): void {
     const key = keyOf(object.metadata)
@@ -114,7 +114,7 @@ export class Workloads {
     return cached && ((this.#answers.get(idOf(kind, key)) as T | undefined) ?? cached)
   }
 
-  /** The watch still tells of a time before our write. */
+  /** The watch still shows the object as it was before our write. */
   #isOutrun(id: string, after: PodFacts | WorkloadFacts | undefined): boolean {
     const answer = this.#answers.get(id)
     if (!answer) return false
@@ -144,7 +144,7 @@ export class Workloads {
     return undefined
   }
 
-  /** What stands at a place, if it is a workload that belongs to no other of ours. */
+  /** The workload at a place, if no other workload of ours owns it. */
   rootAt(ref: string): Root | undefined {
     if (ref.startsWith("pod ")) {
       const pod = this.pod(ref.slice("pod ".length))
@@ -164,7 +164,7 @@ export class Workloads {
     return found && rootFrom(found.kind, found.facts)
   }
 
-  /** The workload that an owner reference means: by name and uid, in the same namespace and nowhere else. */
+  /** The workload that an owner reference names: by name and uid, in the same namespace and nowhere else. */
   #above(owner: Owner | undefined, space: string): Found | undefined {
     if (!owner) return undefined
     for (const [kind, cache] of this.#caches) {
@@ -180,7 +180,7 @@ export class Workloads {
     if (!pod.owner) return podAsRoot(pod)
     const found = this.#above(pod.owner, pod.namespace)
     if (!found) {
-      // An owner of a kind that is read is gone, or not seen yet: nothing is known of what the pod belongs to.
+      // An owner of a kind that we read is deleted, or not seen yet: the pod's workload is unknown.
       const isStranger = pod.containers && !isRead(pod.owner) && isTellable(pod.owner)
       return isStranger ? strangerAsRoot(pod, pod.owner) : undefined
     }

@@ -8,5 +8,5 @@ export const controllersWith = (surroundings: Surroundings): readonly Controller
   createAlternateImageSourceController(surroundings),
 ]
 
-/** The same with nothing beside the cluster. Their roles are generated from this list. */
+/** The same without anything beside the cluster. The roles are generated from this list. */
 export const controllers = controllersWith({})

@@ -10,7 +10,7 @@ export const clusterRoleBindings: Resource = {
   namespaced: false,
 }
 
-/** The binding by which a namespace, or the whole cluster, grants us to change its objects (`aim grant`). */
+/** The binding with which a namespace, or the whole cluster, lets us change its objects (`aim grant`). */
 export const grantName = "aim-target"
 
 export const grantPermissions: readonly Permission[] = [roleBindings, clusterRoleBindings].map(resource => ({
@@ -20,8 +20,8 @@ export const grantPermissions: readonly Permission[] = [roleBindings, clusterRol
 }))
 
 /**
- * Calls back with the namespace whose grant has changed, or undefined for all of them. A grant is acted on at once:
- * without this it would be found at the next attempt, which may be minutes away.
+ * Calls back with the namespace whose grant has changed, or undefined for all namespaces. Without this, a grant would
+ * take effect only at the next attempt, which may be minutes away.
  */
 export function watchGrants(wiring: Wiring, onGrant: (namespace: string | undefined) => void): void {
   const grants = { project: readVersion, fieldSelector: `metadata.name=${grantName}` }

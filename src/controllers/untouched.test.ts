@@ -22,18 +22,18 @@ test("a cluster without objects of ours was never acted in, nor one without the 
   expect(await having({ ServiceImage: missing, AlternateImageSource: missing })).toBe(true)
 })
 
-test("objects that no controller has looked at do not speak for one", async () => {
+test("objects without a status do not show that a controller acted", async () => {
   const fresh = { metadata: { name: "fresh" }, spec: {} }
   expect(await having({ ServiceImage: { items: [fresh] }, AlternateImageSource: { items: [fresh] } })).toBe(true)
 })
 
-test("a status of either kind does, and so does more than can be looked at", async () => {
+test("a status of either kind does, and so do more objects than are read", async () => {
   const seen = { metadata: { name: "seen" }, spec: {}, status: { observedGeneration: 1 } }
   expect(await having({ ServiceImage: { items: [seen] } })).toBe(false)
   expect(await having({ AlternateImageSource: { items: [seen] } })).toBe(false)
   expect(await having({ ServiceImage: { items: [], continue: "more" } })).toBe(false)
 })
 
-test("where it may not be looked, nothing is concluded", async () => {
+test("where lists are forbidden, nothing is concluded", async () => {
   await expect(having({ ServiceImage: new KubeError("Forbidden", "no") })).rejects.toThrow("no")
 })

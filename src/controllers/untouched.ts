@@ -8,7 +8,7 @@ const objectsMost = 50
 
 /**
  * Whether no controller of ours can have acted in this cluster: each writes a status as soon as it sees an object, and
- * no object has one. Throws where that cannot be found out.
+ * no object has one. Throws where this cannot be determined.
  */
 export async function isUntouched(client: Pick<Client, "list">): Promise<boolean> {
   for (const resource of kindNames.map(resourceOf)) {

@@ -2,14 +2,14 @@ import { apiVersionOf, type KubeObject, keyOf, type Resource } from "#runtime/re
 
 type KindOfObject = { readonly apiVersion: string; readonly kind: string }
 
-/** What was seen of a cluster at one moment: whole lists of objects, and which lists could not be had. */
+/** The state of a cluster at one moment: whole lists of objects, and which lists could not be read. */
 export class Inventory {
   readonly #lists = new Map<string, Map<string, KubeObject>>()
-  /** The same by namespace, once it was asked for. */
+  /** The same by namespace, filled on demand. */
   readonly #spaces = new Map<string, Map<string, KubeObject[]>>()
   readonly #unreadable = new Map<string, string>()
 
-  /** The list of this kind is in it, however long it is. */
+  /** Records that the list of this kind was read, even if it is empty. */
   list(kind: KindOfObject): void {
     const id = idOf(kind)
     if (!this.#lists.has(id)) this.#lists.set(id, new Map())
@@ -26,7 +26,7 @@ export class Inventory {
     this.#unreadable.set(idOf(kind), message)
   }
 
-  /** Why this list is not there; undefined if it is. */
+  /** Why this list is missing; undefined if it is not. */
   whyMissing(kind: KindOfObject): string | undefined {
     const id = idOf(kind)
     return this.#lists.has(id) ? undefined : (this.#unreadable.get(id) ?? "it was not looked at")

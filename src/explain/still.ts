@@ -7,8 +7,9 @@ import type { Resource } from "#runtime/resource.ts"
 import { type Inventory, kindOf } from "./inventory.ts"
 
 /**
- * What a controller is connected to, where nothing moves: its caches show an inventory, its clock stands still, and keys
- * go nowhere. So a controller's own index explains what was read. With a namespace, only the objects of that one.
+ * The wiring of a controller where nothing moves: its caches show an inventory, its clock stands still, and enqueued
+ * keys are dropped. So a controller's own index can explain what was read. With a namespace, only the objects of that
+ * one.
  */
 export function stillWiring(
   inventory: Inventory,

@@ -8,7 +8,7 @@ import type { KubeObject } from "#runtime/resource.ts"
 import { Inventory, kindOf } from "./inventory.ts"
 import { grants } from "./serviceimage/granted.ts"
 
-// Plain objects as a dump has them, for the tests of what is told from one.
+// Plain objects as a dump has them, for the tests of explanations.
 
 export const start = Date.parse("2026-01-01T00:00:00Z")
 export const [v1, v2, v3] = ["shop/web:1", "shop/web:2", "shop/web:3"]
@@ -23,7 +23,7 @@ const twoTiers: ServiceImageSpecInput = {
   ],
 }
 
-/** What is not about settling is done at once. */
+/** Without settling, so that tests of other things need not wait for it. */
 const unsettled = ({ tiers = [], ...spec }: ServiceImageSpecInput): ServiceImageSpecInput => ({
   ...spec,
   tiers: tiers.map(tier => ({ settleSeconds: 0, ...tier })),

@@ -7,12 +7,12 @@ import { parseImageReference } from "#core/image/reference.ts"
 import type { FailureClass, Platform, Resolution, Resolved } from "#registry/index.ts"
 import type { Survey } from "./survey.ts"
 
-/** An image that workloads name, and where else it should be. */
+/** An image that workloads name, and the repositories that should have it. */
 export type Use = {
   readonly image: string
   readonly repositories: readonly string[]
   readonly disabled: readonly string[]
-  /** What it turned out to be where it runs. */
+  /** Its digest where it runs. */
   readonly running: string | undefined
   readonly workloads: readonly string[]
   readonly asker: Asker
@@ -30,10 +30,10 @@ export type Result =
 
 export type Finding = { repository: string; result: Result; message?: string; digest?: string }
 
-/** Would do, or is not to be used anyway. */
+/** The repository can serve the image, or is not to be used anyway. */
 export const isWell = ({ result }: Finding) => result === "Same" || result === "Disabled"
 
-/** What the workloads that a source looks after name, each image once for those who pull it with the same credentials. */
+/** The images of a source's workloads, each image once for all workloads with the same credentials. */
 export function usesOf({ sources, workload: rawOf, namespace }: Survey, source: AlternateImageSource): Use[] {
   const uses = new Map<string, Use & { workloads: string[] }>()
   for (const { workload, container } of sources.scene(source).roster) {
@@ -60,8 +60,9 @@ export function usesOf({ sources, workload: rawOf, namespace }: Survey, source: 
 export type Ask = (image: string, options: { platforms: boolean }) => Promise<Resolution>
 
 /**
- * Asks every repository for an image, and compares. What it should be is what the image itself says, else what runs, as
- * the controller has it; else what the workload's own repository says, else the first that says anything.
+ * Asks every repository for an image, and compares. The expected digest is that of the image reference, otherwise what
+ * runs, as the controller knows it; otherwise that of the workload's own repository, otherwise that of the first
+ * repository that answers.
  */
 export async function verify(use: Use, ask: Ask): Promise<{ digest: string | undefined; findings: Finding[] }> {
   const { image, repositories } = use

@@ -42,7 +42,7 @@ export const neededOfPod: Shape = {
 
 const credentials: Shape = { imagePullSecrets: [{ name: "value" }], serviceAccountName: "value" }
 
-/** The names by which a workload's own credentials are found. Not in a dump: only `aim verify` asks registries. */
+/** The names of a workload's own credentials. Not in a dump: only `aim verify` asks registries. */
 export const neededToAsk: Shape = { spec: both(credentials, templated(credentials)) }
 
 function keep(name: string): [string, "value"] {

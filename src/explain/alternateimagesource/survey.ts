@@ -41,7 +41,10 @@ export function survey(inventory: Inventory, namespace: string, now: Instant): S
   }
 }
 
-/** What the controller decides about one source. When a failure began, and what registries answered, only it remembers. */
+/**
+ * What the controller decides about one source. Only the controller remembers when a failure began, and what registries
+ * answered.
+ */
 export function decisionsOf(
   { sources, now }: Pick<Survey, "sources" | "now">,
   source: AlternateImageSource,
@@ -50,13 +53,13 @@ export function decisionsOf(
   const look = { key: keyOf(source.metadata), object: source, now }
   const snapshot = observe({ sources, ...nothing }, look)
   return plan({ ...snapshot, seen: remembered(snapshot) }).decisions.map((decision): Decision => {
-    // The controller has asked already: the status has what it concluded from the answers.
+    // The controller has asked already: the status has its conclusion from the answers.
     const told = decision.asks.length > 0 ? entryOf(source, decision.group)?.incident?.reason : undefined
     return told && told !== "Switched" ? { ...decision, reason: told, asks: [] } : decision
   })
 }
 
-/** A failure goes on since its incident began, which the status has. */
+/** A failure counts from the start of its incident, which the status has. */
 function remembered({ seen, source, now }: Snapshot): Snapshot["seen"] {
   if (seen.is !== "Watched") return seen
   const groups = seen.groups.map(group => {
@@ -66,7 +69,7 @@ function remembered({ seen, source, now }: Snapshot): Snapshot["seen"] {
   return { ...seen, groups }
 }
 
-/** What the status says about a container. */
+/** The entry of the status about a container. */
 export const entryOf = (
   { status }: AlternateImageSource,
   { workload, container }: { workload: { uid: string | undefined }; container: string },

@@ -10,7 +10,7 @@ import { counted, nameSome } from "#lib/text.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { decisionsOf, entryOf, type Survey } from "./survey.ts"
 
-/** Why a pod's containers pull from where they do, in the words of the vocabulary and in sentences for a person. */
+/** Why a pod's containers pull from their repositories, with reasons from the vocabulary and sentences for a person. */
 export type Why = {
   reason: Reason
   sentences: string[]
@@ -19,12 +19,12 @@ export type Why = {
   containers: { name: string; image: string; reason: Reason; alternateImageSource?: string }[]
 }
 
-/** Reads what the controller reads, and decides what it decides. */
+/** Reads the same objects as the controller, and decides the same. */
 export function whyPod(survey: Survey, pod: KubeObject): Why {
   const { sources, namespace } = survey
   const key = `${namespace}/${pod.metadata.name}`
   const facts = readPod(pod)
-  // Of a pod that runs, the controller forgets the containers; here they are wanted.
+  // The controller forgets the containers of a running pod; here they are needed.
   const { containers } = readPod({ ...pod, metadata: { ...pod.metadata, ownerReferences: [] } })
   const standing = sources.standing(key)
   const sentences = [`Pod ${key} ${belongs(facts, standing?.workload)}.`]
@@ -49,7 +49,7 @@ export function whyPod(survey: Survey, pod: KubeObject): Why {
   }
 }
 
-/** Why an AlternateImageSource stands as it does. */
+/** Why an AlternateImageSource is in its state. */
 export function whySource(survey: Survey, source: AlternateImageSource): Omit<Why, "containers" | "lastDecision"> {
   const { roster, claimed, missing } = survey.sources.scene(source)
   const isActive = survey.sources.isActive(keyOf(source.metadata))
@@ -80,7 +80,7 @@ export function whySource(survey: Survey, source: AlternateImageSource): Omit<Wh
   }
 }
 
-/** What a source is at, and since when: a failure since its first pull failed, a switch since it was made. */
+/** What a source is doing, and since when: a failure since its first failed pull, a switch since it was made. */
 function standingOf(
   source: AlternateImageSource,
   failing: Decision | undefined,
@@ -92,7 +92,7 @@ function standingOf(
   return changedAt === undefined ? undefined : { reason: "Switched", since: changedAt }
 }
 
-/** When a container was last sent elsewhere, as the status tells it. */
+/** When a container was last sent elsewhere, by the status. */
 const switchedAt = (source: AlternateImageSource, group: Decision["group"]) =>
   parseInstant(entryOf(source, group)?.switches?.at(-1)?.time)
 

@@ -2,13 +2,13 @@ import { clusterRoleBindings, grantName, roleBindings } from "#controllers/grant
 import { apiVersionOf } from "#runtime/resource.ts"
 import type { Inventory } from "../inventory.ts"
 
-/** Where `aim grant` leaves its bindings, and which of their objects these are. */
+/** The kinds of binding that `aim grant` writes, and the field selector for them. */
 export const grants = [roleBindings, clusterRoleBindings] as const
 export const grantFields = `metadata.name=${grantName}`
 
 const [inNamespaces, everywhere] = grants.map(resource => ({ apiVersion: apiVersionOf(resource), kind: resource.kind }))
 
-/** Nobody has granted us to change objects of this namespace, as far as could be seen. */
+/** No grant to change objects of this namespace was found; false where bindings could not be read. */
 export function isUngranted(inventory: Inventory, namespace: string): boolean {
   if (inventory.whyMissing(inNamespaces!) !== undefined || inventory.whyMissing(everywhere!) !== undefined) return false
   if (inventory.of(everywhere!).size > 0) return false
@@ -16,6 +16,6 @@ export function isUngranted(inventory: Inventory, namespace: string): boolean {
   return !bound.some(({ metadata }) => metadata.namespace === namespace)
 }
 
-/** The same where grants are in use at all: controllers of an administrator's need none. */
+/** The same, where grants are in use at all: controllers with an administrator's rights need none. */
 export const lacksGrant = (inventory: Inventory, namespace: string): boolean =>
   inventory.of(inNamespaces!).size > 0 && isUngranted(inventory, namespace)

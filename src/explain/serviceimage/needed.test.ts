@@ -59,7 +59,7 @@ const conditions = [
 
 const containerFields = { "f:template": { "f:spec": { "f:containers": { 'k:{"name":"web"}': { "f:image": {} } } } } }
 
-// What is cut is read exactly as the whole, and holds nothing that is nobody's business.
+// A cut object is read exactly as the whole one, and holds nothing else.
 const cases: Record<string, { target: Target; object: Json }> = {
   "an object that is not up to date any more": {
     target: custom({ paths: ["spec.image"] }),
@@ -142,7 +142,7 @@ for (const [name, { target, object }] of Object.entries(cases))
     expect(JSON.stringify(left)).not.toContain("tell-nobody")
   })
 
-test("who contests the image is still known", () => {
+test("the writer that contests the image is still known", () => {
   const { target, object } = cases["a Deployment, contested"]!
   const left = cutTarget([target])(object as unknown as KubeObject)
   expect(targetReader(target).read(left).contestedBy).toBe("argocd")
@@ -174,7 +174,7 @@ test("a pod that crashes, without the end of its log", () => {
     },
   } as unknown as KubeObject
   const left = cut(neededOfPod)(pod)
-  // What the container said last is all that is lost.
+  // Only the end of the log is lost.
   const { crash, ...facts } = readPod(pod)
   expect(readPod(left)).toEqual({ ...facts, crash: { ...crash, said: "" } })
   expect(crash).toMatchObject({ isLoop: true, said: "tell-nobody" })

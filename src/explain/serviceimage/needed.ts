@@ -56,7 +56,7 @@ export const neededOfDefinition: Shape = {
 }
 
 export const neededOfNamespace: Shape = { metadata: both(metadata, { labels: "all" }) }
-/** Whose it is, for all between an object and its pods; and that there is a grant. */
+/** Owner references, for every object between a target and its pods; and the existence of a grant. */
 export const neededOfOwner: Shape = { metadata }
 export const neededOfNode: Shape = { metadata, status: { conditions: [{ type: "value", status: "value" }] } }
 export const neededOfEvent: Shape = {
@@ -129,7 +129,7 @@ function neededOfTarget({ kind, image, health }: Read): Shape {
   return [...held, ...fields.map(field => along(field, "all"))].reduce(both, base)
 }
 
-/** An expression that is none reads nothing; one that takes the object as a whole may read all of it. */
+/** An invalid expression reads nothing. An expression that takes the object as a whole may read all of it. */
 function healthFields(expression: string): string[][] | undefined {
   try {
     return fieldsRead(expression)
@@ -138,7 +138,7 @@ function healthFields(expression: string): string[][] | undefined {
   }
 }
 
-/** Cuts the objects of one kind down to what its ServiceImages read, and to what else is needed of them. */
+/** Cuts the objects of one kind down to the fields that its ServiceImages read, and to what else is needed of them. */
 export function cutTarget(targets: readonly Read[], more: Shape = {}): (object: KubeObject) => KubeObject {
   const shape = [...targets.map(neededOfTarget), more].reduce(both)
   const owned = targets.flatMap(ownedFields)
@@ -159,7 +159,10 @@ function ownedFields({ kind, image: { container, paths = ["spec.image"] } }: Rea
   return ["f:containers", "f:initContainers"].map(list => ["f:spec", "f:template", "f:spec", list, key, "f:image"])
 }
 
-/** Of `managedFields`, the writer of the image, which may contest it; of others the time, and the name where `needed` has it. */
+/**
+ * Of `managedFields`, the writer of the image, which may contest it. Of other entries the time, and the name where
+ * `needed` has it.
+ */
 function ownersOf(entries: unknown, owned: readonly string[][], needed: unknown): object[] {
   if (!Array.isArray(entries)) return []
   return entries.flatMap((entry, index): object[] => {
@@ -173,7 +176,7 @@ function ownersOf(entries: unknown, owned: readonly string[][], needed: unknown)
 
 type Fields = { [name: string]: Fields }
 
-/** Nothing below a field means all of it, and must stay so. */
+/** A field with nothing below it means all of it, and must stay so. */
 function alongOwned(node: unknown, [name, ...rest]: readonly string[]): Fields | undefined {
   if (typeof node !== "object" || node === null) return undefined
   if (name === undefined || Object.keys(node).length === 0) return {}

@@ -61,7 +61,7 @@ const cases: Record<string, Case> = {
     stages: [{ priority: 0, objects: 1, soakMs: 3_060_000 }],
     msAtLeast: 3_060_100,
   },
-  "a step that takes in nobody new does not soak": {
+  "a step that adds no objects does not soak": {
     spec: {
       tiers: [
         {
@@ -113,7 +113,7 @@ for (const [name, { stages, msAtLeast, ...given }] of Object.entries(cases))
     expect(outlook.msAtLeast).toBe(msAtLeast)
   })
 
-test("who is left out, and why", () => {
+test("which objects are left out, and why", () => {
   const dicoms: Record<string, DicomWords> = {
     kept: { ...early, spec: { manuallySpecifiedImage: true } },
     odd: { ...early, image: "", spec: { image: 5 } },

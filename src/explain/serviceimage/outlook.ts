@@ -6,22 +6,24 @@ import type { Instant } from "#lib/instant.ts"
 import { remember } from "#lib/remember.ts"
 import type { Survey, Surveyed } from "./survey.ts"
 
-/** What is still to come, in the order in which it comes. */
+/** The rest of a rollout, in order. */
 export type Outlook = {
   stages: Stage[]
-  /** What pace, settling and soaks take together; how long objects take to become healthy, and people to approve, comes on top. */
+  /**
+   * What pace, settling and soaks take together. The time until objects are healthy and people approve comes on top.
+   */
   msAtLeast: number
 }
 
 export type Stage = {
   priority: number
   tiers: { name: string; image: string; objects: number; pods: number; underWay: number }[]
-  /** Their pods at the pace of the rollout; nothing without one. */
+  /** The time for their pods at the pace of the rollout; 0 without a pace. */
   paceMs: number
   soakMs: number
-  /** What settling adds to that: the last one stamped, each step, and the turns that maxConcurrent makes. */
+  /** What settling adds: for the last stamped object, for each step, and for the turns that maxConcurrent makes. */
   settleMs: number
-  /** Tiers that a person has to let start. */
+  /** Tiers that a person has to approve. */
   approvals: string[]
   isActive: boolean
   /** For the active one: what each of its tiers waits for. */
@@ -71,7 +73,7 @@ export function outlookOf(rollout: Surveyed): Outlook {
 const hasToDo = (tier: JudgedTier, active: readonly JudgedTier[]) =>
   !tier.isComplete && (active.includes(tier) || tier.view.counted.stale + tier.view.counted.waiting > 0)
 
-/** Soaks of the steps to come, and what is left of the present one. A step that takes in nobody new does not soak. */
+/** Soaks of the remaining steps, and the rest of the present one. A step that adds no objects does not soak. */
 function soakLeft({ steps, step, soaksUntil, view }: JudgedTier, now: Instant): number {
   let left = soaksUntil === undefined ? 0 : soaksUntil - now
   const from = soaksUntil === undefined ? step : step + 1
@@ -82,7 +84,9 @@ function soakLeft({ steps, step, soaksUntil, view }: JudgedTier, now: Instant): 
   return left
 }
 
-/** Objects settle side by side and while others are stamped; steps, and turns within maxConcurrent, come one by one. */
+/**
+ * Objects settle side by side and while others are stamped. Steps, and turns within maxConcurrent, follow one another.
+ */
 function settleLeft(tier: JudgedTier, objects: number, paceMs: number): number {
   const { settleSeconds, maxConcurrent, steps, step, view } = tier
   const settleMs = settleSeconds * 1000
@@ -146,7 +150,7 @@ export function warningsOf(
   return [...warnings.values()].sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
 }
 
-/** Said of the last one that was looked at: most often it is the same for all. */
+/** The problem of the object that was read last: most often it is the same for all. */
 const missingPlace = ({ problem = "" }: Member) => (problem.startsWith("has ") ? `one ${problem}` : problem)
 
 const obstacles: Partial<Record<Reason, string>> = {

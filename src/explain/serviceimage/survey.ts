@@ -27,9 +27,9 @@ export type Surveyed = {
   readonly resource: Resource | undefined
   readonly snapshot: Snapshot
   readonly plan: Plan
-  /** Undefined where nothing of it can be told. */
+  /** Undefined where nothing about it can be explained. */
   readonly fleet: Fleet | undefined
-  /** Objects it selects too, each with the ServiceImage that has them. */
+  /** Objects that it selects but another ServiceImage has, with the name of that one. */
   readonly conflicts: ReadonlyMap<string, string>
 }
 
@@ -37,18 +37,18 @@ export type Survey = {
   readonly now: Instant
   readonly rollouts: readonly Surveyed[]
   readonly labelsOf: LabelsOfNamespace
-  /** Others granted their namespaces, and this one's admin did not: a stamp is going to be refused. */
+  /** Other namespaces have a grant and this one has none: a stamp is going to be refused. */
   lacksGrant(namespace: string): boolean
-  /** Nothing is known of the pods, and why. */
+  /** Why nothing is known about the pods. */
   readonly podsMissing: string | undefined
 }
 
 type Rival = Claimant & { readonly resource: Resource; readonly target: Target }
 
 /**
- * Decides every rollout of an inventory as the controller would that had just started and had declared nothing: the same
- * look, the same plan. What only a running controller remembers (how often it was refused, what it stamped a moment ago)
- * is not in an inventory; the status says the most of it.
+ * Decides every rollout of an inventory like a controller that has just started and has declared nothing: the same
+ * look, the same plan. What only a running controller remembers (how often it was refused, what it stamped a moment
+ * ago) is not in an inventory; the status has most of it.
  */
 export function survey(inventory: Inventory, now: Instant): Survey {
   const all = [...inventory.of<ServiceImage & KubeObject>(kindOf(serviceImages)).values()]
@@ -102,7 +102,7 @@ export function resourceOf(inventory: Inventory, target: Pick<Target, "apiVersio
   return undefined
 }
 
-/** Those who may have objects. A spec that became impossible gives nothing up: who has begun once stays among them. */
+/** ServiceImages that may have objects, including those that have begun and whose spec became invalid. */
 function rivalsOf(all: readonly ServiceImage[], resources: ReadonlyMap<string, Resource | undefined>): Rival[] {
   const rivals = all.flatMap(({ metadata, spec, status }): Rival[] => {
     const { name, creationTimestamp: createdAt = "" } = metadata
@@ -143,10 +143,10 @@ function claimOf(sight: Sight): Counted {
   return { resource, fleet, conflicts, cache: { hasSynced: missing === undefined, failure } }
 }
 
-/** What the controller was refused stands in the status, as far as that has room for it. */
+/** The status has the refusals of the controller, as far as it has room for them. */
 function recollect(fleet: Fleet, { status }: ServiceImage, inventory: Inventory): void {
   const all = (status?.tierStatus ?? []).flatMap(({ failures }) => failures)
-  // They are about the first example of all; those of the others are likely the same.
+  // A message is about the first example; the others most likely have the same.
   const wordsOf = (reason: string) => all.find(each => each.reason === reason && each.message)?.message ?? ""
   for (const { reason, examples } of all) {
     if (reason === "Forbidden")
@@ -160,7 +160,7 @@ function recollect(fleet: Fleet, { status }: ServiceImage, inventory: Inventory)
   }
 }
 
-/** The way from an object to its pods, or why there is none. */
+/** How to find the pods of an object, or why that is not possible. */
 function tracesIn(inventory: Inventory, now: Instant): ((root: Root) => Trace) | string {
   for (const resource of [pods, nodes, events, replicaSets, ...betweens]) {
     const missing = inventory.whyMissing(kindOf(resource))

@@ -14,7 +14,7 @@ import { capital, labelWords, list, many, remedyOf, si, sinceOf, titleOf } from 
 
 type Standing = NonNullable<ReturnType<Fleet["standing"]>>
 
-/** Everything known of the one object that is asked about. */
+/** Everything known about the object in question. */
 export type Known = {
   title: string
   asked: { key: string; object: KubeObject }
@@ -28,7 +28,7 @@ export type Known = {
 
 export type Said = { reason: Reason; sentences: string[]; since?: Instant | undefined }
 
-/** Why an object of the fleet stands where it stands. */
+/** Why an object of the fleet has its standing. */
 export const whyStanding = (known: Known): Said => (isBack(known.rollout) ? takenBack(known) : forward(known))
 
 const isBack = ({ snapshot }: Surveyed) => ["RollingBack", "RolledBack"].includes(snapshot.operation.phase)
@@ -60,7 +60,7 @@ function forward(known: Known): Said {
   return { reason: "RollingOut", sentences: [head(known), `It is ${standing.state} with ${member.image}.`] }
 }
 
-/** What it has, what it is to get, from whom, and where in the order it stands. */
+/** Its image, the image it is to get, from which ServiceImage, and its place in the order. */
 function head({ title, member, rollout, standing, tier }: Known): string {
   const has = member.image === "" ? "has no image yet" : `has ${(member.images ?? [member.image]).join(" and ")}`
   return `${title} ${has} and is to get ${standing.wanted} from ${si(rollout)}: ${place(tier, standing, member)}.`
@@ -78,7 +78,7 @@ function place(tier: JudgedTier, standing: Standing, member: Member): string {
 }
 
 function stepWords({ steps, step, isComplete }: JudgedTier, { cohort, state }: Standing): string {
-  // Where a share would be nobody, the first in the queue stands for it.
+  // Where the share of a step is less than one object, the first in the queue stands for it.
   const hasGoneAhead = !isComplete && cohort > step && (state === "Waiting" || state === "Done")
   if (hasGoneAhead) return `first in the queue, for the step to ${steps[step]!.percent}%`
   const { percent } = steps[cohort]!
@@ -116,7 +116,7 @@ function upToDate({ standing, title, member, rollout, tier }: Known): Said | und
   }
 }
 
-/** It is up to date, and that has yet to last. */
+/** It is up to date, and has yet to settle. */
 function settling({ standing, title, member, rollout, tier, fleet, asked, now }: Known): Said | undefined {
   if (standing.state !== "Settling") return undefined
   const crash = crashOf(fleet.traceOf(asked.key), standing.wanted)
@@ -135,7 +135,7 @@ function settling({ standing, title, member, rollout, tier, fleet, asked, now }:
 
 const crashWords = ({ message, said }: Crash) => (said === "" ? message : `${message}: ${said}`)
 
-/** It has the image, and its pods are not there yet, or never will be. */
+/** It has the image, and its pods are not ready yet, or never will be. */
 function waiting(known: Known): Said | undefined {
   const { standing, title, member, fleet, asked, tier, rollout, now } = known
   if (standing.state !== "Waiting") return undefined
@@ -202,7 +202,7 @@ function waiting(known: Known): Said | undefined {
   }
 }
 
-/** What its failure will mean for the others. */
+/** What its failure means for the others. */
 function afterFailing({ member, standing, tier, rollout }: Known): string {
   if (!goesOn(rollout) || !standing.isCounted) return ""
   if (member.haltsOnFailure) return " and, because it says failureHaltsUpdate, halts the rollout"
@@ -215,7 +215,7 @@ function afterFailing({ member, standing, tier, rollout }: Known): string {
     : ", and the others go on"
 }
 
-/** Nothing but time keeps the others from their images. */
+/** Only time delays the images of the others. */
 const goesOn = ({ plan, serviceImage }: Surveyed) => !serviceImage.spec.paused && !plan.active.some(({ halt }) => halt)
 
 function unwritable(known: Known): Said | undefined {
@@ -253,7 +253,7 @@ function refused(known: Known): Said | undefined {
   return { reason, since: hold.since < now ? hold.since : undefined, sentences: [head(known), sentence] }
 }
 
-/** We gave it its image in this operation, and somebody put another one back. */
+/** We gave it its image in this operation, and another writer put a different one back. */
 function contested(known: Known): Said | undefined {
   const { standing, member } = known
   if (!standing.isContested) return undefined
@@ -419,7 +419,7 @@ function pace(known: Known): Said {
   }
 }
 
-/** Who of its tier goes before it. */
+/** The objects of its tier that go before it. */
 function ahead({ fleet, standing, asked }: Known): { objects: number; pods: number } {
   let [objects, pods] = [0, 0]
   for (const key of fleet.keys()) {
@@ -432,7 +432,7 @@ function ahead({ fleet, standing, asked }: Known): { objects: number; pods: numb
   return { objects, pods }
 }
 
-/** While an operation is taken back, and afterwards. */
+/** During a rollback, and after it. */
 function takenBack(known: Known): Said {
   const { standing, title, member, rollout, tier } = known
   const { operation } = rollout.snapshot

@@ -25,7 +25,7 @@ export function remedyOf(reason: Reason, name: string): string[] {
   return remedy ? [remedy] : []
 }
 
-/** Since when this holds, where the status dates it. */
+/** Since when this holds, if the status has a time for it. */
 export function sinceOf({ conditions, priorityStartedAt }: ServiceImageStatus, reason: Reason): Instant | undefined {
   if (reason === "WaitingForPriority" || reason === "AwaitingApproval") return parseInstant(priorityStartedAt)
   const found = conditions.find(

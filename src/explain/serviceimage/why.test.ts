@@ -24,7 +24,7 @@ import { whyObject, whyRollout } from "./why.ts"
 const [second, minute] = [1000, 60_000]
 
 type Case = {
-  /** About whom; `a` unless said otherwise. */
+  /** The object in question; `a` by default. */
   who?: string
   spec?: Partial<ServiceImageSpecInput>
   annotations?: Record<string, string>
@@ -41,10 +41,10 @@ type Case = {
 const early = { tier: "early" }
 const stamped = { image: v2, decided: {} }
 const well = { ...early, ...stamped }
-/** Before the rollout that is asked about: everybody on v1. */
+/** Before the rollout in question: every object on v1. */
 const calm: Record<string, DicomWords> = { a: early, b: early, c: {} }
 const steps = (soakSeconds: number) => [{ upgradeTier: "", steps: [{ percent: 50, soakSeconds }, { percent: 100 }] }]
-// Hashes of names decide who is in the first half; these are, and are not.
+// Hashes of names decide which objects are in the first half; these are, and are not.
 const four = inQueue("p", "q", "r", "s")
 
 const cases: Record<string, Case> = {
@@ -74,7 +74,7 @@ const cases: Record<string, Case> = {
     reason: "ImagePullFailed",
     says: ["ImagePullFailed: manifest unknown.", "9m10s left"],
   },
-  "stamped, and nobody can pull: the rollout has halted before its deadline": {
+  "stamped, and no object can pull: the rollout has halted before its deadline": {
     dicoms: { a: { ...well, isUpToDate: false } },
     others: [brokenPod("a", v2, "manifest unknown")],
     now: start + minute,
@@ -235,7 +235,7 @@ const cases: Record<string, Case> = {
     since: start + 20 * second,
     says: ["soaks until 2026-01-01T01:00:20Z (59m20s left); then comes 100%"],
   },
-  "first in the queue where its step would be nobody": {
+  "first in the queue where its step would have no object": {
     who: four[2]!,
     spec: { tiers: [{ upgradeTier: "", steps: [{ percent: 1, soakSeconds: 3600 }, { percent: 100 }] }] },
     dicoms: { [four[2]!]: stamped, [four[3]!]: {} },
@@ -336,7 +336,7 @@ const cases: Record<string, Case> = {
     reason: "UpToDate",
     says: ["si/older selects it too; si/web has it, because it has stamped it"],
   },
-  "somebody puts the old image back": {
+  "another writer puts the old image back": {
     dicoms: {
       ...calm,
       a: {
@@ -350,13 +350,13 @@ const cases: Record<string, Case> = {
     since: start + 10 * second,
     says: [`argocd put ${v1} back`, "let argocd leave the image alone"],
   },
-  "somebody insists": {
+  "another writer insists": {
     dicoms: { ...calm, a: { ...early, decided: {} } },
     status: withFailure("Contested", "shop/a"),
     reason: "Contested",
     says: [`puts ${v1} back whenever it is stamped`],
   },
-  "nobody has granted it": {
+  "its namespace has no grant": {
     status: withFailure("Forbidden", "shop/a"),
     reason: "Forbidden",
     says: ["aim grant shop"],
@@ -497,7 +497,7 @@ describe("why an object has, or has not yet, its image", () => {
     })
   })
 
-  test("the last decision is told with it", () => {
+  test("the last decision is part of it", () => {
     const { survey, objects } = look({ dicoms: { a: well }, reason: "UpToDate", says: [] })
     const { lastDecision, tier } = whyObject(survey, { key: "shop/a", object: objects[0]! })
     expect(lastDecision).toMatchObject({

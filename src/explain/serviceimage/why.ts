@@ -11,7 +11,7 @@ import type { Survey, Surveyed } from "./survey.ts"
 import { type Known, type Said, whyStanding } from "./why-standing.ts"
 import { capital, labelWords, list, remedyOf, si, sinceOf, titleOf } from "./why-words.ts"
 
-/** Why something is as it is, in the word of the vocabulary and in sentences for a person. */
+/** An explanation, with the reason from the vocabulary and sentences for a person. */
 export type Why = {
   reason: Reason
   sentences: string[]
@@ -100,7 +100,7 @@ export function whyRollout({ serviceImage, plan }: Surveyed, now: Instant): Why 
   }
 }
 
-/** In the words of the server, or of whatever else is in the way. */
+/** With the message of the server, or of whatever else prevents it. */
 const failureSentences = ({ failures }: TierStatus): string[] =>
   failures.flatMap(({ reason, count, message, examples }) =>
     message ? [`${count} ${reason}${examples[0] ? `, such as ${examples[0]}` : ""}: ${message}.`] : [],
@@ -111,7 +111,7 @@ const isOf = ({ serviceImage }: Surveyed, { apiVersion = "", kind = "" }: KubeOb
   return a.id === b.id
 }
 
-/** Nobody has it: who comes near, and what leaves it out. */
+/** No ServiceImage has it: which ones come near, and what excludes it. */
 function unclaimed({ rollouts, labelsOf }: Survey, { object }: Asked, title: string): Why {
   const sameKind = rollouts.filter(each => isOf(each, object))
   if (sameKind.length === 0)
@@ -153,14 +153,14 @@ function unclaimed({ rollouts, labelsOf }: Survey, { object }: Asked, title: str
   }
 }
 
-/** What is going to stand in its way. */
+/** What is going to prevent its stamp. */
 function grantSentences(survey: Survey, { standing, member }: Known, { reason }: Said): string[] {
   const isToBeStamped = standing.state === "Stale" || standing.state === "Blank"
   if (!isToBeStamped || reason === "Forbidden" || !survey.lacksGrant(member.namespace)) return []
   return [`Its namespace has no grant, so that stamp is going to be refused: aim grant ${member.namespace}.`]
 }
 
-/** Others that select it too. */
+/** Other ServiceImages that select it too. */
 function rivalSentences({ rollouts }: Survey, { key, object }: Asked, owner: Surveyed): string[] {
   const others = rollouts.filter(each => isOf(each, object) && each.conflicts.has(key))
   if (others.length === 0) return []

@@ -209,7 +209,7 @@ function belongs(
   { owner }: Pick<PodFacts, "owner">,
   workload: { type: { kind: string }; name: string } | undefined,
 ): string {
-  if (!owner) return "belongs to nobody: it is its own workload"
+  if (!owner) return "has no owner: it is its own workload"
   if (workload) return `belongs to ${workload.type.kind}/${workload.name}`
   return `belongs to ${owner.kind}/${owner.name}, of which nothing is known`
 }

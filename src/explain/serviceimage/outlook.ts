@@ -155,6 +155,6 @@ const missingPlace = ({ problem = "" }: Member) => (problem.startsWith("has ") ?
 
 const obstacles: Partial<Record<Reason, string>> = {
   Forbidden: "may not be changed: aim grant NAMESPACE",
-  Contested: "were stamped, and somebody put another image back",
+  Contested: "were stamped, and another writer put another image back",
   InvalidTarget: "do not have the place that spec.target.image names",
 }

@@ -196,7 +196,7 @@ function waiting(known: Known): Said | undefined {
     sentences: [
       first,
       member.haltsOnFailure
-        ? `${late}, and it says failureHaltsUpdate: nobody after it is touched until it is up to date or another image is set.`
+        ? `${late}, and it says failureHaltsUpdate: no object after it is touched until it is up to date or another image is set.`
         : `${late}; it counts as ${standing.trouble ?? "Timeout"}${halt ? `. The rollout has halted: ${halt.message}` : goesOn(known.rollout) ? " and the rollout goes on without it" : ""}. It is counted in as soon as it is up to date.`,
     ],
   }
@@ -242,11 +242,11 @@ function refused(known: Known): Said | undefined {
   const message = hold.message ? `: ${hold.message}` : ""
   const sentence =
     reason === "Forbidden"
-      ? `Nobody has granted aim to change objects of namespace ${member.namespace}: run aim grant ${member.namespace}.`
+      ? `aim has no grant to change objects of namespace ${member.namespace}: run aim grant ${member.namespace}.`
       : reason === "Contested"
         ? hold.message === changedInSameWrite
           ? `It comes back with ${member.image || "no image"} whenever it is stamped: ${changedInSameWrite}. It is tried less and less often; let the webhook or policy leave this image alone, or set manuallySpecifiedImage.`
-          : `${member.contestedBy ?? "Somebody"} puts ${member.image} back whenever it is stamped, so it is tried less and less often; let ${member.contestedBy ?? "that"} leave the image alone, or set manuallySpecifiedImage.`
+          : `${member.contestedBy ?? "Another writer"} puts ${member.image} back whenever it is stamped, so it is tried less and less often; let ${member.contestedBy ?? "that"} leave the image alone, or set manuallySpecifiedImage.`
         : reason === "WriteFailed"
           ? `It cannot be written${message}. It is tried again, less and less often, and so are others of its namespace.`
           : `The API server refused the stamp (${reason}${message}); it is tried again, less and less often.`
@@ -257,7 +257,7 @@ function refused(known: Known): Said | undefined {
 function contested(known: Known): Said | undefined {
   const { standing, member } = known
   if (!standing.isContested) return undefined
-  const who = member.contestedBy ?? "somebody"
+  const who = member.contestedBy ?? "another writer"
   return {
     reason: "Contested",
     since: member.decision?.at,

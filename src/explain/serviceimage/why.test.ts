@@ -121,7 +121,7 @@ const cases: Record<string, Case> = {
     dicoms: { ...calm, a: { ...well, isUpToDate: false, spec: { failureHaltsUpdate: true } } },
     now: start + 11 * minute,
     reason: "FailureHaltsUpdate",
-    says: ["it says failureHaltsUpdate: nobody after it is touched"],
+    says: ["it says failureHaltsUpdate: no object after it is touched"],
   },
   "its turn, and it is the next": {
     reason: "RollingOut",

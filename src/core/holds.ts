@@ -1,9 +1,9 @@
 import type { Instant } from "#lib/instant.ts"
 
-/** How long to stay away from what was refused so many times: longer each time, and never for long. */
+/** The wait after so many refusals: longer each time, up to a limit. */
 export const tryAgainMs = (attempts: number) => Math.min(15_000 * 2 ** (attempts - 1), longestMs)
 
-/** The same for what may be over in a moment: a webhook that restarts, an answer that was lost. */
+/** The same for a cause that may be over in a moment: a webhook that restarts, an answer that was lost. */
 export const tryAgainSoonMs = (attempts: number) => Math.min(1000 * 2 ** (attempts - 1), longestMs)
 
 const longestMs = 300_000
@@ -14,13 +14,13 @@ export type Refusal<R extends string> = { reason: R; message: string }
 /** Why a write was refused, for one object or for all of a namespace, and when to try again. */
 export type Hold<R extends string> = Refusal<R> & { since: Instant; retryAt: Instant; attempts: number }
 
-/** What is not to be written for a while, each time for longer. */
+/** Objects and namespaces that must not be written for a while, each time for longer. */
 export class Holds<R extends string> {
   readonly #holds = new Map<string, Hold<R>>()
 
-  /** What keeps an object from being written: its own hold, and its namespace's for as long as that lasts. */
+  /** What prevents a write to an object: its own hold, and its namespace's while that lasts. */
   on(key: string, namespace: string): Hold<R> | undefined {
-    // Nearly always nothing is held, and then the keys of a whole fleet need not be looked up.
+    // Holds are rare. Without any, the keys of a whole fleet need not be looked up.
     if (this.#holds.size === 0) return undefined
     const [own, around] = [this.#holds.get(key), this.#holds.get(scopeName({ namespace }))]
     return own && around ? { ...own, retryAt: Math.max(own.retryAt, around.retryAt) } : (own ?? around)
@@ -30,7 +30,7 @@ export class Holds<R extends string> {
     return this.#holds.has(key)
   }
 
-  /** Holds the scope once more, `waitMs` if that is given. Returns when it ends. */
+  /** Holds the scope once more, for `waitMs` if given. Returns when the hold ends. */
   add(scope: Scope, why: Refusal<R>, now: Instant, waitMs?: number): Instant {
     const name = scopeName(scope)
     const before = this.#holds.get(name)
@@ -40,7 +40,7 @@ export class Holds<R extends string> {
     return retryAt
   }
 
-  /** Holds on to a scope that is held, or was until now. */
+  /** Prolongs the hold of a scope that is held, or was until now. */
   extend(scope: Scope, retryAt: Instant): Instant | undefined {
     const hold = this.#holds.get(scopeName(scope))
     if (hold) hold.retryAt = retryAt
@@ -51,7 +51,7 @@ export class Holds<R extends string> {
     return this.#holds.delete(name)
   }
 
-  /** A namespace was granted something: what was refused in it may be tried again. */
+  /** A namespace was granted something: refused writes in it may be tried again. */
   release(namespace: string | undefined): void {
     for (const name of [...this.#holds.keys()])
       if (namespace === undefined || name === scopeName({ namespace }) || name.startsWith(`${namespace}/`))
@@ -73,7 +73,7 @@ function waitOf(scope: Scope, { reason }: Refusal<string>, attempts: number): nu
 }
 
 const namespaceScope = "namespace:"
-// A colon cannot stand in a namespace or a name, so the two sorts of scope never meet.
+// A colon cannot stand in a namespace or a name, so the two kinds of scope never collide.
 export const scopeName = (scope: Scope) => ("key" in scope ? scope.key : `${namespaceScope}${scope.namespace}`)
 export const namespaceOf = (name: string) =>
   name.startsWith(namespaceScope) ? name.slice(namespaceScope.length) : undefined

@@ -4,14 +4,14 @@ import type { Instant } from "#lib/instant.ts"
 export type { Instant }
 
 /**
- * The only way to time. Production uses `systemClock`, tests and the in-process cluster a `virtualClock`, so that an
- * hour of soaking takes a millisecond and a run is a function of its seed.
+ * The only access to time. Production uses `systemClock`; tests and the in-process cluster use a `virtualClock`, so
+ * that an hour of soaking takes a millisecond and a run is a function of its seed.
  */
 export type Clock = {
   now(): Instant
   /**
-   * Never goes back, and goes on while the process is stopped (SIGSTOP): what deadlines are measured with. Not while the
-   * machine is suspended (docs/decisions/0024-suspended-machines.md).
+   * For deadlines. Never goes back, and goes on while the process is stopped (SIGSTOP), but not while the machine is
+   * suspended (docs/decisions/0024-suspended-machines.md).
    */
   monotonic(): number
   /** Calls back once after `ms`; the returned function cancels it. */
@@ -22,7 +22,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, callback) {
-    // Node fires a longer timer at once (it wraps at 2^31 ms): wait in pieces instead.
+    // Node fires a longer timer at once (it wraps at 2^31 ms), so longer waits are split.
     const longest = 2 ** 31 - 1
     let timer: NodeJS.Timeout
     const arm = (left: number) => {
@@ -49,7 +49,7 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   })
 }
 
-/** Runs `speed` times as fast as `clock`: an in-process cluster that people watch, without the waiting. */
+/** Runs `speed` times as fast as `clock`: for an in-process cluster that people watch. */
 export function scaledClock(clock: Clock, speed: number): Clock {
   const start = clock.now()
   return {
@@ -60,7 +60,7 @@ export function scaledClock(clock: Clock, speed: number): Clock {
 }
 
 export type VirtualClock = Clock & {
-  /** Moves time on, firing what falls due in order, and lets promises settle after each timer. */
+  /** Moves time on, fires due timers in order, and lets promises settle after each timer. */
   advance(ms: number): Promise<void>
   /** When the next timer is due, if any. */
   nextAt(): Instant | undefined

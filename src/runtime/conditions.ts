@@ -6,7 +6,7 @@ import type { Instant } from "./clock.ts"
 export type Condition = {
   type: string
   status: "True" | "False" | "Unknown"
-  /** The generation this was observed for: older than the object's own, it says nothing about the present spec. */
+  /** The generation this was observed for. If it is older than the object's own, the present spec is not covered. */
   observedGeneration?: number
   /** When the status last changed; a new reason or message does not count. */
   lastTransitionTime: string
@@ -14,13 +14,13 @@ export type Condition = {
   message: string
 }
 
-/** What the API server takes as a message. */
+/** The longest message that the API server accepts. */
 const messageMax = 32_768
 
-/** A condition as it is to stand, before it is known since when. */
+/** A condition before its transition time is known. */
 export type Stated<C extends Condition = Condition> = Omit<C, "lastTransitionTime">
 
-/** The condition with its time: that of the last flip, which is the earlier one's unless the status differs from it. */
+/** The condition with its time: the earlier condition's, unless the status differs from it. */
 function since<C extends Condition>(conditions: readonly Condition[] | undefined, stated: Stated<C>, now: Instant): C {
   const before = conditionOf(conditions, stated.type as string)
   const lastTransitionTime = before?.status === stated.status ? before.lastTransitionTime : formatInstant(now)
@@ -42,8 +42,8 @@ export const conditionWriter =
   }
 
 /**
- * The conditions with this one set: a new list, sorted by type, so that the same facts are always the same bytes and a
- * status without news is recognised as such. The given list stays as it is.
+ * The conditions with this one set: a new list, sorted by type, so that the same facts are always the same bytes and an
+ * unchanged status is recognised. The given list is not modified.
  */
 export function setCondition(conditions: readonly Condition[] = [], stated: Stated, now: Instant): Condition[] {
   const others = conditions.filter(({ type }) => type !== stated.type)

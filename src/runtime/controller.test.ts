@@ -18,7 +18,7 @@ import { core, type Resource } from "./resource.ts"
 const pods = core("pods", "Pod")
 const options: CacheOptions<Projected> = { project: object => ({ resourceVersion: object.metadata.resourceVersion! }) }
 
-/** A cache that is in sync when told, and remembers whether it runs. */
+/** A cache that is in sync on command, and remembers whether it runs. */
 function fakeCache() {
   const sync = Promise.withResolvers<void>()
   const run = Promise.withResolvers<void>()
@@ -196,7 +196,7 @@ describe("a controller", () => {
     expect(JSON.stringify(world.said("error"))).toContain("NaN, which is no instant")
   })
 
-  test("a reconcile that throws, even at once, is tried again later and disturbs nobody", async () => {
+  test("a reconcile that throws, even at once, is tried again later and disturbs no other key", async () => {
     const looks: string[] = []
     const world = start({
       reconcile: key => {
@@ -264,7 +264,7 @@ describe("a controller", () => {
     expect(looks).toHaveLength(2)
   })
 
-  test("a conflict is no error: a quick second look, and a word when they do not end", async () => {
+  test("a conflict is no error: a quick second look, and a warning when they do not end", async () => {
     const conflict = () => new Error("stamping", { cause: new KubeError("Conflict", "409") })
     const { looks, reconcile } = trouble(...Array.from({ length: 10 }, conflict))
     const world = start({ reconcile })
@@ -290,7 +290,7 @@ describe("a controller", () => {
     expect(world.results).toEqual(["refused"])
   })
 
-  test("told to end, it finishes what is in hand, begins nothing, and only then closes its caches", async () => {
+  test("at its end it finishes the work in hand, begins nothing, and only then closes its caches", async () => {
     const looks: string[] = []
     let finish!: (value: undefined) => void
     const world = start({
@@ -315,7 +315,7 @@ describe("a controller", () => {
     expect(world.clock.nextAt()).toBeUndefined() // nothing keeps the process alive
   })
 
-  test("told to end while a look hangs, it gives it a while and names it", async () => {
+  test("at its end it waits a while for a look that hangs, and names it", async () => {
     const world = start({ reconcile: () => new Promise(() => {}), graceMs: 5000 })
     world.wiring.enqueue("stuck")
     await world.clock.advance(0)
@@ -328,7 +328,7 @@ describe("a controller", () => {
     expect(world.running.inWork()).toHaveLength(1)
   })
 
-  test("told to end before it is in sync, it ends", async () => {
+  test("aborted before it is in sync, it ends", async () => {
     const world = start({ synced: false, reconcile: async () => undefined })
     await world.clock.advance(1000)
     world.stop()
@@ -337,7 +337,7 @@ describe("a controller", () => {
     expect(world.caches[0]!.state.aborted).toBe(true)
   })
 
-  test("a look that ends because it was told to is no error", async () => {
+  test("a look that ends because of the signal is no error", async () => {
     const world = start({
       reconcile: (_key, { signal }) =>
         new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),

@@ -22,27 +22,27 @@ export type Permission = {
   verbs: readonly ("get" | "list" | "watch" | "create" | "update" | "patch" | "delete")[]
 }
 
-/** What every controller is handed. Nothing else of the machine is reached for. */
+/** Everything that a controller may use of the process it runs in. */
 export type Context = {
   client: Client
   clock: Clock
   random: Random
   log: Logger
   events: EventRecorder
-  /** For what a controller counts of its own; absent where nobody asks. */
+  /** For a controller's own metrics; absent where none are served. */
   metrics?: MetricFactory | undefined
   /** A fresh UUID of this process: the holder of the Lease, the election ID on what it writes. */
   identity: string
-  /** Aborted when the process is to end; work in hand is finished, none is begun. */
+  /** Aborted when the process must end: work in progress is finished, none is started. */
   signal: AbortSignal
 }
 
-/** Opens what a controller watches and tells the loop which keys need a look. */
+/** Opens the caches of a controller and reports to the loop which keys need a look. */
 export type Wiring = Context & {
   /**
-   * A cache that lives until the controller ends or it is closed. Those opened during `setup` are in sync before the
-   * first reconcile; one opened later reports it (`hasSynced`). What must not miss what another leader did last waits
-   * for `current`.
+   * A cache that lives until it is closed or the controller ends. Caches opened during `setup` are in sync before the
+   * first reconcile; a cache opened later reports that (`hasSynced`). A decision that depends on the last leader's
+   * writes must wait for `current`.
    */
   watch<T extends Projected>(resource: Resource, options: CacheOptions<T>): WatchedCache<T>
   enqueue(key: string, options?: { background?: boolean }): void
@@ -50,34 +50,34 @@ export type Wiring = Context & {
 }
 
 export type Reconciler = {
-  /** Looks at one object, decides, acts. May return when to look again though nothing happens until then. */
+  /** Looks at one object, decides, acts. May return when to look again if no event comes before. */
   // biome-ignore lint/suspicious/noConfusingVoidType: "returns nothing" is the ordinary case
   reconcile(key: string): Promise<Instant | void>
   /**
-   * Opens the caches that `reconcile` of this key would open, and does nothing else. Called instead of it while another
-   * process leads, whenever the key is enqueued.
+   * Opens the caches that `reconcile` of this key would open, and does nothing else. While another process leads, it is
+   * called instead of `reconcile` whenever the key is enqueued.
    */
   warm?(key: string): void
-  /** Resolves when nothing is under way that a look has left behind. Asked when no more looks are to come. */
+  /** Resolves when no work that a look started is under way. Called after the last look. */
   drain?(): Promise<void>
 }
 
 export type Controller = {
   name: string
   permissions: readonly Permission[]
-  /** How many keys at once; default 1. */
+  /** How many keys are looked at in parallel; default 1. */
   concurrency?: number
-  /** For keys of many tenants: none of them waits until another has no more. */
+  /** For keys of many tenants: each tenant has its turn, however many keys the others have. */
   turns?: Turns
   setup(wiring: Wiring): Reconciler
 }
 
 export type OpenCache = <T extends Projected>(resource: Resource, options: CacheOptions<T>) => Cache<T>
 
-/** How one look at a key ended, as controller-runtime names it; `refused` is a deposed leader's. */
+/** How one look at a key ended, named as in controller-runtime; `refused` is a deposed leader's. */
 export type ReconcileResult = "success" | "requeue" | "requeue_after" | "error" | "refused"
 
-/** Told what happens in a controller, for its metrics. */
+/** Receives what happens in a controller, for its metrics. */
 export type ControllerObserver = {
   queue: QueueObserver
   reconciled(result: ReconcileResult, tookMs: number): void
@@ -90,22 +90,22 @@ export type ControllerDeps = {
   observer?: ControllerObserver
   /** Resolves when this process leads; until then it stands by with warm caches. Absent: it leads from the start. */
   lead?: Promise<void> | undefined
-  /** How long work in hand may go on once the signal is aborted. A pod is given 30 s to end by default. */
+  /** How long work in progress may go on once the signal is aborted. A pod has 30 s to end by default. */
   graceMs?: number
 }
 
 export type RunningController = {
   readonly name: string
   /**
-   * Resolves when it has ended because it was told to, or because this process may not write any more. Rejects if it
+   * Resolves when it has ended because of the signal, or because this process may not write any more. Rejects if it
    * could not be set up or a cache died: it would decide from old facts for ever, so the process has to end.
    */
   readonly done: Promise<void>
   /** True once the caches opened during `setup` are in sync: the workers are at work, or will be as soon as it leads. */
   readonly hasSynced: boolean
-  /** Every open cache is in sync, those that the server refuses left aside. */
+  /** Every open cache is in sync, except those that the server refuses. */
   readonly isWarm: boolean
-  /** All it waits for is a kind that the server does not serve. Until it is installed, there is nothing to do. */
+  /** It waits only for a kind that the server does not serve. Until that is installed, there is nothing to do. */
   readonly lacksKind: boolean
   readonly depth: number
   /** Keys being looked at and for how long, the longest first. A look that hangs shows here. */
@@ -113,12 +113,12 @@ export type RunningController = {
 }
 
 /**
- * Looks at keys for as long as the signal lets it. Whatever a reconcile throws ends here and nowhere else: that key is
- * tried again later, the others never notice.
+ * Looks at keys until the signal is aborted. Every error that a reconcile throws is caught here: that key is tried
+ * again later, and the others are not affected.
  *
  *   setup → caches in sync → N workers … signal → no new key → work in hand ends, or its grace → caches close
  *
- * A controller that stands by waits between the two: its caches are open, keys are collected, and no worker runs.
+ * A standby controller waits before the workers start: its caches are open, keys are collected, and no worker runs.
  */
 export function startController(controller: Controller, context: Context, deps: ControllerDeps): RunningController {
   const { clock, signal } = context
@@ -171,7 +171,7 @@ export function startController(controller: Controller, context: Context, deps: 
     }
   }
 
-  /** False if the controller is to end before. */
+  /** False if the controller must end before the event. */
   async function unlessEnded(event: Promise<unknown>): Promise<boolean> {
     const ended = aborted(signal)
     try {
@@ -196,8 +196,8 @@ export function startController(controller: Controller, context: Context, deps: 
   }
 
   /**
-   * Looks that wait for nothing follow each other without the event loop ever getting on. Where more of them are to
-   * come, it gets its turn in between.
+   * Looks that wait for nothing would follow each other without a turn of the event loop. If more keys wait, the event
+   * loop gets its turn here.
    */
   async function breathe() {
     if (queue.depth === 0 || clock.monotonic() - breathedAt < breathMs) return
@@ -241,13 +241,13 @@ export function startController(controller: Controller, context: Context, deps: 
   }
 }
 
-/** What looks may take in one piece, about. */
+/** Roughly how long looks may occupy the event loop in one piece. */
 const breathMs = 10
 
-/** Conflicts in a row after which somebody should hear of it: no cache is that far behind. */
+/** Conflicts in a row after which a warning is logged: no cache is that far behind. */
 const conflictsUntilWarning = 10
 
-/** A Retry-After is honoured up to this: one wrong header must not bury an object for a year. */
+/** A Retry-After is honoured up to this: one wrong header must not delay an object for a year. */
 const retryAfterMsMax = 10 * 60_000
 
 type Failure = { queue: Queue; log: Logger; signal: AbortSignal; key: string; error: unknown }
@@ -264,11 +264,11 @@ function retry({ queue, log, signal, key, error }: Failure): ReconcileResult {
   queue.addRateLimited(key, Math.min(failure?.retryAfterMs ?? 0, retryAfterMsMax))
   if (failure?.kind === "Conflict") {
     const say = attempt % conflictsUntilWarning === 0 ? log.warn : log.debug
-    say("somebody else wrote first, looking again", { key, attempt, error })
+    say("another client wrote first, looking again", { key, attempt, error })
     return "requeue"
   }
   if (signal.aborted && causes.includes(signal.reason)) {
-    log.debug("stopped in the middle, as told", { key })
+    log.debug("reconcile aborted by shutdown", { key })
     return "error"
   }
   const willHeal = failure && ["Throttled", "Unreachable", "UnknownOutcome", "Refused"].includes(failure.kind)
@@ -277,7 +277,7 @@ function retry({ queue, log, signal, key, error }: Failure): ReconcileResult {
   return "error"
 }
 
-/** An error and what caused it; errors are wrapped with what was being done. */
+/** An error and its chain of causes; each wrapper names what was being done. */
 function chainOf(error: unknown): unknown[] {
   const chain = [error]
   while (error instanceof Error && error.cause !== undefined && chain.length < 16) {

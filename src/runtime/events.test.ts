@@ -132,7 +132,7 @@ describe("repeats", () => {
     })
   })
 
-  test("in one breath are one write", async () => {
+  test("in one turn are one write", async () => {
     const here = world()
     for (let i = 0; i < 100; i++) here.recorder.record(web, updated)
     await here.recorder.flush()
@@ -206,7 +206,7 @@ describe("limits", () => {
 })
 
 describe("trouble", () => {
-  test("a lost answer does not tell the story twice", async () => {
+  test("a lost answer does not record an event twice", async () => {
     let failures = 0
     const here = world((verb, when) => {
       if (verb === "create" && when === "after" && failures++ === 0) throw new KubeError("UnknownOutcome", "reset")

@@ -6,7 +6,7 @@ import type { Logger } from "./log.ts"
 import { jitter, type Random } from "./random.ts"
 import { core, type KubeObject } from "./resource.ts"
 
-/** Tells the user's story on the object itself. Repeats are counted on one Event instead of filling the list. */
+/** Records events on the object itself. Repeats are counted on one Event instead of filling the list. */
 export type EventRecorder = {
   record(
     object: KubeObject & { apiVersion: string; kind: string },
@@ -17,10 +17,10 @@ export type EventRecorder = {
 }
 
 /**
- * core/v1 rather than events.k8s.io/v1: both are the same stored objects, but only through core/v1 may `lastTimestamp`
- * and `count` be written. `kubectl describe` and `kubectl get events --sort-by=.lastTimestamp` order by them (events of
- * the newer API come in any order there), and a repeat may show its latest message. The fields of the newer API are
- * filled as well, so its readers miss nothing.
+ * core/v1 rather than events.k8s.io/v1: both are the same stored objects, but only core/v1 accepts `lastTimestamp` and
+ * `count`. `kubectl describe` and `kubectl get events --sort-by=.lastTimestamp` order by them (events of the newer API
+ * come in any order there), and a repeat may show its latest message. The fields of the newer API are filled as well,
+ * so its readers miss nothing.
  */
 export const events = core("events", "Event")
 
@@ -31,11 +31,11 @@ export type EventRecorderDeps = {
   log: Logger
   /** Of this process. */
   identity: string
-  /** Who tells the story. */
+  /** The component named as the source of the events. */
   reporter?: string
 }
 
-/** The API server forgets an event an hour after it was last written; past it, a repeat begins a new one. */
+/** The API server deletes an event an hour after it was last written; a later repeat begins a new one. */
 const repeatWithinMs = 50 * 60_000
 /** More messages than this under one reason of one object, within ten minutes, become one event (as in client-go). */
 const similarMax = 10
@@ -43,7 +43,7 @@ const similarWithinMs = 10 * 60_000
 /** Per object, as in client-go: 25 at once, then one in five minutes. No loop of ours can flood etcd. */
 const burstPerObject = 25
 const refillPerObjectMs = 5 * 60_000
-/** What is remembered and what waits to be sent. Beyond it the oldest is forgotten and the newest dropped. */
+/** Limits of what is remembered and of what waits. Beyond them the oldest is forgotten and the newest dropped. */
 const rememberedMax = 4096
 const pendingMax = 1024
 const attemptsMax = 4
@@ -66,7 +66,7 @@ type Story = {
 
 type CoreEvent = KubeObject & Record<string, unknown>
 
-/** Best effort: never throws into the caller, never holds him up, and what cannot be sent is dropped. */
+/** Best effort: never throws, never blocks the caller, and drops events that cannot be sent. */
 export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
   const { clock, random, log, reporter = "autoimagemanager.io/controller" } = deps
   const stories = createRecent<Story>(rememberedMax)
@@ -75,7 +75,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
   const pending = new Set<Story>()
   let sending: Promise<void> | undefined
 
-  /** The message under which this one is told: its own, or that of the many like it. */
+  /** The message under which this one is counted: its own, or the common one of many similar messages. */
   function topic(about: string, message: string): { topic: string; message: string } {
     const now = clock.monotonic()
     const known = messages.get(about)
@@ -108,7 +108,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
 
     const known = stories.get(key)
     if (known && pending.has(known)) {
-      Object.assign(known, { count: known.count + 1, lastAt: now, message }) // goes along with what waits anyway
+      Object.assign(known, { count: known.count + 1, lastAt: now, message }) // sent with the write that already waits
       return
     }
     if (!mayWrite(subject)) return
@@ -145,7 +145,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
   }
 
   async function sendAll() {
-    await Promise.resolve() // what is recorded in the same breath goes out together
+    await Promise.resolve() // events of the same turn are sent together
     for (const story of pending) {
       pending.delete(story)
       await send(story)
@@ -161,7 +161,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
       } catch (error) {
         const mayHelp = isFailure(error, "Throttled", "Unreachable", "UnknownOutcome")
         if (!mayHelp || attempt === attemptsMax) {
-          // A namespace being deleted refuses them, and a deposed leader may not write: neither is worth a warning.
+          // A namespace being deleted refuses events, and a deposed leader may not write: neither is worth a warning.
           log.debug("giving up an event", { reason: story.reason, object: story.involved.name, error })
           return
         }
@@ -178,7 +178,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
         await deps.client.patch(events, { namespace, name }, { type: "merge", body }, { deadlineMs: 10_000 })
         return
       } catch (error) {
-        if (!isFailure(error, "NotFound")) throw error // it expired or was deleted: told anew
+        if (!isFailure(error, "NotFound")) throw error // it expired or was deleted: a new one is created
         story.name = eventName(story.involved.name, random)
       }
     }
@@ -195,7 +195,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
       try {
         record(object, event)
       } catch (error) {
-        log.debug("dropping an event", { error }) // an object without metadata, say; no reason to fail its reconcile
+        log.debug("dropping an event", { error }) // for example an object without metadata; its reconcile must not fail
       }
     },
     async flush() {
@@ -222,14 +222,14 @@ const eventOf = (story: Story, reporter: string, identity: string): CoreEvent =>
   source: { component: reporter },
 })
 
-/** `<object>.<random>`; names that are none for an Event (`system:node`) give way to the random part alone. */
+/** `<object>.<random>`; only the random part where the object's name is not valid for an Event (`system:node`). */
 function eventName(object: string, random: Random): string {
   const unique = random.uuid().replaceAll("-", "").slice(0, 16)
   const name = object.slice(0, 230).replace(/[^a-z0-9]+$/, "")
   return /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name) ? `${name}.${unique}` : unique
 }
 
-/** The limit counts bytes. Cut between letters, and say that it was cut. */
+/** The limit counts bytes. Cuts between characters, and marks the cut. */
 function truncate(words: string, max = messageMax): string {
   const bytes = Buffer.from(words)
   if (bytes.length <= max) return words

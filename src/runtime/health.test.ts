@@ -26,7 +26,7 @@ async function serve(readyz: Record<string, Check> = {}, text = async () => "aim
   }
 }
 
-/** Connections that say nothing, and come back when they are sent away. */
+/** Connections that send nothing, and connect again when they are closed. */
 async function besiege(port: number, count: number) {
   const opened = new Set<Socket>()
   let isOver = false
@@ -116,7 +116,7 @@ describe("the health server", () => {
     expect(await ask("/livez", { method: "HEAD" })).toMatchObject({ status: 200, text: "" })
   })
 
-  test("bounds headers, and does not wait for who has nothing to say when it closes", async () => {
+  test("bounds headers, and does not wait for silent connections when it closes", async () => {
     const ask = await serve()
     await expect(ask("/livez", { headers: { "x-big": "x".repeat(20_000) } })).rejects.toThrow()
     const idle = connect(server!.port, "127.0.0.1")
@@ -127,7 +127,7 @@ describe("the health server", () => {
     await closed
   })
 
-  test("has a place for the probe, whatever connects and says nothing", async () => {
+  test("has a place for the probe, however many silent connections there are", async () => {
     const ask = await serve()
     const crowd = await besiege(server!.port, 300)
     for (let at = 0; at < 10; at++) {

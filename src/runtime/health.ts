@@ -4,16 +4,16 @@ import { createServer } from "#lib/http.ts"
 import type { Logger } from "./log.ts"
 import type { Metrics } from "./metrics.ts"
 
-/** What is wrong, or undefined if all is well. */
+/** The problem, or undefined if all is well. */
 export type Check = () => string | undefined
 
 export type HealthOptions = {
   host: string
-  /** 0 takes any that is free. */
+  /** 0 takes any free port. */
   port: number
   /** Fails when only a restart helps. */
   livez: Record<string, Check>
-  /** Fails when this process does not do its part (yet, or any more). */
+  /** Fails while this process does not do its part. */
   readyz: Record<string, Check>
   metrics: Pick<Metrics, "text" | "contentType">
   log: Logger
@@ -25,7 +25,7 @@ export type HealthServer = { readonly port: number; close(): Promise<void> }
 export async function startHealthServer(options: HealthOptions): Promise<HealthServer> {
   const { host, log } = options
   const connections = new Connections()
-  // Any pod of the cluster can connect: little is read, and no client is waited for.
+  // Any pod of the cluster can connect: reads are bounded, and no client is waited for.
   const server = createServer(
     {
       maxHeaderSize: 8192,
@@ -65,14 +65,14 @@ export async function startHealthServer(options: HealthOptions): Promise<HealthS
   }
 }
 
-/** What one turn of the event loop may bring; beyond it the kernel's own line is long enough. */
+/** What one turn of the event loop may bring. Further connections wait in the kernel's queue, which is long enough. */
 const connectionsMost = 1024
 const silentMost = { ofAddress: 16, inAll: 128 }
 
 /**
- * Sends away connections that ask nothing, the oldest first, so that the kubelet's probe always finds a place. Silent is
- * every connection without a question that is being answered: also one whose client sends its question byte by byte, or
- * does not read the answer.
+ * Closes connections without a request, the oldest first, so that the kubelet's probe always finds a place. A
+ * connection counts as silent unless a request on it is being answered: also one whose client sends its request byte by
+ * byte, or does not read the answer.
  */
 class Connections {
   /** In the order in which they fell silent. */
@@ -84,8 +84,8 @@ class Connections {
     socket.once("close", () => this.#silent.delete(socket))
     if (this.#isDue) return
     this.#isDue = true
-    // What a client sends along is read in the turn after the one in which it was let in. Until then the probe is as
-    // silent as the crowd that came with it.
+    // A client's first bytes are read in the turn after its connection was accepted. Until then the probe is as silent
+    // as the connections that came with it.
     setImmediate(() => setImmediate(() => this.#thin()))
   }
 

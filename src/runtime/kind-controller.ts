@@ -17,12 +17,12 @@ export const hold = <O>(object: KubeObject): Held<O> => ({
 export type Look<O, Memory> = {
   readonly key: string
   readonly object: O
-  /** What this process remembers of the object. Losing it costs a repeated write at most. */
+  /** What this process remembers of the object. Losing it costs at most a repeated write. */
   readonly memory: Memory
   readonly now: Instant
 }
 
-/** What a status says, and what of it is worth an Event. */
+/** A status, and the parts of it that are worth an Event. */
 export type Report<Status> = { readonly status: Status; readonly episodes?: readonly Episode[] }
 
 type Timed = { readonly lookAgainAt?: Instant | undefined }
@@ -38,13 +38,13 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   Controller,
   "name" | "permissions" | "concurrency" | "turns"
 > & {
-  /** Whose objects are looked at: a kind of ours, or one of Kubernetes. */
+  /** The kind that is looked at: one of ours, or one of Kubernetes. */
   resource: Resource
   indexes?: Record<string, (held: Held<O>) => readonly string[]>
   /** Opens caches, indexes and questions beside the objects themselves. */
   open(wiring: Wiring, objects: WatchedCache<Held<O>>): World
   remember?(): Memory
-  /** Brings up to date what `observe` reads. Returns whether the key is an object's at all. */
+  /** Updates what `observe` reads. Returns whether the key names an object at all. */
   prepare?(world: World, key: string): Promise<boolean>
   /** Everything that the plan is made from. */
   observe(world: World, look: Look<O, Memory>): Seen
@@ -52,11 +52,11 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   plan(seen: Seen): Plan
   /** Carries the plan out, each write conditional on what it was decided from. */
   apply(world: World, seen: Seen, plan: Plan, look: Look<O, Memory>): Promise<Done>
-  /** Before acting: a crash leaves an explanation behind. After: nothing is reported that did not happen. */
+  /** `before` acting: a crash leaves an explanation behind. `after` it: nothing is reported that did not happen. */
   reports: "before" | "after"
-  /** The next status, or undefined where there is nothing to say yet. A kind without a status of ours has no report. */
+  /** The next status, or undefined where there is none yet. A kind without a status of ours has no report. */
   report?(seen: Seen, plan: Plan, done: Done | undefined, now: Instant): Report<O["status"]> | undefined
-  /** Called with what was reported, for metrics. */
+  /** Called with the reported status, for metrics. */
   onReported?(world: World, look: Look<O, Memory>, status: O["status"], plan: Plan, done: Done | undefined): void
   /** The object is gone. */
   forget?(world: World, key: string): void

@@ -154,7 +154,7 @@ function newWorld() {
 
 const first = { trustAbsence: true }
 
-/** Advances until it holds, and says how long that took. */
+/** Advances until it holds, and returns how long that took. */
 async function until(clock: VirtualClock, holds: () => boolean, limitMs = 120_000) {
   const began = clock.now()
   while (!holds()) {
@@ -222,7 +222,7 @@ describe("an election", () => {
     expect(server.writes.length).toBeLessThan(40)
   })
 
-  test("where there is no Lease, it waits for a holder who may not know yet", async () => {
+  test("where there is no Lease, it waits for a holder that may not know yet", async () => {
     const { clock, server, start } = newWorld()
     const a = start({ identity: "a" })
     await clock.advance(14_900)
@@ -320,7 +320,7 @@ describe("an election", () => {
     expect(clock.now() - sent).toBeLessThan(10_020)
   })
 
-  test("without the server it refuses after 10 s and tells the process to end, though nobody asks the guard", async () => {
+  test("without the server it refuses after 10 s and reports the loss, though the guard is not called", async () => {
     const { clock, server, start } = newWorld()
     const a = start({ identity: "a", options: first })
     await until(clock, () => a.isLeader)
@@ -440,7 +440,7 @@ describe("an election", () => {
     expect(await until(clock, () => b.isLeader)).toBeGreaterThan(12_000)
   })
 
-  test("a deleted Lease ends the lead, and nobody follows before the old one has surely noticed", async () => {
+  test("a deleted Lease ends the lead, and no process follows before the old leader has surely noticed", async () => {
     const { clock, server, start } = newWorld()
     const a = start({ identity: "a", options: first })
     await until(clock, () => a.isLeader)
@@ -458,13 +458,13 @@ describe("an election", () => {
     const a = start({ identity: "a", options: first })
     await until(clock, () => a.isLeader)
     const taken = server.get()
-    server.replace({ ...taken, spec: { ...taken.spec, holderIdentity: "somebody" } })
+    server.replace({ ...taken, spec: { ...taken.spec, holderIdentity: "another" } })
     await clock.advance(2_600)
     expect(a.passes()).toBe(false)
-    expect(await a.lost).toContain("held by somebody")
+    expect(await a.lost).toContain("held by another")
   })
 
-  test("a Lease that was restored under our name ends the lead: nobody knows what happened in between", async () => {
+  test("a Lease that was restored under our name ends the lead: what happened in between is unknown", async () => {
     const { clock, server, start } = newWorld()
     const a = start({ identity: "a", options: first })
     await until(clock, () => a.isLeader)
@@ -492,7 +492,7 @@ describe("an election", () => {
     }
   })
 
-  test("a candidate that may not touch the Lease says so", async () => {
+  test("a candidate that may not touch the Lease reports it", async () => {
     const { clock, start } = newWorld()
     const a = start({
       identity: "a",

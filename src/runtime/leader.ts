@@ -16,7 +16,7 @@ const leases: Resource = {
   namespaced: true,
 }
 
-/** What taking part in an election needs, in the namespace of the Lease. */
+/** The permissions for an election, in the namespace of the Lease. */
 export const electionPermissions: readonly Permission[] = [
   { resource: leases, verbs: ["get", "create", "update"] },
 ] as const
@@ -32,7 +32,7 @@ export type Lease = KubeObject & {
 }
 
 export type ElectionDeps = {
-  /** Must not be guarded by this election: it is what the guard is made of. */
+  /** Must not be guarded by this election: the guard depends on it. */
   client: Pick<Client, "get" | "create" | "replace">
   clock: Clock
   random: Random
@@ -42,19 +42,19 @@ export type ElectionDeps = {
 export type ElectionOptions = {
   namespace: string
   name: string
-  /** A fresh one for each process. Who has lost never leads again under the same. */
+  /** A fresh one for each process. An identity that has lost the lead never leads again. */
   identity: string
-  /** How long others wait, once they have seen the last sign of the holder, before they take over. */
+  /** How long others wait after the last renewal that they saw, before they take over. */
   leaseMs?: number
-  /** How long the holder goes on without a renewal that succeeded. */
+  /** How long the holder goes on without a successful renewal. */
   renewDeadlineMs?: number
   retryMs?: number
-  /** How often a candidate reads the Lease: a Lease that was handed on is taken within this time. */
+  /** How often a candidate reads the Lease: a released Lease is taken within this time. */
   pollMs?: number
   /**
-   * Lead at once where there is no Lease. Otherwise the first start of all waits for `leaseMs`: a Lease that is not
-   * there may have been deleted under a holder that still acts. True for clusters that are ours alone (demo, tests);
-   * a function finds out, after the Lease was created, whether another can have acted before. See decision 18.
+   * Lead at once where there is no Lease. Otherwise the very first start waits for `leaseMs`: a missing Lease may have
+   * been deleted under a holder that still acts. True for clusters that are ours alone (demo, tests). A function is
+   * called after the Lease was created, and finds out whether another process can have acted before. See decision 18.
    */
   trustAbsence?: boolean | (() => Promise<boolean>)
 }
@@ -66,31 +66,31 @@ export type Election = {
   guard(): void
   /** Resolves when this process has begun to lead. */
   readonly acquired: Promise<void>
-  /** Resolves with the reason when leadership is lost, for good: the process has to end. */
+  /** Resolves with the reason when leadership is lost for good: the process has to end. */
   readonly lost: Promise<string>
-  /** Since when (monotonic) the Lease could not be read or written, and why: a candidate who could not take over. */
+  /** Since when (monotonic) the Lease could not be read or written, and why: such a candidate could not take over. */
   readonly trouble: { since: number; error: unknown } | undefined
-  /** Stops taking part, refuses writes from now on, and hands the Lease on. Call when nothing is under way any more. */
+  /** Stops taking part, refuses writes from now on, and releases the Lease. Call when nothing is under way any more. */
   release(): Promise<void>
-  /** Like `release`, but lets the Lease run out: for when a write may still be under way. */
+  /** Like `release`, but lets the Lease expire: for when a write may still be under way. */
   abandon(): Promise<void>
 }
 
-/** A leader that has not renewed its Lease for so long gives up. */
+/** A leader gives up when it has not renewed its Lease for this long. */
 export const usualRenewDeadlineMs = 10_000
 
 /**
  * Leader election over a Lease, with client-go's times: 15 s, 10 s, 2 s. A candidate reads the Lease twice a second.
  *
- * Why no two guards ever pass at once. Let `s` be when the holder's last renewal that succeeded was sent, by his clock.
+ * Why no two guards ever pass at once. Let `s` be when the holder sent its last successful renewal, by its own clock.
  *
  *   holder      s: PUT ──► applied, version v ── guard passes until s + 10 s ──│ never again
  *   candidate            first sees v ──────────── waits 15 s ──────────────── PUT if still v
  *
- * A candidate sees v only after it was applied, so he acts at s + 15 s at the earliest; if the holder renewed meanwhile,
- * the version moved and the PUT is refused. Both use their own monotonic clock for their own wait: the times in the
- * Lease are for people. Clocks may run at rates up to 15:10 apart. Every acquisition is a conditional PUT of a version
- * that was watched for the whole time; even a Lease that was missing is first created with nobody in it.
+ * A candidate sees v only after it was applied, so it acts at s + 15 s at the earliest. If the holder renewed since
+ * then, the version moved and the PUT is refused. Both use their own monotonic clock for their own wait: the times in
+ * the Lease are for people. Clocks may run at rates up to 15:10 apart. Every acquisition is a conditional PUT of a
+ * version that was watched for the whole time; even a missing Lease is first created without a holder.
  *
  * It is no fence: a write that left in time may arrive late. What must not be undone carries its own precondition.
  */
@@ -109,13 +109,13 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
   assert(2 * retryMs < renewDeadlineMs, "there is time for a second try")
   assert(identity.length > 0, "a holder has an identity")
 
-  /** One request may not eat the whole time there is for a renewal: the next may find a better connection. */
+  /** One request must not use up the whole time for a renewal: the next may find a better connection. */
   const requestMs = renewDeadlineMs / 2
 
   let phase: "candidate" | "leader" | "lost" | "out" = "candidate"
-  /** The Lease as last seen, and since when (monotonic) it has looked like that. */
+  /** The Lease as last seen, and since when (monotonic) it is unchanged. */
   let seen: { lease: Lease; at: number } | undefined
-  /** When the last PUT was sent, and the last that succeeded (monotonic). */
+  /** When the last PUT, and the last successful one, was sent (monotonic). */
   let lastSentAt = 0
   let renewedAt = 0
   /** A PUT that makes us the holder was sent, and nothing since has shown that we are not. */
@@ -144,7 +144,7 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
     if (phase === "leader" && isOverdue()) lose(`the Lease was not renewed for ${renewDeadlineMs / 1000} s`)
   }
 
-  /** Ours until `sentAt` + deadline, since nobody takes over sooner after a write that was sent then. */
+  /** Ours until `sentAt` + deadline, since no other process takes over sooner after a write that was sent then. */
   function hold(lease: Lease, sentAt: number) {
     see(lease)
     renewedAt = sentAt
@@ -163,11 +163,11 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
     }
   }
 
-  /** From when on (monotonic) the Lease may be taken. */
+  /** The time (monotonic) from which the Lease may be taken. */
   function freeAt({ lease, at }: { lease: Lease; at: number }): number {
     const { leaseDurationSeconds } = lease.spec ?? {}
     if (isOurs(lease)) return at // taken by a request of ours whose answer was lost or late
-    if (!holderOf(lease) && leaseDurationSeconds === 1) return at // handed on by its holder, who had stopped
+    if (!holderOf(lease) && leaseDurationSeconds === 1) return at // released by a holder that had stopped
     return at + (leaseDurationSeconds && leaseDurationSeconds > 1 ? leaseDurationSeconds * 1000 : leaseMs)
   }
 
@@ -190,7 +190,7 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
 
   function untilNext(): number {
     const retry = jitter(random, retryMs)
-    // From when the last was sent: an answer that took seconds must not be paid for with a pause on top.
+    // Counted from the last PUT: a slow answer must not add a pause on top.
     if (phase === "leader") return Math.max(0, lastSentAt + retry - clock.monotonic())
     if (!seen || trouble) return retry
     const poll = jitter(random, pollMs)
@@ -205,7 +205,7 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
     await take()
   }
 
-  /** Creates the Lease with nobody in it, so that whoever comes takes it by a conditional write. */
+  /** Creates the Lease without a holder, so that every process takes it by a conditional write. */
   async function found() {
     seen = undefined
     const vacant: Lease = {
@@ -221,7 +221,7 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
       throw error
     }
     if (await isTrusted()) await take({ atOnce: true })
-    else log.info("there was no Lease; waiting in case somebody still acts on it", { lease: name, leaseMs })
+    else log.info("there was no Lease; waiting in case another process still acts", { lease: name, leaseMs })
   }
 
   /** What cannot be found out in time is not trusted. */
@@ -253,12 +253,12 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
 
   async function renew() {
     if (await renewOnce()) return
-    // The Lease is not as we left it. If a lost answer of ours or a foreign label is all there is to it, go on.
+    // The Lease is not as we left it. If only our own lost answer or a foreign label changed it, we go on.
     const lease = await read()
     if (phase !== "leader") return
     if (!lease) return lose("the Lease was deleted")
     if (lease.metadata.uid !== seen?.lease.metadata.uid) return lose("the Lease was replaced by another")
-    if (!isOurs(lease)) return lose(`the Lease is held by ${holderOf(lease) ?? "nobody"}`)
+    if (!isOurs(lease)) return lose(`the Lease is held by ${holderOf(lease) ?? "no process"}`)
     see(lease)
     await renewOnce()
   }
@@ -284,8 +284,8 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
   }
 
   /**
-   * Replaces exactly this version of the Lease; undefined if it is no longer there. The metadata go along with their
-   * uid: the server creates a Lease that is PUT without one if it was deleted meanwhile.
+   * Replaces exactly this version of the Lease; undefined if it is gone. The metadata include the uid: without it, the
+   * server would create a Lease by this PUT if it was deleted meanwhile.
    */
   async function put(lease: Lease, spec: NonNullable<Lease["spec"]>): Promise<Lease | undefined> {
     const { uid, resourceVersion } = lease.metadata
@@ -300,7 +300,7 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
     }
   }
 
-  /** A request that never ends must not hold up the next. A write that was given up may still arrive: see `freeAt`. */
+  /** A request that never ends must not delay the next. A write that was given up may still arrive: see `freeAt`. */
   function within<T>(request: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const cancel = clock.after(requestMs, () =>
@@ -366,6 +366,6 @@ export function takePartInElection(deps: ElectionDeps, options: ElectionOptions)
   }
 }
 
-const wholeSeconds = (ms: number) => Math.max(2, Math.ceil(ms / 1000)) // 1 s means handed on
+const wholeSeconds = (ms: number) => Math.max(2, Math.ceil(ms / 1000)) // 1 s means released
 
 const kindOf = (error: unknown) => (error instanceof KubeError ? error.kind : undefined)

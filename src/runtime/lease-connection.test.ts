@@ -10,7 +10,7 @@ import { seededRandom } from "./random.ts"
 
 const secrets = { group: "", version: "v1", plural: "secrets", kind: "Secret", namespaced: true }
 
-/** Keeps one Lease, and says nothing to anything else. */
+/** Keeps one Lease, and answers nothing else. */
 function leaseServer(onRenewal: () => void): Reply {
   let lease: Lease | undefined
   let version = 0

@@ -42,7 +42,7 @@ describe("JSON lines", () => {
     expect(error.cause.cause.stack).toContain("log.test.ts")
   })
 
-  test("an endless chain of causes ends, and a thrown non-error is told", () => {
+  test("an endless chain of causes ends, and a thrown non-error is logged", () => {
     const { lines, log } = logger()
     const loop = new Error("loop")
     loop.cause = loop

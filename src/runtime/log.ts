@@ -2,7 +2,7 @@ import { pino } from "pino"
 import { withoutControls } from "#lib/text.ts"
 import { type Clock, systemClock } from "./clock.ts"
 
-/** Structured logs: a sentence and the facts beside it. Objects from the cluster are never logged whole. */
+/** Structured logs: a sentence and its facts. Objects from the cluster are never logged whole. */
 export type Logger = {
   debug(message: string, facts?: Record<string, unknown>): void
   info(message: string, facts?: Record<string, unknown>): void
@@ -19,7 +19,7 @@ export type LogOptions = {
   level?: LogLevel
   /** JSON lines for machines, text for people; by default text on a terminal only. */
   format?: "json" | "text"
-  /** Gets each line, with its newline. By default standard error: what a command prints on stdout stays pure data. */
+  /** Receives each line, with its newline. By default standard error: the stdout of a command holds only its data. */
   write?: (line: string) => void
   /** ANSI colours in text; by default on a terminal. */
   colour?: boolean
@@ -50,7 +50,7 @@ export function createLogger(options: LogOptions = {}): Logger {
   return logger({})
 }
 
-/** Says nothing: for tests and for callers that have nowhere to log. */
+/** Writes nothing: for tests and for callers that have no log. */
 export const silentLogger: Logger = createLogger({ level: "silent", write: () => {} })
 
 type Emit = (level: Level, message: string, facts: Record<string, unknown>) => void
@@ -89,7 +89,7 @@ function text(clock: Clock, write: (line: string) => void, coloured: boolean): E
 const plain = (value: unknown) =>
   typeof value === "string" && /^[\w./:@+-]+$/.test(value) ? value : printable(JSON.stringify(value) ?? "undefined")
 
-/** A message may quote the cluster; it must not move a terminal's cursor or fake a second line. */
+/** A message may quote the cluster. It must not move a terminal's cursor or fake a second line. */
 const printable = (words: string) => withoutControls(words, " ")
 
 const chain = (error: ErrorFact): string => (error.cause ? `${error.message}: ${chain(error.cause)}` : error.message)
@@ -97,7 +97,7 @@ const chain = (error: ErrorFact): string => (error.cause ? `${error.message}: ${
 export type ErrorFact = {
   type: string
   message: string
-  /** Of a KubeError and a system error: the word callers decide by. */
+  /** Of a KubeError or a system error: the kind that callers decide by. */
   kind?: string
   status?: number
   code?: string
@@ -108,7 +108,7 @@ export type ErrorFact = {
 const isErrorFact = (value: unknown): value is ErrorFact =>
   typeof value === "object" && value !== null && "type" in value && "message" in value
 
-/** An error as facts, with its chain of causes; the stack of the innermost only, which is where it began. */
+/** An error as facts, with its chain of causes. Only the innermost stack is kept: it shows where the error began. */
 function errorFact(error: unknown, depth = 0): ErrorFact {
   if (!(error instanceof Error)) return { type: typeof error, message: bounded(withoutCredentials(String(error))) }
   const { kind, status, code } = error as { kind?: unknown; status?: unknown; code?: unknown }
@@ -121,7 +121,7 @@ function errorFact(error: unknown, depth = 0): ErrorFact {
   return fact
 }
 
-/** Names under which a credential would travel, whoever put it there. */
+/** Names of facts that hold credentials, whichever code logs them. */
 const credential = /authorization|token|password|passwd|secret|credential|cookie|private.?key|dockerconfig/i
 
 /** Keeps facts small, flat enough to read, and free of credentials: logs are read by more people than Secrets. */
@@ -161,7 +161,7 @@ function tidy(value: unknown, depth: number): unknown {
 const lengthMax = 4096
 const bounded = (words: string) => (words.length > lengthMax ? `${words.slice(0, lengthMax)}…` : words)
 
-/** Bearer and Basic headers, and passwords in URLs, wherever they were quoted. */
+/** Removes Bearer and Basic headers, and passwords in URLs, wherever they are quoted. */
 const withoutCredentials = (words: string) =>
   words
     .replace(/\b(Bearer|Basic)\s+[\w.~+/-]{8,}=*/gi, "$1 [redacted]")

@@ -149,7 +149,7 @@ function oneMap() {
 }
 
 describe("a manager", () => {
-  test("leads, looks, ends as told: events sent, Lease handed on, nothing left open", async () => {
+  test("leads, looks, ends on the signal: events sent, Lease released, nothing left open", async () => {
     const clock = virtualClock()
     const server = oneMap()
     const { controller, looks } = writer()
@@ -171,7 +171,7 @@ describe("a manager", () => {
     expect(clock.nextAt()).toBeUndefined()
   })
 
-  test("told to end, finishes the write in hand before the Lease goes", async () => {
+  test("on the signal, finishes the write in hand before it releases the Lease", async () => {
     const clock = virtualClock()
     const server = oneMap()
     let release!: (value?: unknown) => void
@@ -188,13 +188,13 @@ describe("a manager", () => {
     expect(manager.exitCode).toBe(0)
     expect(server.state.log.slice(server.state.log.indexOf(`PUT ${mapPath("a")}`))).toEqual([
       `PUT ${mapPath("a")}`,
-      "POST /api/v1/namespaces/shop/events", // what the last look had to tell
+      "POST /api/v1/namespaces/shop/events", // the event of the last look
       `PUT ${leasePath}`,
     ])
     expect(server.lease().spec.holderIdentity).toBe("")
   })
 
-  test("with work in hand that does not end, lets the Lease run out instead of handing it on", async () => {
+  test("with work in hand that does not end, lets the Lease expire instead of releasing it", async () => {
     const clock = virtualClock()
     const server = oneMap()
     const { controller } = writer(() => new Promise(() => {}))
@@ -242,7 +242,7 @@ describe("a manager", () => {
     expect([first.exitCode, second.exitCode]).toEqual([0, 0])
   })
 
-  test("told to end while it stands by, ends", async () => {
+  test("ends on the signal while it stands by", async () => {
     const clock = virtualClock()
     const server = oneMap()
     const first = start(server, { clock })
@@ -271,7 +271,7 @@ describe("a manager", () => {
     expect(manager.exitCode).toBe(0)
   })
 
-  test("a controller that cannot be set up ends the process with 1, the Lease handed on", async () => {
+  test("a controller that cannot be set up ends the process with 1, the Lease released", async () => {
     const clock = virtualClock()
     const server = oneMap()
     const broken: Controller = {
@@ -309,7 +309,7 @@ describe("a manager", () => {
           warm(key) {
             looks.push(`warm ${key}`)
             more ??= wiring.watch(secrets, { project })
-            // What must not happen, happens: it is refused.
+            // The write that must not happen is tried, and refused.
             wiring.client
               .patch(configMaps, { name: "a", namespace: "shop" }, { type: "merge", body: {} })
               .catch(error => looks.push(error.kind))
@@ -390,7 +390,7 @@ describe("a manager", () => {
     await clock.advance(1_000)
   })
 
-  test("tells how it is: standing by is ready, caches that wait are not, a look that hangs is dead", async () => {
+  test("reports its health: standing by is ready, caches that wait are not, a look that hangs is dead", async () => {
     const clock = virtualClock()
     const server = oneMap()
     const metrics = { host: "127.0.0.1", port: 0 }
@@ -456,7 +456,7 @@ describe("a manager", () => {
     expect(await manager.done).toBe(0)
   })
 
-  test("a kind that is not installed keeps nothing else unready, and is looked after when it comes", async () => {
+  test("a kind that is not installed keeps nothing else unready, and is reconciled when it is installed", async () => {
     const clock = virtualClock()
     const server = oneMap()
     let isInstalled = false

@@ -11,7 +11,7 @@ import { createMetrics, type Metrics } from "./metrics.ts"
 import type { Random } from "./random.ts"
 
 export type ManagerOptions = {
-  /** Shared by everything that talks to the cluster; closed at the end. */
+  /** Shared by all clients of the cluster; closed at the end. */
   transport: Transport
   controllers: readonly Controller[]
   /** Where the Lease is; `false` runs without election and without a guard. */
@@ -19,7 +19,7 @@ export type ManagerOptions = {
     | { namespace: string; name: string; trustAbsence?: boolean | ((client: Client) => Promise<boolean>) }
     | false
   /**
-   * A candidate keeps its caches open and in sync, and decides from the moment it leads. Otherwise it holds nothing in
+   * A candidate keeps its caches open and in sync, and decides from the moment it leads. Otherwise it keeps nothing in
    * memory, and lists everything when it leads. On by default.
    */
   warm?: boolean
@@ -28,30 +28,30 @@ export type ManagerOptions = {
   clock: Clock
   random: Random
   log: Logger
-  /** Aborted on SIGTERM: what is in hand is finished, then this ends. */
+  /** Aborted on SIGTERM: work in progress is finished, then this ends. */
   signal: AbortSignal
   userAgent?: string | undefined
-  /** How long work in hand may go on. Together with handing on the Lease it fits into the 30 s that a pod is given. */
+  /** How long work in progress may go on. With the release of the Lease it fits into the 30 s that a pod has to end. */
   graceMs?: number
 }
 
-/** A look that takes this long waits for something that will not come: every request of ours ends within a minute. */
+/** A look that takes this long is stuck: every request of ours ends within a minute. */
 const stuckMs = 15 * 60_000
-/** How long a candidate may fail to read the Lease before it is no longer the standby one counts on. */
+/** How long a candidate may fail to read the Lease before it no longer counts as a standby. */
 const troubleMs = 30_000
 const flushMs = 3_000
 const handOnMs = 5_000
 const heartbeatMs = 1_000
 
 /**
- * Runs controllers until told to end or until leadership is lost. Resolves with the exit code: 0 if it ended as told,
+ * Runs controllers until the signal is aborted or leadership is lost. Resolves with the exit code: 0 after the signal,
  * 1 if the process has to be started again.
  *
- *   health server → election → controllers … signal → work in hand ends → events are sent → the Lease is handed on
+ *   health server → election → controllers … signal → work in hand ends → events are sent → the Lease is released
  *
  * Warm controllers start beside the election: they open their caches, and begin to work when it is won. Two clients
- * share the transport: the election's may always write and has connections of its own, the controllers' writes only
- * while the guard lets it, so a candidate's writes are refused before they leave the process.
+ * share the transport. The election's client may always write and has connections of its own. The controllers' client
+ * writes only while the guard passes, so a candidate's writes are refused before they leave the process.
  */
 export async function runManager(options: ManagerOptions): Promise<number> {
   const { transport, clock, random, log, signal, leaderElect, warm = true } = options
@@ -116,7 +116,7 @@ export async function runManager(options: ManagerOptions): Promise<number> {
     })
     const events = createEventRecorder({ client, clock, random, log, identity })
     const context = { client, clock, random, log, events, identity, metrics, signal: working.signal }
-    // Controllers look at the same pods; each is read and parsed once for all of them.
+    // Controllers watch the same pods; each pod is read and parsed once for all of them.
     const openCache = sharedCaches({ client, clock, random, log })
     for (const controller of options.controllers) {
       const started = startController(controller, context, {
@@ -140,14 +140,14 @@ export async function runManager(options: ManagerOptions): Promise<number> {
     working.abort(new Error(why === "told" ? "told to end" : "the process has to end"))
 
     const ended = Promise.allSettled(running.map(({ done }) => done))
-    // A process that has lost the lead can do nothing but read: there is nothing to wait for.
+    // A process that has lost the lead can only read: there is nothing to wait for.
     if (why === "lost") await within(clock, 1_000, ended)
     else await ended
     await depart({ events, isIdle: why !== "lost" && running.every(controller => controller.inWork().length === 0) })
     return why === "told" ? 0 : 1
   }
 
-  /** Says what is left to say, and hands the Lease on unless a write of ours may still be under way. */
+  /** Sends the last events, and releases the Lease unless a write of ours may still be under way. */
   async function depart({ events, isIdle }: { events: EventRecorder; isIdle: boolean }) {
     await within(clock, flushMs, events.flush())
     if (election) await within(clock, handOnMs, isIdle ? election.release() : election.abandon())
@@ -164,7 +164,7 @@ async function serve(
   return close
 }
 
-/** Measures how late a timer comes: what a long computation or a starved CPU does to everything else, the Lease too. */
+/** Measures how late timers fire: a long computation or a starved CPU delays everything else as much, the Lease too. */
 function beat(clock: Clock, metrics: Metrics): () => void {
   const lag = metrics.gauge({ name: "event_loop_lag_seconds", help: "How late the last of a timer per second came." })
   let cancel: () => void
@@ -179,7 +179,7 @@ function beat(clock: Clock, metrics: Metrics): () => void {
   return () => cancel()
 }
 
-/** Every controller is there with all its caches in sync. */
+/** Every controller has started and has all its caches in sync. */
 const isWarm = (running: readonly RunningController[], controllers: number) =>
   running.length === controllers && running.every(controller => controller.isWarm)
 
@@ -194,8 +194,8 @@ function stuck(running: readonly RunningController[]): string | undefined {
 }
 
 /**
- * A kind that is not installed has no objects, and the other kinds are looked after: that is no reason to be unready.
- * Where none is looked after, something is wrong with the installation.
+ * A kind that is not installed has no objects, and the other kinds are reconciled: the process is still ready. Where no
+ * kind is reconciled, something is wrong with the installation.
  */
 function unsynced(running: readonly RunningController[]): string | undefined {
   const isOfUse = running.some(({ hasSynced }) => hasSynced)
@@ -213,8 +213,8 @@ function cold(running: readonly RunningController[], election: Election | undefi
 }
 
 /**
- * A process that stands by is ready: it does all it is there for, and a rolling update whose new pod had to lead before
- * it is ready would wait for the old pod for ever. One that cannot even read the Lease is no standby.
+ * A standby process is ready: it does all that it is there for. If a new pod had to lead before it is ready, a rolling
+ * update would wait for the old pod for ever. A process that cannot even read the Lease is no standby.
  */
 function standbyTrouble(election: Election | undefined, clock: Clock): string | undefined {
   const trouble = election?.trouble
@@ -222,7 +222,7 @@ function standbyTrouble(election: Election | undefined, clock: Clock): string | 
   return `the Lease is out of reach: ${trouble.error instanceof Error ? trouble.error.message : trouble.error}`
 }
 
-/** Waits no longer than that, and leaves no timer behind. */
+/** Waits at most this long, and leaves no timer behind. */
 function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   return new Promise(resolve => {
     const cancel = clock.after(ms, resolve)

@@ -1,6 +1,6 @@
 /**
- * What a process remembers of objects beyond the objects themselves. Another object of the same name starts with a fresh
- * memory.
+ * What a process remembers of objects beyond the objects themselves. An object re-created under the same name starts
+ * with a fresh memory.
  */
 export type Memories<M> = {
   of(key: string, uid: string): M

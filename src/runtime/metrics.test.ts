@@ -17,7 +17,7 @@ describe("metrics", () => {
     expect(await register.metrics()).toBe("\n")
   })
 
-  test("tell how late timers come, once somebody asks", async () => {
+  test("report how late timers fire, from the first scrape on", async () => {
     const all = metrics()
     const lagSeconds = async () => Number((await lines(all, "nodejs_eventloop_lag_p99_seconds"))[0]?.split(" ")[1])
     await expect
@@ -54,7 +54,7 @@ describe("metrics", () => {
     }
   })
 
-  test("of a running controller are looked at when they are asked for", async () => {
+  test("of a running controller are read at each scrape", async () => {
     const all = metrics()
     let keys = [
       { key: "a", ms: 61_000 },
@@ -102,7 +102,7 @@ describe("metrics", () => {
     expect(await lines(all, "rest_client_request_duration_seconds_count")).toHaveLength(2)
   })
 
-  test("of an election say who leads now", async () => {
+  test("of an election show whether this process leads now", async () => {
     const all = metrics()
     let leads = false
     all.watchElection("aim", { isLeader: () => leads, isWarm: () => true })
@@ -111,7 +111,7 @@ describe("metrics", () => {
     expect(await lines(all, "leader_")).toEqual(['leader_election_master_status{name="aim"} 1'])
   })
 
-  test("of a controller's own carry the prefix, and two who ask share one", async () => {
+  test("of a controller's own carry the prefix, and a second declaration shares the first", async () => {
     const all = metrics()
     const stamps = { name: "stamps_total", help: "Images written.", labels: ["kind"] }
     all.counter(stamps).add({ kind: "Deployment" })

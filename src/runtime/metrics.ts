@@ -7,7 +7,7 @@ import { resourceName } from "./resource.ts"
 
 export type Labels = Record<string, string>
 
-/** What a controller counts of its own, under the prefix `aim_`. The same name asked for twice is the same metric. */
+/** A controller's own metrics, under the prefix `aim_`. Declaring the same name twice returns the same metric. */
 export type MetricFactory = {
   counter(metric: MetricName): { add(labels?: Labels, by?: number): void; remove(labels: Labels): void }
   gauge(metric: MetricName): { set(labels: Labels, value: number): void; remove(labels: Labels): void }
@@ -15,12 +15,12 @@ export type MetricFactory = {
 }
 
 export type MetricName = {
-  /** Without the prefix, with its unit, as Prometheus names things: `stamps_total`, `probe_duration_seconds`. */
+  /** Without the prefix, with its unit, as Prometheus names metrics: `stamps_total`, `probe_duration_seconds`. */
   name: string
   help: string
   /**
-   * Their values must be few: kinds and reasons. Names only of objects of which there are few (cluster-scoped kinds of
-   * ours) and whose series are removed with them; never of the objects of a fleet.
+   * Label values must be few: kinds and reasons. Names are allowed only for objects of which there are few
+   * (cluster-scoped kinds of ours) and whose series are removed with them; never for the objects of a fleet.
    */
   labels?: readonly string[]
 }
@@ -28,7 +28,7 @@ export type MetricName = {
 export type Metrics = MetricFactory & {
   /** The observer of one controller's loop, queue and caches. */
   controller(name: string): ControllerObserver
-  /** Asks a running controller at each scrape for what is not counted but looked at. */
+  /** Reads a running controller at each scrape, for values that are not counted. */
   watchController(controller: RunningController): void
   watchElection(lease: string, candidate: Candidate): void
   /** For `createClient`. */
@@ -58,7 +58,7 @@ const methods = {
 
 /**
  * Metrics under the names of controller-runtime and client-go where they have one, so that known dashboards and alerts
- * work. In a registry of its own: the library's global one would be shared with whoever else imports it.
+ * work. They have a registry of their own: the library's global one is shared with every other importer.
  */
 export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const registry = new Registry()
@@ -71,7 +71,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     new Counter<string>({ name, help, labelNames, registers })
   const histogram = (name: string, help: string, labelNames: readonly string[], buckets = seconds) =>
     new Histogram<string>({ name, help, labelNames, buckets, registers })
-  /** A gauge that is asked at each scrape, and shows only what is there then. */
+  /** A gauge that is read at each scrape, and shows only what exists then. */
   const pulled = (name: string, help: string, labelNames: readonly string[], read: () => Iterable<[Labels, number]>) =>
     new Gauge<string>({
       name,
@@ -184,7 +184,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     },
   })
 
-  /** Each name once, whoever asks. */
+  /** Each name once, however many controllers declare it. */
   const known = new Map<string, unknown>()
   function ours<T>({ name }: MetricName, create: (name: string) => T): T {
     if (!known.has(name)) known.set(name, create(`aim_${name}`))
@@ -209,7 +209,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
       }),
     controller(name) {
       const labels = queueLabels(name)
-      for (const result of results) reconciles.inc({ controller: name, result }, 0) // a rate needs a zero to begin with
+      for (const result of results) reconciles.inc({ controller: name, result }, 0) // a rate needs a first zero
       errors.inc({ controller: name }, 0)
       adds.inc(labels, 0)
       return {
@@ -255,7 +255,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
 const resolutionMs = 10
 let delays: ReturnType<typeof monitorEventLoopDelay> | undefined
 
-/** Measures from the first time it is asked: a process that nobody scrapes has no timer a hundred times a second. */
+/** Measures from the first scrape on: a process that is never scraped has no timer a hundred times a second. */
 function eventLoopLag(): number {
   if (!delays) {
     delays = monitorEventLoopDelay({ resolution: resolutionMs })

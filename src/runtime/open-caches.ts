@@ -40,14 +40,14 @@ export function createOpenCaches({ openCache, observer, lead }: ControllerDeps) 
         current: { value: currency.current },
       }) as WatchedCache<T>
     },
-    /** Resolves when those opened so far are in sync; one that is opened later is asked for itself. */
+    /** Resolves when the caches opened so far are in sync; a cache opened later has its own `synced`. */
     synced(signal: AbortSignal) {
       awaited = duringSetup ?? []
       const all = Promise.all((duringSetup ?? []).map(cache => cache.synced(signal)))
       duringSetup = undefined
       return all
     },
-    /** A cache that the server refuses counts as well: it keeps no process from being of use. */
+    /** A cache that the server refuses counts as in sync: the process is useful without it. */
     areInSync: () => [...open].every(({ hasSynced, failure }) => hasSynced || failure !== undefined),
     lackKind() {
       const missing = awaited.filter(cache => !cache.hasSynced)
@@ -62,13 +62,13 @@ export function createOpenCaches({ openCache, observer, lead }: ControllerDeps) 
 
 type Currency = { isCurrent: () => boolean; current: () => Promise<void> }
 
-/** Opened by a leader: the list was made since it leads. */
+/** For a cache opened by a leader: its list was made after the lead began. */
 const listed = (cache: Pick<Cache<Projected>, "hasSynced" | "synced">): Currency => ({
   isCurrent: () => cache.hasSynced,
   current: () => cache.synced(),
 })
 
-/** Opened before: it may be behind, and is believed once it shows what the server had when this process began to lead. */
+/** For a cache opened earlier: it is current once it shows what the server had when this process began to lead. */
 function proven(
   cache: Pick<Cache<Projected>, "synced" | "catchUp">,
   lead: Promise<void>,

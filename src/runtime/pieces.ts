@@ -4,9 +4,9 @@ import type { Clock } from "./clock.ts"
 export type InPieces = (steps: Iterator<unknown>) => Promise<void>
 
 /**
- * For work that grows with what a tenant has made: it is done for a few milliseconds at a time, in turn with other work
- * of the kind. Between two pieces everything else has as long, so that half of the event loop is always left for it. A
- * step is what cannot be divided, and must be short.
+ * For work that grows with what a tenant has created. It is done for a few milliseconds at a time, in turn with other
+ * such work. Between two pieces everything else gets as much time, so half of the event loop is always free. A step
+ * cannot be divided, and must be short.
  */
 export function createPieces(clock: Clock, pieceMs = 5): InPieces {
   const waiting: { steps: Iterator<unknown>; done: () => void; fail: (error: unknown) => void }[] = []

@@ -1,11 +1,11 @@
 import type { Clock, Instant } from "./clock.ts"
 
-/** What was answered, and when. */
+/** An answer, and when it came. */
 export type Answer<A> = { readonly at: Instant; readonly said: A }
 
 /**
  * Questions that take long: to registries, to metric services, to other clusters. They are asked in the background. A
- * look reads the answers there are, asks for what is missing, and comes again when there is an answer.
+ * look reads the existing answers, asks for the missing ones, and is repeated when there is an answer.
  */
 export type Questions<A> = {
   get(key: string): Answer<A> | undefined
@@ -31,7 +31,7 @@ export function createQuestions<A>({ clock, rememberMs, most, failed }: Question
 
   function remember(key: string, said: A): void {
     const now = clock.now()
-    answers.delete(key) // so that the latest answer stands last
+    answers.delete(key) // so that the map is ordered by the time of the answer
     answers.set(key, { at: now, said })
     for (const [old, { at }] of answers) {
       if (answers.size <= most && now - at < rememberMs) break

@@ -190,7 +190,7 @@ describe("a queue", () => {
     expect(new Set(served).size).toBe(20_000)
   }, 20_000)
 
-  test("tells its observer how long keys waited", async () => {
+  test("reports to its observer how long keys waited", async () => {
     const time = clock()
     const seen: unknown[] = []
     const queue = createQueue({

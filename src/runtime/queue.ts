@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts"
 
 /**
- * Which objects need another look: keys only, each at most once in the queue and at most once in work. A key added
+ * The objects that need another look: keys only, each at most once in the queue and at most once in work. A key added
  * while it is in work is looked at again afterwards (dirty/processing, as in client-go's workqueue).
  */
 export type Queue = {
@@ -11,7 +11,7 @@ export type Queue = {
   addAfter(key: string, ms: number): void
   /** With exponential back-off per key, or after `atLeastMs` if that is longer. */
   addRateLimited(key: string, atLeastMs?: number): void
-  /** Ends the back-off of a key: its work went well. */
+  /** Ends the back-off of a key, after a success. */
   forget(key: string): void
   /** How often the key was added rate limited since it was last forgotten. */
   attempts(key: string): number
@@ -19,13 +19,13 @@ export type Queue = {
   take(): Promise<string | undefined>
   /** Must follow every take. */
   done(key: string): void
-  /** Takes no more keys, hands none out, wakes the takers. Keys in work are theirs to finish. */
+  /** Accepts no more keys, returns none, and wakes the takers. Keys in work are finished by their takers. */
   shutDown(): void
-  /** Keys that wait to be taken, those that wait for a time not counted. */
+  /** Keys that wait to be taken, without those that wait for a time. */
   readonly depth: number
 }
 
-/** Told what happens in a queue, for its metrics. */
+/** Receives what happens in a queue, for its metrics. */
 export type QueueObserver = {
   added(): void
   taken(waitedMs: number): void
@@ -43,24 +43,25 @@ export type QueueOptions = {
 /** Parties that share a queue: each has its turn, however many keys the others have. */
 export type Turns = {
   of(key: string): string
-  /** As many keys of one may be in work at once. */
+  /** How many keys of one party may be in work at once. */
   most: number
 }
 
 /**
- * The first retry after 5 ms, because most failures are a cache that is a moment behind. At most five minutes apart: a
- * hopeless object costs twelve looks an hour, and who mends it waits five minutes at worst (client-go: seventeen).
+ * The first retry is after 5 ms, because most failures are a cache that is a moment behind. Retries are at most five
+ * minutes apart: a hopeless object costs twelve looks an hour, and a fix waits five minutes at worst (client-go:
+ * seventeen).
  */
 export function createQueue(options: QueueOptions): Queue {
   const { clock, observer, backoffMsBase = 5, backoffMsMax = 5 * 60_000 } = options
   const { turns = noTurns } = options
   const working = new Set<string>()
-  /** How many keys of each are in work. */
+  /** How many keys of each party are in work. */
   const busy = new Map<string, number>()
   const isFree = (party: string) => (busy.get(party) ?? 0) < turns.most
   const ordinary = createLines(turns, isFree)
   const background = createLines(turns, isFree)
-  /** Added while in work, to be queued by `done`: whether that can wait. */
+  /** Keys added while in work, which `done` will queue, and whether they can wait. */
   const again = new Map<string, { background: boolean; at: number }>()
   const attempts = new Map<string, number>()
   const takers: ((key: string | undefined) => void)[] = []
@@ -153,7 +154,7 @@ export function createQueue(options: QueueOptions): Queue {
 
 const noTurns: Turns = { of: () => "", most: Number.POSITIVE_INFINITY }
 
-/** A line for each party. The one that was served last waits until the others were. */
+/** A line for each party. After its turn, a party waits until the others had theirs. */
 function createLines({ of }: Turns, isFree: (party: string) => boolean) {
   const lines = new Map<string, ReturnType<typeof createLine>>()
   const front = lines.entries() // the same for as long as the queue lives, as in a line
@@ -207,7 +208,7 @@ function createLine() {
     remove: (key: string) => void sinceByKey.delete(key),
     shift(): { key: string; since: number } | undefined {
       if (sinceByKey.size === 0) return undefined
-      // Never asked when the map is empty, so it never ends: whatever is in the map lies ahead of it.
+      // Never called on an empty map, so it never ends: all entries of the map lie ahead of it.
       const [key, since] = front.next().value!
       sinceByKey.delete(key)
       return { key, since }
@@ -223,10 +224,10 @@ type Delay = { key: string; at: number; order: number }
 
 const isBefore = (a: Delay, b: Delay) => a.at < b.at || (a.at === b.at && a.order < b.order)
 
-/** Keys that wait for a time: a heap and a single timer, so that ten thousand of them cost one. */
+/** Keys that wait for a time: one heap and one timer, however many keys there are. */
 function createDelays(clock: Clock, due: (key: string) => void) {
   const byKey = new Map<string, Delay>()
-  let heap: Delay[] = [] // may hold delays that were replaced by earlier ones; they are dropped as they come up
+  let heap: Delay[] = [] // may hold delays that were replaced by earlier ones, which are dropped when they come up
   let order = 0
   let timer: { at: number; cancel: () => void } | undefined
 

@@ -1,4 +1,4 @@
-/** The only source of chance. A seeded one makes a whole run repeatable. */
+/** The only source of randomness. A seeded one makes a whole run repeatable. */
 export type Random = {
   /** In [0, 1). */
   next(): number
@@ -7,7 +7,7 @@ export type Random = {
 
 export const systemRandom: Random = { next: () => Math.random(), uuid: () => crypto.randomUUID() }
 
-/** Mulberry32: small, fast, and good enough to scatter retries; nothing secret comes from it. */
+/** Mulberry32: small, fast, and good enough to scatter retries. Never use it for secrets. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   const next = () => {

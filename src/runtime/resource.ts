@@ -1,4 +1,4 @@
-/** What an API path needs to know of a kind. */
+/** What an API path needs of a kind. */
 export type Resource = {
   readonly group: string // "" for the core group
   readonly version: string
@@ -30,12 +30,12 @@ export type OwnerReference = {
   blockOwnerDeletion?: boolean
 }
 
-/** Any object as it travels: raw JSON, times as strings. */
+/** Any object as the API sends it: raw JSON, times as strings. */
 export type KubeObject = { apiVersion?: string; kind?: string; metadata: ObjectMeta }
 
 export type ObjectName = { name: string; namespace?: string | undefined }
 
-/** `namespace/name`, or `name` for a cluster-scoped object: what queues and caches are keyed by. */
+/** `namespace/name`, or `name` for a cluster-scoped object: the key of queues and caches. */
 export const keyOf = ({ namespace, name }: ObjectName) => (namespace ? `${namespace}/${name}` : name)
 
 export function nameOf(key: string): ObjectName {

@@ -8,13 +8,13 @@ type NameOf<D extends Declared, Type> = { [K in keyof D]: D[K]["type"] extends T
 export type Sample<Name extends string = string> = { metric: Name; labels: Labels; value: number }
 
 /**
- * Metrics whose series end with the object that they are about. Without that, a scrape would show the last word about
- * every object there ever was.
+ * Metrics whose series end with their object. Otherwise a scrape would show the last value of every object that ever
+ * existed.
  */
 export type Series<D extends Declared> = {
-  /** Sets what has changed since the last time, and removes the gauges of this object that are not among the samples. */
+  /** Sets the samples that have changed, and removes the gauges of this object that are not among them. */
   publish(key: string, samples: readonly Sample<NameOf<D, "gauge">>[]): void
-  /** Adds to a counter of an object. By 0, the series begins: a rate needs a zero to begin with. */
+  /** Adds to a counter of an object. Adding 0 begins the series: a rate needs a first zero. */
   add(key: string, metric: NameOf<D, "counter">, labels: Labels, by?: number): void
   /** Whether anything has been published or counted of this object. */
   has(key: string): boolean

@@ -10,11 +10,11 @@ export type Episode = { type: "Normal" | "Warning"; reason: string; message: str
 
 /** Writes the status of one kind. The write fails if the object has changed since it was read. */
 export type StatusWriter<O extends WithStatus> = {
-  /** The object as the cache shows it, or as our own last write left it if the cache is not there yet. */
+  /** The object as the cache shows it, or as our own last write left it if the cache is behind. */
   newest(cached: O): O
-  /** Writes the status if it says anything new, then records the episodes. */
+  /** Writes the status if it has changed, then records the episodes. */
   write(object: O, status: O["status"], episodes?: readonly Episode[]): Promise<void>
-  /** Writes it in any case. The answer proves that nothing has changed since the object was read. */
+  /** Writes the status even if it is unchanged. The answer proves that the object has not changed since it was read. */
   prove(object: O, status: O["status"], episodes?: readonly Episode[]): Promise<void>
   forget(key: string): void
 }

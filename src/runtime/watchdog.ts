@@ -2,12 +2,12 @@ import { Worker } from "node:worker_threads"
 import { systemClock } from "./clock.ts"
 
 /**
- * Ends this process when its event loop has stood still for so long. Such a process holds no Lease and answers no health
- * check, and it cannot notice: no timer of its own runs. So a thread of its own counts the beats of the loop. The end is
- * a SIGKILL, because every other signal would wait for the loop as well.
+ * Ends this process when its event loop has been blocked for so long. Such a process holds no Lease and answers no
+ * health check, and it cannot notice: none of its timers fires. So a separate thread counts the beats of the loop. It
+ * sends a SIGKILL, because every other signal would wait for the loop as well.
  *
- * Time in which the whole process was stopped (SIGSTOP) does not count: then both stood still, and the guard of the
- * client refuses what came of it.
+ * Time in which the whole process was stopped (SIGSTOP) does not count: the thread was stopped as well, and the guard
+ * of the client refuses the writes that follow.
  */
 export function startWatchdog({ stillMs, beatMs = 1000 }: { stillMs: number; beatMs?: number }): () => void {
   const beats = new Int32Array(new SharedArrayBuffer(4))
@@ -31,7 +31,7 @@ export function startWatchdog({ stillMs, beatMs = 1000 }: { stillMs: number; bea
   }
 }
 
-/** As text, so that it is a part of the bundle's one file. It may not log through the main thread, which is still. */
+/** As text, so that it is part of the bundle's one file. It must not log through the main thread, which is blocked. */
 const watch = `
 const { workerData: { beats, beatMs, stillMs } } = require("node:worker_threads")
 const { writeSync } = require("node:fs")

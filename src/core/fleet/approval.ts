@@ -6,7 +6,7 @@ const maxLength = 8192
 
 export const formatApproval = ({ operation, tiers }: Approval) => JSON.stringify({ operation, tiers })
 
-/** Undefined unless it is whole: whoever may annotate the object may have put anything there. */
+/** Undefined unless it is complete: an annotation may hold any text. */
 export function parseApproval(text: unknown): Approval | undefined {
   if (typeof text !== "string" || text.length > maxLength) return undefined
   let value: unknown
@@ -21,7 +21,7 @@ export function parseApproval(text: unknown): Approval | undefined {
   return tiers.every(tier => typeof tier === "string") ? { operation, tiers } : undefined
 }
 
-/** Approvals add up within an operation; those of another one are over. */
+/** Approvals add up within an operation; those of another operation do not count. */
 export function approve(before: Approval | undefined, { operation, tiers }: Approval): Approval {
   const earlier = before?.operation === operation ? before.tiers : []
   return { operation, tiers: [...new Set([...earlier, ...tiers])] }

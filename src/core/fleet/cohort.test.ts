@@ -4,7 +4,7 @@ import { endOf, placeOf } from "./cohort.ts"
 import { Fleet, type FleetRules } from "./fleet.ts"
 import type { Member } from "./member.ts"
 
-// Cohorts as a plan sees them: whom the steps of a tier take in.
+// Cohorts as a plan sees them: the objects that the steps of a tier take in.
 
 const percents = [1, 5, 25, 100]
 const rules: FleetRules = {
@@ -37,7 +37,7 @@ const takenIn = (fleet: Fleet, step: number) =>
 
 const uids = fc.uniqueArray(fc.nat({ max: 100_000 }).map(String), { maxLength: 60 })
 
-test("1 % is inside 5 % is inside 25 % is inside all, and nobody is first only where there is nobody", () => {
+test("1 % is inside 5 % is inside 25 % is inside all, and a step is empty only in an empty tier", () => {
   fc.assert(
     fc.property(uids, all => {
       const fleet = new Fleet(rules, 0)
@@ -53,7 +53,7 @@ test("1 % is inside 5 % is inside 25 % is inside all, and nobody is first only w
   )
 })
 
-test("whoever comes or goes, nobody else changes his place; only who is first by default may give way", () => {
+test("adding or removing objects moves no other one; only an object that is first by default may give way", () => {
   fc.assert(
     fc.property(uids, uids, (here, coming) => {
       const fleet = new Fleet(rules, 0)

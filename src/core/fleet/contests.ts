@@ -7,14 +7,14 @@ export type Contest = {
   since: Instant
   at: Instant
   retryAt: Instant
-  /** Our own write came back with another image: admission changed it. */
+  /** Admission changed the image in our own write. */
   isInSameWrite: boolean
 }
 
-/** What is said of an object whose stamp comes back with another image. */
+/** The message about an object whose stamp comes back with another image. */
 export const changedInSameWrite = "an admission webhook changes it in the same write"
 
-/** Objects whose image is contested. Each time the answer comes more slowly. */
+/** Objects whose image is contested. Each wait before a new stamp is longer than the last. */
 export class Contests {
   readonly #contests = new Map<string, Contest>()
 
@@ -35,8 +35,8 @@ export class Contests {
   }
 
   /**
-   * The first time, the image is put right at once: a change may have crossed ours. What comes back changed from our own
-   * write crossed nothing, and is told and held from the first time on.
+   * The first time, the image is corrected at once: the other change may have crossed ours. A change within our own
+   * write crossed nothing, so it is reported and held from the first time on.
    */
   note(key: string, now: Instant, isInSameWrite: boolean): void {
     const known = this.#contests.get(key)

@@ -21,7 +21,7 @@ test("an answered touch ends the doubt, and only an answered stamp the back-off"
   expect(doubts.unanswered("a/1", 0)).toBe(0)
 })
 
-test("an object that may not be touched is let go when no request can be on its way any more", () => {
+test("an object that may not be touched is released when no request can be on its way any more", () => {
   const doubts = new Doubts()
   doubts.inherit("a/1")
   expect(doubts.isDue("a/1", 0)).toBe(true)

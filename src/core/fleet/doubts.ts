@@ -1,18 +1,18 @@
 import { earliest, type Instant } from "#lib/instant.ts"
 import { tryAgainSoonMs } from "../holds.ts"
 
-/** The API server gives up a request after a minute; an object we may not touch is safe when that is over. */
+/** The API server ends a request after a minute, so no earlier write can arrive after this time. */
 const requestMsMost = 90_000
 
 type Doubt = { dueAt: Instant; refusedAt: Instant | undefined }
 
 /**
- * Objects that a write may still be on its way to: nothing is concluded from them before they were touched. An object
- * whose writes stay without an answer is tried again later and later, whichever of its writes that was.
+ * Objects that an earlier write may still reach. Nothing is concluded about them before they are touched. An object
+ * whose writes stay unanswered is retried after longer and longer waits, whichever kind of write it was.
  */
 export class Doubts {
   readonly #doubts = new Map<string, Doubt>()
-  /** Writes in a row without an answer. A touch that is answered does not end the row, a stamp does. */
+  /** Unanswered writes in a row. An answered touch does not end the row; an answered stamp does. */
   readonly #unanswered = new Map<string, number>()
 
   get size(): number {
@@ -28,12 +28,12 @@ export class Doubts {
     return false
   }
 
-  /** Another leader had declared it: it is to be touched. */
+  /** Another leader declared a write to it, so it must be touched. */
   inherit(key: string): void {
     if (!this.#doubts.has(key)) this.#doubts.set(key, { dueAt: 0, refusedAt: undefined })
   }
 
-  /** A write was not answered. Returns how long to wait before the next one: nothing after the first. */
+  /** A write was not answered. Returns the wait before the next one: 0 after the first. */
   unanswered(key: string, now: Instant): number {
     const row = (this.#unanswered.get(key) ?? 0) + 1
     this.#unanswered.set(key, row)
@@ -42,7 +42,7 @@ export class Doubts {
     return waitMs
   }
 
-  /** The server refuses to let us touch it: only time helps. */
+  /** The server refuses our touch, so only time ends the doubt. */
   refused(key: string, now: Instant): void {
     this.#doubts.set(key, { dueAt: Number.POSITIVE_INFINITY, refusedAt: now })
   }
@@ -62,13 +62,13 @@ export class Doubts {
     return doubt !== undefined && doubt.dueAt <= now
   }
 
-  /** Lets go of the objects to which no earlier write can arrive any more. */
+  /** Drops the objects that no earlier write can reach any more. */
   expire(now: Instant): void {
     for (const [key, { refusedAt }] of this.#doubts)
       if (refusedAt !== undefined && now - refusedAt >= requestMsMost) this.#doubts.delete(key)
   }
 
-  /** When the passing of time alone changes what is to be done about those that are not being touched. */
+  /** When time alone changes what must be done about objects that are not being touched. */
   nextAt(busy: ReadonlySet<string>): Instant | undefined {
     const idle = [...this.#doubts].filter(([key]) => !busy.has(key))
     return earliest(

@@ -20,7 +20,7 @@ const rules: FleetRules = {
     { name: "early", image: "shop/web:3", deadlineMs: 30 * second, settleMs: 0, cohortEnds: [endOf(100)] },
   ],
 }
-/** Of the default tier: everybody. */
+/** The step of the default tier that takes in every object. */
 const last = 2
 
 const member = (fields: Partial<Member> & { tier?: string } = {}): Member => ({
@@ -70,7 +70,7 @@ test("an object that waits fails at its deadline, not before, counted from our s
   ])
 })
 
-describe("who was up to date and is not any more", () => {
+describe("an object that was up to date and regressed", () => {
   const at = 150 * second
   const decision = { from: "", to: "shop/web:2", reason: "Stamped", operation: "g1", by: "", at } as const
   const well = member({ decision })
@@ -80,7 +80,7 @@ describe("who was up to date and is not any more", () => {
     return defaultTier(fleet).counted.failed
   }
 
-  test("has all of the time again, from the look that finds it so", () => {
+  test("gets a fresh deadline, from the look that finds it so", () => {
     const fleet = fleetOf({ "a/1": well }, at)
     fleet.advance(at + 3600 * second) // a long soak, without an event
     fleet.set("a/1", unwell)
@@ -90,13 +90,13 @@ describe("who was up to date and is not any more", () => {
     expect(failedIn(fleet, at + 4060 * second)).toBe(1)
   })
 
-  test("has no time but from the stamp if it never was", () => {
+  test("counts from its stamp if it never was up to date", () => {
     const fleet = fleetOf({ "a/1": unwell }, at)
     fleet.set("a/1", { ...unwell, resourceVersion: "3", unwellSince: at + 50 * second })
     expect(failedIn(fleet, at + 60 * second)).toBe(1)
   })
 
-  test("is believed about its past by a process that was not there", () => {
+  test("is judged by its own dates in a process that starts later", () => {
     const found = (unwellSince: number) => fleetOf({ "a/1": { ...unwell, unwellSince } }, at + 3600 * second)
     expect(failedIn(found(at + 3550 * second), at + 3600 * second)).toBe(0)
     expect(failedIn(found(at + 3540 * second), at + 3600 * second)).toBe(1)
@@ -105,7 +105,7 @@ describe("who was up to date and is not any more", () => {
     expect(stampedNow.standing("a/1")).toMatchObject({ lapsedAt: undefined, deadline: at + 60 * second })
   })
 
-  test("had been, if it says nothing and was not counted as failed when it was due", () => {
+  test("had been up to date if it has no dates and was not counted as failed at its deadline", () => {
     const found = (cleanAt: number) => {
       const fleet = new Fleet(rules, at + 100 * second, { cleanAt })
       fleet.set("a/1", unwell)
@@ -196,7 +196,7 @@ const ours = (fields: Partial<ImageRecord> = {}): ImageRecord => ({
 })
 
 describe("a contest", () => {
-  /** Somebody restores v1 as soon as we have stamped v2; `again` is one round of that. */
+  /** Another writer restores v1 as soon as we have stamped v2; `again` is one round of that. */
   function contest() {
     const fleet = fleetOf({})
     let now = rules.startedAt
@@ -229,7 +229,7 @@ describe("a contest", () => {
     expect([1, 2, 3, 4, 5, 6, 7, 8].map(() => story.again() / second)).toEqual([0, 15, 30, 60, 120, 240, 300, 300])
   })
 
-  test("is told when it happened three times, by the name of the other, and no longer when it is over", () => {
+  test("is reported after three times, with the name of the other writer, until it is over", () => {
     const story = contest()
     story.again()
     story.again()
@@ -241,7 +241,7 @@ describe("a contest", () => {
     expect(story.told()).toEqual([])
   })
 
-  test("is forgotten after ten calm minutes and what it was last left alone for", () => {
+  test("is forgotten after ten calm minutes and its last wait", () => {
     const story = contest()
     for (let round = 0; round < 3; round++) story.again()
     story.end()
@@ -252,7 +252,7 @@ describe("a contest", () => {
     expect(story.again()).toBe(0)
   })
 
-  test("that lasts is a failure when the object's time is up", () => {
+  test("that lasts is a failure at the object's deadline", () => {
     const story = contest()
     story.again()
     story.again()
@@ -261,7 +261,7 @@ describe("a contest", () => {
     expect(defaultTier(story.fleet).counted).toMatchObject({ failed: 1, stale: 0 })
   })
 
-  test("is none where the owner keeps the image himself for a while", () => {
+  test("is none where the owner keeps the image for a while", () => {
     const fleet = fleetOf({})
     const own = { decision: ours(), isUnmanaged: true }
     for (const version of ["1", "2", "3", "4"])
@@ -293,7 +293,7 @@ describe("a stamp that comes back with another image", () => {
     }
   }
 
-  test("is contested at once, told with its cause, and tried less and less often", () => {
+  test("is contested at once, reported with its cause, and tried less and less often", () => {
     const { fleet, stamp, pass } = altered()
     expect(stamp()).toBe(true)
     expect(stamp()).toBe(false)
@@ -336,14 +336,14 @@ test("a decision of another ServiceImage of the same name is not this operation'
   expect(goesBack(decided({ at: rules.startedAt - 61 * second }))).toBe(0)
 })
 
-test("objects in no tier are named in the order of their names, not of their coming", () => {
+test("objects in no tier are named in the order of their names, not of their creation", () => {
   const none = { ...rules, tiers: [rules.tiers[1]!] }
   const fleet = fleetOf({ "a/3": member(), "a/1": member(), "a/2": member() }, 0, none)
   fleet.set("a/1", member({ resourceVersion: "2" }))
   expect(fleet.unmatched.firstItems(2)).toEqual(["a/1", "a/2"])
 })
 
-test("an unhealthy object that comes from another ServiceImage has all of its time here", () => {
+test("an unhealthy object that comes from another ServiceImage gets a fresh deadline here", () => {
   const now = rules.startedAt + 9000 * second
   // The status of this one counted no failure when its fleet was first looked at, long ago.
   const fleet = new Fleet(rules, rules.startedAt + 70 * second, { cleanAt: rules.startedAt + 70 * second })
@@ -387,7 +387,7 @@ describe("a write that fails", () => {
     expect(waits.map((at, index) => (at - (waits[index - 1] ?? rules.startedAt)) / second)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300]) // biome-ignore format: a row
   })
 
-  test("while one is tried, the others of its namespace wait for how that goes", () => {
+  test("while one is tried, the others of its namespace wait for its result", () => {
     const fleet = fleetOf({ "a/1": stale("a"), "a/2": stale("a") })
     fleet.refuse({ namespace: "a" }, why)
     fleet.advance(fleet.nextChangeAt()!)
@@ -397,7 +397,7 @@ describe("a write that fails", () => {
     expect(candidates(fleet)).toEqual(["a/2"])
   })
 
-  test("is forgotten when the object has its image, however it came there", () => {
+  test("is forgotten when the object has its image, whichever writer gave it", () => {
     const fleet = fleetOf({ "a/1": stale("a") })
     fleet.refuse({ key: "a/1" }, why)
     fleet.set("a/1", member({ resourceVersion: "2" }))
@@ -464,7 +464,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant("release" as const), key }),
 )
 
-/** Everything that happened, kept as it came; what follows from it is worked out anew each time. */
+/** Everything that happened, in order; what follows from it is computed again each time. */
 type Known = {
   rules: FleetRules
   now: number
@@ -669,7 +669,7 @@ function recount(known: Known, rule: TierRule) {
     ignored: failed.filter(({ each }) => !each.haltsOnFailure).length,
     counted: counts(counted),
     cohorts: steps.map(step => counts(isLast(step) ? counted : first(step))),
-    // Where the share is nobody, the first in the queue goes; those who do not count yet follow when it is somebody.
+    // A share without objects takes the first in the queue; objects that do not count yet follow when it has some.
     stale: steps.map(step => {
       const all = free("Stale")
       const chosen = isLast(step)
@@ -716,7 +716,7 @@ test("what is kept with each event equals a recount, forwards and back", () => {
       const forget = (key: string) => {
         for (const map of [traces, holds, restores, sights, arrivals]) map.delete(key)
       }
-      // What has its image was not refused it.
+      // An object that has its image was not refused it.
       const forgetHold = (key: string) => {
         const each = members.get(key)!
         if (!each.isDeleting && !["Stale", "Blank"].includes(judge(known, key, each).state)) holds.delete(key)
@@ -742,7 +742,7 @@ test("what is kept with each event equals a recount, forwards and back", () => {
           const isDeleting = fields.isDeleting || (before?.uid === uid && before.isDeleting)
           set(step.key, member({ ...fields, isDeleting, tier, namespace, resourceVersion, uid }))
         } else if (step.do === "restore") {
-          // We stamp it, and somebody else puts another image back.
+          // We stamp it, and another writer puts another image back.
           const before = members.get(step.key)
           if (!before || before.isDeleting) continue
           const { image } = tierFor(known, before)
@@ -784,7 +784,7 @@ test("what is kept with each event equals a recount, forwards and back", () => {
         }
 
         for (const tier of fleet.tiers()) expect(told(tier)).toEqual(recount(known, tier.rule))
-        // What has fallen due was dealt with: nothing asks to be looked at in the past, which would be a hot loop.
+        // Everything due was handled: a next look in the past would be a hot loop.
         const next = fleet.nextChangeAt()
         if (next !== undefined) expect(next).toBeGreaterThan(known.now)
       }

@@ -12,7 +12,7 @@ import { Contests, changedInSameWrite, isHolding, isTold } from "./contests.ts"
 import { hasImage, type Member } from "./member.ts"
 import { byDeadline, Entry, podsOf, type Standing, Tier, type TierRule, type TierView } from "./tier.ts"
 
-/** Objects in no tier, the first by name first. */
+/** Objects in no tier, in the order of their names. */
 export type Unmatched = Pick<IndexedHeap, "size" | "has" | "firstItems">
 
 export type { Candidate, Counts, TierRule, TierView } from "./tier.ts"
@@ -21,22 +21,22 @@ export { anAdmissionWebhook } from "./tier.ts"
 export type FleetRules = {
   /** The ServiceImage, as decisions name it. */
   readonly by: string
-  /** Its uid: one that is deleted and created again under its name is another, and may have operations of the same id. */
+  /** Its uid. A ServiceImage re-created under the same name is another one, and may reuse operation ids. */
   readonly uid: string
-  /** The operation: what it stamped itself is told apart from what others did. */
+  /** The operation's id: it separates our own stamps from the changes of others. */
   readonly operation: string
   readonly tiers: readonly TierRule[]
   /** Objects created later never gate completion until they are Deployed. */
   readonly startedAt: Instant
-  /** The other way round: what this operation changed goes back to what it had, and nobody else counts. */
+  /** Reverses the operation: objects that it changed get their old image back, and no other object counts. */
   readonly isRollback: boolean
 }
 
 /** What is known of the time before a fleet is first looked at. */
 export type FleetHistory = {
-  /** When no object of this operation counted as failed, as far as others said so. */
+  /** The time of an earlier status that counted no object of this operation as failed. */
   readonly cleanAt?: Instant | undefined
-  /** There is only this one look: what nothing dates counts from its stamp, for no later look could date it. */
+  /** There is only this one look. A state without a time counts from the stamp, since no later look could date it. */
   readonly isStill?: boolean
 }
 
@@ -59,14 +59,14 @@ export class Fleet {
   readonly #contests = new Contests()
   #retries = new IndexedHeap()
   #deadlines = new IndexedHeap(byDeadline)
-  /** Became well, or ceased to be, since the last look. The next one dates it: an event has no time of its own. */
+  /** Became or stopped being well since the last look. Events have no time, so the next look dates them. */
   readonly #undated = new Set<Entry>()
   /** Came from elsewhere since the last look. */
   readonly #arrived = new Set<Entry>()
   #now: Instant
   readonly #cleanAt: Instant
   readonly #isStill: boolean
-  /** Everything that was there at the start is in: what is seen for the first time from now on comes to this fleet now. */
+  /** The objects that existed at the start are all listed: an object first seen after this comes to this fleet now. */
   #isListed = false
 
   constructor(rules: FleetRules, now: Instant, { cleanAt = 0, isStill = false }: FleetHistory = {}) {
@@ -77,7 +77,7 @@ export class Fleet {
     for (const rule of rules.tiers) this.#tiers.set(rule.name, new Tier(rule))
   }
 
-  /** Other rules: everybody is judged anew, and what was refused or contested under the old ones is forgotten. */
+  /** New rules: every object is judged again, and refusals and contests under the old rules are forgotten. */
   renew(rules: FleetRules, now: Instant): void {
     this.#rules = rules
     this.#now = Math.max(this.#now, now)
@@ -105,7 +105,7 @@ export class Fleet {
     return this.#entries.get(key)?.member
   }
 
-  /** Where one object stands, for whoever asks why. */
+  /** Where one object stands, to explain it. */
   standing(key: string): Readonly<Standing & { tier: string; place: number }> | undefined {
     const entry = this.#entries.get(key)
     return entry?.tier && { ...entry.standing, place: entry.place, tier: entry.tier.rule.name }
@@ -122,7 +122,7 @@ export class Fleet {
     return member && this.#holds.on(key, member.namespace)
   }
 
-  /** It was refused a moment ago, or its namespace was: not to be written now. */
+  /** The object or its namespace was refused, so it must not be written yet. */
   isHeld(key: string): boolean {
     return this.#entries.get(key)?.standing.isHeld ?? false
   }
@@ -147,7 +147,7 @@ export class Fleet {
     return [...this.#tiers.values()]
   }
 
-  /** When the passing of time alone changes what the fleet says. */
+  /** When time alone changes the state of the fleet. */
   nextChangeAt(): Instant | undefined {
     return earliest(this.#deadlines.first()?.rank, this.#retries.first()?.rank)
   }
@@ -173,7 +173,7 @@ export class Fleet {
     this.#join(entry)
   }
 
-  /** What is known of an object's pods has changed. */
+  /** The facts about an object's pods have changed. */
   trace(key: string, trace: Trace | undefined): void {
     const entry = this.#entries.get(key)
     if (!entry) return
@@ -191,12 +191,12 @@ export class Fleet {
     this.#forget(key)
   }
 
-  /** What our own write returned. The cache will say so too, but later; and it may already know the object is gone. */
+  /** The result of our own write. The cache shows it later, and may already show that the object is gone. */
   wrote(key: string, member: Member): void {
     if (this.#entries.get(key)?.member.uid === member.uid) this.set(key, member)
   }
 
-  /** What our own stamp returned: the server takes writes again, and if the image is not in it, admission changed it. */
+  /** The result of our own stamp: the server accepts writes again. If the image is not in it, admission changed it. */
   stamped(key: string, member: Member): void {
     this.release(key)
     if (this.#entries.get(key)?.member.uid === member.uid) this.#set(key, member, undefined, true)
@@ -227,9 +227,9 @@ export class Fleet {
   }
 
   /**
-   * Stops trying for a while, for one object or (a missing grant concerns them all) for a namespace; longer each time, or
-   * for `waitMs`. Without it, ten thousand objects in a namespace without a grant would be ten thousand refused writes
-   * a minute.
+   * Stops trying for a while, for one object or for a namespace, since a missing grant concerns all of it. Each wait is
+   * longer, or `waitMs`. Otherwise ten thousand objects in a namespace without a grant would be ten thousand refused
+   * writes a minute.
    */
   refuse(scope: Scope, why: Refusal<FailureReason>, waitMs?: number): void {
     const retryAt = this.#holds.add(scope, why, this.#now, waitMs)
@@ -237,7 +237,7 @@ export class Fleet {
     this.#rejoin(scopeName(scope))
   }
 
-  /** One write is tried where the last ones failed: the others of its namespace wait for how that goes. */
+  /** One write is tried where the last ones failed. The other objects of the namespace wait for its result. */
   awaits(namespace: string): void {
     const retryAt = this.#holds.extend({ namespace }, this.#now + answerMsMost)
     if (retryAt === undefined) return
@@ -245,13 +245,13 @@ export class Fleet {
     this.#rejoin(scopeName({ namespace }))
   }
 
-  /** A write went through: whatever was said about the object or its namespace no longer holds. */
+  /** A write succeeded: earlier refusals of the object or its namespace no longer hold. */
   release(key: string): void {
     this.#end(key)
     this.retry(this.#entries.get(key)?.member.namespace ?? "")
   }
 
-  /** There is reason to try a namespace again now: a grant, or a write of ours that was answered. */
+  /** A namespace may be tried again now, after a grant or an answered write of ours. */
   retry(namespace: string): void {
     this.#end(scopeName({ namespace }))
   }
@@ -299,11 +299,11 @@ export class Fleet {
     if (standing.lapsedAt === undated || standing.wellAt === undated) this.#undated.add(entry)
     if (standing.changesAt !== undefined && standing.changesAt !== undated)
       this.#deadlines.set(entry, standing.changesAt)
-    // It has its image, wherever that came from: what was refused before is over.
+    // The object has its image, whichever writer gave it: earlier refusals are over.
     if (standing.state !== "Stale" && standing.state !== "Blank" && this.#holds.delete(key)) this.#retries.delete(key)
-    // Nearly always nothing is contested, and then the keys of a whole fleet need not be looked up.
+    // Contests are rare. Without any, the keys of a whole fleet need not be looked up.
     const contest = this.#contests.size > 0 ? this.#contests.get(key) : undefined
-    // A refusal has a time of its own, and gives way to this one when it is over.
+    // A refusal has a retry time of its own. The contest's time applies when the refusal is over.
     if (contest && contest.retryAt > this.#now && !this.#holds.has(key)) this.#retries.set(key, contest.retryAt)
     entry.tier = tier
     tier.add(entry)
@@ -340,7 +340,7 @@ export class Fleet {
     standing.words = undefined
     standing.lost = 0
     if (member.isUnmanaged || wanted === undefined) return
-    // Where an object never had an image there is nothing to take back.
+    // An object that never had an image has nothing to take back.
     standing.isCounted = isRollback ? member.image !== "" : !isNew || member.isDeployed
     standing.isInvalid = member.problem !== undefined || member.healthProblem !== undefined
     if (trace && trace.lost.length > 0) standing.lost = lostWithOther(trace, wanted).count
@@ -348,7 +348,7 @@ export class Fleet {
     else this.#judgeOther(key, standing, member, rule)
   }
 
-  /** Whether it runs what it is to have, since when, and whether that has lasted. */
+  /** Whether it runs the wanted image, since when, and whether that has lasted. */
   #judgeHealth(standing: Standing, { member, trace }: Entry, rule: TierRule, wanted: string | undefined): void {
     const isThere = wanted !== undefined && isOn(member, wanted)
     const isFirst = standing.wanted === ""
@@ -358,7 +358,7 @@ export class Fleet {
     const crash = isOurs ? this.#crashOf(member, trace, wanted) : undefined
     const isWell = isThere && member.isUpToDate && !(crash?.isLoop && !crash.isOver)
     const wasSteady = isSame && standing.isSteady
-    // What had its image before anything was seen of it, and not from this operation, has nothing to prove.
+    // An object that had its image before we first saw it, and not from this operation, has nothing to prove.
     const isProven = wasSteady || (isFirst && !isOurs) || rule.settleMs === 0
 
     standing.lapsedAt = isThere ? this.#lapseOf(standing, member, rule, { wanted, isWell }) : undefined
@@ -367,7 +367,7 @@ export class Fleet {
     if (!isWell) standing.wellAt = undefined
     else if (isFirst) standing.wellAt = isOurs ? this.#toldWell(member, wanted, arePodsKnown) : undefined
     else if (!isSame || !standing.isWell) standing.wellAt = undated
-    // The pods were listed after the object, and know more.
+    // The pods were listed after the object, so they are more recent.
     else if (standing.isWellGuessed && arePodsKnown) standing.wellAt = 0
     if (!isWell || arePodsKnown) standing.isWellGuessed = false
     standing.isWell = isWell
@@ -390,13 +390,13 @@ export class Fleet {
     return this.#isDecidedHere(decision) || (decision.at >= this.#rules.startedAt && isFailedOver(member, wanted))
   }
 
-  /** What its containers with the image have done since it was stamped. */
+  /** What its containers with the image have done since the stamp. */
   #crashOf(member: Member, trace: Trace | undefined, wanted: string): Crash | undefined {
     const crash = crashOf(trace, wanted)
     return crash && (crash.at === 0 || crash.at > this.#stampedAt(member, wanted) - clockSkewMs) ? crash : undefined
   }
 
-  /** Of an object first seen now: its own transition time, else its pods'; without either the time begins now. */
+  /** For an object first seen now: its own transition time, else its pods', else now. */
   #toldWell(member: Member, wanted: string, arePodsKnown: boolean): Instant {
     const since = this.#believable(member.wellSince ?? 0)
     if (since > 0) return Math.max(since, this.#believable(member.decision?.at ?? 0))
@@ -404,7 +404,7 @@ export class Fleet {
     return this.#isStill ? this.#stampedAt(member, wanted) : undated
   }
 
-  /** It has its image. */
+  /** The object has its image. */
   #judgeStamped(standing: Standing, member: Member, rule: TierRule, trace: Trace | undefined): void {
     const { wanted, isWell, isSteady, isOurs, lapsedAt } = standing
     const crash = isOurs ? this.#crashOf(member, trace, wanted) : undefined
@@ -412,7 +412,7 @@ export class Fleet {
     if (isWell && (isSteady || !isOurs || standing.isNew)) return
     if (isWell && !loops) {
       standing.state = "Settling"
-      // A single bad exit can happen to any container: it is shown, and the time begins anew.
+      // Any container may exit badly once: it is shown, and the settle time starts again.
       standing.trouble = crash && "Unhealthy"
       return
     }
@@ -423,10 +423,10 @@ export class Fleet {
     standing.deadline = deadline
     standing.isFailed = isLate || loops
     standing.isEarly = !isLate && loops
-    // A pod that is merely not ready may be starting: that is no trouble before its time is up, but explains it then.
+    // A pod that is not ready may be starting: that is no trouble before the deadline, but explains a failure then.
     const isKnown = found && (standing.isFailed || !found.isTentative)
     standing.trouble = isKnown ? found.reason : isLate ? "Timeout" : undefined
-    // Scaling and lost nodes make any object unready for a moment: that alone is no regression.
+    // Scaling and lost nodes make any object unready for a moment. That alone is no regression.
     const regressesAt = lapsedAt === undefined ? undefined : lapsedAt + rule.settleMs
     standing.isRegressed = regressesAt !== undefined && (standing.isFailed || regressesAt <= this.#now)
     const isOverAt = loops && crash.isOver ? crash.at + rule.settleMs : undefined
@@ -439,7 +439,7 @@ export class Fleet {
     standing.words = found?.message
   }
 
-  /** It has another one, or none. */
+  /** The object has another image, or none. */
   #judgeOther(key: string, standing: Standing, member: Member, rule: TierRule): void {
     standing.state = member.image === "" ? "Blank" : "Stale"
     standing.isContested = this.#isContested(member, standing.wanted)
@@ -455,21 +455,21 @@ export class Fleet {
     standing.words = why.message
   }
 
-  /** The image an object is to have; undefined if it is none of this operation's business. */
+  /** The image an object must have; undefined if this operation does not concern it. */
   #wantedOf(member: Member, rule: TierRule): string | undefined {
     if (!this.#rules.isRollback) return rule.image
     const { decision, image } = member
     if (image === "") return rule.fallback || rule.image
     if (!decision || !this.#isDecidedHere(decision)) return undefined
-    // Somebody chose another image since: that is theirs now. Where its paths had different ones, none is waited for.
+    // Another image was chosen since, and it stays. Where paths had different images, none is waited for.
     if (!hasImage(member, decision.to)) return undefined
     if (decision.reason === rolledBack) return decision.to
     const before = decision.from || rule.fallback
-    // Who came while others went back has what they get.
+    // An object created during a rollback already has the image that the others get back.
     return before && !sameImage(before, decision.to) ? before : undefined
   }
 
-  /** What keeps us from stamping: the image has no place in the object, a refusal, or somebody who undoes it. */
+  /** What prevents a stamp: no place for the image in the object, a refusal, or another writer that undoes it. */
   #obstacle(key: string, member: Member, isContested: boolean): Obstacle | undefined {
     if (member.problem)
       return {
@@ -489,15 +489,15 @@ export class Fleet {
   }
 
   /**
-   * This very operation made the decision. Earlier versions did not write whose uid it was: then it must have been made
-   * since the operation started, as far as clocks can tell.
+   * Whether this very operation made the decision. Earlier versions did not record the uid. Such a decision must date
+   * from after the operation's start, as far as clocks agree.
    */
   #isDecidedHere({ operation, by, uid, at }: ImageRecord): boolean {
     if (operation !== this.#rules.operation || by !== this.#rules.by) return false
     return uid === undefined ? at >= this.#rules.startedAt - clockSkewMs : uid === this.#rules.uid
   }
 
-  /** We gave it its image in this operation, or a first one, and it has another one again, or none. */
+  /** We gave it its image in this operation, or its first image, and it now has another one or none. */
   #isContested({ decision, image }: Member, wanted: string): boolean {
     if (!decision || !this.#isDecidedHere(decision)) return false
     return image === "" || (!this.#rules.isRollback && sameImage(decision.to, wanted))
@@ -518,13 +518,13 @@ export class Fleet {
     return Math.max(this.#stampedAt(member, wanted), this.#believable(lapsedAt), cameAt)
   }
 
-  /** Our own stamp; else the start of the operation. A stamp of an earlier one got a new chance with this one. */
+  /** The time of our own stamp, else the start of the operation, which gives an earlier stamp a new chance. */
   #stampedAt({ decision }: Member, wanted: string): Instant {
     const stamped = decision && sameImage(decision.to, wanted) ? decision.at : 0
     return Math.max(this.#believable(stamped), this.#rules.startedAt)
   }
 
-  /** Since when an object that was steady is not; an object that never was has only its stamp to count from. */
+  /** Since when a steady object is no longer steady. An object that never was counts from its stamp. */
   #lapseOf(
     before: Standing,
     member: Member,
@@ -537,15 +537,15 @@ export class Fleet {
   }
 
   /**
-   * Of an object seen for the first time: what it says itself, unless that may be what the stamp did. One that says
-   * nothing and did not count as failed when it was due had been up to date; but only if it was counted here.
+   * For an object first seen now: its own transition time, unless our stamp may have caused it. If it has none and did
+   * not count as failed at its deadline, it had been up to date, but only if it was counted here.
    */
   #toldLapse({ unwellSince = 0 }: Member, due: Instant): Instant | undefined {
     const at = unwellSince > due ? unwellSince : this.#isListed ? 0 : this.#cleanAt
     return at > due ? at : undefined
   }
 
-  /** A time in the future is not ours: annotations and conditions belong to the object's owner. */
+  /** Ignores a time in the future, which is not ours: annotations and conditions belong to the object's owner. */
   #believable(at: Instant): Instant {
     return at <= this.#now + clockSkewMs ? at : 0
   }
@@ -553,10 +553,10 @@ export class Fleet {
 
 const undated = Number.POSITIVE_INFINITY
 
-/** Does it have what it is to have? */
+/** Does it have the image that it must have? */
 const isOn = (member: Member, wanted: string) => hasImage(member, wanted) || isFailedOver(member, wanted)
 
-/** An AlternateImageSource changed the workload itself to an equivalent repository: what was wanted is there. */
+/** An AlternateImageSource changed the workload itself to an equivalent of the wanted image, which counts. */
 const isFailedOver = (member: Member, wanted: string) =>
   member.decision?.by.startsWith("alternateimagesource/") === true &&
   sameImage(member.decision.from, wanted) &&
@@ -565,11 +565,11 @@ const isFailedOver = (member: Member, wanted: string) =>
 /** The reason in the decision of an object that was taken back. */
 export const rolledBack = "RolledBack"
 
-/** Longer than any answer is waited for. */
+/** Longer than we wait for any answer. */
 const answerMsMost = 120_000
 const clockSkewMs = 60_000
 
-/** A version that we have already passed: our own write answered before the cache showed it. */
+/** A version older than the one we know: our own write was answered before the cache showed it. */
 const isEcho = (member: Member, known: Member) =>
   member.uid === known.uid && compareVersions(member.resourceVersion, known.resourceVersion) < 0
 

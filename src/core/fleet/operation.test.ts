@@ -62,10 +62,10 @@ describe("the operation a spec asks for", () => {
     "is new when tiers come or go": {
       given: { generation: 2, recorded: operation({ images: { "": v1, early: v1 } }) }, id: "g2", phase: "InProgress",
     },
-    "is taken back when somebody asks for that": {
+    "is taken back when an annotation asks for that": {
       given: { recorded: operation(), annotations: { [rollbackAnnotation]: "g1" } }, id: "g1", phase: "RollingBack",
     },
-    "but not for what he said of another": {
+    "but not when the annotation names another operation": {
       given: { recorded: operation(), annotations: { [rollbackAnnotation]: "g0" } }, id: "g1", phase: "Complete",
     },
     "nor twice": {
@@ -88,7 +88,7 @@ describe("the operation a spec asks for", () => {
     test(name, () => expect(currentOperation(serviceImage(given), 0)).toMatchObject({ id, phase }))
 })
 
-test("a generation that nobody has seen counts as in progress, and so does what is being taken back", () => {
+test("an unobserved generation counts as in progress, and so does an operation that is being taken back", () => {
   const is = (phase: Operation["phase"], observed = 1) => {
     const { metadata, status } = serviceImage({ recorded: operation({ phase }) })
     return isInProgress({ metadata, status: { ...status!, observedGeneration: observed } })
@@ -117,7 +117,7 @@ test("the history keeps the newest, and the oldest go without their images when 
   expect(history.map(entry => Object.keys(entry.images).length).slice(0, 4)).toEqual([1, 1, 1, 0])
 })
 
-test("what the process before us knew of failures is as old as its status", () => {
+test("the failures that an earlier process knew are as old as its status", () => {
   const managedFields = [
     { manager: "kubectl", time: "2026-01-01T00:05:00Z" },
     { manager: "aim", subresource: "status", time: "2026-01-01T00:02:00Z" },

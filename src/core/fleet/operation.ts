@@ -61,13 +61,13 @@ function nextTry(id: string): string {
   return `${base}_${Number.parseInt(attempt, 10) + 1}`
 }
 
-/** Is it under way, so that a change of images would overtake it? An unobserved generation counts as one. */
+/** Is it under way, so that a change of images would interrupt it? An unobserved generation counts as under way. */
 export function isInProgress({ metadata, status }: Pick<ServiceImage, "metadata" | "status">): boolean {
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return true
   return status?.operation?.phase === "InProgress" || status?.operation?.phase === "RollingBack"
 }
 
-/** When the status was last written, if it counts nobody of the operation as failed: what was known before us. */
+/** When the status was last written, if it counts no object of the operation as failed. An earlier process wrote it. */
 export function cleanAt({ metadata, status }: ServiceImage, operation: string): Instant | undefined {
   const isClean = status?.operation?.id === operation && status.operation.failed === 0
   return isClean ? lastChangeOf(metadata, "status") : undefined
@@ -79,7 +79,7 @@ export function lastGoodImage(history: readonly HistoryEntry[], tier: string): s
   return ownValue(proven?.images, tier)
 }
 
-/** The history once `ended` is over, the newest first. The oldest go without their images when these get long. */
+/** The history after `ended`, the newest first. The oldest entries lose their images when these get long. */
 export function recordOperation(history: readonly HistoryEntry[], ended: HistoryEntry): HistoryEntry[] {
   let characters = 0
   return [ended, ...history].slice(0, maxHistory).map(entry => {

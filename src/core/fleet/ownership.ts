@@ -15,7 +15,7 @@ export type LabelsOfNamespace = (name: string) => Readonly<Record<string, string
 /** The oldest first. */
 export const byPrecedence = (a: Claimant, b: Claimant) => (a.createdAt + a.name < b.createdAt + b.name ? -1 : 1)
 
-/** What keeps an object from being selected: the field of the target that leaves it out. */
+/** The field of the target that excludes an object from the selection. */
 export function leftOutBy(
   { selector, namespaceSelector }: Claimant["target"],
   { labels, namespace }: Pick<Member, "labels" | "namespace">,
@@ -28,8 +28,8 @@ export function leftOutBy(
 }
 
 /**
- * Whose an object is. Never alternates: whoever stamped it keeps it as long as he selects it; else the first in the
- * order of precedence does.
+ * The ServiceImage that owns an object. It never alternates: the ServiceImage that stamped the object keeps it as long
+ * as it selects it; otherwise the first in the order of precedence owns it.
  */
 export function ownerOf<T extends Claimant>(
   claimants: readonly T[],

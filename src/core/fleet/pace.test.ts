@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { type Pace, readyAt, refill, spend } from "./pace.ts"
 
-/** Somebody who always has another object of so many pods, and looks as soon as one more is allowed. */
+/** A worker that always has another object of so many pods, and looks as soon as one more is allowed. */
 function disturb(perSecond: number, ms: number, pods: (n: number) => number = () => 1) {
   const done: { at: number; pods: number }[] = []
   let pace: Pace | undefined

@@ -1,9 +1,9 @@
 import type { Instant } from "#lib/instant.ts"
 
 /**
- * How many pods may be disturbed now: a bucket that fills evenly and holds a tenth of a second's worth. What it holds
- * may come at once, so it fills by that much less: then no second sees more than its share, wherever it begins. An
- * object that has more pods than the bucket goes when it is full, and the next one waits until its pods are paid for.
+ * How many pods may be disturbed now: a bucket that fills evenly and holds a tenth of a second's worth. Its content may
+ * be spent at once, so it fills by that much less: then no second sees more than its share, wherever it begins. An
+ * object with more pods than the bucket holds goes when it is full; the next one waits until those pods are paid for.
  */
 export type Pace = { readonly pods: number; readonly at: Instant }
 

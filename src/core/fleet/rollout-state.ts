@@ -1,8 +1,8 @@
 import type { Condition, ConditionType, Phase, ServiceImageStatus, State } from "#api/v1alpha1/serviceimage/index.ts"
 
 /**
- * How a rollout stands, and the condition that says so. One function for the status, `aim get` and `kubectl get`.
- * Conditions that are not about the present generation must be left out: an old Complete says nothing about a new image.
+ * The state of a rollout, and the condition that it follows from. One function for the status, `aim get` and
+ * `kubectl get`. Conditions of an earlier generation must be left out: an old Complete says nothing about a new image.
  */
 export function stateOf(
   conditions: readonly Condition[],
@@ -17,7 +17,7 @@ export function stateOf(
   if (degraded && holds("Complete")) return { state: "Degraded", because: degraded }
   for (const state of ["Halted", "Stalled", "Complete", "Paused", "InProgress"] as const) {
     const found = holds(state)
-    // In progress, but why not done: Complete=False says it in finer words.
+    // In progress: Complete=False has the more precise reason why it is not done.
     if (found) return { state, because: state === "InProgress" ? (why ?? found) : found }
   }
   return { state: "Waiting", because: why }
@@ -33,8 +33,8 @@ export function imageInWork(tiers: readonly TierImage[], currentPriority: number
 }
 
 /**
- * When the operation of a status ended, if it has: when it was first complete, also if a tier was reopened since. The end of a rollback is dated
- * by its condition: nothing was completed then.
+ * When the operation of a status ended, if it has: when it was first complete, even if a tier was reopened since. A
+ * rollback completes nothing, so its condition dates its end.
  */
 export function endOfOperation({
   operation,

@@ -11,7 +11,7 @@ export type TierRule = {
   readonly deadlineMs: number
   /** How long an object that this operation stamped must have been up to date before it counts as done. */
   readonly settleMs: number
-  /** Rising; the last one takes everybody in. One per step. */
+  /** Rising; the last one takes in every object. One per step. */
   readonly cohortEnds: readonly number[]
   /** While rolling back: the image of objects that had none before. */
   readonly fallback?: string | undefined
@@ -26,7 +26,7 @@ export type Counts = Readonly<
     unpullable: number
     /** Of these: a container with the image keeps crashing since the stamp. */
     crashing: number
-    /** Have no place for the image, or no health that can be told: the target is wrong for them. */
+    /** Have no place for the image, or no health that can be determined: the target is wrong for them. */
     invalid: number
   }
 >
@@ -37,17 +37,17 @@ export type TierView = {
   readonly total: number
   readonly updated: number
   readonly upToDate: number
-  /** There when the operation started, and not up to date. Nobody who comes later raises it. */
+  /** Existed when the operation started, and were not up to date. Objects created later do not raise it. */
   readonly toUpdate: number
   readonly unmanaged: number
   readonly counted: Counts
   /** Stamped and not done, and not failed either, counted or not: what maxConcurrent limits. */
   readonly underWay: number
-  /** Stamped and not up to date, with their time not up. */
+  /** Stamped and not up to date, before their deadline. */
   readonly waiting: number
   /** Counted objects that were up to date and no longer are, for longer than a moment. */
   readonly regressed: number
-  /** Of these: their time is up too. */
+  /** Of these: past their deadline too. */
   readonly regressedAndFailed: number
   /** Of these: this operation stamped them, so that its image may be the cause. */
   readonly regressedWithStamp: number
@@ -55,7 +55,7 @@ export type TierView = {
   readonly lapsed: number
   /** Managed objects that do not count yet: created since the start and never available. */
   readonly newcomers: number
-  /** Counted objects that did not make it in time, by what their owner wants that to mean. */
+  /** Counted objects that missed their deadline, by what their owner wants that to mean. */
   readonly halting: number
   readonly ignored: number
   /** Of `halting` and `ignored`: those that failed before their deadline. */
@@ -72,15 +72,15 @@ export type TierView = {
   lostExamples(limit: number): LostPod[]
   haltingExamples(limit: number): string[]
   regressedExamples(limit: number): string[]
-  /** Why the target is wrong for an object, in words, of the first that has a problem. */
+  /** Why the target is wrong for an object: the message of the first that has a problem. */
   invalidExample(): string | undefined
-  /** Waiting objects whose time is not up, the earliest deadline first. */
+  /** Waiting objects before their deadline, the earliest deadline first. */
   waitingExamples(limit: number): string[]
-  /** What restores other images, by field manager; `anAdmissionWebhook` where our own write comes back changed. */
+  /** The field managers that restore other images; `anAdmissionWebhook` where our own write comes back changed. */
   contestants(limit: number): string[]
-  /** Counted objects that the steps up to this one take in: the first in the queue where its share would be nobody. */
+  /** Counted objects that the steps up to this one take in: the first in the queue where the share has no object. */
   cohort(step: number): Counts
-  /** Of these, who this step added. */
+  /** Of these, the objects that this step added. */
   increment(step: number): Counts
   /** Objects with an image that is not the target and may be stamped now, in the order of the queue. */
   stale(limit: number, step: number): Candidate[]
@@ -93,7 +93,7 @@ export const anAdmissionWebhook = "an admission webhook"
 export type Candidate = {
   readonly key: string
   readonly member: Member
-  /** The image it is to have. */
+  /** The image it must have. */
   readonly to: string
   /** How many pods stamping it disturbs. */
   readonly pods: number
@@ -106,20 +106,20 @@ type State = "Unmanaged" | "Blank" | "Stale" | "Waiting" | "Settling" | "Done"
 export type Standing = {
   state: State
   isCounted: boolean
-  /** Came after the operation started. */
+  /** Created after the operation started. */
   isNew: boolean
   cohort: number
-  /** The image it is to have. */
+  /** The image it must have. */
   wanted: string
-  /** It has that and is up to date, with no container in a crash loop. */
+  /** It has that image and is up to date, with no container in a crash loop. */
   isWell: boolean
-  /** Since when it is; undefined while it is not, or where that was so before anything was seen. */
+  /** Since when it is well; undefined while it is not, or where it was well before we first saw it. */
   wellAt: Instant | undefined
-  /** Nothing dates that but our own first look. */
+  /** Only our own first look dates `wellAt`. */
   isWellGuessed: boolean
   /** It has been well for long enough that losing it would be a regression. */
   isSteady: boolean
-  /** Since when it no longer is, after it was steady. */
+  /** Since when it is no longer well, after it was steady. */
   lapsedAt: Instant | undefined
   /** This operation stamped it. */
   isOurs: boolean
@@ -129,30 +129,30 @@ export type Standing = {
   settlesAt: Instant | undefined
   /** When time alone changes any of this. */
   changesAt: Instant | undefined
-  /** When it came from another ServiceImage, or by a label, if the others were there already: its time begins then. */
+  /** When it came from another ServiceImage, or by a label, if the others were there already: its time starts then. */
   cameAt: Instant | undefined
   /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
   deadline: Instant | undefined
   isFailed: boolean
   /** It failed before its deadline: waiting longer would not have helped. */
   isEarly: boolean
-  /** The target is wrong for it: no place for the image, or no health that can be told. */
+  /** The target is wrong for it: no place for the image, or no health that can be determined. */
   isInvalid: boolean
-  /** A class of failure it is counted under, from the first sign on, or from its deadline. */
+  /** The class of failure it is counted under, from the first sign or from its deadline. */
   trouble: FailureReason | undefined
   /** Not to be tried now. */
   isHeld: boolean
   isContested: boolean
-  /** By admission, in our own write. */
+  /** Admission changed the image in our own write. */
   isAltered: boolean
-  /** What the server, or whatever else is in the way, says of the trouble. */
+  /** The message about the trouble, from the server or from another cause. */
   words: string | undefined
   lost: number
 }
 
 /**
- * One object of a fleet. A changed spec judges all of them anew, so that each keeps its standing and its places in the
- * heaps itself: making those for ten thousand was most of the time to the first stamp.
+ * One object of a fleet. A changed spec judges every object again, so each keeps its standing and its places in the
+ * heaps: allocating those for ten thousand objects was most of the time to the first stamp.
  */
 export class Entry {
   readonly key: string
@@ -217,7 +217,7 @@ export const byDeadline = heapBy("deadlineAt")
 const byQueue = heapBy("queueAt")
 /** Stale, blank and waiting exclude each other, and share the position. */
 const byTurn = heapBy("turnAt")
-/** Few are ever in these. */
+/** These hold few objects. */
 const few: HeapOptions<Entry> = { nameOf }
 
 const nobody = (): { -readonly [K in keyof Counts]: Counts[K] } => ({
@@ -308,7 +308,7 @@ export class Tier implements TierView {
   contestants(limit: number): string[] {
     const entries = this.#troubles.get("Contested")?.firstItems(limit) ?? []
     const writers = entries.map(({ member, standing }) =>
-      standing.isAltered ? anAdmissionWebhook : (member.contestedBy ?? "somebody"),
+      standing.isAltered ? anAdmissionWebhook : (member.contestedBy ?? "another writer"),
     )
     return [...new Set(writers)]
   }
@@ -433,7 +433,7 @@ const placeOf = {
 } as const satisfies Record<State, keyof Counts>
 
 /**
- * What stamping an object costs the cluster. One that was deployed and whose pods we cannot find has at least one; one
+ * How many pods a stamp disturbs. An object that was deployed and whose pods we cannot find has at least one. An object
  * that was never deployed has none to disturb, and is not held back.
  */
 export function podsOf(member: Member, trace: Trace | undefined): number {

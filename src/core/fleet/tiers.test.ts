@@ -32,7 +32,7 @@ test("tiers go by priority, then by name; the default image comes last, and not 
   expect(order({ tiers: [{ upgradeTier: "a", priority: least }] })).toEqual([` ${least}`, `a ${least}`])
 })
 
-test("shares round down to at least one; budgets round up, and may be nobody", () => {
+test("shares round down to at least one; budgets round up, and may be none", () => {
   expect([countOf("10%", 25), countOf("10%", 5), countOf("100%", 7), countOf(3, 1), countOf("10%", 0)]).toEqual([2, 1, 7, 3, 1]) // biome-ignore format: a row
   expect([budgetOf("10%", 25), budgetOf("10%", 5), budgetOf("0%", 7), budgetOf(0, 9), budgetOf("1%", 0)]).toEqual([3, 1, 0, 0, 0]) // biome-ignore format: a row
 })

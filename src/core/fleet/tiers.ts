@@ -18,8 +18,8 @@ const lowestPriority = -(2 ** 31)
 const allAtOnce: readonly EffectiveStep[] = [{ percent: 100, soakMs: 0 }]
 
 /**
- * The tiers as they are worked, the highest priority first. Without a tier "" the default image takes its place, last:
- * an object whose label names no tier must not be left out in silence.
+ * The tiers in the order of the rollout, the highest priority first. Without a tier "" the default image takes its
+ * place, last: an object whose label names no tier must not be left out silently.
  */
 export function effectiveTiers({
   tiers,
@@ -45,11 +45,11 @@ function effectiveSteps(steps: Tier["steps"]): readonly EffectiveStep[] {
   return list.at(-1)?.percent === 100 ? list : [...list, ...allAtOnce]
 }
 
-/** A number, or a share of `total` rounded down, at least 1: a share must not stop everything by rounding to nothing. */
+/** A number, or a share of `total` rounded down, at least 1: rounding to 0 would stop everything. */
 export const countOf = (value: number | string, total: number): number =>
   typeof value === "number" ? value : Math.max(1, Math.floor(share(value, total)))
 
-/** A number, or a share of `total` rounded up: who allows some failures allows one. */
+/** A number, or a share of `total` rounded up: a budget that allows some failures allows at least one. */
 export const budgetOf = (value: number | string, total: number): number =>
   typeof value === "number" ? value : Math.ceil(share(value, total))
 

@@ -8,7 +8,7 @@ import {
   repositoryOf,
 } from "./reference.ts"
 
-/** A fleet has few different images, and each look at an outage asks the same of every failing pod. */
+/** A fleet has few different images, and each look at an outage reads them again for every failing pod. */
 const read = remember(2000, parseImageReference)
 
 /** A set of repositories that hold the same images. */
@@ -55,7 +55,7 @@ export function sameSource(a: string, b: string): boolean {
   return name !== undefined && name === nameOf(b)
 }
 
-/** Would either image do for the other: the same tag or digest, from repositories of the same set? */
+/** Can either image replace the other: the same tag or digest, from repositories of the same set? */
 export function isEquivalent(a: string, b: string, replacement: Equivalents): boolean {
   const names = namesOf(replacement)
   const [left, right] = [read(a), read(b)]
@@ -85,7 +85,7 @@ export function repositoryProblem(text: string): string | undefined {
   return undefined
 }
 
-/** Two digests decide, and the tags beside them are remarks. A digest beside a tag only nails that tag to its bits. */
+/** Two digests decide, and the tags beside them are ignored. A digest beside a tag only pins that tag. */
 function isSameVersion(a: ImageReference, b: ImageReference): boolean {
   if (a.digest && b.digest) return a.digest === b.digest
   return (a.tag ?? "latest") === (b.tag ?? "latest")

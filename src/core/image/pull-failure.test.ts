@@ -24,7 +24,7 @@ const messages: Record<string, PullFailure> = {
     "Unreachable",
   [`failed to pull and unpack image "IMAGE": failed to copy: httpReadSeeker: failed open: unexpected status code https://HOST/v2/PATH/blobs/${digest}: 500 Internal Server Error`]:
     "Unreachable",
-  // The token server could not be reached: nobody refused anything.
+  // The token server could not be reached: nothing was refused.
   'failed to pull and unpack image "IMAGE": failed to resolve reference "IMAGE": failed to authorize: failed to fetch anonymous token: Get "https://HOST/token?scope=repository%3APATH%3Apull&service=HOST": dial tcp 203.0.113.7:443: connect: connection refused':
     "Unreachable",
   'failed to pull and unpack image "IMAGE": failed to resolve reference "IMAGE": failed to do request: Head "https://HOST/v2/PATH/manifests/TAG": dial tcp 203.0.113.7:443: i/o timeout':

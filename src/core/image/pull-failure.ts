@@ -1,6 +1,6 @@
 import type { PullFailure } from "#api/v1alpha1/alternateimagesource/reasons.ts"
 
-/** Of a message no more is read; what went wrong stands in front of what a registry wrote about it. */
+/** No more of a message is read. The cause stands before the text of the registry. */
 const maxLength = 4096
 
 /**
@@ -12,7 +12,7 @@ export function classify(reason: string, message: string): PullFailure | undefin
   if (reason === "RegistryUnavailable") return "Unreachable"
   if (reason !== "ErrImagePull" && reason !== "ImagePullBackOff") return undefined
   const text = withoutNames(withoutMirrors(message.slice(0, maxLength).toLowerCase()))
-  // A failed check comes before everything: whatever else is said, switching would get around it.
+  // A failed check comes before everything: whatever else the message says, switching would bypass it.
   if (isRejected(text)) return "SignatureRejected"
   if (nodesOwn.test(text)) return undefined
   return wordings.find(({ words }) => words.test(text))?.failure ?? fromStatus(text) ?? fromAnswer(text)
@@ -26,7 +26,7 @@ export const isHeldBack = (reason: string, message: string) =>
 const nodesOwn = /pull qps exceeded|dial unix|error reading from server|transport is closing/
 
 /**
- * What says enough on its own, in order: the first that fits counts. All of it was written by the node, but for the
+ * Wordings that are enough on their own, in order: the first match counts. The node writes all of them, except the
  * wording of rate limits, which some registries send with a 403.
  */
 const wordings: { failure: PullFailure; words: RegExp }[] = [
@@ -54,20 +54,20 @@ const wordings: { failure: PullFailure; words: RegExp }[] = [
   },
 ]
 
-/** What the registry answered. Its number says more than the words beside it, which anybody may have written. */
+/** What the registry answered. Its status code counts more than its text, which any server may have written. */
 function fromStatus(text: string): PullFailure | undefined {
   const status = Number(/(?:: |\bstatus |\bcode |\bregistry )([45]\d\d)(?=$|[ ,])/.exec(text)?.[1])
   if (status === 401 || status === 403 || status === 451) return "Denied"
   if (status === 404 || status === 410) return "NotFound"
   if (status === 408) return "Timeout"
   if (status === 429) return "RateLimited"
-  // Harbor answers so for images that its owner's policy does not let out: unsigned, or with known weaknesses.
+  // Harbor answers so for images that its owner's policy withholds: unsigned, or with known vulnerabilities.
   if (status === 412) return "SignatureRejected"
   if (status >= 500) return "Unreachable"
   return undefined
 }
 
-/** "pull access denied, repository does not exist or may require authorization": denied, as long as nobody knows better. */
+/** "pull access denied, repository does not exist or may require authorization" is denied, unless more is known. */
 function fromAnswer(text: string): PullFailure {
   if (
     /\bunauthorized\b|\bforbidden\b|(?<!permission )\bdenied\b|insufficient_scope|no basic auth credentials/.test(text)
@@ -81,21 +81,21 @@ function fromAnswer(text: string): PullFailure {
 }
 
 function isRejected(text: string): boolean {
-  // What Go says of certificates has signatures in it, and S3 has them in its links.
+  // Go's certificate errors contain the word signature, and so do S3's links.
   const rest = text.replace(/\b(x509|tls): [^:"]*|request signature/g, "")
   return /\bsignatures?\b|\bcosign\b|\bsigstore\b|\bnotation\b|source image rejected|image verifier|\bpolicy\b|projectpolicyviolation|trust data/.test(
     rest,
   )
 }
 
-/** CRI-O tells what its mirrors said first; the class is that of the registry which the image names. */
+/** CRI-O reports the answers of its mirrors first; the class is that of the registry which the image names. */
 function withoutMirrors(text: string): string {
   const end = text.includes("(mirrors also failed: [") ? text.lastIndexOf("]): ") : -1
   return end < 0 ? text : text.slice(end + 3)
 }
 
 /**
- * The text without images, hosts, addresses and links: they are chosen by people, and an image may well be called
+ * The text without images, hosts, addresses and links. People choose these names: an image may be called
  * `tools/x509-signature:denied`.
  */
 function withoutNames(text: string): string {

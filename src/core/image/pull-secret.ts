@@ -1,20 +1,20 @@
 import { type ImageReference, repositoryOf } from "./reference.ts"
 
-/** A Secret as the API gives it: values in base64. Whoever may write Secrets in a namespace wrote it. */
+/** A Secret as the API returns it, with values in base64. A tenant may have written it. */
 export type PullSecret = { type?: string; data?: Readonly<Record<string, string>> }
 
 type Credentials = { username: string; password: string }
 
 /**
- * By where they are for: `HOST[:PORT][/PATH]`, where the host may have `*` in its parts. Keys are as the kubelet reads
- * them, without scheme and without the `/v1/` and `/v2/` that docker writes.
+ * Credentials by their location: `HOST[:PORT][/PATH]`, where the host may have `*` in its parts. Keys are as the
+ * kubelet reads them, without scheme and without the `/v1/` and `/v2/` that docker writes.
  */
 export type Keyring = ReadonlyMap<string, Credentials>
 
 const maxBytes = 64 * 1024
 const maxBase64 = Math.ceil(maxBytes / 3) * 4
 
-/** The credentials in a pull Secret. What cannot be read is left out, and never told: it may be part of a password. */
+/** The credentials in a pull Secret. An unreadable entry is left out and never quoted: it may be part of a password. */
 export function credentialsOf(secret: PullSecret): Keyring {
   const keyring = new Map<string, Credentials>()
   for (const [location, entry] of Object.entries(entriesOf(secret))) {
@@ -26,8 +26,8 @@ export function credentialsOf(secret: PullSecret): Keyring {
 }
 
 /**
- * Which of them the kubelet shows to pull an image, in the order in which it tries them: the most specific key first,
- * and for one key in the order of the keyrings.
+ * The credentials that the kubelet sends to pull an image, in the order in which it tries them: the most specific key
+ * first, and for one key in the order of the keyrings.
  */
 export function credentialsFor(reference: ImageReference, keyrings: readonly Keyring[]): Credentials[] {
   const image = pulledName(reference)
@@ -41,7 +41,7 @@ export function credentialsFor(reference: ImageReference, keyrings: readonly Key
   return image.startsWith("docker.io/") ? at("index.docker.io") : []
 }
 
-/** As the kubelet, which takes hosts letter by letter: a secret for `quay.io` does not help to pull from `Quay.io`. */
+/** Compares hosts letter by letter, like the kubelet: a Secret for `quay.io` does not help to pull from `Quay.io`. */
 function pulledName(reference: ImageReference): string {
   const host = reference.host ?? "docker.io"
   return host === "docker.io" || host === "index.docker.io" ? repositoryOf(reference) : `${host}/${reference.path}`
@@ -84,7 +84,7 @@ function credentialsIn(entry: unknown): Credentials | undefined {
   return typeof username === "string" && typeof password === "string" ? orNothing({ username, password }) : undefined
 }
 
-/** An entry without either is left behind by tools that keep passwords elsewhere. */
+/** Tools that keep passwords elsewhere leave an entry without either. */
 const orNothing = (credentials: Credentials) =>
   credentials.username === "" && credentials.password === "" ? undefined : credentials
 

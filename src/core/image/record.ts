@@ -1,11 +1,11 @@
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 
-/** Where the last image decision stands on every object we change. It is written in the same request as the change. */
+/** The annotation with the last image decision, on every object we change. The change and it are one request. */
 export const decisionAnnotation = "autoimagemanager.io/last-decision"
 
 export type ImageRecord = {
   from: string
-  /** What each path had, where they did not all have `from`: taking the decision back restores each of them. */
+  /** The image of each path, where they did not all have `from`: taking the decision back restores each of them. */
   was?: Readonly<Record<string, string>>
   to: string
   reason: string
@@ -17,13 +17,13 @@ export type ImageRecord = {
   at: Instant
   /** It had been available before this decision. Kept for kinds whose status does not remember it. */
   wasDeployed?: true
-  /** Which revision of its template it had, where it names them: pods that were made from it carry that name. */
+  /** The revision of its template before, where these have names: pods that were made from it carry that name. */
   revision?: string
 }
 
 export const formatDecision = (decision: ImageRecord) => JSON.stringify({ ...decision, at: formatInstant(decision.at) })
 
-/** Undefined unless it is whole: the annotation belongs to the object's owner, who may have put anything there. */
+/** Undefined unless it is complete: the annotation belongs to the object's owner and may hold any text. */
 export function parseDecision(text: unknown): ImageRecord | undefined {
   if (typeof text !== "string" || text.length > decisionLengthMax) return undefined
   let value: unknown
@@ -64,13 +64,13 @@ export function parseDecision(text: unknown): ImageRecord | undefined {
   } as ImageRecord
 }
 
-/** The decision by which an AlternateImageSource let something be pulled from elsewhere. Others write the same annotation. */
+/** The decision of an AlternateImageSource to switch the repository. Others write the same annotation. */
 export function parseFailover(text: unknown): ImageRecord | undefined {
   const decision = parseDecision(text)
   return decision?.by.startsWith("alternateimagesource/") ? decision : undefined
 }
 
-/** Names are what users chose: nothing that JavaScript knows by such a name is found in it. */
+/** Users choose the names, so the result has no prototype: a name must not find what JavaScript objects inherit. */
 export const imagesByName = (images: Readonly<Record<string, string>> = {}): Record<string, string> =>
   Object.assign(Object.create(null), images)
 

@@ -27,7 +27,7 @@ export function parseImageReference(text: string): ParsedImageReference {
   if (text === "") return failed("the image is empty: write one such as registry.example.com/team/app:v2")
   const odd = /[^\x21-\x7e]/.exec(text)
   if (odd) return failed(`${JSON.stringify(odd[0])} cannot be part of an image`)
-  // A bare ID names a local image, and nodes would take a name of this shape for one.
+  // A bare ID names a local image, and nodes would read a name of this shape as one.
   if (/^[a-f0-9]{64}$/.test(text))
     return failed("64 hexadecimal digits are an image ID, not a name: write NAME@sha256:DIGITS")
 
@@ -73,7 +73,7 @@ export function normaliseImageReference(reference: ImageReference): ImageReferen
   return { ...reference, host, path, ...(!reference.tag && !reference.digest && { tag: "latest" }) }
 }
 
-/** Do both texts name the same image? With digests on both sides these decide; the tag beside a digest is a remark. */
+/** Do both texts name the same image? Digests on both sides decide; the tag beside a digest is ignored. */
 export function sameImage(a: string, b: string): boolean {
   if (a === b) return true
   const left = identityOf(a)
@@ -86,13 +86,13 @@ export function repositoryOf(reference: ImageReference): string {
   return `${host}/${path}`
 }
 
-/** The same image, nailed to the bytes that its tag meant: `repo:tag@sha256:…`. One that has a digest stays as it is. */
+/** The same image, pinned to the digest of its tag: `repo:tag@sha256:…`. An image with a digest stays as it is. */
 export const pinned = (image: string, digest: string) => (image.includes("@") ? image : `${image}@${digest}`)
 
 /** What was written before it was pinned: `repo:tag@sha256:…` → `repo:tag`. */
 export const unpinned = (image: string) => cut(image, image.indexOf("@"))[0]
 
-/** Is `text` nothing but `image` with a digest? So a decision that recorded digests is told from a changed spec. */
+/** Is `text` only `image` with a digest? So a decision that recorded digests is not mistaken for a changed spec. */
 export const isPinOf = (text: string, image: string) =>
   text.includes("@") && !image.includes("@") && parseImageReference(text).ok && sameImage(unpinned(text), image)
 
@@ -103,7 +103,8 @@ const dockerHub = "docker.io"
 
 /**
  * A fleet has many objects and few images, and each is compared again with every change: without this, reading the same
- * references over and over was a third of what a changed spec cost. Texts are the tenants', so both bounds are needed.
+ * references over and over was a third of the cost of a changed spec. Tenants write the texts, so both bounds are
+ * needed.
  */
 const identities = new Map<string, string | undefined>()
 const identitiesMost = 1000

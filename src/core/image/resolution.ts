@@ -1,4 +1,4 @@
-/** What a reference means at its registry now, or why that could not be learned. Facts of the world, never thrown. */
+/** What a reference means at its registry now, or why that is unknown. Both are facts of the world, never thrown. */
 export type Resolution = Resolved | Failure
 
 export type Resolved = {
@@ -16,18 +16,18 @@ export type Platform = { os: string; architecture: string; variant?: string }
 export type Failure = {
   ok: false
   class: FailureClass
-  /** Our words and the names of hosts: what a registry wrote is not repeated, since this ends in a status that others read. */
+  /** Our own words and host names. The registry's text is not repeated, since others read this in a status. */
   message: string
-  /** No other credentials would change it. */
+  /** Other credentials would not change it. */
   isFinal?: true
-  /** It asks not to be asked earlier. */
+  /** The registry asks us to wait this long. */
   retryAfterMs?: number
 }
 
 export type FailureClass =
   /** The registry has no such tag or repository (or answers so where access is denied). */
   | "NotFound"
-  /** Credentials are missing, wrong or not enough, or are to be shown to a server that we may not ask. */
+  /** Credentials are missing, wrong or not enough, or would go to a server that we may not ask. */
   | "Denied"
   | "RateLimited"
   /** No name, no connection, or a server in trouble (5xx). */
@@ -37,7 +37,7 @@ export type FailureClass =
   | "Timeout"
   /** The registry itself is at a place this program may not connect to unless an administrator allows it. */
   | "ForbiddenAddress"
-  /** It answered what no registry should: a redirect, a wrong digest, too much. */
+  /** An answer that no registry should give: a redirect, a wrong digest, too much. */
   | "InvalidAnswer"
 
 export const failure = (kind: FailureClass, message: string, retryAfterMs?: number): Failure => ({

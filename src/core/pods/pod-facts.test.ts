@@ -16,7 +16,7 @@ const ready = { type: "Ready", status: "True" }
 describe("what is wrong with a pod", () => {
   const pull = 'rpc error: code = NotFound desc = failed to pull image "shop/web:2": not found'
   const cases: Record<string, { status: Json; trouble: PodFacts["trouble"] }> = {
-    "nothing of a pod that nobody has looked at": { status: { phase: "Pending" }, trouble: undefined },
+    "nothing of a pod without container statuses": { status: { phase: "Pending" }, trouble: undefined },
     "nothing of a pod whose containers are being made": { status: waiting("ContainerCreating"), trouble: undefined },
     "nothing of a ready one": {
       status: { phase: "Running", conditions: [ready], containerStatuses: [{ name: "app", ready: true }] },
@@ -124,7 +124,7 @@ describe("what is wrong with a pod", () => {
       status: { phase: "Failed", reason: "DeadlineExceeded", message: "active on the node for too long" },
       trouble: said("Unhealthy", "the pod failed (DeadlineExceeded): active on the node for too long"),
     },
-    "not a pod that its node put out": {
+    "not a pod that its node evicted": {
       status: {
         phase: "Failed",
         reason: "Evicted",
@@ -305,7 +305,7 @@ describe("why no pod could be made", () => {
   for (const [name, { says, reason, message }] of Object.entries(cases))
     test(name, () => expect(refusalOf(says)).toEqual({ reason, message, isTentative: false }))
 
-  test("is told of anything at all", () => {
+  test("is reported for any message", () => {
     expect(refusalOf({ hostile: true })).toEqual({ reason: "AdmissionDenied", message: "", isTentative: false })
     expect(refusalOf("create ".repeat(10_000)).message.length).toBeLessThanOrEqual(128)
   })

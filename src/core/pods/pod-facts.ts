@@ -5,7 +5,7 @@ import { isHeldBack } from "../image/pull-failure.ts"
 import { decisionAnnotation, parseFailover } from "../image/record.ts"
 import { type ContainerState, type Crash, steadySince, worstCrash } from "./steady.ts"
 
-/** A pod, reduced to what tells whose it is and what is wrong with it. There may be many: it is kept small. */
+/** A pod, reduced to its owner and what is wrong with it. There may be many, so it is small. */
 export type PodFacts = {
   readonly resourceVersion: string
   /** The uid of its controller; "" if it has none. */
@@ -14,7 +14,7 @@ export type PodFacts = {
   /** Of all its containers, each once, sorted. */
   readonly images: readonly string[]
   readonly trouble: PodTrouble | undefined
-  /** A container of it exited badly. Kept while the container runs again: whether that lasts is not the pod's to say. */
+  /** A container exited badly. Kept while the container runs again: the pod does not show whether that lasts. */
   readonly crash: Crash | undefined
   /** Since when it is ready without a bad exit; 0 while it is not ready. */
   readonly steadySeconds: number
@@ -26,13 +26,13 @@ export type PodFacts = {
 
 export type PodTrouble = {
   readonly reason: FailureReason
-  /** At most 128 printable characters, without the pod's own name: what is the same for a thousand pods reads the same. */
+  /** At most 128 printable characters, without the pod's name: the same trouble of many pods reads the same. */
   readonly message: string
-  /** It may still become well by itself, as a pod that just starts does: to be believed at the deadline, not before. */
+  /** It may recover by itself, as a starting pod does: it counts at the deadline, not before. */
   readonly isTentative: boolean
 }
 
-/** Which pods are watched, by every controller alike: only then do they share the watch. */
+/** The pods that every controller watches. With one selector they share the watch. */
 export const podFieldSelector = "status.phase!=Succeeded"
 
 type Json = Record<string, unknown>
@@ -69,8 +69,8 @@ export function controllerOf(metadata: object): string {
 }
 
 /**
- * Of the containers of a pod or of a template of pods, each once, sorted. One that is pulled from an equivalent
- * repository counts as what its workload says.
+ * The images of the containers of a pod or of a pod template, each once, sorted. A container that is pulled from an
+ * equivalent repository counts with the image of its workload.
  */
 export function imagesOf(spec: Json | undefined, was?: Readonly<Record<string, string>>): readonly string[] {
   const containers = [...entries(spec?.containers), ...entries(spec?.initContainers)]
@@ -80,7 +80,7 @@ export function imagesOf(spec: Json | undefined, was?: Readonly<Record<string, s
   return [...new Set(images)].sort().slice(0, maxImages)
 }
 
-/** The containers of a pod, as its status tells of them, with the images of its spec. */
+/** The containers of a pod, as its status reports them, with the images of its spec. */
 export function containerStates(
   spec: Json | undefined,
   status: Json | undefined,
@@ -118,8 +118,8 @@ export function containerStates(
 }
 
 /**
- * What an owner says when the server did not let it make a pod: in a condition ReplicaFailure, or in an event
- * FailedCreate, which has some words of its own before the server's.
+ * The message of an owner that the server did not let create a pod: from a condition ReplicaFailure, or from an event
+ * FailedCreate, which puts some words before the server's.
  */
 export function refusalOf(words: unknown): PodTrouble {
   const said = text(words).slice(0, maxSaid)
@@ -128,7 +128,7 @@ export function refusalOf(words: unknown): PodTrouble {
     : said.includes("cannot create resource")
       ? "Forbidden"
       : "AdmissionDenied"
-  // The name that the pod would have had is another one with every attempt.
+  // The name of the pod differs with every attempt.
   const cause = said
     .replace(/^Error creating: /, "")
     .replace(/^[Cc]reate .*? failed error: /, "")
@@ -140,10 +140,10 @@ const maxImage = 512
 const maxImages = 16
 const maxEntries = 64
 const maxMessage = 128
-/** What comes later in a message is not looked at, however long it is. */
+/** The rest of a longer message is not read. */
 const maxSaid = 4096
 
-/** Pods that the node ended for reasons of its own say nothing about their image; their successors do. */
+/** Pods that the node ended for its own reasons say nothing about their image; their successors do. */
 const wasEndedByNode = (reason: string) => reason.startsWith("OutOf") || endedByNode.has(reason)
 const endedByNode = new Set([
   "Evicted",
@@ -196,7 +196,7 @@ function pullFailure({ state }: Json): PodTrouble | undefined {
   const { reason, message } = part(state, "waiting")
   // A node that starts only so many pulls a second has asked no registry yet.
   if (!pullFailures.has(text(reason)) || isHeldBack(text(reason), text(message))) return undefined
-  // A kubelet says the error and that it waits in turn. What both end with is the cause; what they begin with is noise.
+  // A kubelet reports the error and the wait in turn. Both end with the cause; their beginnings are noise.
   const cause = text(message)
     .replace(/^Back-off pulling image "[^"]*"(: )?/, "")
     .replace(/^ErrImagePull: /, "")
@@ -211,7 +211,7 @@ function crash({ name, state, lastState, ready }: Json): PodTrouble | undefined 
   const isWaiting = startFailures.has(text(reason))
   if (!isWaiting && (ready === true || !end)) return undefined
   const who = `${isWaiting ? `${reason}: ` : ""}container ${text(name)}`
-  // The kubelet's own words for a crash loop name the pod and how long it waits: neither is the cause.
+  // The kubelet's own message for a crash loop names the pod and the wait: neither is the cause.
   if (end) return trouble("Unhealthy", `${who} exited with ${end.exitCode}${inBrackets(end.reason)}`)
   if (reason === "CrashLoopBackOff") return trouble("Unhealthy", `${who} keeps ending`)
   return trouble("Unhealthy", `${who}: ${ending(text(message), maxMessage - who.length - 2)}`)
@@ -242,7 +242,7 @@ const trouble = (reason: FailureReason, message: string): PodTrouble => ({
   isTentative: false,
 })
 
-/** Without what moves a cursor, turns text around or cannot be seen. */
+/** Without characters that move a cursor, reverse text or are invisible. */
 const printable = (words: string) =>
   words
     .slice(0, maxSaid)

@@ -8,7 +8,7 @@ const crashed = { reason: "Unhealthy", message: "crashed", isTentative: false } 
 const full: NoPod = { reason: "QuotaExceeded", message: "full", isTentative: false, images: undefined }
 const images = ["shop/web:2"]
 
-/** Facts as caches keep them, the index beside them, and everything it told. */
+/** Facts as caches keep them, the index beside them, and everything it reported. */
 function world() {
   const facts = {
     owners: new Map<string, Owner>(),
@@ -78,7 +78,7 @@ test("a pod is found through everything that is between", () => {
     expect(index.traceOf({ uid, namespace: "a" })).toMatchObject({ pods: 1, troubles: [{ reason: "Unhealthy" }] })
 })
 
-test("a change tells everything above it, and nobody else", () => {
+test("a change is reported for everything above it, and for nothing else", () => {
   const w = chain()
   w.owner("other-set", { owner: "other" })
   w.pod("a/other-1", { owner: "other-set", node: "n1" })
@@ -87,14 +87,14 @@ test("a change tells everything above it, and nobody else", () => {
   expect([...w.told]).toEqual(["set", "deployment", "tenant"])
 })
 
-test("what says the same as before is not told", () => {
+test("an update without a difference is not reported", () => {
   const w = chain()
   w.pod("a/web-1", { owner: "set", node: "n1", trouble: crashed, resourceVersion: "2" })
   w.owner("deployment", { owner: "tenant", resourceVersion: "2" })
   expect([...w.told]).toEqual([])
 })
 
-test("whoever comes back under his name is another one", () => {
+test("an object re-created under its name is another one", () => {
   const w = chain()
   w.owner("set")
   w.owner("deployment")
@@ -119,7 +119,7 @@ test("a silent node makes its pods lost, and so does one that is gone", () => {
   expect(w.index.traceOf(tenant).lost).toMatchObject([{ count: 1, examples: [{ node: "n2" }] }])
 })
 
-test("nobody's pods, sets or events count for an object of another namespace", () => {
+test("pods, sets and events never count for an object of another namespace", () => {
   const w = chain()
   w.pod("b/evil-1", { owner: "tenant", trouble: { ...crashed, message: "evil" } })
   w.pod("b/evil-2", { owner: "set", trouble: { ...crashed, message: "evil" } })
@@ -140,7 +140,7 @@ test("owners in a circle are gone round once", () => {
   expect([...w.told].sort()).toEqual(["x", "y"])
 })
 
-test("who was refused a pod is told, until he has made a newer one, even if that is gone again", () => {
+test("an owner that was refused a pod is reported until it has made a newer one, even if that is gone again", () => {
   const w = world()
   const reasons = () => w.index.traceOf({ uid: "stateful", namespace: "a" }).troubles.map(({ reason }) => reason)
   w.pod("a/web-0", { owner: "stateful", createdAtSeconds: 50 })
@@ -163,14 +163,14 @@ test("a refusal that is older than the pods is none", () => {
   expect(w.index.traceOf({ uid: "stateful", namespace: "a" }).troubles).toEqual([])
 })
 
-test("a set that says why it has too few pods is told with the images it wants", () => {
+test("a set that says why it has too few pods is reported with the images it wants", () => {
   const w = chain()
   w.owner("set", { owner: "deployment", noPod: { ...full, images } })
   expect([...w.told]).toEqual(["set", "deployment", "tenant"])
   expect(w.index.traceOf(tenant).troubles.map(({ reason }) => reason)).toEqual(["Unhealthy", "QuotaExceeded"])
 })
 
-test("after any story it says what a plain count says, and has told of whatever changed", () => {
+test("after any story it equals a plain count, and has reported every change", () => {
   const uids = fc.constantFrom("u1", "u2", "u3", "tenant")
   const owned = fc.constantFrom("", "u1", "u2", "u3", "tenant")
   const namespace = fc.constantFrom("a", "b")
@@ -188,7 +188,7 @@ test("after any story it says what a plain count says, and has told of whatever 
   const steps = fc.oneof(
     fc.tuple(uids, fc.option(fc.record({ owner: owned, noPod }), { nil: undefined })).map(
       ([uid, after]): Step =>
-        // Nobody moves to another namespace and keeps his uid.
+        // No object moves to another namespace and keeps its uid.
         w =>
           w.owner(uid, after && { ...after, namespace: uid === "u3" ? "b" : "a" }),
     ),

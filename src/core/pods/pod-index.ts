@@ -14,10 +14,10 @@ export type Owner = {
   readonly noPod: NoPod | undefined
 }
 
-/** Somebody was not allowed to make a pod, as an event tells it. */
+/** An owner was not allowed to create a pod, as an event reports it. */
 export type Refusal = {
   readonly resourceVersion: string
-  /** The uid of whom it is about; "" if it says nothing new. */
+  /** The uid of that owner; "" if the event reports nothing new. */
   readonly owner: string
   readonly atSeconds: number
   readonly noPod: NoPod
@@ -34,13 +34,13 @@ export type PodIndexOptions = {
   refusal: (key: string) => Refusal | undefined
   /** Undefined: there is no such node. */
   isLost: (node: string) => boolean | undefined
-  /** Called with the uid of everything whose trace may now be another one. */
+  /** Called with the uid of each object whose trace may have changed. */
   onChange: (uid: string) => void
 }
 
 /**
- * Which pods stand behind which object, by the uids of controllers alone: names come back, uids never do. It is told of
- * each change after whoever keeps the facts shows it. A change costs the depth of the chain above it, a trace the pods
+ * Which pods stand behind which object, by the uids of controllers alone: names are reused, uids never are. A change
+ * is passed on after the cache of facts shows it. It costs the depth of the chain above it, a trace costs the pods
  * below; neither looks at the fleet.
  *
  *     Pod → ReplicaSet → Deployment → custom object
@@ -52,7 +52,7 @@ export class PodIndex {
   readonly #pods = new MultiMap()
   readonly #podsOnNode = new MultiMap()
   readonly #refusals = new MultiMap()
-  /** When the newest pod was made, for those who were refused one at some time. A later pod ends the matter. */
+  /** When the newest pod was created, for owners that were refused one at some time. A later pod ends the refusal. */
   readonly #madeAtSeconds = new Map<string, number>()
 
   constructor(options: PodIndexOptions) {
@@ -112,14 +112,14 @@ export class PodIndex {
     return traceOf(found.pods, found.noPods, node => this.#options.isLost(node) ?? true)
   }
 
-  /** Everything a trace could be asked of. */
+  /** Every uid that may have a trace. */
   roots(): Set<string> {
     return new Set([...this.#owned.names(), ...this.#pods.names(), ...this.#refusals.names()])
   }
 
   /**
-   * Owner references may say anything: somebody could name an object of another namespace as the owner of his broken
-   * pods, and stop a rollout that is none of his business. An owner is of the same namespace, or of none.
+   * Owner references may name anything: a tenant could name an object of another namespace as the owner of broken pods,
+   * and stop a rollout of another tenant. So an owner must be of the same namespace, or of none.
    */
   #collect({ uid, namespace }: Root, found: Found): void {
     const noPod = this.#owners.get(uid)?.noPod

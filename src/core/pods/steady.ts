@@ -2,24 +2,24 @@ import type { Instant } from "#lib/instant.ts"
 
 /**
  * What "healthy" means for every controller. Ready for an instant is not enough: without probes, Kubernetes calls a
- * container ready as soon as it runs, also one that exits a second later. So a pod is steady since it was last ready and
- * last exited badly, whichever came later, and what stands on it counts as healthy when that has lasted.
+ * container ready as soon as it runs, even if it exits a second later. So a pod is steady since it was last ready or
+ * last exited badly, whichever came later. An object counts as healthy when its pods have been steady long enough.
  */
 export type Crash = {
   /** The image of the container, as the pod's workload names it. */
   readonly image: string
   /** It exited badly twice, or the kubelet itself calls it a crash loop. A single bad exit can happen to any container. */
   readonly isLoop: boolean
-  /** The container runs again. Whether that lasts, only time tells. */
+  /** The container runs again. Only time shows whether that lasts. */
   readonly isOver: boolean
-  /** When it last exited or, if it runs again, was started; 0 where that is not told. */
+  /** When it last exited or, if it runs again, was started; 0 where that is not reported. */
   readonly at: Instant
   readonly message: string
-  /** Its last words, which may be the end of its log: for readers of the pod itself, never for another object. */
+  /** Its last message, which may be the end of its log: for readers of the pod itself, never for another object. */
   readonly said: string
 }
 
-/** One container of a pod, as its status tells of it. */
+/** One container of a pod, as its status reports it. */
 export type ContainerState = {
   readonly name: string
   readonly image: string
@@ -75,8 +75,8 @@ export const steadySince = (readyAt: Instant | undefined, containers: readonly C
   Math.max(readyAt ?? 0, ...containers.map(({ exit }) => (exit && exit.code !== 0 ? exit.at : 0)))
 
 /**
- * When an object that is up to date counts as healthy, if nothing breaks until then. `minReadySeconds` has been waited
- * for before a workload calls itself up to date, so the two do not add up.
+ * When an object that is up to date counts as healthy, if nothing breaks until then. A workload reports itself up to
+ * date only after `minReadySeconds`, so the two do not add up.
  */
 export function settlesAt(seen: {
   upToDateAt: Instant

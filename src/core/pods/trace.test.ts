@@ -35,7 +35,7 @@ describe("the trace of an object", () => {
     expect(trace([pod(), pod({ isTerminating: true }), pod({ isFinished: true })]).pods).toBe(2)
   })
 
-  test("tells a trouble once for all pods of the same images, in the same words whatever the order", () => {
+  test("has a trouble once for all pods of the same images, in the same words whatever the order", () => {
     const pods = [
       pod({ trouble: trouble("ImagePullFailed", "b") }),
       pod({ trouble: trouble("ImagePullFailed", "a") }),
@@ -46,7 +46,7 @@ describe("the trace of an object", () => {
     expect(trace(pods.toReversed())).toEqual(trace(pods))
   })
 
-  test("leaves out what is wrong with pods that are going", () => {
+  test("leaves out what is wrong with terminating pods", () => {
     expect(trace([pod({ trouble: crashed, isTerminating: true })]).troubles).toEqual([])
   })
 
@@ -103,21 +103,21 @@ describe("a diagnosis", () => {
       noPods: [{ ...noRoom, images: ["shop/web:1"] }],
       reason: undefined,
     },
-    "tells a pull before a crash": {
+    "puts a pull before a crash": {
       pods: [pod({ trouble: crashed }), pod({ trouble: notPulled })],
       reason: "ImagePullFailed",
     },
-    "tells a crash before a full quota": {
+    "puts a crash before a full quota": {
       pods: [pod({ trouble: crashed })],
       noPods: [noRoom],
       reason: "Unhealthy",
     },
-    "tells a full quota before a pod that may just be starting": {
+    "puts a full quota before a pod that may just be starting": {
       pods: [pod({ trouble: starting })],
       noPods: [noRoom],
       reason: "QuotaExceeded",
     },
-    "tells a pod that no node takes before one that may just be starting": {
+    "puts a pod that no node takes before one that may just be starting": {
       pods: [pod({ trouble: starting }), pod({ trouble: trouble("Unschedulable") })],
       reason: "Unschedulable",
     },

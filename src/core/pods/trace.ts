@@ -14,7 +14,7 @@ export type Trace = {
   readonly crashes: readonly Crash[]
   /** Since when the pods are ready without a bad exit: the time of the last one. 0 where nothing dates it. */
   readonly steadyAt: Instant
-  /** Pods on nodes that no longer answer, by their images. Nobody knows whether they still run. */
+  /** Pods on nodes that no longer answer, by their images. They may or may not still run. */
   readonly lost: readonly LostPods[]
 }
 
@@ -76,7 +76,7 @@ export function traceOf(
   for (const [key, pod] of pods) {
     const { images, node, trouble } = pod
     if (!pod.isFinished) unfinished++
-    // A pod that is going leaves nothing to be diagnosed; but on a lost node, going is all it ever does.
+    // A terminating pod needs no diagnosis. On a lost node it still counts as lost, since it terminates for ever.
     if (trouble && !pod.isTerminating) add(troubles, { ...trouble, images, pods: 1 })
     if (pod.crash && !pod.isTerminating) addCrash(crashes, pod.crash)
     if (!pod.isFinished && !pod.isTerminating) steadySeconds = Math.max(steadySeconds, pod.steadySeconds)
@@ -99,8 +99,8 @@ const maxTroubles = 8
 const maxExamples = 10
 
 /**
- * What the image itself does to its pods comes before what keeps pods from being there at all: with a crash and a full
- * quota at once, making room would only make room for more crashes.
+ * What the image itself does to its pods comes before what prevents the creation of pods: with a crash and a full quota
+ * at once, more room would only be room for more crashes.
  */
 const weights: readonly FailureReason[] = [
   "ImagePullFailed",

@@ -13,7 +13,7 @@ import {
 } from "./object-facts.ts"
 import type { KindOfTarget } from "./target-reader.ts"
 
-/** A custom kind: images at paths, everything else as the ImageSpec contract has it. */
+/** A custom kind: images at paths, everything else as in the ImageSpec contract. */
 export function customTarget(paths: readonly string[]): KindOfTarget {
   const places = paths.map(path => path.split("."))
   return {
@@ -42,12 +42,12 @@ export function customTarget(paths: readonly string[]): KindOfTarget {
 
     ownedFields: () => places.map(path => path.map(name => `f:${name}`)),
 
-    // The record was read from an annotation: only our own paths are written, whatever else stands in it.
+    // The record was read from an annotation: only our own paths are written, whatever else it holds.
     imageFields: (_, to) =>
       nest(
         places.flatMap((path, index) => {
           const image = typeof to === "string" ? to : fieldOf(to, paths[index]!)
-          // Never had one: taking that back removes the field again.
+          // It never had an image: taking the decision back removes the field again.
           return typeof image === "string" ? [{ path, value: image === "" ? null : image }] : []
         }),
       ),
@@ -55,8 +55,8 @@ export function customTarget(paths: readonly string[]): KindOfTarget {
 }
 
 /**
- * Why these paths cannot be stamped, if so: what JavaScript's objects inherit is no field, and with `spec.a` and `spec.a.b` the first would have to be a text and
- * an object.
+ * Why these paths cannot be stamped, if so. A property that JavaScript objects inherit is no field. With `spec.a` and
+ * `spec.a.b` the first would have to be both a text and an object.
  */
 export function pathsProblem(paths: readonly string[]): string | undefined {
   const unsafe = paths.find(path => path.split(".").some(name => unsafeNames.includes(name)))
@@ -67,13 +67,13 @@ export function pathsProblem(paths: readonly string[]): string | undefined {
   return undefined
 }
 
-/** What each path has, where they differ. */
+/** The image of each path, where they differ. */
 export const imagesByPath = (paths: readonly string[], images: readonly string[]): NonNullable<ImageRecord["was"]> =>
   Object.fromEntries(paths.map((path, index) => [path, images[index] ?? ""]))
 
 /**
- * What is absent was never given, parents included: all paths are stamped, so a missing `spec.sidecar` is made. What is
- * there and is something else is left alone: a patch would replace it, and with it whatever its owner keeps in it.
+ * An absent field was never given, and neither were absent parents: all paths are stamped, so a missing `spec.sidecar`
+ * is created. A field of another type is left alone: a patch would replace it, and what its owner keeps in it.
  */
 function imageAt(object: TargetObject, path: readonly string[]): { image: string } | { problem: string } {
   let value: unknown = object
@@ -86,7 +86,7 @@ function imageAt(object: TargetObject, path: readonly string[]): { image: string
 }
 
 /**
- * A condition counts only when both the status and the condition itself speak of the present generation. Believing an
+ * A condition counts only when both the status and the condition itself are about the present generation. Trusting an
  * older "healthy" is how later waves overtake earlier ones (argo-cd#29410).
  */
 function isTrueNow(object: TargetObject, type: string): boolean {
@@ -98,7 +98,7 @@ function isTrueNow(object: TargetObject, type: string): boolean {
 
 type Leaf = { path: readonly string[]; value: string | null }
 
-/** Objects around the values, so that what stands beside them stays as it is. */
+/** Nests the values in objects, so that the fields beside them stay as they are. */
 function nest(leaves: readonly Leaf[]): object {
   const byName = Map.groupBy(leaves, ({ path }) => path[0]!)
   return Object.fromEntries(

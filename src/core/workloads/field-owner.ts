@@ -2,10 +2,10 @@ import { type Instant, parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { fieldOf, isObject, textOf } from "./object-facts.ts"
 
-/** As whom aim writes. */
+/** The field manager of aim's own writes. */
 const ourManager = "aim"
 
-/** Who else wrote one of these fields last, by `metadata.managedFields`; fields are named as the server names them there. */
+/** The other field manager that last wrote one of these fields. They are named as in `metadata.managedFields`. */
 export function otherOwnerOf(metadata: object, fields: readonly (readonly string[])[]): string | undefined {
   const entries = fieldOf(metadata, "managedFields")
   if (!Array.isArray(entries)) return undefined

@@ -3,7 +3,7 @@ import { type Health, healthCheck, healthProblem } from "./health.ts"
 
 const problems: Record<string, string | undefined> = {
   "object.status.phase == 'Running'": undefined,
-  "object.status.isReady": undefined, // only the object can tell
+  "object.status.isReady": undefined, // only the object can show it
   "object.status.phase ==": "Unexpected token: EOF",
   "status.phase == 'Running'": "Unknown variable: status",
   "object.status.phase.isRunning()": "found no matching overload for 'dyn.isRunning()'",
@@ -75,7 +75,7 @@ test("loops over what stands in the expression are refused, whatever the object"
   expect(healthProblem(literal(3))).toBeUndefined()
   expect(healthProblem(literal(5))).toBe("it takes too many steps, whatever the object")
   expect(healthProblem(literal(8))).toBe("it takes too many steps, whatever the object")
-  expect(healthProblem(`has(object.status) && ${literal(8)}`)).toBeUndefined() // only the object can tell
+  expect(healthProblem(`has(object.status) && ${literal(8)}`)).toBeUndefined() // only the object can show it
 })
 
 test("a list that is too long for the expression is a problem of the object; a shorter one is not", () => {

@@ -14,7 +14,7 @@ import { fieldOf, isObserved, type TargetObject } from "./object-facts.ts"
 export type Health = {
   isUpToDate: boolean
   problem?: string
-  /** It was not asked to the end, so that what it would have said is not known. */
+  /** The evaluation was cut short, so its result is unknown. */
   isTooCostly?: true
 }
 
@@ -30,7 +30,7 @@ export function healthProblem(expression: string): string | undefined {
   }
 }
 
-/** Loops over what stands in the expression itself cost the same for an object without anything in it. */
+/** Loops over lists in the expression itself cost the same for an object without any fields. */
 function isCostly(isHealthy: Expression): boolean {
   try {
     isHealthy({ object: celValue({}, undefined) }, lookBudget())
@@ -41,8 +41,8 @@ function isCostly(isHealthy: Expression): boolean {
 }
 
 /**
- * Asks `expression` about objects. What is missing is not healthy, and no problem either: an object that was made a
- * moment ago has no status. Never throws, and costs no object more than its budget: the lists are the tenants'.
+ * Evaluates `expression` for objects. A missing field means not healthy, and is no problem either: an object that was
+ * just created has no status. Never throws, and no object costs more than its budget: the lists are the tenants'.
  */
 export function healthCheck(expression: string): (object: TargetObject) => Health {
   const invalid = healthProblem(expression)
@@ -50,7 +50,7 @@ export function healthCheck(expression: string): (object: TargetObject) => Healt
   const isHealthy: Expression = compile(expression, ["object"])
   const fields = fieldsRead(expression)
   return object => {
-    // A status that says what it is about is not believed about anything else.
+    // A status that names its generation counts for no other generation.
     if (fieldOf(fieldOf(object, "status"), "observedGeneration") !== undefined && !isObserved(object))
       return { isUpToDate: false }
     const budget = lookBudget()
@@ -67,7 +67,7 @@ export function healthCheck(expression: string): (object: TargetObject) => Healt
   }
 }
 
-/** The fields an expression reads, so that the others need not be translated. */
+/** Only the fields that an expression reads, so that the others need not be translated. */
 function onlyFields(value: unknown, fields: readonly (readonly string[])[]): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value
   if (fields.some(field => field.length === 0)) return value

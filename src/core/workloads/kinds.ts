@@ -35,7 +35,7 @@ const workload = (group: string, kind: string, traits: Traits = {}): WorkloadKin
   ...traits,
 })
 
-/** Every kind of Kubernetes that owns pods. Whatever lists workloads reads this. */
+/** Every kind of Kubernetes that owns pods. All lists of workload kinds come from this one. */
 export const workloadKinds: readonly WorkloadKind[] = [
   workload("apps", "Deployment", { shortNames: ["deploy"], isTarget: true, replacesPods: true }),
   workload("apps", "StatefulSet", { shortNames: ["sts"], isTarget: true, hasRevisions: true }),

@@ -12,17 +12,17 @@ export type TargetObject = { readonly metadata: object }
 export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** An own field of what may not be an object at all: names come from specs, and `constructor` is one like any other. */
+/** An own field of a value that may not be an object. Names come from specs, and may be `constructor`. */
 export const fieldOf = (value: unknown, name: string): unknown =>
   isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 
 export const textOf = (value: unknown) => (typeof value === "string" ? value : "")
 export const wholeNumber = (value: unknown) => (Number.isInteger(value) ? (value as number) : undefined)
 
-/** An image as it is kept: one copy of each. What is longer than any image is cut, and equal to none. */
+/** An image as it is kept: one copy of each. A text longer than any image is cut, and equals none. */
 export const imageText = (value: unknown) => shared(clip(textOf(value), 1024))
 
-/** What every kind of object says in the same place. */
+/** The fields that every kind of object has in the same place. */
 export function readCommon({ metadata }: TargetObject) {
   const annotations = fieldOf(metadata, "annotations")
   const labels = fieldOf(metadata, "labels")
@@ -40,7 +40,7 @@ export function readCommon({ metadata }: TargetObject) {
   }
 }
 
-/** What the status says is about the present generation. Without a status nothing is known, so nothing is well. */
+/** The status is about the present generation. Without a status nothing is known, so nothing is well. */
 export function isObserved(object: TargetObject): boolean {
   const observed = wholeNumber(fieldOf(fieldOf(object, "status"), "observedGeneration"))
   return (observed ?? -1) >= generationOf(object)

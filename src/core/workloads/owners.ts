@@ -1,6 +1,6 @@
 /**
- * From objects to those that their owner references lead to, up or down, the nearest first. References are what tenants
- * wrote: they may go round in a circle or on without end. So nothing is visited twice, and no level beyond the last.
+ * Walks from objects along their owner references, up or down, the nearest first. Tenants write the references, so they
+ * may form a circle or an endless chain. Nothing is visited twice, and the number of levels is limited.
  */
 export function* ownerWalk<T>(
   starts: Iterable<T>,
@@ -22,12 +22,12 @@ export function* ownerWalk<T>(
   }
 }
 
-/** Pod, ReplicaSet, Deployment, and as many again of other operators. */
+/** Pod, ReplicaSet, Deployment, and as many again for other operators. */
 export const levelsMost = 8
 
 /**
- * The object that owns all the others above this one. Where the references come to no end, nothing does, and the object
- * stands for itself.
+ * The object at the top of the chain of owners. Where the references never end there is none, and the object stands for
+ * itself.
  */
 export function topOwner<T>(object: T, ownerOf: (object: T) => T | undefined, idOf: (object: T) => string): T {
   const next = (each: T) => {

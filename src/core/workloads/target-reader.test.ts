@@ -321,7 +321,7 @@ describe("since when an object is not up to date", () => {
     "is when its condition became False": [unwell({ observedGeneration: 2, conditions: said("False") }), early],
     "is unknown if it does not say so": [unwell({ observedGeneration: 2, conditions: said("Unknown") }), undefined],
     "is nothing if it is": [unwell({ observedGeneration: 2, conditions: said("True") }), undefined],
-    "is the last change of a spec that nobody has looked at": [
+    "is the last change of a spec that no status covers yet": [
       unwell({ observedGeneration: 1, conditions: said("True") }, { managedFields }),
       late,
     ],
@@ -398,7 +398,7 @@ test("health takes the place of the contract, and what was healthy when stamped 
 const owns = (manager: string, time: string, fieldsV1: object) => ({ manager, time, operation: "Update", fieldsV1 })
 const image = { "f:spec": { "f:image": {} } }
 const contested: Record<string, { image?: string; managedFields: unknown; by: string | undefined }> = {
-  "the newest of those who own the field": {
+  "the newest owner of the field": {
     managedFields: [
       owns("argocd", "2026-01-02T00:00:00Z", image),
       owns("helm", "2026-01-03T00:00:00Z", image),
@@ -406,15 +406,15 @@ const contested: Record<string, { image?: string; managedFields: unknown; by: st
     ],
     by: "helm",
   },
-  "never ourselves, nor who owns other fields": {
+  "never ourselves, nor an owner of other fields": {
     managedFields: [
       owns("aim", "2026-01-09T00:00:00Z", image),
       owns("kubectl", "2026-01-08T00:00:00Z", { "f:spec": { "f:size": {} } }),
     ],
     by: undefined,
   },
-  "who owns all of the spec": { managedFields: [owns("operator", "x", { "f:spec": {} })], by: "operator" },
-  "nobody while the image is what we decided": {
+  "the owner of all of the spec": { managedFields: [owns("operator", "x", { "f:spec": {} })], by: "operator" },
+  "no manager while the image is what we decided": {
     image: "shop/web:2",
     managedFields: [owns("argocd", "2026-01-02T00:00:00Z", image)],
     by: undefined,
@@ -434,7 +434,7 @@ for (const [name, { image: has = "shop/web:1", managedFields, by }] of Object.en
     expect(custom(["spec.image"]).read(undecided as never).contestedBy).toBeUndefined()
   })
 
-test("only the path that was changed back tells who did", () => {
+test("only the path that was changed back names the other writer", () => {
   const managedFields = [
     owns("helm", "2026-01-09T00:00:00Z", image),
     owns("argocd", "2026-01-02T00:00:00Z", { "f:spec": { "f:sidecar": { "f:image": {} } } }),

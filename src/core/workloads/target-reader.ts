@@ -22,13 +22,13 @@ export type TargetPatch = { type: "merge" | "strategic"; body: object }
 export type TargetReader = {
   /** Never throws: what cannot be read is a `problem` of the member. */
   read(object: TargetObject): Member
-  /** What a decision about the member has to keep of it, so that it can be taken back. */
+  /** What a decision must record of the member, so that it can be taken back. */
   recordOf(member: Member): Pick<ImageRecord, "from" | "was" | "wasDeployed">
   /** Writes the image wherever the target has one, on exactly the version the member was read from. */
   patchFor(member: Member, to: Images, annotations: Readonly<Record<string, string>>): TargetPatch
 }
 
-/** What kinds of target differ in. */
+/** The differences between kinds of targets. */
 export type KindOfTarget = {
   readonly patchType: TargetPatch["type"]
   /** The image at each place, or why none of them may be touched. */
@@ -38,14 +38,14 @@ export type KindOfTarget = {
   isUnmanaged(object: TargetObject): boolean
   haltsOnFailure(object: TargetObject): boolean
   isUpToDate(object: TargetObject): boolean
-  /** Of an object that is not, and whose status is about its present generation: since when, where it tells. */
+  /** Since when an object with a status of its present generation is not up to date, where it reports that. */
   unwellSince(object: TargetObject): Instant | undefined
-  /** Of an object that is up to date: since when, where it tells. */
+  /** Since when an object is up to date, where it reports that. */
   wellSince(object: TargetObject): Instant | undefined
   isDeployed(object: TargetObject): boolean
-  /** `isDeployed` tells about the past. Where it does not, our decision remembers it. */
+  /** `isDeployed` also covers the past. Where it does not, our decision records it. */
   readonly remembersDeployed: boolean
-  /** Where the images stand, as `managedFields` names it. */
+  /** The fields that hold the images, as `managedFields` names them. */
   ownedFields(member: Pick<Member, "isInitContainer">): readonly (readonly string[])[]
   /** The part of a patch that holds the images. */
   imageFields(member: Member, to: Images): object
@@ -55,7 +55,7 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
   const { paths = ["spec.image"] } = target.image
   const kind = kindOfTarget(target, paths)
   const checkHealth = target.health === "" ? undefined : healthCheck(target.health)
-  // Whether an object was ever healthy cannot be asked of an expression about the present: we note it with each stamp.
+  // An expression about the present cannot show whether an object was ever healthy, so each stamp records it.
   const remembersDeployed = kind.remembersDeployed && !checkHealth
 
   return {
@@ -65,7 +65,7 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
       const health = checkHealth?.(object)
       const isUpToDate = health?.isUpToDate ?? kind.isUpToDate(object)
       const { decision } = common
-      // Always the same fields in the same order: then a hundred thousand members share one layout in memory.
+      // Always the same fields in the same order, so that a hundred thousand members share one layout in memory.
       return {
         resourceVersion: common.resourceVersion,
         uid: common.uid,
@@ -113,7 +113,7 @@ function kindOfTarget({ kind, image }: Pick<Target, "kind" | "image">, paths: re
 const unwellSince = (object: TargetObject, kind: KindOfTarget) =>
   isObserved(object) ? kind.unwellSince(object) : lastChangeOf(object.metadata)
 
-/** Looked up only when an image is not what we last decided: the lists are the larger part of most objects. */
+/** Looked up only when an image is not our last decision: `managedFields` is the larger part of most objects. */
 function whoElse(
   { metadata }: TargetObject,
   { to }: ImageRecord,

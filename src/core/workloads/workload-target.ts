@@ -2,7 +2,7 @@ import { clip, nameSome } from "#lib/text.ts"
 import { fieldOf, imageText, isObserved, type TargetObject, textOf, wholeNumber } from "./object-facts.ts"
 import type { KindOfTarget } from "./target-reader.ts"
 
-/** Deployment, StatefulSet and DaemonSet, by the name of a container: what the contract says is derived from them. */
+/** Deployment, StatefulSet and DaemonSet, by the name of a container. The contract's fields are derived from theirs. */
 export function workloadTarget(kind: Workload, container: string): KindOfTarget {
   const { isRolledOut, podsWanted, podsReady } = workloads[kind]
   const isUpToDate = (object: TargetObject) => isObserved(object) && isRolledOut(partsOf(object))
@@ -32,11 +32,11 @@ export function workloadTarget(kind: Workload, container: string): KindOfTarget 
     isUnmanaged: () => false,
     haltsOnFailure: () => false,
     isUpToDate,
-    // What they are judged by are counts, which have no time.
+    // These kinds are judged by counts, which have no time.
     unwellSince: () => undefined,
     wellSince: () => undefined,
-    // The condition Available is no help: with maxUnavailable 100% it is True before the first pod. Without any pod to
-    // wait for, what is up to date is as deployed as it gets.
+    // The condition Available is no help: with maxUnavailable 100% it is True before the first pod. A workload without
+    // any pod to wait for counts as deployed when it is up to date.
     isDeployed: object => podsReady(partsOf(object)) > 0 || isUpToDate(object),
     remembersDeployed: false,
 
@@ -63,9 +63,9 @@ const workloads: Record<
   { isRolledOut(parts: Parts): boolean; podsWanted(parts: Parts): number; podsReady(parts: Parts): number }
 > = {
   /**
-   * With `spec.paused`, its controller makes no pods from the new template, so `updatedReplicas` stays behind: it is
-   * not up to date until somebody resumes it, and fails at its deadline if nobody does. The image is in its spec by
-   * then and is what a resumed Deployment runs.
+   * With `spec.paused`, its controller makes no pods from the new template, so `updatedReplicas` stays behind. It is
+   * not up to date until it is resumed, and otherwise fails at its deadline. By then the image is in its spec, and a
+   * resumed Deployment runs it.
    */
   Deployment: {
     podsWanted: replicasOf,
@@ -75,8 +75,8 @@ const workloads: Record<
 
   /**
    * As `kubectl rollout status`. A partition is its owner's own canary: the pods below it are held back on purpose, and
-   * it is up to date when all others are new. With OnDelete nobody replaces pods but its owner, so it is up to date
-   * when they have, and fails at its deadline if they do not; its currentRevision never moves.
+   * it is up to date when all others are new. With OnDelete only its owner replaces pods: it is up to date when all are
+   * replaced, and otherwise fails at its deadline; its currentRevision never moves.
    */
   StatefulSet: {
     podsWanted: replicasOf,

@@ -1,30 +1,30 @@
 import type { KubeError } from "../client/errors.ts"
 import type { KubeObject, ObjectName } from "../resource.ts"
 
-/** What a cache keeps of an object: whatever `project` returns. The rest of the JSON is dropped as it is parsed. */
+/** What a cache keeps of an object: the result of `project`. The rest of the JSON is dropped as it is parsed. */
 export type Projected = { readonly resourceVersion: string }
 
 export type Change<T> = {
   key: string
   before?: T
   after?: T
-  /** Part of the first list: the object did not change, we only did not know it. Such work can wait. */
+  /** Part of the first list: the object did not change, it is only new to us. Such work can wait. */
   initial: boolean
 }
 
 export type CacheOptions<T extends Projected> = {
-  /** Parsed once at the edge into the fields that are used; must carry the resourceVersion. */
+  /** Parses an object once into the fields that are used; must keep the resourceVersion. */
   project: (object: KubeObject) => T
-  /** Named indexes, kept with each event: the values under which an object is found. */
+  /** Named indexes, updated with each event: the values under which an object is found. */
   indexes?: Record<string, (object: T, key: string) => readonly string[]>
   namespace?: string
   labelSelector?: string
   fieldSelector?: string
-  /** Nothing but metadata is sent, so `project` gets nothing else. */
+  /** The server sends only metadata, so `project` gets nothing else. */
   metadataOnly?: boolean
 }
 
-/** A live, eventually consistent copy of one resource: list, then watch, for as long as its signal lets it. */
+/** A live, eventually consistent copy of one resource: a list, then a watch until the signal is aborted. */
 export type Cache<T extends Projected> = {
   get(key: string): T | undefined
   entries(): IterableIterator<[string, T]>
@@ -32,12 +32,12 @@ export type Cache<T extends Projected> = {
   /** Keys of the objects that have `value` in the index `name`: a live view, to be read now and not kept. */
   keysBy(name: string, value: string): ReadonlySet<string>
   /**
-   * Calls back after each change, in order, once the cache and its indexes show it. A late subscriber first gets what
-   * is there, as `initial`. An object that was deleted and made again under its name is two changes, even if a list is
-   * all we saw of it. Returns the way to unsubscribe.
+   * Calls back after each change, in order, once the cache and its indexes show it. A late subscriber first gets the
+   * present objects, as `initial`. An object that was deleted and created again under its name is two changes, even if
+   * we only saw a list. Returns the function to unsubscribe.
    */
   subscribe(listener: (change: Change<T>) => void): () => void
-  /** True once the first list is in. Before, an absent object means nothing. */
+  /** True once the first list is complete. Before, an absent object means nothing. */
   readonly hasSynced: boolean
   synced(signal?: AbortSignal): Promise<void>
   /**
@@ -51,26 +51,26 @@ export type Cache<T extends Projected> = {
    */
   catchUp(signal?: AbortSignal): Promise<void>
   /**
-   * The last error while the cache is not connected, undefined while it is: what is shown may be old, and nothing is to
-   * be concluded from what is absent. A broken watch counts until the server has said something again.
+   * The last error while the cache is not connected, undefined while it is. With an error, the objects may be old, and
+   * nothing may be concluded from an absent one. A broken watch counts until the server sends something again.
    */
   readonly failure: KubeError | undefined
   /**
    * Objects that exist but that `project` could not read: key and resourceVersion. The cache goes on showing the last
-   * version it could read, if there was one: an object nobody understands is not one that is gone.
+   * readable version, if there was one: an unreadable object is not a deleted one.
    */
   readonly unreadable: ReadonlyMap<string, string>
-  /** Milliseconds since the server last said anything, events and bookmarks alike. */
+  /** Milliseconds since the server last sent anything, events and bookmarks alike. */
   stalenessMs(): number
   /** Runs until the signal is aborted. Never rejects for trouble with the server. */
   run(signal: AbortSignal): Promise<void>
 }
 
-/** A cache as a controller has it: for as long as the controller needs it. */
+/** A cache in the hands of a controller, for as long as the controller needs it. */
 export type WatchedCache<T extends Projected> = Cache<T> & {
   /**
-   * In sync, and shows everything that was committed when this process began to lead. A cache that was opened before
-   * (a warm one) may be behind until then: what another leader did last may be missing.
+   * In sync, and shows everything that was committed when this process began to lead. A cache that was opened before (a
+   * warm one) may be behind until then: the last writes of another leader may be missing.
    */
   readonly isCurrent: boolean
   /** Resolves when it is; never if it is closed before. */

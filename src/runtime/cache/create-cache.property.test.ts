@@ -93,7 +93,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 const newer = (one: string, other = one) => (compareVersions(one, other) >= 0 ? one : other)
 
-/** Follows one subscription and holds it to its promises; what remains must be the state of the server. */
+/** Follows one subscription and checks its promises; what remains must be the state of the server. */
 function replay(cache: Cache<Row>) {
   const rows = new Map<string, Row>()
   const stop = cache.subscribe(({ key, before, after }: Change<Row>) => {
@@ -121,7 +121,7 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
   const log = { debug: say, info: say, warn: say, error, with: () => log }
   const open = sharedCaches({ client, clock, random, log, tuning: { stream, pageSize: 2 } })
   const cache = open<Row>(pods, { project: rowOf, indexes: { color: row => row.colors } })
-  // One that comes and goes, and keeps something else of the same objects.
+  // A follower that comes and goes, and keeps something else of the same objects.
   const other = open(pods, { project: namesOf })
   let stopOther: AbortController | undefined
   const catchUps = { open: 0 }
@@ -168,7 +168,7 @@ async function play(steps: readonly Step[], { seed, stream }: { seed: number; st
       cache.catchUp(stop.signal).then(
         () => {
           catchUps.open--
-          // What changes places with another on its way is behind for a moment by design of this server.
+          // By design of this server, an event that changes places with another is behind for a moment.
           if (hasReordered) return
           for (const [key, least] of had) {
             const shown = cache.get(key)?.resourceVersion ?? cache.unreadable.get(key)
@@ -223,7 +223,7 @@ for (const stream of [true, false])
         expect(cache.unreadable).toEqual(new Map(spoiled.map(([key, { metadata }]) => [key, metadata.resourceVersion])))
         const expected = new Map<string, Row>()
         for (const [key, object] of server.objects) {
-          // Of what cannot be read the last readable version is shown, if it was ever seen, and of the same object.
+          // For an unreadable object the last readable version is shown, if one of the same object was ever seen.
           const known = cache.get(key)
           if (!cache.unreadable.has(key)) expected.set(key, rowOf(object))
           else if (known && known.uid === object.metadata.uid) expected.set(key, known)

@@ -24,7 +24,7 @@ const rowOf = (object: KubeObject): Row => {
 const options = { project: rowOf, indexes: { image: ({ image }: Row) => [image] } }
 const running = (image: string) => ({ spec: { image } })
 
-/** A cache over a server that does as it is told, in virtual time. */
+/** A cache over a server that follows the test's commands, in virtual time. */
 function world({ tuning = {}, client }: { tuning?: CacheDeps["tuning"] & {}; client?: Client } = {}) {
   const clock = virtualClock()
   const random = seededRandom(7)
@@ -110,7 +110,7 @@ test("lists in pages where the server refuses to stream, and does not ask again"
   expect(told).toEqual(["stream", "pages", "Unreachable", "Gone", "pages"])
 })
 
-test("lists in pages when a server takes the stream for an ordinary watch", async () => {
+test("lists in pages when a server treats the stream as an ordinary watch", async () => {
   const { server, cache, clock, start, told, expectInStep } = world()
   server.serveWatchList("ignored")
   server.put(pod("a"), running("web:1"))
@@ -400,7 +400,7 @@ test("a body that drips is read to its end", async () => {
 })
 
 for (const status of [500, 503, 429, 403, 401, 404])
-  test(`${status}: keeps what it has, says so, and tries again with growing pauses`, async () => {
+  test(`${status}: keeps what it has, reports it, and tries again with growing pauses`, async () => {
     const { server, cache, clock, start, expectInStep } = world()
     server.put(pod("a"), running("web:1"))
     await start()
@@ -432,7 +432,7 @@ test("a resource whose definition was removed and made again is listed afresh", 
   expect(told).toEqual(["stream", "Unreachable", "NotFound", "stream"])
 })
 
-test("stays away for as long as it is asked to, within reason", async () => {
+test("waits for as long as it is asked to, within reason", async () => {
   const { server, clock, start, told } = world()
   await start()
   server.next("watch", { do: "answer", status: 429, retryAfterSeconds: 60 })
@@ -498,7 +498,7 @@ test("failures that lie far apart are each met with a short pause", async () => 
   }
 })
 
-test("a list older than what was seen is refused, and believed after the third time", async () => {
+test("a list older than what was seen is refused, and accepted after the third time", async () => {
   const { server, cache, clock, start, expectInStep } = world()
   server.skipVersions(100)
   const old = server.put(pod("a"), running("web:1"))
@@ -564,7 +564,7 @@ test("read-your-writes: a bookmark past the version settles it", async () => {
   await reached
 })
 
-/** Since which moment (virtual) it has been resolved. */
+/** The moment (virtual) at which it resolved. */
 function resolvedAt(clock: { monotonic(): number }, promise: Promise<void>) {
   let at: number | undefined
   promise.then(() => (at = clock.monotonic()))
@@ -603,7 +603,7 @@ test("catching up: where nothing happens, a short watch reports it within two se
   expect(cache.get("web/b")?.image).toBe("web:1")
 })
 
-test("catching up: a watch that says nothing is found out and replaced", async () => {
+test("catching up: a silent watch is detected and replaced", async () => {
   const { server, cache, clock, start } = world()
   server.put(pod("a"), running("web:1"))
   await start()
@@ -670,7 +670,7 @@ test("synced can be given up", async () => {
 })
 
 for (const when of ["watching", "listing", "in a pause", "before it began"] as const)
-  test(`stopped while ${when}: nothing is open, due or said afterwards`, async () => {
+  test(`stopped while ${when}: nothing is open, due or reported afterwards`, async () => {
     const { server, cache, clock, start, stop, changes } = world()
     server.put(pod("a"), running("web:1"))
     if (when === "listing") server.next("watch", { do: "dribble", bytes: 1, everyMs: 1_000 })
@@ -708,7 +708,7 @@ test("a cache runs once at a time, and again after it was stopped", async () => 
   await ended
 })
 
-/** Caches of the same pods that keep different things of them. */
+/** Caches of the same pods with different projections. */
 function sharedWorld() {
   const clock = virtualClock()
   const random = seededRandom(7)
@@ -748,7 +748,7 @@ test("caches of the same objects share one connection, each with what it keeps o
   expect(server.openWatches).toBe(1)
 })
 
-test("who comes late gets a list, and to the others it says nothing new", async () => {
+test("a late follower gets a list, and the others ignore the repeats", async () => {
   const { clock, server, images, names, follow } = sharedWorld()
   for (let index = 0; index < 20; index++) server.put(pod(`p${index}`), running("web:1"))
   follow(images)
@@ -767,7 +767,7 @@ test("who comes late gets a list, and to the others it says nothing new", async 
   expect(server.openWatches).toBe(1)
 })
 
-test("who goes takes nothing with him; when the last one goes, nothing is open; the next one begins with a list", async () => {
+test("a follower that leaves affects no other; after the last, nothing is open; the next begins with a list", async () => {
   const { clock, server, open, images, names, follow, projections } = sharedWorld()
   server.put(pod("a"), running("web:1"))
   const leaveImages = follow(images)
@@ -796,7 +796,7 @@ test("who goes takes nothing with him; when the last one goes, nothing is open; 
   expect(server.openWatches).toBe(1)
 })
 
-test("who comes in the middle of what the others are told hears nothing before his own list", async () => {
+test("a follower added during a delivery receives nothing before its own list", async () => {
   const { clock, server, images, names, follow } = sharedWorld()
   server.put(pod("a"), running("web:1"))
   server.put(pod("b"), running("web:1"))
@@ -831,7 +831,7 @@ test("caches of different objects of a resource share nothing", async () => {
   expect(server.openWatches).toBe(3)
 })
 
-test("asks for what it was told to select", async () => {
+test("asks for its selection", async () => {
   const asked: object[] = []
   const client = clientOf({ lists: [{ version: "10", names: ["a"] }], onAsk: options => asked.push(options) })
   const cache = createCache<Row>(
@@ -909,7 +909,7 @@ for (const stream of [true, false])
     }
   })
 
-/** A client that answers from a script: for what no server would do, in an order no network would choose. */
+/** A client that answers from a script: for answers that no server would give, in an order no network would choose. */
 function clientOf(script: {
   lists?: { version: string; names: string[]; next?: string }[]
   events?: WatchEvent<KubeObject>[]

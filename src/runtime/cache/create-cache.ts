@@ -6,7 +6,7 @@ import { createStore } from "./store.ts"
 export type CacheObserver = FeedObserver & { onUnreadable?(key: string): void }
 export type CacheDeps = Omit<FeedDeps, "observer"> & { observer?: CacheObserver | undefined }
 
-/** A cache of one resource that reads the server for itself. */
+/** A cache of one resource with its own list and watch. */
 export function createCache<T extends Projected>(
   deps: CacheDeps,
   resource: Resource,
@@ -20,7 +20,7 @@ export function createCache<T extends Projected>(
   )
 }
 
-/** Opens caches that share what they read: those of the same objects, each with what it keeps of them. */
+/** Opens caches that share list and watch when they select the same objects, each with its own projection. */
 export function sharedCaches(deps: CacheDeps) {
   const feeds = new Map<string, Feed>()
   return <T extends Projected>(resource: Resource, options: CacheOptions<T>): Cache<T> => {

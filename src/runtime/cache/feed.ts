@@ -9,12 +9,12 @@ import type { KubeObject, Resource } from "../resource.ts"
 import type { CacheOptions, Projected } from "./cache.ts"
 import type { Store } from "./store.ts"
 
-/** What a feed tells whoever counts. Staleness is asked for, not told: `stalenessMs()`. */
+/** What a feed reports, for metrics. Staleness is read instead: `stalenessMs()`. */
 export type FeedObserver = {
   onEvent?(type: WatchEvent<unknown>["type"]): void
   /** A list begins, as a stream or page by page. More than one in the life of a cache means that a watch was lost. */
   onList?(how: "stream" | "pages"): void
-  /** A watch ended and is to be replaced; `Ended` if the server ended it in good order. */
+  /** A watch ended and will be replaced; `Ended` if the server ended it regularly. */
   onReconnect?(why: FailureKind | "Ended"): void
 }
 
@@ -27,10 +27,10 @@ export type FeedDeps = {
   tuning?: Partial<Tuning> | undefined
 }
 
-/** Which objects of a resource, and how much of them. */
+/** Which objects of a resource are read, and how much of them. */
 export type Selection = Pick<CacheOptions<Projected>, "namespace" | "labelSelector" | "fieldSelector" | "metadataOnly">
 
-/** Who wants to be told all of it: a store. */
+/** Receives everything that the feed reads: a store. */
 export type Follower = Pick<
   Store<Projected>,
   "progress" | "hasSynced" | "beginList" | "put" | "remove" | "endList" | "beginWatch" | "bookmark"
@@ -38,30 +38,30 @@ export type Follower = Pick<
 
 export type Feed = {
   /**
-   * Tells the follower everything until the signal is aborted. Never rejects for trouble with the server. Who comes
-   * later than others has it begin with a list again: he needs one, and to the others it says nothing new.
+   * Passes everything to the follower until the signal is aborted. Never rejects for trouble with the server. A late
+   * follower triggers a relist, which it needs; the others ignore the repeats.
    */
   follow(follower: Follower, signal: AbortSignal): Promise<void>
   /**
-   * Resolves when the follower shows everything that the server had committed when this was called. The version is
-   * read from the server, so that a watch that is behind or stopped is found out, and replaced. Rejects on abort.
+   * Resolves when the follower shows everything that the server had committed when this was called. The version is read
+   * from the server, so a watch that is behind or stuck is detected and replaced. Rejects on abort.
    */
   catchUp(follower: Pick<Store<Projected>, "reached">, signal?: AbortSignal): Promise<void>
   /** The last error while it is not connected. */
   readonly failure: KubeError | undefined
-  /** Milliseconds since the server last said anything. */
+  /** Milliseconds since the server last sent anything. */
   stalenessMs(): number
 }
 
 type Tuning = {
-  /** Ask for the first state as a stream (WatchList) where the server can do that. */
+  /** Ask for the first state as a stream (WatchList) where the server supports it. */
   stream: boolean
   pageSize: number
   /** A watch without a byte for this long is dead: a healthy server sends a bookmark about every minute. */
   silenceMs: number
   backoffMsMin: number
   backoffMsMax: number
-  /** A watch that lived for this long was healthy, and the next failure is a new one. */
+  /** A watch that lived for this long was healthy, and the next failure starts a new count. */
   healthyMs: number
 }
 
@@ -74,56 +74,56 @@ const usual: Tuning = {
   healthyMs: 10_000,
 }
 
-/** However long a server asks us to stay away, it may have meant seconds, or be lying. */
+/** The longest Retry-After that we honour: a server may have meant seconds, or send nonsense. */
 const retryAfterMsMax = 120_000
-/** So many lists in a row that are older than what was seen are no accident: the server was restored from a backup. */
+/** So many lists in a row older than a version already seen are no accident: the server was restored from a backup. */
 const rewindsMax = 3
-/** How long a watch that works may take to show what was committed. Where nothing changes it shows nothing. */
+/** How long a working watch may take to show a commit. Where nothing changes, it shows nothing. */
 const promptMs = 200
 /**
- * A server sends a bookmark 2 s before the time of a watch is over, and otherwise about once a minute. So a watch of 3 s
- * reports within some 2 s how far it has come, even where nothing changes.
+ * A server sends a bookmark 2 s before a watch times out, and otherwise about once a minute. So a watch of 3 s reports
+ * within some 2 s how far it has come, even where nothing changes.
  */
 const hurriedSeconds = 3
-/** What has not come by then does not come: the objects are listed again. */
+/** After this time without the bookmark, the objects are listed again. */
 const hurriedMs = 5_000
-/** So many watches in a row on which nothing came: resuming does not help, and neither would a third attempt. */
+/** After so many silent watches in a row, resuming does not help, and neither would another attempt. */
 const silencesMax = 2
 
 /**
- * What becomes of the objects of one resource, read and parsed once for however many follow. It begins with the present
- * state, then goes on with what changes:
+ * The objects of one resource and their changes, read and parsed once for any number of followers. It begins with the
+ * present state, then goes on with the changes:
  *
  *   stream (WatchList)   put … put, bookmark "initial events end" → sweep, and the same stream goes on as the watch
  *   pages                list(limit) … list(continue) → sweep → watch from the version of the list
  *
- * The stream is preferred: neither side ever holds more than one object of it, it is consistent by itself, and there is
- * no token that can expire in the middle. Pages are for servers that refuse it (it is not on in every version) and for
- * the attempt after a stream that failed. Either way objects are handed on as they come in and nothing is taken away
- * before the end is known, so a list that fails half-way has only made everybody more recent.
+ * The stream is preferred: neither side ever holds more than one object of it, it is consistent by itself, and no token
+ * can expire half-way. Pages are for servers that refuse it (it is not on in every version) and for the attempt after a
+ * stream that failed. Either way objects are passed on as they arrive, and nothing is removed before the end is known.
+ * So a list that fails half-way has only made the followers more recent.
  */
 export function createFeed(deps: FeedDeps, resource: Resource, selection: Selection): Feed {
   const { client, clock, random, log, observer } = deps
   const tuning = { ...usual, ...deps.tuning }
-  /** Another list for each who comes or goes: who comes in the middle of something is not told the rest of it. */
+  /** A new array for each change: a follower added during a delivery does not receive the rest of it. */
   let followers: readonly Follower[] = []
 
   let running: { ended: Promise<void>; end: () => void } | undefined
-  /** Ends the connection of the moment, and nothing else. */
+  /** Ends only the present connection. */
   let beginAgain = () => {}
   let failure: KubeError | undefined
   let heardAt = clock.monotonic()
-  /** Where to go on is unknown, or no longer known to the server. */
+  /** The position to resume from is unknown, or no longer known to the server. */
   let mustList = true
   let streamIsServed = tuning.stream
   let streamIsNext = true
   let rewinds = 0
   let silences = 0
-  /** When the watch under way began to be one; undefined before the end of the list. */
+  /** When the present watch finished its list; undefined before. */
   let watchingSince: number | undefined
   /** The next watch is a short one, for the bookmark at its end. */
   let isHurried = false
-  /** Reads of the server's version: the one under way, and the one that serves all requests made since it began. */
+  /** Reads of the server's version: the one under way, and the one for all requests made since it began. */
   let versionRead: Promise<string> | undefined
   let nextVersionRead: Promise<string> | undefined
 
@@ -136,7 +136,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     for (const follower of followers) how(follower)
   }
 
-  /** What everybody has been shown; who came last has been shown nothing. */
+  /** The newest version that any follower shows; a new follower shows none yet. */
   function progress(): string {
     let most = noVersion
     for (const { progress } of followers) if (compareVersions(progress, most) > 0) most = progress
@@ -150,7 +150,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     tell(follower => follower.endList(version))
   }
 
-  /** A quorum read that is older than what was already seen comes from a server that is behind, or was set back. */
+  /** A quorum read older than a version already seen comes from a server that is behind, or was restored. */
   function refuseOlder(version: string) {
     if (!isVersion(version))
       throw new KubeError("Unreachable", `the list has resourceVersion ${JSON.stringify(version)}`)
@@ -177,7 +177,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
         if (!historyIsNew) refuseOlder(version)
         tell(follower => follower.beginList({ historyIsNew }))
       }
-      // Pages of two states are no list: an object that moved behind the cursor in between would be swept.
+      // Pages of two states are no list: an object that moved behind the cursor between them would be swept.
       if (page.metadata.resourceVersion !== version) throw new KubeError("Gone", "the state changed between two pages")
       for (const item of page.items) tell(follower => follower.put(item))
       heard()
@@ -239,7 +239,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
   function takeBookmark({ metadata }: KubeObject) {
     const version = metadata?.resourceVersion ?? ""
     if (mustList) {
-      // A server that sends ordinary bookmarks here did not understand what it was asked for.
+      // A server that sends ordinary bookmarks here did not understand the request.
       if (metadata?.annotations?.["k8s.io/initial-events-end"] !== "true")
         throw new KubeError("Unreachable", "a bookmark came before the end of the list")
       refuseOlder(version)
@@ -253,7 +253,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     tell(follower => follower.bookmark(version))
   }
 
-  /** From here to the end of one watch. */
+  /** From the present position to the end of one watch. */
   async function connect(signal: AbortSignal): Promise<void> {
     watchingSince = undefined
     const streaming = mustList && streamIsServed && streamIsNext && rewinds < rewindsMax
@@ -269,12 +269,12 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     }
   }
 
-  /** Whether going on from where we are is pointless after this failure. */
+  /** Whether resuming from the present position is pointless after this failure. */
   function isLost(error: KubeError, livedMs: number) {
-    // 404: the definition was removed; should it come back, it is another world. Invalid: the position means nothing.
+    // 404: the definition was removed, and would come back as another one. Invalid: the position means nothing.
     if (error.kind === "Gone" || error.kind === "NotFound" || error.kind === "Invalid") return true
     if (error.causes.some(({ reason }) => reason === "ResourceVersionTooLarge")) return true
-    // A server whose history was rewritten has nothing to say to somebody who is ahead of it.
+    // A server whose history was rewritten sends nothing to a watch that is ahead of it.
     if (error.kind === "Unreachable" && livedMs >= tuning.silenceMs) silences++
     if (silences < silencesMax) return false
     silences = 0
@@ -286,7 +286,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     let wasPrompt = false
     while (!signal.aborted) {
       const connection = new AbortController()
-      beginAgain = () => connection.abort(new Error("somebody else follows, too"))
+      beginAgain = () => connection.abort(new Error("another follower was added"))
       const end = () => connection.abort(signal.reason)
       signal.addEventListener("abort", end, { once: true })
       let error: KubeError | undefined
@@ -303,7 +303,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
         attempt = 0
         wasPrompt = false
       }
-      // A server that ends every watch at once is in trouble as well, and must not be asked in a tight loop.
+      // A server that ends every watch at once is in trouble too, and must not be asked in a tight loop.
       if (!error && !wasHealthy) error = new KubeError("Unreachable", `the watch ended after ${Math.round(livedMs)} ms`)
       observer?.onReconnect?.(error?.kind ?? "Ended")
       if (error) {
@@ -312,8 +312,8 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
         log?.warn("the watch broke", { kind: error.kind, error: error.message, relist: mustList, attempt })
       } else heard()
 
-      // The end of a watch's time and a 410 (the usual answer after a restart of the server) are no reason to wait,
-      // unless they come one after the other.
+      // A watch that timed out and a 410 (the usual answer after a restart of the server) need no pause, unless they
+      // come one after the other.
       wasPrompt = !wasPrompt && (!error || error.kind === "Gone")
       if (!wasPrompt) await sleep(clock, delayMs(attempt++, error), signal).catch(() => {})
     }
@@ -324,7 +324,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     return Math.max(jitter(random, backoffMs, 0.5), Math.min(error?.retryAfterMs ?? 0, retryAfterMsMax))
   }
 
-  /** A quorum read: nothing that was committed before it is missing from what the server shows at this version. */
+  /** A quorum read: at this version the server shows everything that was committed before the read. */
   function readVersion(): Promise<string> {
     const read = client.list<KubeObject>(resource, { ...selection, limit: 1 }).then(page => {
       const version = page.metadata.resourceVersion
@@ -339,7 +339,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     return read
   }
 
-  /** A read that begins after this call, shared by all calls that wait for it. */
+  /** A read that begins after this call, shared by all callers that wait for it. */
   function versionFromNow(): Promise<string> {
     if (versionRead) {
       nextVersionRead ??= versionRead.then(readVersion, readVersion)
@@ -373,7 +373,7 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     beginAgain()
   }
 
-  /** Whether it comes about within that time. */
+  /** Whether the event happens within that time. */
   function isWithin(ms: number, event: Promise<void>): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const cancel = clock.after(ms, () => resolve(false))
@@ -386,14 +386,14 @@ export function createFeed(deps: FeedDeps, resource: Resource, selection: Select
     failure = undefined
     heardAt = clock.monotonic()
     const ended = run(life.signal)
-    return { ended, end: () => life.abort(new Error("nobody follows any more")) }
+    return { ended, end: () => life.abort(new Error("no follower is left")) }
   }
 
   return {
     async follow(follower, signal) {
       if (signal.aborted) return
       followers = [...followers, follower]
-      // Who was here before and finds nobody else goes on from where he was.
+      // A returning sole follower resumes from its last version.
       if (running || !follower.hasSynced) mustList = streamIsNext = true
       if (running) beginAgain()
       else running = start()

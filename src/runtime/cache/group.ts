@@ -4,14 +4,14 @@ import type { CacheOptions, Projected, WatchedCache } from "./cache.ts"
 
 type Listing = Pick<WatchedCache<Projected>, "hasSynced" | "isCurrent" | "current" | "failure" | "close">
 
-/** Caches that are opened and closed together, and are only worth anything when all of them are current. */
+/** Caches that are opened and closed together, and are only useful when all of them are current. */
 export type CacheGroup = {
   watch<T extends Projected>(resource: Resource, options: CacheOptions<T>): WatchedCache<T>
-  /** Every list is in, and shows what the last leader did. Before, an absent object means nothing. */
+  /** Every list is complete and shows the last leader's writes. Before, an absent object means nothing. */
   readonly isReady: boolean
-  /** Resolves when that is so. Never, if the group is closed before. */
+  /** Resolves when it is ready; never, if the group is closed before. */
   ready(): Promise<void>
-  /** The plurals of what may not be listed. Other trouble passes by itself. */
+  /** The plurals of the resources that may not be listed. Other trouble passes by itself. */
   readonly forbidden: string[]
   close(): void
 }

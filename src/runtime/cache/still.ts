@@ -3,7 +3,7 @@ import { keyOf } from "../resource.ts"
 import type { CacheOptions, Projected, WatchedCache } from "./cache.ts"
 import { createStore } from "./store.ts"
 
-/** What a cache would show of these objects, at one moment: for who looks once and decides as a controller does. */
+/** A cache of these objects at one moment: for a single look that decides as a controller does. */
 export function stillCache<T extends Projected>(
   objects: Iterable<KubeObject>,
   { project, indexes }: CacheOptions<T>,

@@ -37,7 +37,7 @@ function rows() {
   return { store, list, shown, words, changes, unreadable, listenerErrors }
 }
 
-test("an older or repeated event changes nothing and tells nobody", () => {
+test("an older or repeated event changes nothing and is not reported", () => {
   const { store, list, shown, words } = rows()
   list(10, object("x", 10))
   words()
@@ -48,7 +48,7 @@ test("an older or repeated event changes nothing and tells nobody", () => {
   expect(words()).toEqual(["x 10→12"])
 })
 
-test("a late event does not raise the dead", () => {
+test("a late event does not restore a deleted object", () => {
   const { store, list, shown } = rows()
   list(10, object("x", 10))
   store.remove(object("x", 12))
@@ -66,18 +66,18 @@ test("a deletion of which the creation comes late leaves nothing behind", () => 
   expect(shown()).toEqual({ x: "13" })
 })
 
-test("the deletion of an ancestor does not remove its successor", () => {
+test("the deletion of a predecessor does not remove its successor", () => {
   const { store, list, shown } = rows()
   list(10, object("x", 10, { uid: "a" }))
   store.put(object("x", 12, { uid: "b" }))
   store.remove(object("x", 11, { uid: "a" }))
   expect(shown()).toEqual({ x: "12" })
-  // A server that repeats the last version of what it deletes, in a store where both have the same one.
+  // A server that repeats the last version of a deleted object, in a store where both have the same one.
   store.remove(object("x", 12, { uid: "a" }))
   expect(shown()).toEqual({ x: "12" })
 })
 
-test("a deletion under the object's last version is believed, also if that one is long past", () => {
+test("a deletion under the object's last version counts, even if that version is long past", () => {
   const { store, list, shown } = rows()
   list(10, object("x", 5))
   store.remove(object("x", 5))
@@ -107,7 +107,7 @@ test("a list removes what it does not hold, at its end and not before", () => {
   expect(words()).toEqual(["z -→11", "x 5→-"])
 })
 
-test("a list that was broken off takes nothing away, and the next one starts afresh", () => {
+test("a list that was broken off removes nothing, and the next one starts afresh", () => {
   const { store, list, shown } = rows()
   list(10, object("x", 5), object("y", 6))
   store.beginList({ historyIsNew: false })
@@ -245,7 +245,7 @@ test("a listener that fails, at once or later, disturbs neither the cache nor th
   expect(listenerErrors).toEqual(["x", "x"])
 })
 
-test("who subscribes late gets what is there as initial, also from within a listener, and each change once", () => {
+test("a late subscriber gets the present objects as initial, also from within a listener, and each change once", () => {
   const { store, list } = rows()
   list(10, object("x", 1))
   const late: string[] = []
@@ -260,7 +260,7 @@ test("who subscribes late gets what is there as initial, also from within a list
   expect(late).toEqual(["x 1 true", "y 11 false"])
 })
 
-test("who unsubscribes hears nothing more, also of the change under way", () => {
+test("after unsubscribing nothing is received, not even the change under way", () => {
   const { store, list } = rows()
   const heard: string[] = []
   let stop = () => {}
@@ -301,7 +301,7 @@ test("whatever the order and however often events arrive, the newest state remai
   )
 })
 
-test("who waits for a version is told when the object or the whole cache has reached it", async () => {
+test("a wait for a version resolves when the object or the whole cache has reached it", async () => {
   const { store, list } = rows()
   list(10, object("x", 10))
   await store.reached("x", "10")
@@ -321,7 +321,7 @@ test("who waits for a version is told when the object or the whole cache has rea
   expect(store.remembered.waiters).toBe(0)
 })
 
-test("who gives up waiting is forgotten", async () => {
+test("a wait that is given up is forgotten", async () => {
   const { store, list } = rows()
   list(10)
   const giveUp = new AbortController()
@@ -337,7 +337,7 @@ test("who gives up waiting is forgotten", async () => {
   await expect(store.reached("x", "soon")).rejects.toThrow("not an integer")
 })
 
-test("a server that was set back is believed when told so", async () => {
+test("a restored server counts when the list is declared as a new history", async () => {
   const { store, list, shown } = rows()
   list(100, object("x", 90), object("y", 95))
   store.beginList({ historyIsNew: true })

@@ -12,22 +12,22 @@ type Indexes<T> = Map<
 
 type StoreOptions<T extends Projected> = Pick<CacheOptions<T>, "project" | "indexes"> & {
   onListenerError: (key: string, error: unknown) => void
-  /** Called once for as long as an object stays unreadable. */
+  /** Called once while an object stays unreadable. */
   onUnreadable: (key: string, error: unknown) => void
 }
 
 export type Store<T extends Projected> = ReturnType<typeof createStore<T>>
 
 /**
- * The objects, their indexes and those who want to know of changes. It is told what the server says and believes the
- * newest of it, whatever the order in which it was told:
+ * The objects, their indexes and the subscribers. It receives what the server sends and keeps the newest, in whatever
+ * order it arrives:
  *
  *   list     beginList · put … put · endList(version)     what was not put is gone; until endList it is still shown
  *   watch    beginWatch · put | remove | bookmark …        an older or repeated event changes nothing
  */
 export function createStore<T extends Projected>(options: StoreOptions<T>) {
   const entries = new Map<string, Entry<T>>()
-  /** The versions that could not be read. */
+  /** Versions of objects that could not be read. */
   const unreadable = new Map<string, string>()
   const indexes: Indexes<T> = new Map()
   for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) indexes.set(name, { valuesOf, keys: new Map() })
@@ -41,15 +41,15 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
   let unreadableInList = new Set<string>()
   let hasSynced = false
 
-  /** Everything up to here has been shown. */
+  /** Everything up to this version has been shown. */
   let progress = noVersion
-  /** The server promised to send nothing older on this watch: what comes nevertheless is a repetition. */
+  /** The server promised to send nothing older on this watch: an older event is a repetition. */
   let floor = noVersion
   let lastBookmark = noVersion
-  /** Versions of deletions that are newer than `floor`: without them a late event would raise the dead. */
+  /** Versions of deletions that are newer than `floor`: without them a late event would restore a deleted object. */
   const deletions = new Map<string, string>()
 
-  /** Every index's values for one object, found before anything is changed: an index may throw. */
+  /** Every index's values for one object, computed before anything is changed: an index may throw. */
   const indexValues = (value: T, key: string) => [...indexes.values()].map(({ valuesOf }) => [...valuesOf(value, key)])
 
   function reindex(key: string, before: readonly (readonly string[])[], after: readonly (readonly string[])[]) {
@@ -74,7 +74,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
   function call(subscriber: Subscriber<T>, change: Change<T>) {
     try {
       const returned: unknown = subscriber.listener(change)
-      // An async listener is allowed by the type system, and its rejection would end the process.
+      // The type system allows an async listener, whose rejection would end the process.
       if (returned instanceof Promise) returned.catch(error => options.onListenerError(change.key, error))
     } catch (error) {
       options.onListenerError(change.key, error)
@@ -91,7 +91,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     notify({ key, before: value, initial: false })
   }
 
-  /** Skips what cannot be read, without a word more than once: one hostile object must not stop the others. */
+  /** Skips an unreadable object, and reports it only once: one hostile object must not stop the others. */
   function skip(key: string, version: string, error: unknown) {
     unreadableInList.add(key)
     const isNews = !unreadable.has(key)
@@ -99,7 +99,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     if (isNews) options.onUnreadable(key, error)
   }
 
-  /** What the order of events is decided by, and what is known under that name. Undefined if it has no such thing. */
+  /** The version that orders events, and what is known under that name. Undefined without a name or version. */
   function identify(object: KubeObject) {
     const { name, namespace, uid, resourceVersion: version } = object?.metadata ?? {}
     const key = typeof name === "string" ? keyOf({ name, namespace }) : ""
@@ -157,7 +157,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
 
     if (held) {
       // A deletion has a version of its own; some servers repeat the object's last one. The same version under another
-      // uid is the end of somebody else.
+      // uid is the deletion of another object.
       const order = compareVersions(version, held.version)
       if (order < 0 || (order === 0 && held.uid !== uid)) return
     }
@@ -182,14 +182,14 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     get hasSynced() {
       return hasSynced
     },
-    /** Resolves when the first list is in; rejects if the signal is aborted before. */
+    /** Resolves when the first list is complete; rejects if the signal is aborted before. */
     synced: (signal?: AbortSignal) => abortable(onceSynced.promise, signal),
-    /** How much is remembered of those who wait and of what was deleted: must not grow with time. */
+    /** How many waiters and deletions are remembered: must not grow with time. */
     get remembered() {
       return { waiters: waiters.size, deletions: deletions.size }
     },
 
-    /** With `historyIsNew`, the server was set back to an earlier state and what it says holds, however old. */
+    /** With `historyIsNew`, the server was restored to an earlier state, and its answers count however old they are. */
     beginList(how: { historyIsNew: boolean }) {
       epoch++
       listing = true
@@ -220,7 +220,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     bookmark(version: string) {
       if (compareVersions(version, lastBookmark) <= 0) return
       advance(version)
-      // One bookmark behind, so that an event that was overtaken by a bookmark is not taken for a repetition.
+      // One bookmark behind, so that an event that a bookmark overtook does not count as a repetition.
       floor = lastBookmark
       lastBookmark = version
       for (const [key, deletion] of deletions) if (compareVersions(deletion, floor) <= 0) deletions.delete(key)

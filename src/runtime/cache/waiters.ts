@@ -11,12 +11,12 @@ export type Waiters = {
   readonly size: number
 }
 
-/** Those who wait until the cache has caught up with a write of theirs. */
+/** Callers that wait until the cache has caught up with their write. */
 export function createWaiters(): Waiters {
   const byKey = new Map<string, Set<Waiter>>()
   let size = 0
-  // The versions waited for are looked through only when at least one of them was reached, so that an event that
-  // nobody waits for costs one comparison.
+  // The versions waited for are searched only when at least one of them was reached, so that any other event costs one
+  // comparison.
   let lowest: string | undefined
 
   const remove = (waiter: Waiter) => {

@@ -14,7 +14,7 @@ export type ListOptions = {
   continue?: string
   resourceVersion?: string
   resourceVersionMatch?: "Exact" | "NotOlderThan"
-  /** Only the metadata of each object is sent, as a PartialObjectMetadata. */
+  /** The server sends only the metadata of each object, as a PartialObjectMetadata. */
   metadataOnly?: boolean
 }
 
@@ -27,9 +27,9 @@ export type WatchOptions = {
   sendInitialEvents?: boolean
   /** The server ends the watch after this long. */
   timeoutSeconds?: number
-  /** The client ends it, as `Unreachable`, when not a single byte has come for this long. */
+  /** The client ends it, as `Unreachable`, when not a single byte has arrived for this long. */
   silenceMs?: number
-  /** As of a list. */
+  /** As in a list. */
   metadataOnly?: boolean
 }
 
@@ -40,8 +40,8 @@ export type WatchEvent<T> =
 
 /**
  * A merge or JSON patch is unconditional unless its body carries `metadata.resourceVersion` (or a `test`): put it there
- * whenever the decision was made from something read. Prefer the resourceVersion: a `test` that fails comes back as
- * `Invalid`, which a real server does not tell apart from a malformed patch.
+ * whenever the decision was made from an object that was read. Prefer the resourceVersion: a failed `test` comes back
+ * as `Invalid`, and a real server answers a malformed patch in the same way.
  */
 export type Patch =
   | { type: "merge"; body: object }
@@ -54,7 +54,7 @@ export type WriteOptions = {
   dryRun?: boolean
   /** Default `aim`. */
   fieldManager?: string
-  /** Default 30 s, retries included. The server is told, so that it gives up at the same time. */
+  /** Default 30 s, retries included. It is sent to the server, which gives up at the same time. */
   deadlineMs?: number
 }
 
@@ -65,13 +65,13 @@ export type DeleteOptions = WriteOptions & {
 }
 
 /**
- * Talks to one API server. Every failure is a `KubeError`. Reads are retried a little; a write only after a 429 or when
- * it never left this process, asking the guard again. A list or raw request whose signal is aborted rejects
+ * Talks to one API server. Every failure is a `KubeError`. Reads are retried a few times; a write only after a 429 or
+ * when it never left this process, and the guard is called again. A list or raw request whose signal is aborted rejects
  * (`Unreachable`); a watch just ends.
  */
 export type Client = {
   get<T extends KubeObject>(resource: Resource, name: ObjectName): Promise<T>
-  /** Items say their apiVersion and kind, as objects in a watch do. */
+  /** Items carry their apiVersion and kind, as objects in a watch do. */
   list<T extends KubeObject>(resource: Resource, options?: ListOptions, signal?: AbortSignal): Promise<List<T>>
   watch<T extends KubeObject>(
     resource: Resource,
@@ -86,7 +86,7 @@ export type Client = {
   discover(apiVersion: string, kind: string): Promise<Resource | undefined>
   /** For paths that are no resources: `/version`, `/readyz`. */
   raw(path: string, signal?: AbortSignal): Promise<unknown>
-  /** What the server's clock said with its last answer, in whole seconds. What it stores was written by that clock. */
+  /** The server's clock at its last answer, in whole seconds. That clock writes the times in stored objects. */
   serverTime(): Instant | undefined
   close(): void
 }

@@ -10,7 +10,7 @@ export type ConnectOptions = {
   /** A kubeconfig file instead of `KUBECONFIG` and `~/.kube/config`. */
   kubeconfig?: string | undefined
   context?: string | undefined
-  /** Whether a program named in the kubeconfig may be run for credentials. For a person's command line only. */
+  /** Whether a program named in the kubeconfig may be run for credentials. Only for a person's command line. */
   allowExec?: boolean | undefined
   env?: Record<string, string | undefined>
   clock?: Clock
@@ -18,7 +18,7 @@ export type ConnectOptions = {
 
 export type Connected = {
   transport: Transport
-  /** Where the user works if nothing else is said. */
+  /** The default namespace of the user. */
   namespace: string
   /** The server's URL, to show. */
   describe: string

@@ -60,7 +60,7 @@ const cutInBody: Reply = ({ socket }, response) => {
   response.write('{"metadata":', () => socket.destroy())
 }
 
-/** Every verb that writes, to say a thing of all of them. */
+/** Every verb that writes, for tests of all of them. */
 const writes: Record<string, (client: Client) => Promise<unknown>> = {
   create: client => client.create(pods, pod),
   replace: client => client.replace(pods, pod),
@@ -202,7 +202,7 @@ describe("requests", () => {
     await expect(client.discover("a/b/c", "Pod")).rejects.toThrow("is not GROUP/VERSION")
   })
 
-  test("warnings and every request are told of", async () => {
+  test("warnings and every request are reported", async () => {
     const told: unknown[] = []
     const clockless = (info: RequestInfo) => told.push({ ...info, durationMs: 0 })
     const warned: Reply = (_, response) => json(response, {}, 200, { warning: '299 - "old \\"API\\"", 299 - "second"' })
@@ -582,9 +582,9 @@ describe("guard", () => {
     throw new Error("lease lost")
   }
   for (const [verb, ask] of Object.entries(writes))
-    test(`${verb} is refused and the server never hears of it`, async () => {
+    test(`${verb} is refused and never reaches the server`, async () => {
       const { server, client } = await world(ok, { guard: refuse })
-      await client.get(pods, a) // reads are not asked about
+      await client.get(pods, a) // the guard is not called for reads
       const error = await failureOf(ask(client))
       expect([error.kind, server.seen.length]).toEqual(["WritesRefused", 1])
       expect(error.message).toContain("lease lost")
@@ -614,7 +614,7 @@ describe("watch", () => {
     return seen
   }
 
-  test("asks for bookmarks, and for the present state where told to", async () => {
+  test("asks for bookmarks, and for the present state where requested", async () => {
     const { server, client } = await world((_, response) => response.end())
     await all(open(client, { resourceVersion: "7", timeoutSeconds: 300, fieldSelector: "a=b" }))
     await all(open(client, { namespace: "web", sendInitialEvents: true }))
@@ -625,7 +625,7 @@ describe("watch", () => {
     expect(server.connections).toBe(1)
   })
 
-  test("asks for nothing but metadata where told to, in a list and in a watch", async () => {
+  test("asks for nothing but metadata where requested, in a list and in a watch", async () => {
     const { server, client } = await world((_, response) => response.end('{"metadata":{}}\n'))
     await client.list(pods, { metadataOnly: true })
     await all(open(client, { metadataOnly: true })).catch(() => {})
@@ -783,7 +783,7 @@ describe("watch", () => {
     await gone
   })
 
-  test("a reader who leaves takes the connection along", async () => {
+  test("a reader that leaves ends the connection", async () => {
     const { server, clock, client } = await world((_, response) => response.write(line(event("a")) + line(event("b"))))
     for await (const _ of open(client, { silenceMs: 1_000 })) break
     if (!server.seen[0]!.socket.destroyed) await once(server.seen[0]!.socket, "close")

@@ -33,13 +33,13 @@ export type ClientOptions = {
   clock: Clock
   random: Random
   userAgent?: string | undefined
-  /** Its requests wait for no other client's. */
+  /** Its requests never wait for those of other clients. */
   isUrgent?: boolean | undefined
-  /** Asked before each write leaves, and throws if this process may not write any more. */
+  /** Called before each write leaves; throws if this process may not write any more. */
   guard?: (() => void) | undefined
-  /** Told of every request when its answer begins, retries included: for metrics. */
+  /** Called for every request when its answer begins, retries included: for metrics. */
   onRequest?: ((info: RequestInfo) => void) | undefined
-  /** What the server warns of (deprecated APIs, unknown fields), once per answer. */
+  /** Called with the server's warnings (deprecated APIs, unknown fields), once per answer. */
   onWarning?: ((message: string) => void) | undefined
 }
 
@@ -48,12 +48,12 @@ type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete"
 const deadlinesMs = { list: 60_000, other: 30_000 }
 
 /**
- * An object in etcd has at most 1.5 MB (CRDs sent through aggregated servers a little more). A list of 256 MB is the
- * 50,000 pods nobody should list at once, and still fits into one string.
+ * An object in etcd has at most 1.5 MB (CRDs sent through aggregated servers a little more). A list of 256 MB is about
+ * 50,000 pods, more than should be listed at once, and still fits into one string.
  */
 const maxBytes = { object: 16 << 20, list: 256 << 20, event: 64 << 20, failure: 1 << 20 }
 
-/** Repeats after the first try, for what certainly changed nothing. */
+/** Repeats after the first try, for requests that certainly changed nothing. */
 const retries = { asked: 4, read: 2, unsent: 1 }
 
 const patchTypes: Record<Patch["type"], string> = {
@@ -63,7 +63,7 @@ const patchTypes: Record<Patch["type"], string> = {
   apply: "application/apply-patch+yaml", // JSON is YAML
 }
 
-/** One thing to ask the server, whatever becomes of it. */
+/** One request to the server, with all its retries. */
 type Call = {
   verb: Verb
   /** "creating pods web/a", for messages. */
@@ -149,13 +149,13 @@ export function createClient(options: ClientOptions): Client {
       : new KubeError("Invalid", `${problem}: ask for less (limit)`)
   }
 
-  /** The error in an answer that is not a 2xx. The status decides; a broken off explanation changes nothing. */
+  /** The error in an answer that is not a 2xx. The status decides, even if the explanation was cut off. */
   async function refused(call: Call, { status, headers, body }: Response): Promise<KubeError> {
     const bytes = await readAll(body, maxBytes.failure).catch(() => undefined)
     return failureOf(call.doing, writes(call), { status, headers, body: bytes?.toString("utf8") ?? "" }, clock.now())
   }
 
-  /** Asks until there is an answer or nothing more to hope for within the deadline. */
+  /** Sends until there is an answer, or until a retry within the deadline is pointless. */
   async function ask(call: Call): Promise<{ text: string; headers: Response["headers"] }> {
     const deadline = clock.monotonic() + call.deadlineMs
     const life = lifetime(call.signal)
@@ -178,20 +178,20 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
-  /** How long to wait before the same again, or undefined where that could do harm or would not help. */
+  /** How long to wait before the retry, or undefined where a retry could do harm or would not help. */
   function retryIn(call: Call, error: unknown, failures: number): number | undefined {
     if (!(error instanceof KubeError)) return undefined
     const { kind, retryAfterMs, cause } = error
-    // The user has to act; and a login that failed should not be asked for three times.
+    // The user has to act, and a failed login should not be asked for three times.
     if (cause instanceof NotSent && cause.cause instanceof ConfigError) return undefined
     if (kind !== "Throttled" && kind !== "Unreachable") return undefined // an Unreachable write never left
     if (kind === "Throttled" || retryAfterMs !== undefined) {
       if (failures > retries.asked) return undefined
-      // Never sooner than asked for, and not all of us at the same moment.
+      // Never sooner than the server asked, and not all clients at the same moment.
       return retryAfterMs === undefined ? jitter(random, 250 * 2 ** failures) : retryAfterMs * (1 + 0.2 * random.next())
     }
     if (failures > (writes(call) ? retries.unsent : retries.read)) return undefined
-    // The first time at once: mostly it is a kept-alive connection that the server had closed.
+    // The first retry is immediate: mostly the server had closed a kept-alive connection.
     return failures === 1 ? 0 : jitter(random, 250)
   }
 
@@ -213,7 +213,7 @@ export function createClient(options: ClientOptions): Client {
     const { subresource, deadlineMs = deadlinesMs.other } = options
     const query: Query = {
       fieldManager: options.fieldManager ?? "aim",
-      // A field the server does not know is otherwise dropped without a word, and the write seems to have worked.
+      // Otherwise the server silently drops a field that it does not know, and the write seems to have worked.
       fieldValidation: "Strict",
       dryRun: options.dryRun ? "All" : undefined,
       force,
@@ -274,7 +274,7 @@ export function createClient(options: ClientOptions): Client {
         if (silenceMs === undefined) silence.stop()
         else silence.listen(silenceMs)
         const chunk = await chunks.next()
-        silence.rest() // the time our reader takes is not the server's silence
+        silence.rest() // the reader's own time does not count as the server's silence
         if (chunk.done) break
         for (const line of lines.push(chunk.value)) if (line !== "") yield parseEvent<T>(line)
       }
@@ -304,7 +304,7 @@ export function createClient(options: ClientOptions): Client {
     })
     if (!answer?.metadata) throw new KubeError("Unreachable", `listing ${subject(resource, { namespace })}: not a list`)
     const items = answer.items ?? [] // Go writes an empty slice as null
-    // The server says in a watch what an item is, but not in a list. Readers should not have to know.
+    // In a watch the server names the kind of each object, in a list it does not. Callers get it in both.
     const apiVersion = apiVersionOf(resource)
     for (const item of items) {
       item.apiVersion ??= apiVersion
@@ -396,12 +396,12 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-/** A server that cannot do that sends whole objects, which have their metadata too. */
+/** A server without support for it sends whole objects, which include the metadata. */
 const metadataAs = (kind: string) => `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`
 
 const writes = ({ method }: Pick<Call, "method">) => method !== "GET"
 
-/** Something broke before the answer was whole. Only what may have reached the server leaves a write open. */
+/** The connection broke before the answer was complete. Only a request that may have arrived leaves a write open. */
 function noAnswer(call: Call, cause: unknown, signal: AbortSignal): KubeError {
   const why = messageOf(signal.aborted ? signal.reason : cause)
   const kind = writes(call) && !(cause instanceof NotSent) ? "UnknownOutcome" : "Unreachable"
@@ -410,7 +410,7 @@ function noAnswer(call: Call, cause: unknown, signal: AbortSignal): KubeError {
 
 const messageOf = (error: unknown) => (error instanceof Error && error.message ? error.message : String(error))
 
-/** Everything, or undefined if there is more than that. Leaving early ends the stream and its connection. */
+/** The whole body, or undefined if it is longer than `max`. Leaving early ends the stream and its connection. */
 async function readAll(body: AsyncIterable<Uint8Array>, max: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -420,12 +420,12 @@ async function readAll(body: AsyncIterable<Uint8Array>, max: number): Promise<Bu
     chunks.push(chunk)
   }
   const [only] = chunks
-  // In process a body is one chunk, of up to megabytes: copying it would be most of what a list costs.
+  // In process a body is one chunk of up to megabytes: copying it would be most of the cost of a list.
   if (only && chunks.length === 1) return Buffer.from(only.buffer, only.byteOffset, only.byteLength)
   return Buffer.concat(chunks, size)
 }
 
-/** A signal that ends with its parent or when we say so. `release` lets go of the parent, which may live for ever. */
+/** A signal that ends with its parent or by `end`. `release` lets go of the parent, which may live for ever. */
 function lifetime(parent: AbortSignal | undefined) {
   const controller = new AbortController()
   const follow = () => controller.abort(parent?.reason)
@@ -438,7 +438,7 @@ function lifetime(parent: AbortSignal | undefined) {
   }
 }
 
-/** Ends something when nothing was heard for a while of listening. One timer, however many bytes arrive. */
+/** Ends something after a time of listening without a byte. One timer, however many bytes arrive. */
 function silenceTimer(clock: Clock, end: (reason: Error) => void) {
   let limitMs = 0
   let listeningSince: number | undefined
@@ -485,11 +485,11 @@ function* warnings(header: string): Generator<string> {
 const withSubresource = (resource: Resource, subresource: string | undefined) =>
   subresource ? `${resourceName(resource)}/${subresource}` : resourceName(resource)
 
-/** The server wants to be told what it gets. A Scale is not of its resource's kind and says so itself. */
+/** The server needs apiVersion and kind. A Scale is not of its resource's kind and carries its own. */
 const typed = (resource: Resource, object: object, { subresource }: WriteOptions) =>
   subresource === "scale" ? object : { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object }
 
-/** With a body the server reads no options from the query, so all of them are here. */
+/** If there is a body, the server reads no options from the query, so all of them are here. */
 function deleteBody({ uid, resourceVersion, propagationPolicy, dryRun }: DeleteOptions): object {
   const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) }
   return {
@@ -501,5 +501,5 @@ function deleteBody({ uid, resourceVersion, propagationPolicy, dryRun }: DeleteO
   }
 }
 
-/** The server gives up when we do: a write whose outcome is unknown cannot be applied much later than that. */
+/** The server gives up when we do: a write with an unknown outcome cannot be applied much later than that. */
 const serverTimeout = (deadlineMs: number) => `${Math.max(1, Math.ceil(deadlineMs / 1000))}s`

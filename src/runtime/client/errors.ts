@@ -1,6 +1,6 @@
 /**
- * Everything that can go wrong with a request, as few words as callers decide by. What matters for a write is whether
- * it may have been applied: only `UnknownOutcome` leaves that open.
+ * Everything that can go wrong with a request, in the few kinds that callers decide by. What matters for a write is
+ * whether it may have been applied: only `UnknownOutcome` leaves that open.
  */
 export type FailureKind =
   | "Conflict" // 409: the precondition no longer holds; look again
@@ -22,10 +22,10 @@ export class KubeError extends Error {
   readonly kind: FailureKind
   /** HTTP status, where there was one. */
   readonly status: number | undefined
-  /** The server's own word, e.g. `AlreadyExists`. */
+  /** The server's reason, e.g. `AlreadyExists`. */
   readonly reason: string | undefined
   readonly causes: readonly Cause[]
-  /** The server's own sentence; the whole message where it gave none. */
+  /** The server's own message; the whole message where there was none. */
   readonly said: string
   readonly retryAfterMs: number | undefined
 
@@ -54,5 +54,5 @@ export class KubeError extends Error {
 export const isFailure = (error: unknown, ...kinds: FailureKind[]): error is KubeError =>
   error instanceof KubeError && kinds.includes(error.kind)
 
-/** A webhook without which the server admits nothing did not answer, or answered nonsense. */
+/** A webhook that admission requires did not answer, or its answer was invalid. */
 export const saysWebhookFailed = (said: string) => said.startsWith('Internal error occurred: failed calling webhook "')

@@ -9,7 +9,7 @@ export type ExecPlugin = {
   env: Record<string, string>
   installHint: string | undefined
   interactiveMode: "Never" | "IfAvailable" | "Always"
-  /** Told to the plugin where the kubeconfig says `provideClusterInfo`. */
+  /** Passed to the plugin where the kubeconfig has `provideClusterInfo`. */
   cluster: object | undefined
   /** `file: users[x].user.exec`, for messages. */
   where: string
@@ -18,12 +18,12 @@ export type ExecPlugin = {
 /** A plugin prints one small JSON document; more than this is something else. */
 const maxOutputBytes = 1 << 20
 
-/** Credentials printed by a program of the user's (aws, gke-gcloud-auth-plugin, kubelogin), kept until they expire. */
+/** Credentials printed by the user's program (aws, gke-gcloud-auth-plugin, kubelogin), kept until they expire. */
 export function execCredentials(plugin: ExecPlugin, clock: Clock, others: Credential = {}): Credentials {
   let held: { credential: Credential; expiresAt: number } | undefined
   let running: Promise<Credential> | undefined
   const run = () => {
-    // Many requests may find the credential expired at once; a plugin that opens a browser must open one.
+    // Many requests may find the credential expired at once; a plugin that opens a browser must open only one.
     running ??= runPlugin(plugin)
       .then(({ credential, expiresAt }) => {
         held = { credential: { ...others, ...credential }, expiresAt }

@@ -1,11 +1,11 @@
 import { type Cause, type FailureKind, KubeError, saysWebhookFailed } from "./errors.ts"
 
-/** What the server answered, as far as it concerns a failure. */
+/** The parts of an answer that matter for a failure. */
 type Answer = { status: number; headers: Record<string, string | undefined>; body: string }
 
 type Told = { message?: string; reason?: string; causes: Cause[]; retryAfterMs?: number | undefined }
 
-/** What we quote is somebody else's text: enough to understand it, too little to fill a log. */
+/** The quoted text comes from the server: enough of it to understand, too little to fill a log. */
 const maxMessage = 2_000
 const maxCauses = 16
 const maxQuote = 200
@@ -37,22 +37,22 @@ function kindOf(status: number, { reason, message = "" }: Told, isWrite: boolean
     case 429:
       return "Throttled"
     default:
-      return "Invalid" // also redirects: whoever sends one is not the API server we were told of
+      return "Invalid" // also redirects: a server that sends one is not the configured API server
   }
 }
 
-/** What these codes mean is the same, whether admission answers or the server itself. */
+/** These codes mean the same, whether admission or the server itself answers. */
 const isPlain = new Set([400, 401, 403, 405, 406, 413, 415, 422])
 
 /**
- * Admission comes before the store, so what it refuses is not carried out, whatever the code. A webhook chooses the code
- * of its denial: with 409, 429 or 500 it would have us repeat the write without end. Only the server's own words at the
- * beginning count: what follows them is the webhook's.
+ * Admission comes before the store, so a write that it refuses is not applied, whatever the code. A webhook chooses the
+ * code of its denial: a 409, 429 or 500 would make us repeat the write without end. Only the server's own words at the
+ * beginning count: the webhook writes the rest.
  */
 const isByAdmission = (said: string) =>
   saysWebhookFailed(said) || /^admission webhook "[^"]*" denied the request/.test(said)
 
-/** A Kubernetes Status, or whatever a proxy in between has to say. */
+/** A Kubernetes Status, or the text of a proxy in between. */
 function readStatus(body: string): Told {
   let status: unknown
   try {
@@ -77,7 +77,7 @@ function readStatus(body: string): Told {
 
 /**
  * A strict server refuses a patch with the whole patched object as its "Invalid value", secrets in its environment
- * included, and says what is wrong with it only afterwards.
+ * included. The actual error comes only after that.
  */
 function withoutLongQuotes(text: string): string {
   let shortened = ""
@@ -92,7 +92,7 @@ function withoutLongQuotes(text: string): string {
   return shortened + text.slice(at)
 }
 
-/** The message mostly spells its causes out already; what it leaves out is added. */
+/** The message usually contains its causes already; the missing ones are added. */
 function extraCauses({ message = "", causes }: Told): string {
   const unsaid = causes.filter(cause => cause.message && !message.includes(cause.message))
   return unsaid.map(cause => (cause.field ? `${cause.field}: ${cause.message}` : cause.message)).join("; ")

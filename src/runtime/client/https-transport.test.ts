@@ -90,7 +90,7 @@ describe("connections", () => {
   test.each([
     ["http", undefined],
     ["https", tls],
-  ] as const)("a long answer over %s lets everybody else have a turn between its pieces", async (_, tls) => {
+  ] as const)("a long answer over %s lets other work have a turn between its pieces", async (_, tls) => {
     const megabytes = 2
     const server = await serve((_, response) => response.end(Buffer.alloc(megabytes << 20)), tls && { tls })
     const { body } = await transportTo(server.config).send(request({ longLived: true }))
@@ -248,7 +248,7 @@ describe("guard", () => {
   })
 
   test.each(["http", "https"])("is the last thing before the first byte leaves, over %s", async scheme => {
-    // In a thread of its own, the server can tell us of a request while our whole event loop stands still.
+    // In a thread of its own, the server can report a request while our whole event loop stands still.
     const arrived = new Int32Array(new SharedArrayBuffer(4))
     const worker = new Worker(
       `const { parentPort, workerData: { scheme, tls, arrived } } = require("node:worker_threads")
@@ -267,7 +267,7 @@ describe("guard", () => {
       let outcome = ""
       const guard = () => {
         const before = Atomics.load(arrived, 0)
-        // Runs as soon as the code that asked the guard is through, and then nothing of ours runs any more.
+        // Runs right after the code that called the guard, and then nothing of ours runs any more.
         queueMicrotask(() => {
           outcome = Atomics.wait(arrived, 0, before, 2_000)
         })
@@ -447,7 +447,7 @@ describe("credentials", () => {
     expect((await sent).status).toBe(401)
   })
 
-  test("whom to act as is said with each request", async () => {
+  test("the user to impersonate is sent with each request", async () => {
     const server = await serve(ok)
     const headers = { "impersonate-user": "jane", "impersonate-group": ["a", "b"] }
     await textOf(transportTo({ ...server.config, headers }).send(request()))

@@ -7,7 +7,7 @@ import type { Credential, ServerConfig } from "./server-config.ts"
 import { NotSent, type Request, type Response, type Transport } from "./transport.ts"
 
 /**
- * An API server takes 200 writes at a time from everybody together; this is our share of connections. A request
+ * An API server takes 200 writes at a time from all clients together; this is our share of connections. A request
  * beyond it waits for its turn, within its deadline.
  */
 const maxSockets = 32
@@ -15,14 +15,16 @@ const maxSockets = 32
 /** For the Lease alone: one request at a time, and another where the first connection hangs. */
 const urgentSockets = 2
 
-/** Shorter than what servers (kube-apiserver: 90 s) and load balancers (60 s) allow: we hang up first, so that the
- * common end of an idle connection is ours and not a write that fails with its outcome unknown. */
+/**
+ * Shorter than servers (kube-apiserver: 90 s) and load balancers (60 s) allow. We close an idle connection first;
+ * otherwise a write on it could fail with its outcome unknown.
+ */
 const idleMs = 30_000
 
 /**
  * HTTP/1.1 over kept-alive TLS connections. Does not ask for compression: inside a cluster the network is faster than
- * gzip, and the server's CPU is everybody's. Proxies in the environment are not used: what may reach an API server is
- * for its kubeconfig to say.
+ * gzip, and all clients share the server's CPU. Proxies in the environment are not used: only the kubeconfig decides
+ * how an API server is reached.
  */
 export function httpsTransport(config: ServerConfig): Transport {
   const url = new URL(config.server)
@@ -42,7 +44,7 @@ export function httpsTransport(config: ServerConfig): Transport {
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: url.port || (isSecure ? 443 : 80),
     ...(isSecure && {
-      // Said in so many words, since Node otherwise asks NODE_TLS_REJECT_UNAUTHORIZED.
+      // Set explicitly, since Node otherwise reads NODE_TLS_REJECT_UNAUTHORIZED.
       rejectUnauthorized: config.tls.verify,
       ...(config.tls.ca !== undefined && { ca: config.tls.ca }),
       ...(config.tls.serverName !== undefined && { servername: config.tls.serverName }),
@@ -82,7 +84,7 @@ export function httpsTransport(config: ServerConfig): Transport {
       const abort = () => {
         const reason = asError(signal.reason)
         ;(answer ?? outgoing).destroy(reason)
-        // Node tells a request that still waits for a connection of its end only when it would have got one.
+        // Node reports the abort of a request that still waits for a connection only when it would have got one.
         if (!hasLeft) fail(reason)
       }
       const fail = (error: Error) => {
@@ -128,7 +130,7 @@ export function httpsTransport(config: ServerConfig): Transport {
       const credential = await inTime(config.credentials.current(), request.signal)
       const response = await sendAs(credential, request)
       if (response.status !== 401) return response
-      // A 401 was certainly not applied. Tokens are replaced under us, so a newer one may be at hand.
+      // A 401 was certainly not applied. Tokens are rotated, so a newer one may be available.
       const renewed = await inTime(config.credentials.renew(credential), request.signal).catch(() => undefined)
       if (!renewed) return response
       await drained(response) // frees the connection
@@ -143,18 +145,18 @@ export function httpsTransport(config: ServerConfig): Transport {
   }
 }
 
-/** An agent that notes for each connection it makes when that can be written to. */
+/** An agent that records for each connection when it can be written to. */
 function keepAliveAgent(isSecure: boolean, sockets: number, ready: WeakMap<Duplex, Promise<void>>): http.Agent {
   const options = { keepAlive: true, keepAliveMsecs: 15_000, maxSockets: sockets, timeout: idleMs }
   const agent = isSecure ? new (loadHttps().Agent)(options) : new Agent(options)
-  // Noted where the connection is made: one whose first request was given up is handed on, connected or not yet.
+  // Recorded where the connection is made: one whose first request was given up is reused, connected or not yet.
   const connect = agent.createConnection.bind(agent)
   agent.createConnection = (to, callback) => {
     const socket = connect(to, callback)
     if (socket) {
       const isReady = new Promise<void>(resolve => {
-        // TLS says it is connected while its last handshake message is on its way, and holds back all we write until
-        // a turn of the event loop later. The guard would have been asked that turn too early.
+        // TLS reports that it is connected while its last handshake message is on its way, and holds back our writes
+        // for one more turn of the event loop. The guard would have been called that turn too early.
         socket.once(isSecure ? "secureConnect" : "connect", () => setImmediate(resolve))
       })
       ready.set(socket, isReady)
@@ -165,8 +167,8 @@ function keepAliveAgent(isSecure: boolean, sockets: number, ready: WeakMap<Duple
 }
 
 /**
- * Lets everybody else have a turn between two pieces. Node reads a socket up to 32 times before it looks at anything
- * else: two megabytes, which of a list of pods are a tenth of a second's work, and the Lease is renewed in between.
+ * Lets other work have a turn between two pieces. Node reads a socket up to 32 times before it looks at anything else.
+ * That is two megabytes, or a tenth of a second's work for a list of pods, and the Lease must be renewed in between.
  */
 async function* inTurns(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const piece of body) {
@@ -175,7 +177,7 @@ async function* inTurns(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
   }
 }
 
-/** Without credentials nothing was sent; a login in a browser that takes too long does not outlive the request. */
+/** Without credentials nothing was sent; a browser login that takes too long does not outlive the request. */
 function inTime<T>(credential: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(notSent(asError(signal.reason)))
@@ -193,7 +195,7 @@ async function drained({ body }: Response): Promise<void> {
   try {
     for await (const _ of body);
   } catch {
-    // Refused is refused, whatever became of the explanation.
+    // A refusal counts, even if its explanation was cut off.
   }
 }
 

@@ -11,7 +11,7 @@ const mountedAt = "/var/run/secrets/kubernetes.io/serviceaccount"
 export const runsInCluster = (env: Environment = process.env) =>
   Boolean(env.KUBERNETES_SERVICE_HOST && env.KUBERNETES_SERVICE_PORT)
 
-/** What every pod with a service account is given: the address in its environment, token and CA in a volume. */
+/** What every pod with a service account has: the address in its environment, token and CA in a volume. */
 export async function inClusterConfig(options: InClusterOptions = {}): Promise<ServerConfig> {
   const { clock = systemClock, env = process.env, directory = mountedAt } = options
   const host = env.KUBERNETES_SERVICE_HOST
@@ -20,7 +20,7 @@ export async function inClusterConfig(options: InClusterOptions = {}): Promise<S
     throw new ConfigError("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 
   const credentials = tokenFileCredentials(join(directory, "token"), clock)
-  await credentials.current() // a pod without a token should say so at its start, not with its first request
+  await credentials.current() // a pod without a token must fail at its start, not with its first request
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
     namespace: (await mounted(directory, "namespace").catch(() => "")).trim() || "default",

@@ -120,7 +120,7 @@ describe("users", () => {
     }
     expect(await (await load({}, files)).credentials.current()).toEqual({ cert, key })
   })
-  test("whom to act as", async () =>
+  test("a user to impersonate", async () =>
     expect((await load({}, { token: "t", as: "jane", "as-groups": ["a", "b"] })).headers).toEqual({
       "impersonate-user": "jane",
       "impersonate-group": ["a", "b"],
@@ -216,7 +216,7 @@ describe("messages name the file, the field and what to write", () => {
 })
 
 describe("exec plugins", () => {
-  /** A plugin that counts its runs, notes what it was told, and prints a status made of them. */
+  /** A plugin that counts its runs, records its input, and prints a status made of them. */
   function plugin(status: string, more: object = {}) {
     const script = file(
       "plugin.sh",
@@ -257,7 +257,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(runs()).toBe(2)
     const [renewed, also] = await Promise.all([credentials.renew(first), credentials.renew(first)])
     expect([renewed?.authorization, also?.authorization, runs()]).toEqual(["Bearer t-3", "Bearer t-3", 3])
-    expect((await credentials.renew(first))?.authorization).toBe("Bearer t-3") // somebody else renewed it already
+    expect((await credentials.renew(first))?.authorization).toBe("Bearer t-3") // another request renewed it already
     expect(runs()).toBe(3)
   })
 

@@ -18,7 +18,7 @@ export type KubeconfigOptions = {
   file?: string | undefined
   /** Instead of the file's `current-context`. */
   context?: string | undefined
-  /** Whether a program named in the file may be run for credentials. For a person's command line only. */
+  /** Whether a program named in the file may be run for credentials. Only for a person's command line. */
   allowExec?: boolean | undefined
   env?: Record<string, string | undefined>
   clock?: Clock
@@ -36,14 +36,14 @@ export async function loadKubeconfig(options: KubeconfigOptions = {}): Promise<S
   const user = textAt(context, "user") ? referred(merged.users, "users", context, "user") : undefined
   const { server, tls } = await readCluster(cluster)
   const namespace = textAt(context, "namespace") ?? "default"
-  // As kubectl: credentials are shown to nobody whose identity is not known.
+  // As kubectl: credentials are never sent to a server without TLS.
   if (!user || server.startsWith("http:"))
     return { server, tls, namespace, credentials: fixedCredentials({}), headers: user ? impersonation(user) : {} }
   const credentials = await readUser(user, { clock, allowExec, cluster })
   return { server, tls, namespace, credentials, headers: impersonation(user) }
 }
 
-/** Which files count, in order; where the user named a single one it must be there. */
+/** The files that count, in order; a single file that the user named must exist. */
 export function kubeconfigFiles({ file, env = process.env }: KubeconfigOptions): {
   files: string[]
   mustExist: boolean
@@ -53,7 +53,7 @@ export function kubeconfigFiles({ file, env = process.env }: KubeconfigOptions):
   return { files: listed.length > 0 ? listed : [join(env.HOME || homedir(), ".kube", "config")], mustExist: false }
 }
 
-/** A place in a file: keeps the way to it, so that a message can say where to look. */
+/** A place in a file, with the way to it, so that a message can name it. */
 type Place = { file: string; field: string; value: unknown }
 
 const isThere = <T>(value: T | undefined): value is T => value !== undefined
@@ -67,10 +67,10 @@ async function readDocument(file: string, mustExist: boolean): Promise<Place | u
     if (!mustExist && (cause as NodeJS.ErrnoException).code === "ENOENT") return undefined
     throw new ConfigError(`${file}: cannot read the kubeconfig: ${(cause as Error).message}`, { cause })
   }
-  // Loaded only here: the agent on every node never reads a kubeconfig and need not carry a YAML parser in memory.
+  // Loaded only here: the agent on every node never reads a kubeconfig and must not carry a YAML parser in memory.
   const { parse } = await import("yaml")
   try {
-    // Every scalar stays the text it was: a token of digits is not a number, as little as it is for kubectl.
+    // Every scalar stays text, as in kubectl: a token of digits is not a number.
     return { file, field: "", value: parse(text, { schema: "failsafe" }) ?? {} }
   } catch (cause) {
     throw new ConfigError(`${file}: not YAML: ${(cause as Error).message.split("\n", 1)[0]}`) // the rest quotes secrets
@@ -90,7 +90,7 @@ function at(place: Place, key: string): Place {
   }
 }
 
-/** Without a schema, YAML's nulls are the words they are written with. */
+/** Without a schema, YAML's nulls are plain words. */
 const isAbsent = (value: unknown) => value === undefined || value === "" || value === "null" || value === "~"
 
 function textAt(place: Place, key: string): string | undefined {
@@ -128,7 +128,7 @@ type Merged = {
   files: string[]
 }
 
-/** The first file to name something wins, whole: a later file never adds fields to an entry of an earlier one. */
+/** The first file that defines an entry wins as a whole: a later file never adds fields to it. */
 function merge(documents: Place[]): Merged | undefined {
   if (documents.length === 0) return undefined
   const merged: Merged = {
@@ -255,7 +255,7 @@ async function pemAt(place: Place, key: string): Promise<{ pem: string; where: s
   }
 }
 
-/** Said now and with the field's name, not as an OpenSSL code with the first request. */
+/** Fails now and with the field's name, not as an OpenSSL code with the first request. */
 function proveUsable(parts: { ca?: string; cert?: string; key?: string }, field: string) {
   try {
     // Loaded only here: a file without certificates needs no TLS, which takes long to load.
@@ -289,7 +289,7 @@ async function readExec(exec: Place, cluster: Place): Promise<ExecPlugin> {
   }
   return {
     apiVersion,
-    // A bare name is looked up in PATH; anything with a slash belongs to the file, as paths in it do.
+    // A bare name is looked up in PATH; a path with a slash is relative to the file, like other paths in it.
     command: command.includes("/") ? relativeTo(exec, command) : command,
     args: textsAt(exec, "args"),
     env,
@@ -314,7 +314,7 @@ async function clusterInfo(cluster: Place): Promise<object> {
   }
 }
 
-/** Left out, these would let us act with more rights than the file's author meant. */
+/** Without these, we would act with more rights than the file's author meant. */
 function impersonation(user: Place): Record<string, string | string[]> {
   const extra = at(user, "as-user-extra")
   if (!isAbsent(extra.value)) throw new ConfigError(`${where(extra)} is not supported: use as, as-uid and as-groups`)

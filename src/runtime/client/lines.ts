@@ -1,6 +1,6 @@
 /**
- * Cuts a stream of bytes into lines, at \n bytes only: U+2028 is a legal character inside JSON text, and a character
- * of several bytes may arrive in two chunks. A line in many chunks is copied once, when its end is there.
+ * Cuts a stream of bytes into lines, at \n bytes only: U+2028 is a legal character inside JSON text, and a character of
+ * several bytes may arrive in two chunks. A line in many chunks is copied once, when it is complete.
  */
 export class LineSplitter {
   #pending: Uint8Array[] = []

@@ -5,7 +5,7 @@ const pageSize = 500
 
 type Selection = Omit<ListOptions, "limit" | "continue">
 
-/** A list in pages. A server need not hold all of it at once, and neither need its reader. */
+/** A list in pages, so that neither the server nor the caller must hold all of it at once. */
 export async function* pagesOf<T extends KubeObject>(
   client: Pick<Client, "list">,
   resource: Resource,

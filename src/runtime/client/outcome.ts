@@ -22,5 +22,5 @@ export async function outcomeOf<T>(write: Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-/** The server answers 403 for a missing role, a quota and a webhook alike; only its words tell the first one apart. */
+/** The server answers 403 for a missing role, a quota and a webhook alike; only the message of the first differs. */
 export const saysNotGranted = (said: string) => said.includes("cannot patch resource")

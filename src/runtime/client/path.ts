@@ -2,12 +2,11 @@ import { type ObjectName, type Resource, resourceName } from "../resource.ts"
 import { KubeError } from "./errors.ts"
 
 /**
- * Paths are built here and nowhere else, from parts that were looked at: a name taken from an object of a tenant's must
- * not become a way to another object. What Kubernetes itself would not accept as one segment is refused, and the rest
- * is encoded.
+ * Paths are built only here, from checked parts: a name from a tenant's object must not become a way to another object.
+ * A part that Kubernetes itself would not accept as one segment is refused, and the rest is encoded.
  */
 
-/** RBAC allows `system:node`, so for names only that holds which holds for every kind. */
+/** RBAC allows `system:node`, so names are held only to the rules that every kind has. */
 const maxSegment = 253
 
 function nameSegment(what: string, value: string): string {

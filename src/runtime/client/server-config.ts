@@ -1,15 +1,15 @@
 import { readFile } from "node:fs/promises"
 import type { Clock } from "../clock.ts"
 
-/** Where an API server is and how to be known to it: all that is left of a kubeconfig once it is read. */
+/** The address of an API server and the credentials for it: all that is left of a kubeconfig once it is read. */
 export type ServerConfig = {
-  /** `https://host:port`, with a path below which the API lies where a proxy serves several clusters. */
+  /** `https://host:port`, with the path of the API where a proxy serves several clusters. */
   server: string
-  /** Where the user works if nothing else is said. */
+  /** The default namespace of the user. */
   namespace: string
   tls: { ca?: string; verify: boolean; serverName?: string }
   credentials: Credentials
-  /** Sent with every request: whom to act as. */
+  /** Sent with every request: the user and groups to impersonate. */
   headers: Record<string, string | string[]>
 }
 
@@ -17,7 +17,7 @@ export type Credential = { authorization?: string; cert?: string; key?: string }
 
 export type Credentials = {
   current(): Promise<Credential>
-  /** After a 401: other ones than those refused, if there are any to be had. */
+  /** After a 401: other credentials than the refused ones, if there are any. */
   renew(refused: Credential): Promise<Credential | undefined>
 }
 
@@ -36,7 +36,7 @@ export const bearer = (token: string) => `Bearer ${token}`
 /** Bound tokens are replaced at 80% of their life, an hour by default: a minute is early enough, and cheap. */
 const tokenFreshMs = 60_000
 
-/** The token in a file that something else keeps fresh. */
+/** The token in a file that another process keeps fresh. */
 export function tokenFileCredentials(path: string, clock: Clock, others: Credential = {}): Credentials {
   let held: { credential: Credential; readAt: number } | undefined
   const read = async () => {
@@ -45,13 +45,13 @@ export function tokenFileCredentials(path: string, clock: Clock, others: Credent
       const token = (await readFile(path, "utf8")).trim()
       if (!token) throw new ConfigError(`${path} is empty: it must hold a bearer token`)
       const authorization = bearer(token)
-      // The same object for the same token, so that `renew` can tell whether reading again helped.
+      // The same object for the same token, so that `renew` can see whether reading again helped.
       held = {
         credential: held?.credential.authorization === authorization ? held.credential : { ...others, authorization },
         readAt,
       }
     } catch (cause) {
-      // A volume being swapped is empty for a moment; the old token is good for minutes yet.
+      // A volume being swapped is empty for a moment; the old token stays valid for minutes.
       if (!held)
         throw cause instanceof ConfigError ? cause : new ConfigError(`${path}: cannot read the token`, { cause })
     }

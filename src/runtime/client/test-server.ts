@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { afterAll } from "vitest"
 import { fixedCredentials, type ServerConfig } from "./server-config.ts"
 
-/** For tests: a real server on a real socket that does what a test tells it, and remembers what reached it. */
+/** For tests: a real server on a real socket that follows the test's commands, and remembers what it received. */
 export type TestServer = {
   config: ServerConfig
   url: string
@@ -46,7 +46,7 @@ export async function testServer(reply: Reply, { tls }: TestServerOptions = {}):
     })
   }
   const server = tls ? https.createServer(tls, handle) : http.createServer(handle)
-  server.keepAliveTimeout = 0 // never hangs up on its own: when connections end is up to the client and the test
+  server.keepAliveTimeout = 0 // never closes by itself: the client and the test decide when connections end
   server.on("connection", (socket: Socket) => {
     connections++
     sockets.add(socket)
@@ -104,7 +104,7 @@ afterAll(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** A new folder, gone when the test file that asked for it is through. */
+/** A new folder, removed after the test file. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "aim-client-"))
   folders.push(folder)

@@ -1,11 +1,11 @@
 /**
- * The narrow waist below the client. HTTPS answers it in production, the in-process cluster in the demo and the
+ * The one interface below the client. HTTPS implements it in production, the in-process cluster in the demo and the
  * simulation, a hostile server in the tests; nothing above knows which.
  */
 export type Transport = {
   /**
-   * Sends one request. Resolves when the status line is there; the body then streams. Rejects with a `NotSent` if it
-   * is certain that the server never saw the request, with any other error if it may have.
+   * Sends one request. Resolves when the status line has arrived; the body then streams. Rejects with a `NotSent` if
+   * the server certainly never saw the request, with any other error if it may have.
    */
   send(request: Request): Promise<Response>
   /** Ends idle connections. Requests under way are ended by their signals. */
@@ -20,13 +20,13 @@ export type Request = {
   body?: string | undefined
   signal: AbortSignal
   /**
-   * Called synchronously as the last thing before the first byte leaves, with the connection already there. If it
-   * throws, nothing is sent. A deposed leader that was stopped in between is caught here.
+   * Called synchronously right before the first byte leaves, on an open connection. If it throws, nothing is sent. This
+   * catches a deposed leader that was stopped in between.
    */
   guard?: (() => void) | undefined
   /** The answer streams for minutes (a watch): it must not take a connection that short requests wait for. */
   longLived?: boolean
-  /** Others must not be able to hold it up (the Lease): it has connections that no other request takes. */
+  /** Other requests must not delay it (the Lease): it has connections that no other request takes. */
   isUrgent?: boolean | undefined
 }
 
@@ -34,11 +34,11 @@ export type Response = {
   status: number
   /** Names in lower case. */
   headers: Record<string, string | undefined>
-  /** Read once. Once the request's signal is aborted it ends with an error, also for a reader who waits already. */
+  /** Read once. When the request's signal is aborted it ends with an error, also for a read that is already waiting. */
   body: AsyncIterable<Uint8Array>
 }
 
-/** The request did not leave this process: repeating it is safe whatever it was. */
+/** The request did not leave this process, so any request may be repeated. */
 export class NotSent extends Error {
   override name = "NotSent"
 }

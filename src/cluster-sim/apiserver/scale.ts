@@ -13,7 +13,7 @@ const builtIn: NonNullable<ServedKind["scale"]> = {
 
 const pathsIn = (kind: ServedKind) => (kind.isCustom && kind.scale) || builtIn
 
-/** Where objects of a kind say how many replicas they want. */
+/** The path of the desired replicas in objects of a kind. */
 export const replicasPath = (kind: ServedKind) => steps(pathsIn(kind).spec)
 
 /** The Scale of an object: what `kubectl scale` and autoscalers see of it. */
@@ -54,7 +54,7 @@ export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
   }
 }
 
-/** What applying a Scale says of the object it scales. */
+/** An applied Scale as a configuration of the object that it scales. */
 export function appliedScale(kind: ServedKind, scale: Json): Json {
   if (scale?.apiVersion !== "autoscaling/v1" || scale.kind !== "Scale")
     throw badRequest(`invalid object type: ${kindText(scale)}`)

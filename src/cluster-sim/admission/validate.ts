@@ -8,7 +8,7 @@ import { refusal } from "./refusal.ts"
 /** Why a policy denies a request. Without a reason, the policy could not be evaluated. */
 type Objection = { message: string; reason?: string; binding: Binding | undefined; hook: ValidatingHook }
 
-/** Throws the refusal of a request that a policy denies, and warns as bindings ask for. */
+/** Throws the refusal of a request that a policy denies, and warns where bindings have that action. */
 export function validateRequest(hooks: readonly ValidatingHook[], request: Attributes, world: World): void {
   const denied: Objection[] = []
   const warned = new Set<string>()

@@ -100,7 +100,7 @@ function validateOwners(owners: readonly Owner[]): Cause[] {
   return causes
 }
 
-/** What may not change about an object's metadata. */
+/** The causes for metadata changes that an update may not make. */
 function validateMetadataUpdate(metadata: Json, old: Meta): Cause[] {
   const causes: Cause[] = []
   if (old.deletionTimestamp) {

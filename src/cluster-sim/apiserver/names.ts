@@ -59,7 +59,7 @@ const pathSegment: Rule = value => {
   return ["/", "%"].filter(illegal => value.includes(illegal)).map(illegal => `may not contain '${illegal}'`)
 }
 
-/** Of labels and annotations, and of finalizers. */
+/** The rule for names of labels, annotations and finalizers. */
 export const qualifiedName: Rule = value => {
   const wrong: string[] = []
   const parts = value.split("/")

@@ -4,7 +4,7 @@ import { kindText } from "../schema/go-text.ts"
 import type { ServedKind } from "./kind.ts"
 import { badRequest, cause, invalid } from "./refusals.ts"
 
-/** Where every built-in kind that scales has its replicas. */
+/** The paths of the replicas in all built-in kinds that scale. */
 const builtIn: NonNullable<ServedKind["scale"]> = {
   spec: ".spec.replicas",
   status: ".status.replicas",
@@ -34,7 +34,7 @@ export function scaleOf(kind: ServedKind, object: Obj): Json {
   }
 }
 
-/** The object with the replicas a Scale asks for. */
+/** The object with the replicas of a Scale. */
 export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
   const name = scale.metadata?.name ?? object.metadata.name
   const replicas = scale.spec?.replicas ?? 0

@@ -61,7 +61,7 @@ export type KindStorage = {
   /** The served kind behind a path, e.g. ("apps", "v1", "deployments"). */
   resource(group: string, version: string, plural: string): ServedKind | undefined
   kinds(): readonly ServedKind[]
-  /** Custom kinds come and go with their CRDs. */
+  /** Sets the custom kinds of one CRD; an empty list removes them. */
   setCustomKinds(definition: string, kinds: readonly ServedKind[]): void
 
   get(kind: ServedKind, name: Name): Obj // throws NotFound

@@ -10,7 +10,7 @@ test("a wrong number is reported twice: by its type, and by the type's range", (
   expect(validateStructure({ i: 2 }, props)).toEqual([])
 })
 
-test("int32 goes from its least to its most, and no further", () => {
+test("int32 accepts its smallest and largest value, and nothing beyond them", () => {
   const props = { type: "object", properties: { i: { type: "integer", format: "int32" } } }
   const [least, most] = [-(2 ** 31), 2 ** 31 - 1]
   for (const i of [least, -1, 0, most]) expect(validateStructure({ i }, props)).toEqual([])

@@ -37,7 +37,7 @@ class Report {
     this.add("FieldValueInvalid", path, `Invalid value: ${JSON.stringify(value)}: ${path} in body ${why}`)
   }
 
-  /** Some of the server's findings come without a field. */
+  /** Some of the server's findings have no field. */
   general(why: string) {
     this.causes.push({ reason: "FieldValueInvalid", message: `Invalid value: "": ${why}`, field: "<nil>" })
   }

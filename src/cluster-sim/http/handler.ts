@@ -32,7 +32,7 @@ export type ApiServerOptions = {
   fallback: User
 }
 
-/** Where a request goes, once its path is understood. */
+/** The target of a request, parsed from its path. */
 type Target = {
   kind: ServedKind
   namespace: string | undefined

@@ -428,7 +428,7 @@ test("kubectl takes over the fields of its client-side apply that have not chang
   )
 })
 
-test("appliers stand before updaters, and each by time and name", () => {
+test("appliers are listed before updaters, each sorted by time and name", () => {
   const made = apply(configuration(), { now: later })
   const two = update(made, object => (object.spec.replicas = 2), { manager: "z", now: first })
   const three = update(two, object => (object.spec.paused = true), { manager: "a", now: later })
@@ -572,7 +572,7 @@ test("custom resources are owned by the schema of their definition", () => {
   })
 })
 
-test("a map that an apply empties goes where it is declared, and is null where it is not", () => {
+test("a map emptied by an apply is removed if it is declared, and becomes null if it is not", () => {
   const as = { schema: widget, apiVersion: "x.io/v1", kind: "Widget", isCustom: true, now: first, force: false }
   const applied = ofWidget({ n: 1, labels: { x: "1" }, any: { x: { y: "1" }, s: "t" } })
   const made = applyServerSide({ ...as, live: undefined, applied, manager: "m1" })
@@ -582,7 +582,7 @@ test("a map that an apply empties goes where it is declared, and is null where i
   expect(less.spec).toEqual({ n: 1, any: { x: null, s: "t" } })
 })
 
-test("a custom resource without any schema is taken as it is", () => {
+test("a custom resource without a schema is stored as it is", () => {
   const applied = { ...ofWidget({ a: { b: 1 } }), zed: [1] }
   const as = { schema: { type: "object" } as Schema, apiVersion: "x.io/v1", kind: "Widget", isCustom: true, now: first }
   const made = applyServerSide({ ...as, live: undefined, applied, manager: "m", force: false })

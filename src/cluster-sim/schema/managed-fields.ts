@@ -51,7 +51,7 @@ const unownedMetadata = new Set(
 
 export type TrackInput = {
   schema: Schema
-  /** What is stored; undefined on create. */
+  /** The stored object; undefined on create. */
   before: Obj | undefined
   /** The sent object with its managedFields, decoded and defaulted, before prepareCreate or prepareUpdate. */
   after: Json
@@ -155,7 +155,7 @@ function released(managed: Managed, fields: FieldSet, except?: string): Managed 
 
 export type ApplyInput = {
   schema: Schema
-  /** What is stored; undefined: the apply creates. */
+  /** The stored object; undefined: the apply creates it. */
   live: Obj | undefined
   /** The applied configuration as sent, not decoded: its error messages differ from those of a body. */
   applied: Json

@@ -57,7 +57,7 @@ function answer(act: () => unknown): Json {
   }
 }
 
-/** What the containers are, in a line each: name, image, args, environment, ports. */
+/** The containers, one line each: name, image, args, environment, ports. */
 const containers = ({ value }: Json) =>
   value.spec.template.spec.containers.map((one: Json) =>
     [
@@ -199,7 +199,7 @@ const strategic: Record<string, [Json, string[]]> = {
     ["z z   "],
   ],
   "$patch: delete takes an item out": [{ containers: [{ name: "d", $patch: "delete" }] }, [whole[0]!]],
-  "items are merged by name, and stand in the order of the patch": [
+  "items are merged by name, in the order of the patch": [
     { containers: [{ name: "d", image: "d:2" }, { name: "c" }] },
     ["d d:2   ", whole[0]!],
   ],
@@ -252,7 +252,7 @@ const strategic: Record<string, [Json, string[]]> = {
     { "$setElementOrder/containers": [], containers: [{ name: "z", image: "z" }] },
     [...whole, "z z   "],
   ],
-  "a new item stands where a deleted one left room": [
+  "a new item takes the place of a deleted one": [
     {
       "$setElementOrder/containers": [{ name: "z" }],
       containers: [

@@ -87,7 +87,7 @@ test("one pod on each node, replaced one by one, as seen on a real 1.36", async 
   ])
 })
 
-test("with a surge the new pod is ready before the old one goes", async () => {
+test("with a surge the new pod is ready before the old one is deleted", async () => {
   const world = started()
   world.create(daemonSet({ updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } }))
   await world.clock.advance(2000)

@@ -106,7 +106,7 @@ test("a job past its deadline deletes its pods and fails when they are gone, as 
   ])
 })
 
-test("suspended, resumed, suspended: pods come and go and do not count as failed", async () => {
+test("suspended, resumed, suspended: pods are deleted and created, and do not count as failed", async () => {
   const world = started({ finishMs: () => undefined })
   world.create(job({ suspend: true }))
   await world.clock.advance(3000)

@@ -71,7 +71,7 @@ const pairs: Record<string, { first: Traits; last: Traits; crowd?: Traits[] }> =
   "the younger one": { first: { age: 33 }, last: { age: 100 } },
 }
 for (const [name, { first, last, crowd = [] }] of Object.entries(pairs))
-  test(`too many pods: ${name} goes first`, () => {
+  test(`too many pods: ${name} is deleted first`, () => {
     const [one, other] = [pod("one", first), pod("other", last)]
     const related = [one, other, ...crowd.map((traits, index) => pod(`crowd-${index}`, traits))]
     expect([other, one].sort(byDeletionOrder(related, now))[0]?.metadata.name).toBe("one")

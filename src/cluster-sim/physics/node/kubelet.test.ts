@@ -180,7 +180,7 @@ describe("containers that end", () => {
 })
 
 describe("pods that are deleted", () => {
-  test("one that has ended goes at once", async () => {
+  test("one that has ended is removed at once", async () => {
     const world = testWorld()
     world.registries.push("ghcr.io/job:1", { exits: { afterMs: 1000, exitCode: 0 } })
     world.create("pod", spec("ghcr.io/job:1", {}, { restartPolicy: "Never" }))
@@ -204,7 +204,7 @@ describe("pods that are deleted", () => {
     expect(world.pod("pod")).toBeUndefined()
   })
 
-  test("one that is still being pulled goes when the pull is over", async () => {
+  test("one whose image is still being pulled is removed when the pull is over", async () => {
     const world = testWorld()
     world.registries.setSpeed("ghcr.io", { bytesPerSecond: 1_000_000 })
     world.create("pod", spec("ghcr.io/web:1"))

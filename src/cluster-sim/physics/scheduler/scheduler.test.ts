@@ -10,8 +10,8 @@ const scheduled = (world: TestWorld, name: string) =>
 
 describe("one pod and two nodes, of which b is small", () => {
   const cases: Record<string, { nodes?: [Json, Json]; pod: Json; on?: string; message?: string }> = {
-    "goes where its selector says": { pod: spec({ nodeSelector: { size: "small" } }), on: "b" },
-    "goes where its affinity says": {
+    "goes where its selector matches": { pod: spec({ nodeSelector: { size: "small" } }), on: "b" },
+    "goes where its affinity matches": {
       pod: spec(affinity({ key: "size", operator: "NotIn", values: ["small"] })),
       on: "a",
     },
@@ -71,7 +71,7 @@ function affinity(expression: Json) {
   return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } } }
 }
 
-test("a pod that waits is bound when a node comes, is uncordoned, or has room again", async () => {
+test("a waiting pod is bound when a node is added, is uncordoned, or has room again", async () => {
   const world = testWorld({ nodes: [] })
   world.create("first", asking({ cpu: "3" }))
   await world.advance("1s")

@@ -1,6 +1,6 @@
 import { type CompileOptions, chainsIn, compile, syntaxErrorIn } from "#lib/cel.ts"
 
-/** What the server's compiler has against an expression; in our words where we do not know its own. */
+/** The error of the server's compiler for an expression, in our own words where we do not know the server's. */
 export function compileProblem(
   text: string,
   variables: readonly string[],
@@ -25,7 +25,7 @@ const syntaxWords: Record<string, string> = {
     "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
 }
 
-/** A complaint with the line it is about and a mark below the place. */
+/** A compiler error with the line of the expression and a mark below the place. */
 export function compilerSays(text: string, at: number, what: string): string {
   const before = text.slice(0, at).split("\n")
   const column = before.at(-1)!.length

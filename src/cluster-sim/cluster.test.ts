@@ -23,7 +23,7 @@ const configMap = (name: string, data: Record<string, string> = {}): KubeObject 
   data,
 })
 
-/** Reads events as they come, until told to stop. */
+/** Reads events as they arrive, until stopped. */
 function follow(w: ReturnType<typeof testCluster>, options: Parameters<typeof w.client.watch>[1]) {
   const ending = new AbortController()
   const seen: string[] = []
@@ -95,7 +95,7 @@ describe("a cluster through the client", () => {
     expect(seen).toEqual(["ADDED b", "DELETED a"])
   })
 
-  test("a watch from a forgotten revision is told that it has expired", async () => {
+  test("a watch from a compacted revision gets an error that it has expired", async () => {
     const w = testCluster()
     await w.client.create(configMaps, configMap("a"))
     w.cluster.store.compact()
@@ -104,7 +104,7 @@ describe("a cluster through the client", () => {
     expect(seen).toEqual(["ERROR 410"])
   })
 
-  test("a watch that asks for the state gets it, then a bookmark that says so", async () => {
+  test("a watch that asks for initial events gets them, then a bookmark that marks their end", async () => {
     const w = testCluster()
     await w.client.create(configMaps, configMap("a"))
     const { seen } = follow(w, { sendInitialEvents: true })
@@ -114,7 +114,7 @@ describe("a cluster through the client", () => {
     expect(seen).toEqual(["ADDED a", "BOOKMARK ", "BOOKMARK "])
   })
 
-  test("who asks for metadata alone gets nothing else, in a list and in a watch", async () => {
+  test("a client that asks for metadata alone gets nothing else, in a list and in a watch", async () => {
     const { client } = testCluster()
     await client.create(configMaps, configMap("a", { x: "1" }))
     const list = await client.list<Json>(configMaps, { namespace: "default", metadataOnly: true })
@@ -139,7 +139,7 @@ describe("a cluster through the client", () => {
     expect(seen).toEqual(["BOOKMARK "])
   })
 
-  test("to a selective watch, what stops matching is deleted and what begins to is new", async () => {
+  test("a watch with a selector sees a delete when an object stops matching, and an add when it starts", async () => {
     const w = testCluster()
     const { seen } = follow(w, { labelSelector: "tier=gold" })
     const labels = (tier: string) => ({ type: "merge", body: { metadata: { labels: { tier } } } }) as const
@@ -167,7 +167,7 @@ describe("a cluster through the client", () => {
     expect(second.metadata.continue).toBeUndefined()
   })
 
-  test("a page that comes too late is refused, and says how to go on regardless", async () => {
+  test("a page that is requested too late is refused, with a token to continue with", async () => {
     const { client, send, cluster } = testCluster()
     for (const name of ["a", "b", "c"]) await client.create(configMaps, configMap(name))
     const first = await client.list(configMaps, { namespace: "default", limit: 1 })
@@ -208,7 +208,7 @@ describe("a cluster through the client", () => {
     expect([reported.spec.replicas, reported.status.replicas, reported.metadata.generation]).toEqual([3, 3, 2])
   })
 
-  test("a finalizer holds what is deleted, and letting go of it ends it", async () => {
+  test("a finalizer holds a deleted object, and the object is gone when the finalizer is removed", async () => {
     const { client } = testCluster()
     const held = { ...configMap("a"), metadata: { name: "a", namespace: "default", finalizers: ["example.com/hold"] } }
     await client.create(configMaps, held)
@@ -219,7 +219,7 @@ describe("a cluster through the client", () => {
     await expect(client.get(configMaps, held.metadata)).rejects.toMatchObject({ kind: "NotFound" })
   })
 
-  test("a namespace that ends takes nothing new in", async () => {
+  test("a namespace that is being deleted refuses new objects", async () => {
     const { client, send } = testCluster()
     await client.create(namespaces, { metadata: { name: "team" } })
     await client.delete(namespaces, { name: "team" })

@@ -14,41 +14,41 @@ import { createStore, type HistoryEntry, type Store } from "./store/index.ts"
 
 export type ClusterOptions = {
   clock: Clock
-  /** Everything that looks like chance in this cluster follows from it. */
+  /** All randomness in this cluster follows from it. */
   seed?: number
   /** Default: every built-in kind. */
   kinds?: readonly ServedKind[]
   admission?: readonly Admission[]
   /** Bearer tokens with their users. */
   users?: Readonly<Record<string, User>>
-  /** Signs the tokens of service accounts. Must be given where others than tests reach the cluster. */
+  /** Signs the tokens of service accounts. Must be given if the cluster can be reached from outside of tests. */
   tokenKey?: string
-  /** Makes the roles that a real API server has from its start. Without them only bindings of one's own count. */
+  /** Creates the roles that a real API server has from its start. Without it, only roles created later exist. */
   hasDefaultRoles?: boolean
-  /** What moves in this cluster, in the order it is started: controllers, scheduler, kubelets. None: only an API. */
+  /** The moving parts, in starting order: controllers, scheduler, kubelets. Default: none, only an API. */
   parts?: readonly ((world: PhysicsWorld) => Part)[]
-  /** Called with every committed write: where tests check what must always hold. */
+  /** Called with every committed write, so that tests can check invariants. */
   history?: (entry: HistoryEntry) => void
-  /** Changes kept per kind for watches that come back. */
+  /** Changes kept per kind for watches that resume. */
   keptChanges?: number
-  /** A cluster as `store.dump()` gave it. */
+  /** A cluster as returned by `store.dump()`. */
   saved?: ReturnType<Store["dump"]> | undefined
 }
 
 export type Cluster = {
-  /** For `createClient`: without credentials, a request may do everything. */
+  /** For `createClient`: a request without credentials may do everything. */
   transport: Transport
-  /** For `serveHttp`: without credentials, a request is this user's, or anonymous. */
+  /** For `serveHttp`: a request without credentials is from this user, or anonymous. */
   front(user?: User): Transport
   storage: ServerStorage
   store: Store
   random: Random
   start(): void
-  /** Stops what moves; the API goes on answering. */
+  /** Stops the moving parts; the API keeps answering. */
   stop(): void
 }
 
-/** A Kubernetes in this process: an API server on a store in memory, and what brings it to life. */
+/** A Kubernetes in this process: an API server on a store in memory, with controllers, scheduler and kubelets. */
 export function createCluster(options: ClusterOptions): Cluster {
   const { clock, seed = 1, admission = [], parts = [], saved, history, keptChanges } = options
   const random = seededRandom(seed)
@@ -75,7 +75,7 @@ export function createCluster(options: ClusterOptions): Cluster {
   const moving = parts.map(part => part({ storage, clock, random }))
   let stops: (() => void)[] = []
 
-  serveCustomKinds({ storage, clock }) // of the API server itself: definitions work where nothing moves
+  serveCustomKinds({ storage, clock }) // part of the API server: definitions also work without moving parts
   if (!saved) bootstrap(storage)
   if (options.hasDefaultRoles) bootstrapRoles(storage)
   return {
@@ -94,7 +94,7 @@ export function createCluster(options: ClusterOptions): Cluster {
   }
 }
 
-/** What a real API server makes at its start. */
+/** Creates the objects that a real API server creates at its start. */
 function bootstrap(storage: ServerStorage) {
   for (const { apiVersion, kind, ...object } of born) {
     const served = storage.kind(apiVersion, kind)

@@ -2,8 +2,8 @@
 export type Json = any
 
 /**
- * An object as it is stored and travels. Whoever has one may keep it and never changes it: a new version is a new
- * object, which is what makes a list a snapshot for free.
+ * An object as it is stored and sent. It is immutable and may be kept: a new version is a new object. This makes a list
+ * a snapshot without copying.
  */
 export type Obj = {
   readonly apiVersion: string

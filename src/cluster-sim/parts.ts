@@ -17,29 +17,29 @@ import {
 } from "./physics/node/index.ts"
 import type { Part, PhysicsWorld } from "./physics/world.ts"
 
-/** Registries as a file describes them; its times count from when the cluster starts. */
+/** Registries as described by a file. Its times are relative to the start of the cluster. */
 export type RegistriesDescription = (now: Instant) => readonly RegistryOptions[]
 
-/** Throws a `RegistriesFileError` that tells everything wrong with the file. */
+/** Throws a `RegistriesFileError` with everything that is wrong with the file. */
 export function parseRegistries(text: string): RegistriesDescription {
   parseRegistriesFile(text, { now: 0 })
   return now => parseRegistriesFile(text, { now })
 }
 
 export type PartsOptions = Omit<NodesOptions, "registries"> & {
-  /** So many, or these. */
+  /** A number of nodes, or a list of them. */
   nodes?: number | readonly NodeSpec[]
-  /** Controllers of the control plane that are behind or stopped, by their names. Default: none is. */
+  /** Controllers of the control plane that are behind or stopped, by name. Default: none. */
   lags?: Readonly<Record<string, Lag>>
   /** Default: every registry has every image. */
   registries?: RegistriesDescription | Registries | undefined
 }
 
-/** The registries of a cluster for others than its nodes to ask too. Default: every registry has every image. */
+/** Registries that are shared between a cluster's nodes and other callers. Default: every registry has every image. */
 export const openRegistries = (now: Instant, description?: RegistriesDescription): Registries =>
   createRegistries(description?.(now))
 
-/** What an image's tag means there at this moment, as a registry answers to who is not a node. */
+/** The current digest of an image's tag, as a registry answers it to clients that are no nodes. */
 export function digestOf(
   registries: Registries,
   image: string,
@@ -51,14 +51,14 @@ export function digestOf(
   return answer.isFound ? { digest: answer.digest } : { message: answer.message }
 }
 
-/** Everything that moves in a whole cluster, in the order it is started. */
+/** All moving parts of a cluster, in starting order. */
 export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) => Part)[] {
   const { lags = {}, ...rest } = options
   const controlPlane = [...controllerManager(), (world: PhysicsWorld) => scheduler(world)]
   return [...controlPlane.map(make => lagging(make, lags)), eventExpiry, world => machines(world, rest)]
 }
 
-/** Nodes, their kubelets, and the controller that notices when one is silent. */
+/** Nodes, their kubelets, and the controller that detects when a kubelet is silent. */
 function machines(world: PhysicsWorld, { nodes: wanted = 1, registries, ...options }: PartsOptions): Part {
   const described = typeof registries === "object" ? registries : openRegistries(world.clock.now(), registries)
   const kubelets = nodes(world, { ...options, registries: described })

@@ -7,7 +7,7 @@ export class StatusError extends Error {
   readonly code: number
   readonly reason: string
   readonly details: StatusDetails | undefined
-  /** For a list that expired between two pages: where to go on regardless. */
+  /** For a list that expired between two pages: the token to continue with. */
   continue?: string
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails) {

@@ -5,7 +5,7 @@ import { seededRandom } from "#runtime/random.ts"
 import { type ClusterOptions, createCluster } from "./cluster.ts"
 import type { Json } from "./object.ts"
 
-/** For tests: a cluster on a virtual clock, a client of it, and a way to say exactly what is sent. */
+/** For tests: a cluster on a virtual clock, a client of it, and a way to send exact requests. */
 export function testCluster(options: Partial<ClusterOptions> = {}) {
   const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
   const cluster = createCluster({ clock, seed: 7, ...options })

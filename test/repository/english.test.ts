@@ -3,12 +3,6 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 
-/**
- * Folders whose comments still make persons of things. The list may only shrink: tests refuse a folder that has become
- * clean, and one that was not on the first list.
- */
-const notYet = ["src/cluster-sim"]
-
 const root = join(import.meta.dirname, "../..")
 /** Recorded on real servers, generated, or of other authors. */
 const isForeign = (file: string) => /recorded|[.]generated[.]|^(LICENSE|NOTICE|package-lock)|go[.](mod|sum)$/.test(file)
@@ -58,21 +52,10 @@ const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclud
   .split("\n")
   .filter(file => /[.](?:ts|cjs|mjs|md|ya?ml|sh)$|^bin\/|^examples\/dicom\/run$|Containerfile$/.test(file))
   .filter(file => !isForeign(file) && !isAboutWords(file))
-const isIn = (folder: string) => (file: string) => file.startsWith(`${folder}/`)
 const read = (file: string) => findingsIn(file, readFileSync(join(root, file), "utf8"))
 
 test("things are not persons, in comments, messages and docs", () => {
-  const done = files.filter(file => !notYet.some(folder => isIn(folder)(file)))
-  expect(done.flatMap(read).map(({ file, line, words }) => `${file}:${line}: ${words}`)).toEqual([])
-})
-
-test.each(notYet)("%s is not done yet: take it off the list when it is", folder => {
-  expect(files.filter(isIn(folder)).flatMap(read).length).toBeGreaterThan(0)
-})
-
-test("the list of folders that are not done only shrinks", () => {
-  const atFirst = ["src/controllers", "src/explain", "src/core", "src/runtime", "src/cluster-sim"]
-  expect(notYet.filter(folder => !atFirst.includes(folder))).toEqual([])
+  expect(files.flatMap(read).map(({ file, line, words }) => `${file}:${line}: ${words}`)).toEqual([])
 })
 
 describe("what is found", () => {

@@ -9,7 +9,7 @@ import { StatusError } from "../status-error.ts"
 import { createStore } from "../store/index.ts"
 import { admissionPolicies } from "./index.ts"
 
-/** A storage with policies, and a way to say what is written as whom. */
+/** A storage with policies, and a way to write objects as a given user. */
 function world(authorizer: Authorizer = () => ({ allowed: true, reason: "" })) {
   const storage = createStorage({
     ...{ store: createStore({}), clock: virtualClock(0), random: seededRandom(1), kinds: builtInKinds() },
@@ -90,7 +90,7 @@ test("the user of a request, and what the user may do", () => {
   expect(asked.at(-1)[0]).toBe("system:admin")
 })
 
-test("a service account that an expression names is asked for by its name", () => {
+test("a service account that an expression names is looked up by its name", () => {
   const { policy, map } = world(user => ({ allowed: user.name === "system:serviceaccount:a:robot", reason: "" }))
   policy("Validating", "robots", {
     validations: [
@@ -119,7 +119,7 @@ describe("an expression that would take for ever", () => {
     expect(map("small", { a: "1" }).metadata.name).toBe("small")
   })
 
-  test("lets pass where they do not", () => {
+  test("lets the request pass where failures are ignored", () => {
     const { policy, map } = world()
     policy("Validating", "loops", { failurePolicy: "Ignore", validations: [{ expression: loops }] })
     policy("Mutating", "loops", {
@@ -135,7 +135,7 @@ describe("an expression that would take for ever", () => {
   })
 })
 
-test("what the server writes in the course of an eviction asks no policy, and a deletion does", () => {
+test("the server's own writes during an eviction skip the policies, and a deletion does not", () => {
   const { storage, maps, policy, map } = world()
   map("a")
   map("b")
@@ -145,7 +145,7 @@ test("what the server writes in the course of an eviction asks no policy, and a 
   expect(storage.list(maps).items.map(({ metadata }) => metadata.name)).toEqual(["a"])
 })
 
-test("policies are asked in the order of their names, and each sees what those before it made", () => {
+test("policies run in the order of their names, and each sees the changes of those before it", () => {
   const { policy, map } = world()
   const append = (word: string) => ({
     mutations: [

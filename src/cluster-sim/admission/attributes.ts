@@ -11,13 +11,13 @@ type Group = { group: string; version: string }
 /** A request as policies match and see it. */
 export type Attributes = {
   readonly operation: "CREATE" | "UPDATE" | "DELETE"
-  /** What the request was sent to; of a scale, what is scaled. */
+  /** The kind that the request was sent to; for a scale, the kind that is scaled. */
   readonly served: ServedKind
   readonly kind: Group & { kind: string }
   readonly resource: Group & { resource: string }
   readonly subresource: string
   readonly name: string
-  /** Of a namespace its own name, as the server has it. */
+  /** For a namespace its own name, as on the server. */
   readonly namespace: string
   /** Null in a deletion. */
   readonly object: Json
@@ -67,7 +67,7 @@ function optionsOf({ operation, options }: PolicyRequest): Json {
   }
 }
 
-/** The object of a request, changed: where it is a Scale, what it scales. */
+/** The changed object of a request. For a Scale, it is the object that is scaled. */
 export const withObject = (request: PolicyRequest, object: Json): Json =>
   request.subresource === "scale" ? withScale(request.kind, request.object, object) : object
 

@@ -39,10 +39,10 @@ export class EvaluationFailed extends Error {
 /** Everything an expression may see of one request, for one binding and one of its parameters. */
 export type Scope = { readonly values: Record<string, unknown>; readonly budget: Budget }
 
-/** Compiled once for a policy, and when it is first evaluated. */
+/** Compiled once per policy, at the first evaluation. */
 export type Compiled = { readonly expression: string; evaluate(scope: Scope): unknown }
 
-/** A budget that is spent ends the evaluation of the whole policy: another `TooCostly`, in the server's words. */
+/** A spent budget ends the evaluation of the whole policy: another `TooCostly`, in the server's words. */
 export class OutOfBudget extends TooCostly {
   constructor() {
     super("validation failed due to running out of cost budget, no further validation rules will be run")
@@ -65,7 +65,7 @@ export function compiled(expression: string): Compiled {
   }
 }
 
-/** What is the same for every policy that looks at a request; translated when the first of them does. */
+/** Values that all policies share for one request. They are translated when the first policy needs them. */
 export function requestValues(request: Attributes, as: { object: Json; old: Json }, authorizer: Authorizer) {
   const budget = writeBudget()
   const value = (json: Json) => remembered(() => celValue(json, undefined, budget))
@@ -124,7 +124,7 @@ function composedValue(name: string, { evaluate }: Compiled, scope: Scope): unkn
   }
 }
 
-/** A namespace without what other controllers keep in its metadata. */
+/** A namespace without the metadata that other controllers maintain. */
 function namespaceFields(namespace: Obj | undefined): Json {
   if (!namespace) return null
   const { managedFields: _, ownerReferences: __, ...metadata } = namespace.metadata
@@ -142,7 +142,7 @@ const accountUser = ({ namespace, name }: { namespace: string; name: string }): 
   groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"],
 })
 
-/** The variable `request`, without what is empty. */
+/** The variable `request`, without empty fields. */
 export function requestValue(
   { kind, resource, subresource, name, namespace, operation, user, isDryRun, options }: Attributes,
   matched: { kind: Attributes["kind"]; resource: Attributes["resource"] },

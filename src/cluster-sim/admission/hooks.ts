@@ -82,7 +82,7 @@ export function mutatingHook(policy: Obj, bindings: readonly Obj[]): MutatingHoo
   }
 }
 
-/** What of a storage the policies are read from. */
+/** The part of a storage that policies are read from. */
 export type PolicyStore = {
   kind(apiVersion: string, kind: string): ServedKind | undefined
   list(kind: ServedKind): { items: readonly Obj[] }

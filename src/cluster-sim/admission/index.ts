@@ -30,7 +30,7 @@ export function admissionPolicies(storage: ServerStorage, authorizer: Authorizer
       if (hooks.length === 0 || isExempt(request)) return object
       const first = round(request, object)
       if (!first.isPatched) return first.object
-      // The server's own plugins see what policies made of it, and then once more the policies that want to.
+      // The server's own plugins see the object that policies changed. Then policies with reinvocation run again.
       return round(request, plugins(first.object), first.again).object
 
       function round(request: PolicyRequest, object: Json, only?: ReadonlySet<string>) {
@@ -43,7 +43,7 @@ export function admissionPolicies(storage: ServerStorage, authorizer: Authorizer
     validate(request) {
       const hooks = validating()
       if (hooks.length === 0 || isExempt(request)) return
-      // By now the server has invented a name where the request had none.
+      // By now the server has generated a name where the request had none.
       const name = request.name || request.object?.metadata.name || ""
       validateRequest(hooks, attributesOf({ ...request, name }, request.options.user ?? superuser), world)
     },
@@ -57,7 +57,7 @@ const policyKinds = new Set([
   "mutatingadmissionpolicybindings",
 ])
 
-/** Policies are not asked about policies, nor about what the server writes in the course of a binding. */
+/** Policies do not apply to policies, nor to the server's own writes during a binding. */
 const isExempt = ({ kind, subresource, options }: PolicyRequest) =>
   options.asksNoPolicy ||
   subresource === "binding" ||

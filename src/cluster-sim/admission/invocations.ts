@@ -6,7 +6,7 @@ import { EvaluationFailed, OutOfBudget, requestValue, requestValues, type Scope,
 import type { Binding, Hook } from "./hooks.ts"
 import { ConfigurationError, matched, paramsFor, type Surroundings } from "./matching.ts"
 
-/** What policies know of the cluster beside the request. */
+/** What policies know of the cluster besides the request. */
 export type World = Surroundings & {
   kind(apiVersion: string, kind: string): ServedKind | undefined
   list(kind: ServedKind, namespace: string | undefined): readonly Obj[]
@@ -16,10 +16,10 @@ export type World = Surroundings & {
 /** One evaluation of a policy: for a binding, and one of its parameters. */
 export type Invocation<H> = { hook: H; binding: Binding; as: ServedKind; param: Json }
 
-/** What stands in the way of evaluating a policy. A policy that fails open lets the request pass. */
+/** Why a policy cannot be evaluated. A policy that fails open lets the request pass. */
 export type Obstacle<H> = { hook: H; binding: Binding | undefined; message: string }
 
-/** Which policies are evaluated for a request, with what. */
+/** The policies that are evaluated for a request, each with its binding and parameter. */
 export function* invocations<H extends Hook<unknown>>(
   hooks: readonly H[],
   request: Attributes,
@@ -71,7 +71,7 @@ export function scopes(request: Attributes, world: World) {
     const isEquivalent = as !== served
     const matchedAs = {
       kind: isEquivalent ? { group: as.group, version: as.version, kind: as.kind } : kind,
-      // Conditions are asked before the server has noted which resource it matched.
+      // Conditions are evaluated before the server records which resource it matched.
       resource:
         isEquivalent && use === "steps" ? { group: as.group, version: as.version, resource: as.plural } : resource,
     }
@@ -85,7 +85,7 @@ export function scopes(request: Attributes, world: World) {
   }
 }
 
-/** Whether a policy's conditions hold. Throws what made one of them fail, where no other says no. */
+/** Whether a policy's conditions hold. If one of them fails and no other is false, throws that failure. */
 export function conditionsHold({ hook }: Invocation<Hook<unknown>>, scope: () => Scope): boolean {
   if (hook.conditions.length === 0) return true
   const within = scope()
@@ -104,5 +104,5 @@ export function conditionsHold({ hook }: Invocation<Hook<unknown>>, scope: () =>
   throw new Refused(failures.length === 1 && only !== undefined ? only : `[${failures.join(", ")}]`)
 }
 
-/** A policy that could not be evaluated: what it says of the request then. */
+/** The refusal by a policy that could not be evaluated. */
 export class Refused extends Error {}

@@ -21,7 +21,7 @@ type ResourceRule = {
   scope?: "*" | "Cluster" | "Namespaced"
 }
 
-/** What a request is matched by, beside itself. */
+/** What matching reads besides the request. */
 export type Surroundings = {
   /** Other versions under which the objects of a kind are served. */
   equivalents(kind: ServedKind): readonly ServedKind[]
@@ -29,7 +29,7 @@ export type Surroundings = {
   namespace(name: string): Obj
 }
 
-/** The kind as which the request matches: its own, or an equivalent one. Undefined: it does not match. */
+/** The kind under which the request matches: its own, or an equivalent one. Undefined: it does not match. */
 export function matched(
   constraints: MatchResources,
   request: Attributes,
@@ -44,7 +44,7 @@ export function matched(
   const others = matchPolicy === "Exact" ? [] : equivalents(served)
   if (matchingKind(constraints.excludeResourceRules ?? [], request, others)) return undefined
   const found = resourceRules.length === 0 ? served : matchingKind(resourceRules, request, others)
-  // The last to be asked: a namespace that is gone matters only to requests that match otherwise.
+  // Checked last: a missing namespace matters only to requests that match otherwise.
   return found && isInNamespace(namespaceSelector, request, namespace) ? found : undefined
 }
 
@@ -86,7 +86,7 @@ function isResource(text: string, plural: string, subresource: string): boolean 
   return (resource === "*" || resource === plural) && (sub === "*" || sub === subresource)
 }
 
-/** Which of a policy's parameters a binding names. */
+/** The parameters of a policy that a binding names. */
 export type ParamRef = {
   name?: string
   namespace?: string
@@ -98,8 +98,8 @@ export type ParamRef = {
 export class ConfigurationError extends Error {}
 
 /**
- * The parameters for a request: each is evaluated by itself. Null stands for none, where the policy or its binding has
- * none; an empty list means that nothing is evaluated.
+ * The parameters for a request; the policy is evaluated once for each. Null means that the policy or its binding has no
+ * parameters. An empty list means that nothing is evaluated.
  */
 export function paramsFor(
   ref: ParamRef | undefined,

@@ -26,18 +26,18 @@ import {
 } from "./invocations.ts"
 import { refusal } from "./refusal.ts"
 
-/** What a round of policies made of a request. */
+/** The outcome of one round of policies. */
 export type Round = {
   object: Json
-  /** A patch was applied, so that policies which want to see the outcome are asked again. */
+  /** A patch was applied, so policies that ask for reinvocation run again. */
   isPatched: boolean
-  /** Policies, with binding and parameter, that may be asked again. */
+  /** Policies, with binding and parameter, that may run again. */
   again: ReadonlySet<string>
 }
 
 type Failure = Omit<Obstacle<MutatingHook>, "hook"> & { hook: MutatingHook; reason: "Invalid" | "Forbidden" }
 
-/** Asks every policy for its patches, in order; in a second round only those that are to be asked again. */
+/** Runs every policy in order and applies its patches. The second round has only those that run again. */
 export function mutationRound(
   hooks: readonly MutatingHook[],
   request: Attributes,
@@ -48,7 +48,7 @@ export function mutationRound(
   const again = new Set<string>()
   let object = request.object
   let isPatched = false
-  // Which policies match is settled before the first of them changes anything.
+  // The matching policies are determined before the first of them changes anything.
   for (const invocation of [...invocations(hooks, request, world)]) {
     if ("message" in invocation) {
       failures.push({ ...invocation, reason: "Forbidden" })
@@ -84,7 +84,7 @@ export function mutationRound(
 const keyOf = ({ hook, binding, param }: Invocation<MutatingHook>) =>
   [hook.name, binding.name, param?.metadata.namespace, param?.metadata.name].join("/")
 
-/** A problem of the policy, as it is reported; what is none is thrown on. */
+/** The message for a problem of the policy. Any other error is rethrown. */
 function problemOf(error: unknown): string {
   if (
     error instanceof EvaluationFailed ||
@@ -132,7 +132,7 @@ function applied(kind: ServedKind, live: Json, value: unknown, { budget }: Scope
   if (!(value instanceof ObjectLiteral))
     throw new PatchProblem("unsupported return type from ApplyConfiguration expression")
   checkNames(value, "Object")
-  // The server finds no schema for what is only ever a subresource.
+  // The server has no schema for a kind that exists only as a subresource.
   if (kind.kind === "Scale" && kind.group === "autoscaling")
     throw new PatchProblem(
       "error applying patch: failed to convert patch object to typed object: no corresponding type for autoscaling/v1, Kind=Scale",
@@ -160,7 +160,7 @@ function jsonPatched(kind: ServedKind, object: Json, value: unknown, scope: Scop
     return decoded(kind, patchedJson(object, operations))
   } catch (error) {
     if (!(error instanceof JsonPatchProblem)) throw error
-    // A patch with a test is for objects that pass it.
+    // A patch with a test applies only to objects that pass the test.
     if (error.isTest) return object
     throw new PatchProblem(`JSON Patch: ${error.message}`)
   }
@@ -171,7 +171,7 @@ function operationOf({ op, path, from, value }: JsonPatchLiteral, { budget }: Sc
   return { op, path, ...(from && { from }), ...(value !== undefined && { value: celJson(value, budget) as Json }) }
 }
 
-/** What a patch made, read as strictly as the server reads its own. */
+/** The outcome of a patch, decoded as strictly as the server does it. */
 function decoded(kind: ServedKind, object: Json): Json {
   try {
     return decode(kind.schema, object, {

@@ -3,11 +3,11 @@ import { quote } from "../apiserver/refusals.ts"
 import { StatusError } from "../status-error.ts"
 import type { Attributes } from "./attributes.ts"
 
-/** What a policy answers. Its words are those of a Forbidden, whatever code and reason go with them. */
+/** The refusal by a policy. It is worded as a Forbidden, whatever its code and reason are. */
 export function refusal(request: Attributes, { code, reason, why, causes, isPlain = false }: Refusal): StatusError {
   const { group, plural } = request.served
   const { metadata } = request.object ?? {}
-  // The name is not invented yet where the server invents one.
+  // A generated name does not exist yet.
   const name = request.name || metadata?.name || metadata?.generateName || "Unknown"
   const message = isPlain ? why : `${resourceName({ group, plural })} ${quote(name)} is forbidden: ${why}`
   return new StatusError(code, reason, message, {
@@ -23,6 +23,6 @@ type Refusal = {
   reason: string
   why: string
   causes: readonly string[]
-  /** The message says why and no more. */
+  /** The message holds only the cause. */
   isPlain?: boolean
 }

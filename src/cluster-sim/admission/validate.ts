@@ -5,10 +5,10 @@ import type { Binding, ValidatingHook, Validation } from "./hooks.ts"
 import { conditionsHold, type Invocation, invocations, Refused, scopes, type World } from "./invocations.ts"
 import { refusal } from "./refusal.ts"
 
-/** What a policy has against a request. Without a reason, it could not be evaluated. */
+/** Why a policy denies a request. Without a reason, the policy could not be evaluated. */
 type Objection = { message: string; reason?: string; binding: Binding | undefined; hook: ValidatingHook }
 
-/** Throws the refusal of a request that a policy denies, and warns as bindings ask for. */
+/** Throws the refusal of a request that a policy denies, and warns where bindings have that action. */
 export function validateRequest(hooks: readonly ValidatingHook[], request: Attributes, world: World): void {
   const denied: Objection[] = []
   const warned = new Set<string>()
@@ -77,13 +77,13 @@ function messageOf({ holds, message, says }: Validation, scope: Scope): string {
     const trimmed = typeof text === "string" ? text.trim() : ""
     if (trimmed && Buffer.byteLength(trimmed) <= messageBytes && !trimmed.includes("\n")) return trimmed
   } catch (error) {
-    // The message is only a courtesy; without it the validation speaks.
+    // The message expression is optional. If it fails, the validation's own text is used.
     if (!(error instanceof EvaluationFailed)) throw error
   }
   return message.trim() || `failed expression: ${holds.expression.trim()}`
 }
 
-/** Nothing is audited here. An annotation that cannot be made refuses the request all the same. */
+/** Nothing is audited here, but an annotation that cannot be evaluated still refuses the request. */
 function failedAnnotations(invocation: Invocation<ValidatingHook>, scopeFor: ScopeFor): string[] {
   const { hook } = invocation
   if (hook.annotations.length === 0) return []

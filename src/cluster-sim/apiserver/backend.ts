@@ -11,8 +11,8 @@ import type { PolicyRequest } from "./policies.ts"
 import type { Name } from "./storage.ts"
 
 /**
- * Looks at a write before it is checked, may change what is written or refuse it by throwing. For what depends on other
- * objects, which a kind's strategy does not see (the admission plugins of a real server).
+ * Runs before a write is validated. It may change the object, or refuse the write by throwing. For rules that depend on
+ * other objects, which a kind's strategy does not see (the admission plugins of a real server).
  */
 export type Admission = (request: {
   operation: "create" | "update"
@@ -20,11 +20,11 @@ export type Admission = (request: {
   object: Json
   old: Obj | undefined
   subresource: string | undefined
-  /** Undefined for what the cluster writes by itself. */
+  /** Undefined for the cluster's own writes. */
   user: User | undefined
 }) => Json
 
-/** Looks at a write as it would be stored, and refuses it by throwing. The last say before the store. */
+/** Checks an object as it would be stored, and refuses it by throwing. The last step before the store. */
 export type Validation = (request: {
   operation: "create" | "update"
   kind: ServedKind
@@ -34,7 +34,7 @@ export type Validation = (request: {
   dryRun: boolean
 }) => void
 
-/** What the verbs stand on: reading, one committing write, and the time and chance of this server. */
+/** What the verbs are built on: reading, one committing write, and this server's clock and random numbers. */
 export type Backend = {
   readonly store: Store
   readonly clock: Clock
@@ -46,9 +46,9 @@ export type Backend = {
   present(kind: ServedKind, stored: Obj): Obj
   find(kind: ServedKind, name: Name): Obj | undefined
   get(kind: ServedKind, name: Name): Obj // throws NotFound
-  /** The object through every admission plugin, in their order, and through mutating policies. */
+  /** The object after every admission plugin, in order, and after mutating policies. */
   admit(request: PolicyRequest & { operation: "create" | "update" }): Json
-  /** Throws what a validating policy, and then a validation, refuses the request with. */
+  /** Throws the refusal of a validating policy, or else of a validation. */
   validate(request: PolicyRequest): void
   commit(kind: ServedKind, before: Obj | undefined, after: Obj | undefined, manager: string): Obj
   /** Where namespaces are kept. */
@@ -57,7 +57,7 @@ export type Backend = {
 
 export const isNamespace = ({ group, plural }: ServedKind) => group === "" && plural === "namespaces"
 
-/** What it is first, then metadata: lists leave out the first two by cutting them off the text. */
+/** apiVersion and kind come first, then metadata. Lists omit the first two by cutting them off the text. */
 export const ordered = (kind: ServedKind, object: Json): Json => {
   const { apiVersion: _, kind: __, metadata, ...rest } = object
   return { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata, ...rest }
@@ -69,8 +69,8 @@ export const managedBy = (object: Json, managedFields: readonly ManagedFields[] 
 })
 
 /**
- * A thousand pods of one template are owned in the same way, field by field: that takes a third of their memory unless
- * they share it.
+ * A thousand pods of one template have the same managed fields. Unless they share them, that takes a third of their
+ * memory.
  */
 function shared(entry: ManagedFields): ManagedFields {
   const text = JSON.stringify(entry.fieldsV1)

@@ -29,17 +29,17 @@ export type StorageOptions = {
 /** What the HTTP layer needs beyond the verbs. */
 export type ServerStorage = KindStorage & {
   readonly store: Store
-  /** Like `delete`, and says what became of the object. */
+  /** Like `delete`, and returns what became of the object. */
   remove(kind: ServedKind, name: Name, options?: DeleteOptions): Removal
   deleteCollection(kind: ServedKind, selection: Selection, options?: DeleteOptions): readonly Obj[]
-  /** Like `update` of the object with this name; says whether it had to be created. */
+  /** Like `update` of the object with this name; returns whether it had to be created. */
   put(kind: ServedKind, name: Name, object: Json, options?: WriteOptions): { object: Obj; isNew: boolean }
   patchOrCreate(kind: ServedKind, name: Name, patch: PatchBody, options?: WriteOptions): { object: Obj; isNew: boolean }
   /** A stored object as this kind's version shows it. */
   present(kind: ServedKind, stored: Obj): Obj
-  /** Changes as they are stored, with a place to share what is made of them. */
+  /** Changes as they are stored, with a place where listeners share derived bytes. */
   deliveries(kind: ServedKind, listener: (delivery: Delivery) => void): () => void
-  /** Told when custom kinds come or go. */
+  /** Calls the listener when custom kinds are added or removed. */
   onKinds(listener: () => void): () => void
 }
 
@@ -130,7 +130,7 @@ export function createStorage(options: StorageOptions): ServerStorage {
     setCustomKinds(definition, kinds) {
       if (kinds.length === 0) custom.delete(definition)
       else {
-        // A server begins to keep changes of a kind when it begins to serve it.
+        // A server keeps the changes of a kind from the moment it serves it.
         if (!custom.has(definition)) for (const { storage } of kinds) store.open(storage)
         custom.set(definition, kinds)
       }

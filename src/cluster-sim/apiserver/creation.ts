@@ -8,7 +8,7 @@ import { generateName } from "./names.ts"
 import { alreadyExists, forbidden, generatedNameTaken, invalid, notFound } from "./refusals.ts"
 import type { WriteOptions } from "./storage.ts"
 
-/** Takes a new object, already decoded, through everything that a create does to it, and stores it. */
+/** Takes a new object, already decoded, through all steps of a create, and stores it. */
 export function createObject(
   backend: Backend,
   kind: ServedKind,
@@ -51,7 +51,7 @@ export function createObject(
     : kind.subresources.includes("status")
       ? without(object, "status")
       : object
-  // Kinds without a generation of their own keep what they are sent, and nobody ever moves it.
+  // Kinds without a generation of their own keep the value that was sent, and it never changes.
   const hasGeneration = strategy.movesGeneration || kind.isCustom
   const generation = hasGeneration ? (object.metadata.generation ?? 1) : sent.generation
   object = { ...object, metadata: { ...object.metadata, generation } }
@@ -70,7 +70,7 @@ export function createObject(
   return backend.commit(kind, undefined, numbered, manager)
 }
 
-/** What a namespace that does not exist, or is being deleted, refuses. */
+/** Throws if the namespace does not exist or is being deleted. */
 function checkNamespace(backend: Backend, kind: ServedKind, { namespace, name }: { namespace?: string; name: string }) {
   if (!kind.namespaced || !namespace) return
   const home = backend.store.get(backend.namespacesPlace(), undefined, namespace)

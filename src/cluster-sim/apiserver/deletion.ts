@@ -4,8 +4,8 @@ import type { ServedKind } from "./kind.ts"
 import type { DeleteOptions } from "./storage.ts"
 
 /**
- * What becomes of an object somebody wants deleted. `next` is stored before it is removed (with grace of 0), or instead
- * (while finalizers or a grace period hold it).
+ * What becomes of an object whose deletion is requested. `next` is stored before the removal (with grace of 0), or
+ * instead of it (while finalizers or a grace period hold the object).
  */
 export type Deletion = { is: "removed" | "marked"; next?: Obj } | { is: "pending" }
 
@@ -51,7 +51,7 @@ function gracefully(
     if (seconds === undefined) return undefined
     return { metadata: { ...endingAt(now + seconds * 1000, seconds), ...nextGeneration(object) }, seconds }
   }
-  if (!current) return undefined // its grace is over: away with it
+  if (!current) return undefined // its grace period is over
   if (asked === undefined || asked >= current) return "pending" // a grace period is only ever shortened
   const at = (parseInstant(deletionTimestamp) ?? now) + (asked - current) * 1000
   const seconds = at < now && asked !== 0 ? 1 : asked
@@ -63,10 +63,10 @@ const endingAt = (at: Instant, seconds: number) => ({
   deletionGracePeriodSeconds: seconds,
 })
 
-/** Being deleted changes what controllers should do: generation moves, where there is one. */
+/** A deletion changes what controllers should do, so generation moves, where there is one. */
 const nextGeneration = ({ metadata: { generation } }: Obj) => (generation ? { generation: generation + 1 } : {})
 
-/** `orphan` and `foregroundDeletion` are the garbage collector's work still to do; the rest stays as it is. */
+/** `orphan` and `foregroundDeletion` are pending work of the garbage collector; other finalizers stay. */
 function finalizersFor(kind: ServedKind, { metadata }: Obj, { propagationPolicy }: DeleteOptions): readonly string[] {
   const present = metadata.finalizers ?? []
   if (kind.plural === "events") return present // its kind has no dependents
@@ -83,7 +83,7 @@ function finalizersFor(kind: ServedKind, { metadata }: Obj, { propagationPolicy 
   return others
 }
 
-/** Two old kinds leave their pods behind unless told otherwise. */
+/** Two old kinds orphan their pods unless the request has a policy. */
 const defaultPolicy = ({ group, plural }: ServedKind) =>
   (group === "batch" && plural === "jobs") || (group === "" && plural === "replicationcontrollers")
     ? "Orphan"

@@ -1,6 +1,6 @@
 import type { Json } from "../object.ts"
 
-/** Whether two JSON values say the same. An absent field and one that is undefined are the same. */
+/** Whether two JSON values are equal. An absent field and an undefined one are equal. */
 export function equal(a: Json, b: Json): boolean {
   if (a === b) return true
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false

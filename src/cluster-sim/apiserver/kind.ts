@@ -21,7 +21,7 @@ export type ServedKind = {
   /** Where objects are kept: `apps/deployments`. Versions of one kind, and both Event groups, share a place. */
   readonly storage: string
   readonly isCustom: boolean
-  /** What whoever still uses this version is told. */
+  /** The warning for clients that still use this version. */
   readonly deprecation?: string
   /** Where this version's fields differ from the stored ones (both Event groups). By default only apiVersion differs. */
   readonly convert?: { toStorage(object: Json): Json; fromStorage(object: Obj): Obj }
@@ -31,11 +31,11 @@ export type ServedKind = {
 
 /** What a kind adds to the generic create/update/delete. Every function is pure: it gets `now` where it needs it. */
 export type Strategy = {
-  /** Fills in what the user left out. Applied to everything that is written, and to what was stored before it. */
+  /** Fills in what the user left out. Applied to every written object, and to the stored one before it. */
   default?(object: Json): Json
-  /** Create: drops what the user may not set (status), sets what the server sets. */
+  /** Create: drops fields that the user may not set (status), sets those that the server sets. */
   prepareCreate?(object: Json, context: StrategyContext): Json
-  /** Update: keeps what this endpoint may not change (status on the main one, spec on /status). */
+  /** Update: keeps fields that this endpoint may not change (status on the main one, spec on /status). */
   prepareUpdate?(object: Json, old: Obj, context: StrategyContext): Json
   prepareStatusUpdate?(object: Json, old: Obj, context: StrategyContext): Json
   validateCreate?(object: Json): Cause[]
@@ -45,11 +45,11 @@ export type Strategy = {
   movesGeneration?(object: Json, old: Obj): boolean
   /** Seconds between the delete and the end; pods take theirs from the spec. Undefined: at once. */
   graceSeconds?(object: Obj, asked: number | undefined): number | undefined
-  /** A PUT or PATCH without resourceVersion is taken (built-in workloads) or refused (custom resources). */
+  /** A PUT or PATCH without resourceVersion is accepted (built-in workloads) or refused (custom resources). */
   allowsUnconditionalUpdate?: boolean
   /** A PUT of a name that does not exist creates it (few kinds: Lease, Endpoints, RBAC …). */
   allowsCreateOnUpdate?: boolean
-  /** Fields that a fieldSelector may name, beside metadata.name and metadata.namespace. */
+  /** Fields that a fieldSelector may name, besides metadata.name and metadata.namespace. */
   selectableFields?(object: Obj): Record<string, string>
 }
 

@@ -7,7 +7,7 @@ import { cause } from "./refusals.ts"
 
 const annotationBytes = 256 * 1024
 
-/** What is wrong with the metadata of something about to be created. */
+/** What is wrong with the metadata of a new object. */
 export const validateNew = (kind: ServedKind, metadata: Json): Cause[] => [
   ...validateMetadata(kind, metadata),
   ...(kind.isCustom ? [] : validateFinalizers(metadata)),
@@ -57,7 +57,7 @@ function validateMaps(metadata: Json): Cause[] {
   return [...causes, ...validateOwners(metadata.ownerReferences ?? [])]
 }
 
-/** Built-in kinds know their finalizers by heart; whoever brings another one says whose it is. */
+/** A finalizer that Kubernetes does not define must name its owner before a slash. */
 function validateFinalizers({ finalizers = [] }: Json): Cause[] {
   return finalizers.flatMap((finalizer: string, index: number) =>
     finalizer.includes("/") || standardFinalizers.has(finalizer)
@@ -100,7 +100,7 @@ function validateOwners(owners: readonly Owner[]): Cause[] {
   return causes
 }
 
-/** What may not change about an object's metadata. */
+/** The causes for metadata changes that an update may not make. */
 function validateMetadataUpdate(metadata: Json, old: Meta): Cause[] {
   const causes: Cause[] = []
   if (old.deletionTimestamp) {
@@ -131,8 +131,8 @@ function validateMetadataUpdate(metadata: Json, old: Meta): Cause[] {
 }
 
 /**
- * What is wrong with an update's metadata. The server looks more than once (for every kind, and again for the kind
- * itself), and lists what it found as often as it looked.
+ * What is wrong with an update's metadata. The server validates more than once (for all kinds, and again for the kind
+ * itself), and each time lists its findings.
  */
 export function validateUpdate(kind: ServedKind, metadata: Json, old: Meta): Cause[] {
   const common = [...validateMetadata(kind, metadata), ...validateMetadataUpdate(metadata, old)]
@@ -144,7 +144,7 @@ export function validateUpdate(kind: ServedKind, metadata: Json, old: Meta): Cau
   return [...common, ...again, ...validateFinalizers(metadata), ...whole]
 }
 
-/** Kinds whose update is validated as if it were created, too. */
+/** Kinds whose updates are also validated like a create. */
 const validatesWhole = new Set(["configmaps", "secrets", "services", "nodes", "persistentvolumes"])
 
 /** A prefix may end in a dash, since letters follow. */
@@ -175,7 +175,7 @@ const fieldOrder = [
   "managedFields",
 ] as const satisfies (keyof Meta)[]
 
-/** What the server says of new finalizers of custom resources that nobody can tell the owner of. */
+/** The server's warnings for new finalizers of custom resources that do not name their owner. */
 export const finalizerWarnings = ({ finalizers = [] }: Json, old: Meta | undefined): string[] =>
   finalizers
     .filter((each: string) => !each.includes("/") && !standardFinalizers.has(each) && !old?.finalizers?.includes(each))

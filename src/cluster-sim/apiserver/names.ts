@@ -1,6 +1,6 @@
 import type { ServedKind } from "./kind.ts"
 
-/** Rules for names and labels, with the sentences of k8s.io/apimachinery. Each gives what is wrong, or nothing. */
+/** Rules for names and labels, with the sentences of k8s.io/apimachinery. Each returns what is wrong, or nothing. */
 type Rule = (value: string) => string[]
 
 const label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -18,7 +18,7 @@ const isQualified = matches(qualified)
 const isLabelValue = matches(labelValue)
 
 const tooLong = (max: number) => `must be no more than ${max} bytes`
-const tooLongName = (max: number) => `must be no more than ${max} characters` // the server counts both ways
+const tooLongName = (max: number) => `must be no more than ${max} characters` // the server has both wordings
 const mismatch = (sentence: string, format: string, ...examples: string[]) =>
   `${sentence} (e.g. ${examples.map(example => `'${example}'`).join(",  or ")}, regex used for validation is '${format}')`
 
@@ -53,13 +53,13 @@ export const dnsSubdomain: Rule = value => {
   return wrong
 }
 
-/** What holds for the name of anything that stands in a path. */
+/** The rule for every name that is part of a path. */
 const pathSegment: Rule = value => {
   if (value === "." || value === "..") return [`may not be '${value}'`]
   return ["/", "%"].filter(illegal => value.includes(illegal)).map(illegal => `may not contain '${illegal}'`)
 }
 
-/** Of labels and annotations, and of finalizers. */
+/** The rule for names of labels, annotations and finalizers. */
 export const qualifiedName: Rule = value => {
   const wrong: string[] = []
   const parts = value.split("/")
@@ -94,7 +94,7 @@ export const labelValueRule: Rule = value => {
   return wrong
 }
 
-/** What the name of an object of this kind has to be: a DNS subdomain, but for a few. */
+/** The rule for the names of this kind's objects: a DNS subdomain, with a few exceptions. */
 export function nameRule({ group, plural }: ServedKind): Rule {
   if (group === "" && (plural === "namespaces" || plural === "services")) return dnsLabel
   if (group === "apps" && plural === "statefulsets") return dnsLabel

@@ -5,15 +5,15 @@ import type { ServedKind } from "./kind.ts"
 import { replicasPath } from "./scale.ts"
 import type { PatchBody, WriteOptions } from "./storage.ts"
 
-/** How bodies and patches become objects, by the schema of their kind. The storage knows no more of schemas than this. */
+/** How bodies and patches become objects, by the schema of their kind. The storage knows schemas only through this. */
 export type Patching = {
-  /** What was sent, as the server reads it: unknown fields dropped or refused, wrong types refused. */
+  /** The body as the server reads it: unknown fields dropped or refused, wrong types refused. */
   decode(kind: ServedKind, body: Json, options: WriteOptions): Json
-  /** The object a patch asks for, decoded. */
+  /** The patched object, decoded. */
   patch(kind: ServedKind, current: Obj, patch: PatchBody, options: WriteOptions): Json
   /** Server-side apply: the merged object, its managedFields already right. */
   apply(kind: ServedKind, live: Obj | undefined, body: Json, options: WriteOptions & { now: string }): Json
-  /** The managedFields after any other write, from what was sent, defaulted, before the kind's strategy touches it. */
+  /** The managedFields after any other write, from the sent object with defaults, before the kind's strategy. */
   track(input: Tracked): readonly ManagedFields[] | undefined
 }
 
@@ -85,7 +85,7 @@ export const schemaPatching: Patching = {
   },
 }
 
-/** What an endpoint puts back whatever is sent, so that nobody comes to own it there. */
+/** Fields that an endpoint always resets, so that no manager owns them through it. */
 function resetFields(kind: ServedKind, object: Json, subresource: string | undefined): string[] {
   if (subresource === "status")
     return Object.keys(object ?? {}).filter(

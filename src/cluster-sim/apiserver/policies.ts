@@ -6,7 +6,7 @@ import type { WriteOptions } from "./storage.ts"
 export type PolicyRequest = {
   operation: "create" | "update" | "delete"
   kind: ServedKind
-  /** As the request has it: empty where the server invents one. */
+  /** As in the request: empty where the server generates one. */
   name: string
   namespace: string | undefined
   /** Undefined in a deletion. */
@@ -22,7 +22,7 @@ export type PolicyRequest = {
 
 /** The admission policies that are in force. */
 export type Policies = {
-  /** Runs the server's own plugins, then mutating policies; plugins run again where a policy changed the object. */
+  /** Runs the server's own plugins, then mutating policies. Plugins run again if a policy changed the object. */
   mutate(request: PolicyRequest, plugins: (object: Json) => Json): Json
   /** Throws the refusal of the first validating policy that denies the request. */
   validate(request: PolicyRequest): void

@@ -57,9 +57,9 @@ export const methodNotAllowed = (message = "the server does not allow this metho
 
 export const expired = (message: string) => new StatusError(410, "Expired", message)
 
-/** `Deployment.apps "web" is invalid: [spec.a: Required value, spec.b: …]`; one cause stands without brackets. */
+/** `Deployment.apps "web" is invalid: [spec.a: Required value, spec.b: …]`; a single cause has no brackets. */
 export function invalid(kind: { group: string; kind: string }, name: string, found: Cause[]): StatusError {
-  const causes = found.map(each => (each.field === "" ? { ...each, field: "[]" } : each)) // so Go writes a path of no name
+  const causes = found.map(each => (each.field === "" ? { ...each, field: "[]" } : each)) // as Go writes an empty path
   const messages = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))]
   const all = messages.length === 1 ? messages[0] : `[${messages.join(", ")}]`
   const what = kind.group ? `${kind.kind}.${kind.group}` : kind.kind

@@ -21,7 +21,7 @@ export function removeObject(backend: Backend, kind: ServedKind, name: Name, opt
       throw why("ResourceVersion", resourceVersion, metadata.resourceVersion)
     return removeNamespace(backend, kind, old, options)
   }
-  // The server puts the kind where the resource belongs, here alone.
+  // Only here the server writes the kind in place of the resource.
   const about = { group: kind.group, plural: kind.kind }
   if (uid !== undefined && uid !== metadata.uid)
     throw conflict(

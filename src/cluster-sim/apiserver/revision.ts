@@ -8,7 +8,7 @@ import { finalizerWarnings, validateUpdate } from "./metadata.ts"
 import { cause, invalid, modifiedMeanwhile } from "./refusals.ts"
 import type { WriteOptions } from "./storage.ts"
 
-/** Takes a whole new version of an object through everything that an endpoint does to it, and stores it. */
+/** Takes a new version of an object through all steps of an endpoint, and stores it. */
 export function reviseObject(
   backend: Backend,
   kind: ServedKind,
@@ -45,7 +45,7 @@ export function reviseObject(
   const managedFields = isApplied
     ? next.metadata?.managedFields
     : subresource === "binding"
-      ? was.managedFields // the server writes that itself, in nobody's name
+      ? was.managedFields // the server's own write has no field manager
       : patching.track({ kind, before: old, after: object, manager, subresource, now: now() })
   const { name, namespace } = was
   const request = { operation: "update", kind, name, namespace, old, subresource, options } as const
@@ -61,7 +61,7 @@ export function reviseObject(
       deletionGracePeriodSeconds: object.metadata.deletionGracePeriodSeconds ?? was.deletionGracePeriodSeconds,
     }),
   }
-  const isOutside = subresource === "status" || subresource === "binding" // not what the user wants, but what is
+  const isOutside = subresource === "status" || subresource === "binding" // observed state, not desired state
   if (was.generation !== undefined && !isOutside && movesGeneration(kind, object, old))
     object = { ...object, metadata: { ...object.metadata, generation: was.generation + 1 } }
   const validate =
@@ -107,7 +107,7 @@ function prepare(backend: Backend, kind: ServedKind, object: Json, old: Obj, sub
   return { ...prepared, spec: old.spec, status: old.status } // their finalizers have an endpoint of their own
 }
 
-/** The last finalizer is gone from something that was deleted: nothing holds it any more. */
+/** Whether the last finalizer of a deleted object is gone, so that nothing holds it any more. */
 function isFinished(kind: ServedKind, object: Json, { metadata }: Obj): boolean {
   if ((object.metadata.finalizers ?? []).length > 0 || metadata.deletionTimestamp === undefined) return false
   if (isNamespace(kind) && (object.spec?.finalizers ?? []).length > 0) return false
@@ -119,7 +119,7 @@ const movesGeneration = ({ strategy }: ServedKind, object: Json, old: Obj): bool
     ? strategy.movesGeneration(object, old)
     : !equal({ ...object, metadata: undefined, status: undefined }, { ...old, metadata: undefined, status: undefined })
 
-/** A new time of a managed field alone is no change. */
+/** For comparing: a new time in managedFields alone is no change. */
 function withoutTimes(object: Json): Json {
   const { managedFields } = object.metadata
   if (!managedFields) return object

@@ -4,7 +4,7 @@ import { kindText } from "../schema/go-text.ts"
 import type { ServedKind } from "./kind.ts"
 import { badRequest, cause, invalid } from "./refusals.ts"
 
-/** Where every built-in kind that scales has its replicas. */
+/** The paths of the replicas in all built-in kinds that scale. */
 const builtIn: NonNullable<ServedKind["scale"]> = {
   spec: ".spec.replicas",
   status: ".status.replicas",
@@ -13,7 +13,7 @@ const builtIn: NonNullable<ServedKind["scale"]> = {
 
 const pathsIn = (kind: ServedKind) => (kind.isCustom && kind.scale) || builtIn
 
-/** Where objects of a kind say how many replicas they want. */
+/** The path of the desired replicas in objects of a kind. */
 export const replicasPath = (kind: ServedKind) => steps(pathsIn(kind).spec)
 
 /** The Scale of an object: what `kubectl scale` and autoscalers see of it. */
@@ -34,7 +34,7 @@ export function scaleOf(kind: ServedKind, object: Obj): Json {
   }
 }
 
-/** The object with the replicas a Scale asks for. */
+/** The object with the replicas of a Scale. */
 export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
   const name = scale.metadata?.name ?? object.metadata.name
   const replicas = scale.spec?.replicas ?? 0
@@ -54,7 +54,7 @@ export function withScale(kind: ServedKind, object: Obj, scale: Json): Json {
   }
 }
 
-/** What applying a Scale says of the object it scales. */
+/** An applied Scale as a configuration of the object that it scales. */
 export function appliedScale(kind: ServedKind, scale: Json): Json {
   if (scale?.apiVersion !== "autoscaling/v1" || scale.kind !== "Scale")
     throw badRequest(`invalid object type: ${kindText(scale)}`)

@@ -36,7 +36,7 @@ describe("label selectors", () => {
 })
 
 /** First seen on kube-apiserver v1.36.3. */
-describe("what the server says of selectors it cannot read", () => {
+describe("the server's refusals of selectors it cannot parse", () => {
   const cases: Record<string, string> = {
     "a b": "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
     "a===b": "unable to parse requirement: found '=', expected: identifier",
@@ -50,7 +50,7 @@ describe("what the server says of selectors it cannot read", () => {
   for (const [text, message] of Object.entries(cases))
     test(text, () => expect(() => matches(text, {})).toThrow(message))
 
-  test("fields nobody can select by", () => {
+  test("fields that cannot be selected by", () => {
     expect(() => selector(kind, { fieldSelector: "spec.x=1" })).toThrow(
       '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
     )

@@ -6,7 +6,7 @@ import type { Selection } from "./storage.ts"
 
 export type Matches = (object: Obj) => boolean
 
-/** The test a list or watch puts its objects to; undefined: everything passes. Refuses what the server cannot parse. */
+/** The filter of a list or watch; undefined: every object passes. Throws the server's refusal of a bad selector. */
 export function selector(kind: ServedKind, { labelSelector, fieldSelector }: Selection): Matches | undefined {
   const tests: Matches[] = []
   if (labelSelector) tests.push(...parseLabelSelector(labelSelector).map(byLabels))
@@ -193,7 +193,7 @@ function fieldReader(kind: ServedKind, field: string): (object: Obj) => string {
   return object => selectableFields(object)[field] ?? ""
 }
 
-/** An object with nothing in it, to learn which fields can be selected where there is none. */
+/** An empty object: shows which fields a kind can be selected by when no object exists. */
 const nothing = ({ kind }: ServedKind): Obj => ({
   apiVersion: "",
   kind,

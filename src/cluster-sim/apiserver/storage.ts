@@ -7,26 +7,26 @@ export type Name = { namespace?: string | undefined; name: string }
 
 export type WriteOptions = {
   fieldManager?: string
-  /** The request itself names the manager; else the server took it from the program's name. */
+  /** The request itself names the manager. Otherwise the server derived it from the program's name. */
   namesManager?: boolean
   /**
-   * `finalize` is a namespace's, the one way to its spec.finalizers; `binding` a pod's, the one way to its nodeName: it
-   * takes spec.nodeName, annotations and the PodScheduled condition from what is sent.
+   * `finalize` is for namespaces: only it changes spec.finalizers. `binding` is for pods: only it sets nodeName. It
+   * takes spec.nodeName, annotations and the PodScheduled condition from the sent object.
    */
   subresource?: "status" | "scale" | "finalize" | "binding" | undefined
   dryRun?: boolean
-  /** Unknown and duplicate fields: refused, told as warnings, or dropped in silence. The server's default is Warn. */
+  /** Unknown and duplicate fields: refused, reported as warnings, or dropped silently. The server's default is Warn. */
   fieldValidation?: "Strict" | "Warn" | "Ignore"
   /** Receives warnings (the HTTP layer sends them as headers). */
   warn?: (text: string) => void
   force?: boolean // server-side apply
-  /** The body as it came, where it came as text: two keys of one name are only seen there. */
+  /** The body as received, if it was text: duplicate keys are visible only there. */
   text?: string
-  /** For admission. Undefined for what the cluster writes by itself. */
+  /** For admission. Undefined for the cluster's own writes. */
   user?: User | undefined
-  /** Throws unless an update that finds no object may create it. */
+  /** Called when an update finds no object. Throws unless the user may create it. */
   authorizeCreate?: (() => void) | undefined
-  /** A part of a request about which policies are asked as a whole, or not at all. */
+  /** Set for a part of a request: policies see the whole request, or none of it. */
   asksNoPolicy?: boolean
 }
 
@@ -38,7 +38,7 @@ export type DeleteOptions = {
   user?: User | undefined
   warn?: (text: string) => void
   asksNoPolicy?: boolean
-  /** One of many that a request deletes without naming them. */
+  /** One of the objects of a deletecollection. */
   isUnnamed?: boolean
 }
 
@@ -51,9 +51,9 @@ export type Selection = {
 }
 
 /**
- * The API server without HTTP: every verb with its rules, synchronous, so that a write is one step and a run is a
- * function of its seed. HTTP and the physics (controllers, scheduler, kubelets) stand on it alike. Refusals are thrown
- * as `StatusError`.
+ * The API server without HTTP: every verb with its rules. It is synchronous, so that a write is one step and a run is a
+ * function of its seed. HTTP and the physics (controllers, scheduler, kubelets) both use it. Refusals are thrown as
+ * `StatusError`.
  */
 export type KindStorage = {
   /** The served kind behind an apiVersion and kind, e.g. ("apps/v1", "Deployment"). */
@@ -61,7 +61,7 @@ export type KindStorage = {
   /** The served kind behind a path, e.g. ("apps", "v1", "deployments"). */
   resource(group: string, version: string, plural: string): ServedKind | undefined
   kinds(): readonly ServedKind[]
-  /** Custom kinds come and go with their CRDs. */
+  /** Sets the custom kinds of one CRD; an empty list removes them. */
   setCustomKinds(definition: string, kinds: readonly ServedKind[]): void
 
   get(kind: ServedKind, name: Name): Obj // throws NotFound
@@ -70,9 +70,9 @@ export type KindStorage = {
   create(kind: ServedKind, object: Json, options?: WriteOptions): Obj
   update(kind: ServedKind, object: Json, options?: WriteOptions): Obj
   patch(kind: ServedKind, name: Name, patch: PatchBody, options?: WriteOptions): Obj
-  /** The object as it was at its end, or as it waits for its finalizers or its grace period. */
+  /** Returns the object as it was when removed, or as it waits for its finalizers or its grace period. */
   delete(kind: ServedKind, name: Name, options?: DeleteOptions): Obj
-  /** Told after each committed change, in commit order. */
+  /** Calls the listener after each committed change, in commit order. */
   subscribe(kind: ServedKind, listener: (change: StorageChange) => void): () => void
 }
 

@@ -87,7 +87,7 @@ export function patchObject(
   return { object: reviseObject(backend, kind, old, patched, options), isNew: false }
 }
 
-/** Programs leave out what they are; the server's clients may, too. */
+/** Typed clients omit apiVersion and kind, and the server accepts that. */
 const typed = (kind: ServedKind, body: Json): Json =>
   body && typeof body === "object" && !body.apiVersion && !body.kind && !kind.isCustom
     ? { apiVersion: apiVersionOf(kind), kind: kind.kind, ...body }

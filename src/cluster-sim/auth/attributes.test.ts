@@ -26,7 +26,7 @@ const cases: Record<string, object> = {
   "GET /api": { verb: "get", path: "/api" },
   "GET /apis/apps/v1": { verb: "get", path: "/apis/apps/v1" },
   "POST /healthz/x": { verb: "post", path: "/healthz/x" },
-  // What hides a slash is judged by where it would lead.
+  // A segment with an escaped slash is judged by the path that it would lead to.
   "GET /api/v1/namespaces/mine%2f..%2ftheirs/pods": { namespace: "mine", resource: "..", name: "theirs" },
 }
 for (const [line, wanted] of Object.entries(cases))

@@ -11,9 +11,9 @@ const verbs: Record<string, string> = {
   DELETE: "delete",
 }
 
-/** What a request wants to do, read from its method, path and query before it is known whether such a thing exists. */
+/** What a request asks for, read from its method, path and query. Whether the resource exists is not known yet. */
 export function attributesOf(method: string, segments: readonly string[], query: URLSearchParams): Attributes {
-  // A segment that hides a slash counts as two, so that it leads nowhere else than it is judged by.
+  // A segment with an escaped slash counts as two, so that the judged path is the path that is served.
   const [root, ...rest] = segments.join("/").split("/")
   const isCore = root === "api"
   const tail = isCore ? rest.slice(1) : rest.slice(2)
@@ -37,7 +37,7 @@ export function attributesOf(method: string, segments: readonly string[], query:
 
 const escaped: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" }
 
-/** The refusal of what a user may not do. */
+/** The refusal of a request that the user may not make. */
 export function refused(user: User, attributes: Attributes, reason: string): StatusError {
   const { verb, group = "", resource = "", subresource, namespace, name = "", path } = attributes
   const full = subresource ? `${resource}/${subresource}` : resource

@@ -40,13 +40,13 @@ function world(options: Parameters<typeof testCluster>[0] = {}) {
 }
 
 describe("in process", () => {
-  test("a request without credentials may do everything, and no binding is looked at", async () => {
+  test("a request without credentials may do everything, and no binding is read", async () => {
     const { send } = world()
     expect((await send("GET", maps)).status).toBe(200)
     const { body } = await send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     expect(body.status.userInfo.groups).toContain("system:masters")
   })
-  test("one with credentials is its user's", async () => {
+  test("a request with credentials has the rights of its user", async () => {
     const { send, allow } = world({ users: { annas: { name: "anna", groups: [] } } })
     expect((await send("GET", maps, undefined, bearer("annas"))).status).toBe(403)
     expect((await send("GET", maps, undefined, bearer("berts"))).status).toBe(401)
@@ -99,7 +99,7 @@ describe("tokens of service accounts", () => {
     await clock.advance(2_000)
     expect(await whoami(send, token)).toBe(401)
   })
-  test("are nothing with another key, with other claims, or without a signature", async () => {
+  test("are refused with another key, with other claims, or without a signature", async () => {
     const token = await world({ tokenKey: "one" }).account("a")
     const { send, account } = world({ tokenKey: "two", hasDefaultRoles: true })
     expect(await whoami(send, token)).toBe(401)

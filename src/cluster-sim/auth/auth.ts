@@ -15,7 +15,7 @@ export type AuthOptions = {
   random: Random
   /** Bearer tokens with their users. */
   users?: Readonly<Record<string, User>> | undefined
-  /** Signs the tokens of service accounts. Default: one of the seed, which is no secret. */
+  /** Signs the tokens of service accounts. Default: derived from the seed, which is no secret. */
   key?: string | undefined
 }
 
@@ -24,11 +24,11 @@ export type Identified = { user: User; audiences: readonly string[] }
 /** Authentication and authorization of one cluster. */
 export type Auth = Rbac & {
   readonly tokens: Tokens
-  /** The user of a token, and for which of the audiences; throws `TokenRefused`. */
+  /** The user of a token, and the audiences that it is valid for; throws `TokenRefused`. */
   identify(token: string, audiences?: readonly string[]): Identified
   /** Throws Forbidden. */
   require(user: User, attributes: Attributes): void
-  /** The user of a request that may do this: `fallback` without credentials. Throws Unauthorized or Forbidden. */
+  /** The user of an authorized request: `fallback` without credentials. Throws Unauthorized or Forbidden. */
   admit(headers: Readonly<Record<string, string>>, attributes: () => Attributes, fallback: User): User
 }
 
@@ -73,7 +73,7 @@ export function createAuth({ storage, clock, random, users = {}, key }: AuthOpti
     admit(headers, attributes, fallback) {
       const requester = headers.authorization === undefined ? fallback : userOf(headers, fallback)
       const wanted = isImpersonating(headers) ? wantedUser(headers) : undefined
-      // In process and without credentials, as nearly every request of a test: nothing to ask.
+      // In process and without credentials, as nearly every request of a test: no check is needed.
       if (requester === superuser && !wanted) return requester
       const asked = attributes()
       const user = wanted ? impersonate(requester, wanted, asked) : requester

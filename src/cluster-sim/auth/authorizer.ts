@@ -10,7 +10,7 @@ export type RoleReference = { kind?: string; name?: string }
 /** RBAC over the roles and bindings of a storage. */
 export type Rbac = {
   readonly authorize: Authorizer
-  /** Everything that bindings give a user in a namespace (""; only cluster-wide), and what was wrong with some of them. */
+  /** All rules that bindings give a user in a namespace ("": only cluster-wide), and the problems of bindings. */
   rulesOf(user: User, namespace: string): { rules: readonly Rule[]; troubles: readonly string[] }
   /** The rules of a role; throws NotFound. */
   rulesIn(reference: RoleReference, namespace: string): readonly Rule[]
@@ -26,12 +26,12 @@ export function createRbac(storage: KindStorage): Rbac {
     const served = kind === "Role" || kind === "ClusterRole" ? storage.kind(apiVersion, kind) : undefined
     if (!served) throw new StatusError(500, "", `unsupported role reference kind: ${quote(kind)}`)
     const role = storage.find(served, kind === "Role" ? { namespace, name } : { name })
-    // Named by its singular, as the server's cache names it.
+    // The server's cache names it by its singular.
     if (!role) throw notFound({ group, plural: served.singular }, name)
     return role.rules ?? []
   }
 
-  /** Each binding that applies with its rules; the first for which `visit` returns true ends it. */
+  /** Calls `see` with each binding that applies and its rules, until `see` returns true. */
   function visit(user: User, namespace: string, see: (binding: Obj, rules: readonly Rule[]) => boolean): string[] {
     index ??= indexBindings(storage)
     const troubles: string[] = []
@@ -71,7 +71,7 @@ export function createRbac(storage: KindStorage): Rbac {
   }
 }
 
-/** Several errors as Go shows them: each once, in brackets when there are more. */
+/** Errors as Go aggregates them: each once, in brackets if there are several. */
 export function aggregated(messages: readonly string[]): string {
   const distinct = [...new Set(messages)]
   return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`
@@ -94,7 +94,7 @@ const keysOf = ({ name, groups }: User) => [`User ${name}`, ...groups.map(each =
 
 type BindingIndex = { of(user: User, namespace: string): Iterable<Obj> }
 
-/** Bindings by namespace and subject, kept up to date with each change: a request looks at its user's alone. */
+/** Bindings by namespace and subject, updated with each change, so that a request reads only those of its user. */
 function indexBindings(storage: KindStorage): BindingIndex {
   const byPlace = new Map<string, Map<string, Obj>>()
   const places = ({ metadata: { namespace = "" }, subjects }: Obj): Set<string> =>

@@ -2,7 +2,7 @@ import type { KindStorage } from "../apiserver/storage.ts"
 import type { Json } from "../object.ts"
 import recorded from "./roles.generated.json" with { type: "json" }
 
-/** Makes the roles and bindings that a real API server makes at its start, where they are missing. */
+/** Creates the missing ones of the roles and bindings that a real API server creates at its start. */
 export function bootstrapRoles(storage: KindStorage) {
   for (const { apiVersion, kind, ...object } of recorded as Json[]) {
     const served = storage.kind(apiVersion, kind)

@@ -10,7 +10,7 @@ import { isSuperuser, type User } from "./user.ts"
 
 const group = "rbac.authorization.k8s.io"
 
-/** Refuses roles and bindings that give more than their writer has. */
+/** Refuses roles and bindings that grant more rights than their writer has. */
 export function escalationCheck({ authorize, rulesOf, rulesIn }: Rbac): Admission {
   function refuseMore(user: User, namespace: string, wanted: readonly Rule[]): string | undefined {
     const { rules, troubles } = rulesOf(user, namespace)
@@ -21,7 +21,7 @@ export function escalationCheck({ authorize, rulesOf, rulesIn }: Rbac): Admissio
     return `${writer} is attempting to grant RBAC permissions not currently held:\n${missing.join("\n")}${errors}`
   }
 
-  /** A role that is missing is reported as if the binding were. */
+  /** A missing role is reported as if the binding were missing. */
   function rulesFor(reference: RoleReference, namespace: string, kind: ServedKind): readonly Rule[] {
     try {
       return rulesIn(reference, namespace)
@@ -45,12 +45,12 @@ export function escalationCheck({ authorize, rulesOf, rulesIn }: Rbac): Admissio
       if (why) throw forbidden(kind, name, why)
       return object
     }
-    // A new object has no name in its path, and so none that a rule could name.
+    // A create has no name in its path, so no rule can be limited to that name.
     const escalate = { verb: "escalate", group, resource: kind.plural, namespace }
     if (authorize(user, operation === "create" ? escalate : { ...escalate, name }).allowed) return object
     const why = refuseMore(user, namespace, object.rules ?? [])
     if (why) throw forbidden(kind, name, why)
-    // It may gather any rule later.
+    // An aggregated role may receive any rule later.
     if ((aggregates(object) || aggregates(old)) && refuseMore(user, namespace, fullAuthority))
       throw forbidden(kind, name, "must have cluster-admin privileges to use the aggregationRule")
     return object
@@ -59,7 +59,7 @@ export function escalationCheck({ authorize, rulesOf, rulesIn }: Rbac): Admissio
 
 const aggregates = (role: Json) => (role?.aggregationRule?.clusterRoleSelectors ?? []).length > 0
 
-/** Without what the garbage collector needs to write to delete it in the end. */
+/** Without the metadata that the garbage collector must be able to write in order to delete the object. */
 const withoutLinks = ({ metadata, ...rest }: Json): Json => {
   const { ownerReferences: _, finalizers: __, managedFields: ___, ...kept } = metadata
   return { ...rest, metadata: kept }

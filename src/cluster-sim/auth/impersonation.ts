@@ -3,15 +3,15 @@ import { refused } from "./attributes.ts"
 import { accountGroups, accountOf, nodeOf } from "./service-account.ts"
 import type { Attributes, Authorizer, User } from "./user.ts"
 
-/** The user that a request asks to be, as its headers say it. */
+/** The user that the headers of a request ask to impersonate. */
 export type Wanted = { name: string; uid: string; groups: string[]; extra: Record<string, string[]> }
 
 const extraPrefix = "impersonate-extra-"
 
-/** Several values of one header, which a name may hold a comma of, are joined by a line end: no value has one. */
+/** Joins several values of one header. A value may contain a comma, but never a line end. */
 export const separator = "\n"
 
-/** Undefined: the request is its user's own. */
+/** Undefined: the request impersonates no user. */
 export function wantedUser(headers: Readonly<Record<string, string>>): Wanted | undefined {
   const values = (name: string) => (headers[name] === undefined ? [] : headers[name].split(separator))
   const wanted: Wanted = {
@@ -50,7 +50,7 @@ type Mode = { name: string; isFor(wanted: Wanted, requester: User): boolean }
 
 const isOnlyName = ({ uid, groups, extra }: Wanted) => !uid && groups.length === 0 && Object.keys(extra).length === 0
 
-/** Ways to be allowed it that are limited to what is then done. Tried in this order, before the one without limits. */
+/** Modes that allow impersonation only for certain actions. Tried in this order, before the mode without limits. */
 const constrained: readonly Mode[] = [
   {
     name: "associated-node",
@@ -67,9 +67,9 @@ const constrained: readonly Mode[] = [
 
 const rememberedUsers = 10_000
 
-/** Gives the user that a request then has, or throws the first refusal if no mode allows it. */
+/** Returns the impersonated user, or throws the first refusal if no mode allows it. */
 export function createImpersonation(authorize: Authorizer) {
-  /** The mode that was last allowed to a user is tried first, and so decides which refusal is the first. */
+  /** The mode that a user was last allowed is tried first, so its refusal is the one that is reported. */
   const lastAllowed = new Map<string, Mode | undefined>()
 
   return (requester: User, wanted: Wanted, attributes: Attributes): User => {
@@ -96,7 +96,7 @@ export function createImpersonation(authorize: Authorizer) {
   }
 }
 
-/** `never`: why it is refused whatever roles allow. */
+/** `never`: why it is refused whatever the roles allow. */
 type Check = (asked: Attributes, never?: string | false) => void
 
 const authentication = "authentication.k8s.io"
@@ -110,7 +110,7 @@ function checkEach(check: Check, { name, uid, groups, extra }: Wanted, mode: str
   else if (node !== undefined) check({ verb, group, resource: "nodes", name: mode === "associated-node" ? "*" : node })
   else check({ verb, group, resource: "users", name })
   if (uid) check({ verb, group: authentication, resource: "uids", name: uid })
-  // Only the mode without limits leads to the group that may do everything.
+  // Only the mode without limits may impersonate the group that may do everything.
   const isMasters = Boolean(mode) && groups.includes("system:masters")
   for (const each of isMasters ? ["system:masters"] : groups)
     check(

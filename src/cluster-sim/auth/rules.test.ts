@@ -13,7 +13,7 @@ describe("a rule allows", () => {
     "no subresource of what it names": [pods(), get({ subresource: "log" }), false],
     "a subresource that it names": [pods({ resources: ["pods/log"] }), get({ subresource: "log" }), true],
     "a subresource of every resource": [pods({ resources: ["*/log"] }), get({ subresource: "log" }), true],
-    "not what is above that subresource": [pods({ resources: ["*/log"] }), get(), false],
+    "not the resource itself, where only its subresource is named": [pods({ resources: ["*/log"] }), get(), false],
     "no asterisk behind a slash": [pods({ resources: ["pods/*"] }), get({ subresource: "log" }), false],
     "every resource": [pods({ resources: ["*"] }), get({ subresource: "log" }), true],
     "every verb and group": [pods({ verbs: ["*"], apiGroups: ["*"] }), get({ verb: "dance", group: "x" }), true],
@@ -57,7 +57,7 @@ describe("what is missing", () => {
       [pods()],
       ['{APIGroups:[""], Resources:["pods"], Verbs:["get"]}'],
     ],
-    "nothing of some, where all are held": [[pods()], [pods({ resourceNames: ["a"] })], []],
+    "nothing for single names, where all objects are held": [[pods()], [pods({ resourceNames: ["a"] })], []],
     "what only two rules together hold": [
       [pods({ verbs: ["list"] }), pods({ apiGroups: ["apps"] })],
       [pods({ apiGroups: ["apps"], verbs: ["list"] })],

@@ -10,7 +10,7 @@ export type Rule = {
   readonly nonResourceURLs?: readonly string[] | null
 }
 
-/** A role of everything. */
+/** Rules that allow everything. */
 export const fullAuthority: readonly Rule[] = [
   { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
   { verbs: ["*"], nonResourceURLs: ["*"] },
@@ -19,7 +19,7 @@ export const fullAuthority: readonly Rule[] = [
 const holds = (list: readonly string[] | null | undefined, word: string) => list?.includes(word) ?? false
 const holdsOrAll = (list: Rule["verbs"], word: string) => holds(list, "*") || holds(list, word)
 
-/** Whether this rule alone allows it. */
+/** Whether this rule alone allows the request. */
 export function allows(rule: Rule, { verb, group = "", resource = "", subresource, name = "", path }: Attributes) {
   if (!holdsOrAll(rule.verbs, verb)) return false
   if (path !== undefined) return (rule.nonResourceURLs ?? []).some(pattern => coversPath(pattern, path))
@@ -41,13 +41,13 @@ function coversResource(list: Rule["resources"], resource: string): boolean {
 const coversPath = (pattern: string, path: string) =>
   pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, "")))
 
-/** What of `wanted` no rule of `held` allows, in the words of a refusal; empty: nothing is missing. */
+/** The parts of `wanted` that no rule of `held` allows, in the words of a refusal. */
 export function missingRights(held: readonly Rule[], wanted: readonly Rule[]): string[] {
   const missing = wanted.flatMap(atoms).filter(atom => !held.some(rule => covers(rule, atom)))
   return [...new Set(compacted(missing).map(worded))].sort()
 }
 
-/** The smallest rules that together say the same: each is covered by one other rule, or by none. */
+/** Splits a rule into the smallest rules. Each of these is covered by a single other rule, or not at all. */
 function atoms({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: Rule): Rule[] {
   const found: Rule[] = []
   for (const group of apiGroups ?? [])
@@ -77,7 +77,7 @@ function covers(rule: Rule, atom: Rule): boolean {
   )
 }
 
-/** Atoms that differ in their verb only become one rule. */
+/** Joins atoms that differ only in their verb. */
 function compacted(rules: readonly Rule[]): Rule[] {
   const byTarget = new Map<string, Rule>()
   for (const rule of rules) {

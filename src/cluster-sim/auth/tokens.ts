@@ -13,12 +13,12 @@ export const issuer = "https://kubernetes.default.svc"
 
 export type TokenOptions = { storage: KindStorage; clock: Clock; random: Random; key: string }
 
-/** What a new token says. */
+/** The content of a new token. */
 export type Grant = {
   account: Obj
   audiences: readonly string[]
   seconds: number
-  /** The token ends with these; a pod brings its node. */
+  /** The token becomes invalid when one of these is deleted. A pod brings its node. */
   bound?: { pod?: Reference; node?: Reference; secret?: Reference }
 }
 
@@ -39,9 +39,9 @@ export type Tokens = {
   userOf(token: string, audiences?: readonly string[]): { user: User; audiences: string[] } | undefined
 }
 
-const leewayMs = 60_000 // what is being deleted counts for this long
+const leewayMs = 60_000 // an object that is being deleted counts as present for this long
 
-/** Signed tokens of service accounts: as the real ones, but with a key that only this process has. */
+/** Signed tokens of service accounts. They are like real ones, with a key that only this process has. */
 export function createTokens({ storage, clock, random, key }: TokenOptions): Tokens {
   const encoded = (value: Json) => Buffer.from(JSON.stringify(value)).toString("base64url")
   const signed = (text: string) => createHmac("sha256", key).update(text).digest()

@@ -6,9 +6,9 @@ export type User = {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
-/** What a request wants to do. A path is set for requests outside the API's resources and excludes the other fields. */
+/** What a request asks for. A path is set for requests outside the API's resources and excludes the other fields. */
 export type Attributes = {
-  /** As Kubernetes names it: get, list, watch, create, update, patch, delete, deletecollection; of a path in lower case. */
+  /** get, list, watch, create, update, patch, delete, deletecollection; for a path, the HTTP method in lower case. */
   readonly verb: string
   readonly group?: string
   readonly version?: string
@@ -20,12 +20,12 @@ export type Attributes = {
   readonly path?: string
 }
 
-/** A reason is there for what is allowed; for what is not, it is empty or names roles that do not exist. */
+/** If allowed, the reason is set. If not, the reason is empty or names roles that do not exist. */
 export type Verdict = { readonly allowed: boolean; readonly reason: string }
 
 export type Authorizer = (user: User, attributes: Attributes) => Verdict
 
-/** The user of a transport in this process without credentials: allowed everything, as on a real server's own loopback. */
+/** The user of requests in this process without credentials. It may do everything, as on a real server's loopback. */
 export const superuser: User = { name: "system:admin", groups: ["system:masters", "system:authenticated"] }
 
 /** May do everything, whatever roles and bindings exist. */

@@ -12,7 +12,7 @@ import { duplicatesIn, validateStructure } from "./structural-validation.ts"
 
 const verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
 
-/** The kinds a CustomResourceDefinition brings: one for each version it serves. It has to be one a server would take. */
+/** The kinds of a CustomResourceDefinition, one for each served version. The definition must be valid. */
 export function customKinds({ metadata, spec }: Json): ServedKind[] {
   const { group, names, scope } = spec
   return (spec.versions as DefinedVersion[])
@@ -38,7 +38,7 @@ export function customKinds({ metadata, spec }: Json): ServedKind[] {
         storage: `${group}/${names.plural}`,
         isCustom: true,
         ...(version.deprecated && { deprecation: deprecationOf(version, spec) }),
-        // What was stored by an earlier schema is read with the defaults of this one.
+        // An object stored with an earlier schema is read with the defaults of this one.
         ...(metadata.generation > 1 && {
           convert: {
             toStorage: (object: Json) => object,
@@ -60,7 +60,7 @@ export function customKinds({ metadata, spec }: Json): ServedKind[] {
     })
 }
 
-/** What users of an old version are told, with the newest that they could use instead. */
+/** The warning for users of an old version, with the newest version that they could use instead. */
 function deprecationOf({ name, deprecationWarning }: DefinedVersion, { group, names, versions }: Json): string {
   if (deprecationWarning) return deprecationWarning
   const others = (versions as DefinedVersion[]).filter(each => each.served && !each.deprecated)
@@ -69,7 +69,7 @@ function deprecationOf({ name, deprecationWarning }: DefinedVersion, { group, na
   return `${group}/${name} ${names.kind} is deprecated${isNewer ? `; use ${group}/${newest} ${names.kind}` : ""}`
 }
 
-/** `v2`, `v1`, `v1beta1`, `v1alpha3`, and then all that is not called like a version. */
+/** `v2`, `v1`, `v1beta1`, `v1alpha3`, and then every name that is no Kubernetes version. */
 function compareVersions(a: string, b: string): number {
   const rank = (name: string) => {
     const [, major, stage, minor = "0"] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(name) ?? []
@@ -82,7 +82,7 @@ function compareVersions(a: string, b: string): number {
 
 type Compiled = { props: Props; schema: ServedKind["schema"]; rules: RuledNode | undefined }
 
-/** By the schema as it is stored: a definition whose status changes keeps the very schema, and compiling costs. */
+/** By the identity of the stored schema. A status update keeps that object, which saves compiling it again. */
 const known = new WeakMap<object, Compiled>()
 
 function compiled(version: DefinedVersion): Compiled {
@@ -108,12 +108,12 @@ function strategyOf({
   const statusProps = props.properties?.status
   const scale = version.subresources?.scale
   const rest = (object: Json, old: Json): Cause[] => [
-    // What stands twice was taken before where it already stood twice.
+    // Duplicates are accepted where the old object already had duplicates.
     ...(old !== undefined && duplicatesIn(old, props, "").length > 0 ? [] : duplicatesIn(object, props, "")),
   ]
   const withRules = (causes: Cause[], object: Json, old: Json): Cause[] => {
     if (!rules) return causes
-    // A rule may assume what the schema promises.
+    // A rule may assume that the object fits the schema.
     return causes.some(({ reason }) => blocking.has(reason))
       ? [...causes, notChecked]
       : [...causes, ...validateRules(rules, object, old)]
@@ -134,7 +134,7 @@ function strategyOf({
     prepareUpdate: (object, old) => (hasStatus ? withStatusOf(object, old) : object),
     ...(hasStatus && {
       prepareStatusUpdate(object: Json, old: Obj) {
-        // Of metadata, only who manages which field may change here.
+        // Of metadata, only managedFields may change here.
         const { managedFields } = object.metadata
         const metadata = {
           ...old.metadata,

@@ -2,8 +2,8 @@ import type { Json } from "../object.ts"
 import { type Props, valuesOf } from "./props.ts"
 
 /**
- * What a server makes of an object before it judges it: nulls that may not be are gone, and absent fields have their
- * defaults, down to those inside of defaults. Gives the very object back when there is nothing to do.
+ * An object as the server prepares it for validation: nulls that are not allowed are removed, and absent fields get
+ * their defaults, also inside of defaults. Returns the same object if there is nothing to do.
  */
 export function withDefaults(value: Json, props: Props): Json {
   if (Array.isArray(value)) return listWithDefaults(value, props.items)

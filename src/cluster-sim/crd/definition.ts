@@ -25,7 +25,7 @@ export type DefinedVersion = {
   selectableFields?: { jsonPath: string }[]
 }
 
-/** What a server refuses in a CustomResourceDefinition. */
+/** The server's refusals of a CustomResourceDefinition. */
 export function validateDefinition({ metadata, spec, status }: Json): Cause[] {
   const found = new Findings()
   const { group = "", names = {}, scope = "" } = spec
@@ -67,7 +67,7 @@ export function validateDefinitionUpdate(object: Json, old: Obj): Cause[] {
       found.immutable(field, at(object.spec, name), at(old.spec, name))
   found.immutable("spec.group", object.spec.group, old.spec.group)
   found.immutable("spec.names.plural", object.spec.names.plural, old.spec.names.plural)
-  // The name follows from these two; the server tells of them alone.
+  // The name follows from these two, so the server reports only them.
   return found.causes.filter(
     ({ field, message }) => field !== "metadata.name" || !message.includes("must be spec.names"),
   )
@@ -116,7 +116,7 @@ function validateVersions(found: Findings, versions: DefinedVersion[], spec: Jso
     found.rule(`${own}.name`, version.name ?? "", label1035)
     const schema = version.schema?.openAPIV3Schema
     if (!schema) found.required(`${own}.schema.openAPIV3Schema`)
-    // What all versions have in common, the server has in one place, and names it there, once.
+    // The server keeps what all versions share in one place, and reports it once, there.
     if (schema && (!shared.schema || index === 0)) {
       const path = shared.schema ? "spec.validation.openAPIV3Schema" : `${own}.schema.openAPIV3Schema`
       validateRoot(found, schema, path)
@@ -228,7 +228,7 @@ function validateRoot(found: Findings, root: Props, path: string) {
 
 const types = ["array", "boolean", "integer", "number", "object", "string"]
 
-/** One node and what is below it. `apart` is the nearest list or map whose elements cannot be told from each other. */
+/** One node and all below it. `apart` is the nearest list or map whose elements cannot be identified. */
 function validateNode(found: Findings, props: Props, path: string, apart: string | undefined) {
   if (props.$ref) return found.forbidden(`${path}.$ref`, "$ref is not supported")
   if (props.type && !types.includes(props.type)) return found.unsupported(`${path}.type`, props.type, types)
@@ -363,7 +363,7 @@ function validateRule(found: Findings, rule: Rule, props: Props, path: string, a
   if (problem) found.invalid(`${path}.messageExpression`, go, problem)
 }
 
-/** What is wrong with an expression; in our words where we do not know those of the server's compiler. */
+/** The error in an expression, in our own words where we do not know those of the server's compiler. */
 function expressionProblem(text: string, props: Props, wanted: string, otherwise: string): string | undefined {
   const broken = compileProblem(text, ["self", "oldSelf"])
   if (broken) return broken
@@ -396,7 +396,7 @@ function unknownField(fields: Chain, root: Props): Chain[number] | undefined {
   return undefined
 }
 
-/** The type of an expression that is nothing but a field. */
+/** The type of an expression that consists of a single field access. */
 function selectedType(text: string, props: Props): string | undefined {
   const match = /^\s*self((?:\.\w+)*)\s*$/.exec(text)
   if (!match) return undefined

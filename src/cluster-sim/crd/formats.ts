@@ -1,6 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from "node:net"
 
-/** The formats of strings that a server checks; others are taken for comments. */
+/** The formats of strings that a server checks; it ignores others. */
 export const formats: Record<string, (text: string) => boolean> = {
   "date-time": text =>
     /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)?$/.test(text) && !Number.isNaN(Date.parse(text)),

@@ -51,7 +51,7 @@ function literal(text: string): string | number | boolean {
   return Number.isNaN(Number(text)) ? text : Number(text)
 }
 
-/** What stands at the path; a filter or a star may find several. */
+/** The values at the path; a filter or a star may find several. */
 export function valuesAt(value: Json, path: Path): Json[] {
   let found = [value]
   for (const step of path) found = found.flatMap(each => stepInto(each, step))

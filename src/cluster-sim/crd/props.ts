@@ -49,13 +49,13 @@ export type Rule = {
   optionalOldSelf?: boolean
 }
 
-/** The schema of the values of a map, when it is one. */
+/** The schema of the values, if this is a map. */
 export const valuesOf = ({ additionalProperties }: Props): Props | undefined =>
   typeof additionalProperties === "object" ? additionalProperties : undefined
 
 const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-/** What patches, server-side apply and the pruning of unknown fields need to know of a custom kind. */
+/** The schema of a custom kind as patches, server-side apply and pruning need it. */
 export function schemaOf(root: Props): Schema {
   const { type: _, properties = {}, ...rest } = convert(root)
   return { ...rest, type: "object", properties: { ...properties, ...header } }

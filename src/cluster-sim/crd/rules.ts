@@ -14,7 +14,7 @@ import type { Cause } from "../status-error.ts"
 import { oldField, oldItem } from "./correlation.ts"
 import { type Props, type Rule, valuesOf } from "./props.ts"
 
-/** A node of a schema with the rules at it and below it, compiled; nodes without any are left out. */
+/** A node of a schema with the compiled rules at and below it. Nodes without rules are left out. */
 export type RuledNode = {
   readonly props: Props
   readonly rules: readonly CompiledRule[]
@@ -50,10 +50,10 @@ function compileRule(rule: Rule): CompiledRule {
   }
 }
 
-/** What was found so far, and what of the object's budget is left to find more. */
+/** The findings so far, and the rest of the object's cost budget. */
 type Findings = { causes: Cause[]; budget: Budget; isSpent: boolean }
 
-/** Whether the value, or the nearest thing around it that can be told from others, is what it was. */
+/** `isSame`: whether the value, or the nearest value around it that can be identified, is unchanged. */
 type Before = { old: Json; isSame: () => boolean }
 
 export function validateRules(node: RuledNode, value: Json, old: Json): Cause[] {
@@ -98,7 +98,7 @@ function judge(findings: Findings, node: RuledNode, value: Json, path: string, {
   const usesOldSelf = node.rules.some(({ usesOld }) => usesOld)
   const oldSelf = old === undefined || old === null || !usesOldSelf ? undefined : translated(old)
   for (const { rule, holds, says, usesOld } of node.rules) {
-    // A rule about a change has nothing to say where there was nothing before.
+    // A transition rule does not apply where there was no value before.
     if (usesOld && oldSelf === undefined && !rule.optionalOldSelf) continue
     const known = { self, oldSelf: rule.optionalOldSelf ? optional(oldSelf) : oldSelf }
     try {
@@ -122,7 +122,7 @@ function message(rule: Rule, says: Expression | undefined, known: Record<string,
     const text = says?.(known, budget)
     if (typeof text === "string" && text.trim() && !text.includes("\n")) return text
   } catch {
-    // The message is only a courtesy; without it the rule speaks.
+    // The message expression is optional. If it fails, the rule's own text is used.
   }
   return rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
 }
@@ -137,14 +137,14 @@ function cause(rule: Rule, value: Json, field: string, detail: string): Cause {
   return { ...at, message: `Invalid value${shown}: ${detail}` }
 }
 
-/** The server's words; ours is a smaller budget than its own. */
+/** In the server's words; our budget is smaller than the server's. */
 const outOfBudget = (path: string, type: string | undefined): Cause => ({
   reason: "FieldValueInvalid",
   message: `Invalid value: ${JSON.stringify(type)}: validation failed due to running out of cost budget, no further validation rules will be run`,
   field: path || "<nil>",
 })
 
-/** What the server says of a rule that could not be evaluated. */
+/** The server's message for a rule that could not be evaluated. */
 function problem(error: unknown, rule: Rule): string {
   const words = celErrorWords(error)
   const name = rule.message?.trim() || rule.rule.trim()

@@ -54,7 +54,7 @@ test("a definition is in force at once, in all its versions", () => {
   })
 })
 
-test("a changed schema judges what comes after it", () => {
+test("a changed schema applies to later writes", () => {
   const { storage, definitions, widgets } = setUp()
   storage.create(definitions, definition())
   const stored = storage.get(definitions, { name: "widgets.shop.test" })
@@ -62,7 +62,7 @@ test("a changed schema judges what comes after it", () => {
   expect(() => storage.create(widgets()!, widget)).toThrow('Unsupported value: "x": supported values: "y"')
 })
 
-test("what was stored before is read with the defaults of a changed schema", () => {
+test("objects stored earlier are read with the defaults of a changed schema", () => {
   const { storage, definitions, widgets } = setUp()
   storage.create(definitions, definition())
   const made = storage.create(widgets()!, widget)
@@ -75,7 +75,7 @@ test("what was stored before is read with the defaults of a changed schema", () 
   expect(storage.list(widgets("v2")!).items).toMatchObject([{ apiVersion: "shop.test/v2", spec: { b: "there" } }])
 })
 
-test("users of an old version are told of the newest", () => {
+test("users of an old version get a warning that names the newest", () => {
   const { storage, definitions, widgets } = setUp()
   const { spec, ...rest } = definition()
   const versions = ["v1", "v2", "v1beta1"].map(name => ({
@@ -100,7 +100,7 @@ test("a name that another kind of the group has is not accepted", () => {
   expect(storage.kind("shop.test/v1", "Wheel")).toBeUndefined()
 })
 
-test("of a definition whose names are taken in part, the rest is accepted, and the last conflict told", () => {
+test("if some names of a definition are taken, the others are accepted and the last conflict is reported", () => {
   const { storage, definitions } = setUp()
   storage.create(definitions, definition())
   storage.create(definitions, definition({ plural: "gadgets", singular: "gadget" }))
@@ -109,7 +109,7 @@ test("of a definition whose names are taken in part, the rest is accepted, and t
   expect(conditions[0]).toMatchObject({ reason: "ListKindConflict", message: '"WidgetList" is already in use' })
 })
 
-test("the objects go with their definition, whatever holds them", () => {
+test("deleting a definition deletes its objects, even those with finalizers", () => {
   const { storage, definitions, widgets } = setUp()
   storage.create(definitions, definition())
   storage.create(widgets()!, widget)
@@ -120,7 +120,7 @@ test("the objects go with their definition, whatever holds them", () => {
   expect(storage.list(widgets()!).items).toEqual([])
 })
 
-test("a rule that would cost too much ends in the server's words, and the rules after it are not asked", () => {
+test("a rule that would cost too much fails in the server's words, and later rules are not evaluated", () => {
   const { storage, definitions, widgets } = setUp()
   const list = { type: "array", items: { type: "integer" } }
   const rules = ["self.list.all(x, self.list.all(y, self.list.all(z, x + y + z >= 0)))", "self.list.size() < 1"]

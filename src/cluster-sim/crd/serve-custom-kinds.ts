@@ -5,9 +5,9 @@ import type { Json, Obj } from "../object.ts"
 import { customKinds } from "./custom-kinds.ts"
 
 /**
- * Serves the kinds that CustomResourceDefinitions define, from the moment they are stored: a real server takes some
- * milliseconds for that, which nobody can rely on. Writes what a server writes into their status, and takes the objects
- * of a definition away with it.
+ * Serves the kinds of CustomResourceDefinitions from the moment the definitions are stored. A real server takes some
+ * milliseconds for that, which clients cannot rely on. Writes the status of definitions, and deletes the objects of a
+ * deleted definition.
  */
 export function serveCustomKinds({ storage, clock }: { storage: KindStorage; clock: Clock }): () => void {
   const definitions = storage.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -36,7 +36,7 @@ export function serveCustomKinds({ storage, clock }: { storage: KindStorage; clo
 
   for (const definition of storage.list(definitions).items) serve(definition)
   return storage.subscribe(definitions, ({ object }: StorageChange) => {
-    // What is told may be behind what is stored, since serving writes too.
+    // The delivered change may be older than the stored object, because serving a definition writes it too.
     const definition = storage.find(definitions, object.metadata)
     if (definition) serve(definition)
     else remove(object)
@@ -45,7 +45,7 @@ export function serveCustomKinds({ storage, clock }: { storage: KindStorage; clo
 
 type Condition = { type: string; status: string; lastTransitionTime: string; reason: string; message: string }
 
-/** Whether the names are free, and what the status says of it. */
+/** Checks whether the names are free, and makes the status that reports it. */
 function judge(storage: KindStorage, definition: Obj, now: string): { accepted: Json; conditions: Condition[] } {
   const { spec, status = {}, metadata } = definition
   const others = storage
@@ -54,7 +54,7 @@ function judge(storage: KindStorage, definition: Obj, now: string): { accepted: 
   const names = new Set(others.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]))
   const kinds = new Set(others.flatMap(({ kind, listKind }) => [kind, listKind]))
   const accepted: Json = { plural: "", kind: "", ...status.acceptedNames }
-  // Every name is judged by itself; of several that are taken, the last is told.
+  // Every name is judged by itself. If several are taken, the last one is reported.
   let conflict: { reason: string; taken: string[] } | undefined
   for (const [field, reason, inUse] of [
     ["plural", "PluralConflict", names],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { duplicatesIn, validateStructure } from "./structural-validation.ts"
 
-test("a broken number is told of twice: by its type, and by the type's range", () => {
+test("a wrong number is reported twice: by its type, and by the type's range", () => {
   const props = { type: "object", properties: { i: { type: "integer" } } }
   expect(validateStructure({ i: 1.5 }, props).map(({ field, message }) => [field, message])).toEqual([
     ["i", 'Invalid value: "number": i in body must be of type integer: "number"'],
@@ -10,14 +10,14 @@ test("a broken number is told of twice: by its type, and by the type's range", (
   expect(validateStructure({ i: 2 }, props)).toEqual([])
 })
 
-test("int32 goes from its least to its most, and no further", () => {
+test("int32 accepts its smallest and largest value, and nothing beyond them", () => {
   const props = { type: "object", properties: { i: { type: "integer", format: "int32" } } }
   const [least, most] = [-(2 ** 31), 2 ** 31 - 1]
   for (const i of [least, -1, 0, most]) expect(validateStructure({ i }, props)).toEqual([])
   for (const i of [least - 1, most + 1]) expect(validateStructure({ i }, props)).toHaveLength(1)
 })
 
-test("only objects can be told apart by their keys", () => {
+test("only objects can be identified by their keys", () => {
   const props = {
     type: "array",
     "x-kubernetes-list-type": "map",

@@ -7,8 +7,8 @@ import { formats } from "./formats.ts"
 import { type Props, valuesOf } from "./props.ts"
 
 /**
- * What a server finds wrong with a value by its schema. With `old`, an update is judged, which may leave alone what was
- * already wrong. `prefix` is where the value stands: the server's sentences name the path below it, its fields all of it.
+ * What a server finds wrong with a value by its schema. With `old`, it validates an update, which may keep values that
+ * were already wrong. `prefix` is the path of the value: messages contain the path below it, fields the whole path.
  */
 export function validateStructure(
   value: Json,
@@ -37,7 +37,7 @@ class Report {
     this.add("FieldValueInvalid", path, `Invalid value: ${JSON.stringify(value)}: ${path} in body ${why}`)
   }
 
-  /** Some of the server's findings come without a field. */
+  /** Some of the server's findings have no field. */
   general(why: string) {
     this.causes.push({ reason: "FieldValueInvalid", message: `Invalid value: "": ${why}`, field: "<nil>" })
   }
@@ -63,7 +63,7 @@ function check(report: Report, value: Json, props: Props, path: string, old: Jso
     report.add("FieldValueNotSupported", path, message)
   }
   if (isObject(value)) checkObject(report, value, props, path, old)
-  // What has not changed was taken before.
+  // An unchanged value was accepted before.
   if (old !== undefined && report.causes.length > before && equal(value, old)) report.causes.length = before
 }
 
@@ -80,7 +80,7 @@ function checkType(report: Report, value: Json, props: Props, path: string): voi
   const got = jsonType(value)
   const isNumber = got === "integer" && types.includes("number")
   if (types.includes(got) || isNumber) return
-  // Of numbers the server tells the format, when one was asked for.
+  // For numbers the server reports the format, if the schema has one.
   if (props.format && typeof value !== "string" && !Array.isArray(value))
     report.wrongType(path, typeof value === "number" ? (got === "integer" ? "int64" : "float64") : "", props.format)
   else report.wrongType(path, got, types.join(","))
@@ -95,7 +95,7 @@ function jsonType(value: Json): string {
 function checkString(report: Report, value: string, props: Props, path: string): void {
   const { maxLength, minLength, pattern, format } = props
   const length = maxLength !== undefined || minLength !== undefined ? [...value].length : 0
-  // The first of these that speaks is heard alone.
+  // Only the first of these problems is reported.
   if (maxLength !== undefined && length > maxLength)
     report.add("FieldValueTooLong", path, `Too long: may not be more than ${count(maxLength, "byte")}`)
   else if (minLength !== undefined && length < minLength)
@@ -118,7 +118,7 @@ function checkNumber(report: Report, value: number, props: Props, path: string):
   if (format === "int32" && props.type === "integer" && value !== (value | 0))
     report.general(`Checked value must be of type integer with format int32 in ${path}`)
   if (multipleOf !== undefined) {
-    // A whole number is divided by a whole one; the server says so when that is nothing.
+    // The server divides whole numbers by a whole factor, and reports a factor that becomes zero.
     const factor = Number.isInteger(value) ? Math.trunc(multipleOf) : multipleOf
     if (factor <= 0)
       report.add(
@@ -203,7 +203,7 @@ function checkAlternatives(report: Report, value: Json, { allOf, anyOf, oneOf, n
 
 const best = (found: Cause[][]) => found.toSorted((a, b) => a.length - b.length)[0] ?? []
 
-/** Elements that stand twice in a list that is a set or a map. Each is told of once. */
+/** Duplicate elements of a list of type set or map. Each is reported once. */
 export function duplicatesIn(value: Json, props: Props, path: string): Cause[] {
   const causes: Cause[] = []
   if (Array.isArray(value)) {

@@ -2,13 +2,13 @@ import { NotSent, type Request, type Response, type Transport } from "#runtime/c
 import { type Clock, sleep } from "#runtime/clock.ts"
 
 /**
- * Misfortunes at the client's transport: between a process and its API server, where every lost answer, stale view and
- * death of a process can be played without touching either side. Each is one small transport around another, so they
- * compose; none decides by chance, the caller says where it strikes.
+ * Faults at the client's transport, between a process and its API server. Lost answers, stale views and the death of a
+ * process can be simulated there without changing either side. Each fault is a small transport around another, so
+ * faults compose. None is random: the caller decides which requests are hit.
  */
 export type Fault = (next: Transport) => Transport
 
-/** Around `next`, the first fault outermost. */
+/** Wraps `next`; the first fault is the outermost. */
 export const withFaults = (next: Transport, ...faults: readonly Fault[]): Transport =>
   faults.reduceRight((inner, fault) => fault(inner), next)
 
@@ -17,7 +17,7 @@ export type Matcher = (request: Request) => boolean
 const isWrite: Matcher = ({ method }) => method !== "GET"
 export const isWatch: Matcher = ({ method, path }) => method === "GET" && /[?&]watch=(true|1)(&|$)/.test(path)
 
-/** The Lease and Events come and go with time, not with decisions: a trace of decisions leaves them out. */
+/** Leases and Events are written as time passes, not by decisions, so a trace of decisions leaves them out. */
 export const isDecision: Matcher = request => isWrite(request) && !/\/(leases|events)(\/|\?|$)/.test(request.path)
 
 /** Only the nth request (from 1) that matches. */
@@ -36,14 +36,14 @@ export const cut = (strikes: Matcher) =>
     throw new NotSent("the connection was refused")
   })
 
-/** The server does it, and nobody hears of it. */
+/** The server handles the request, and its answer is lost. */
 export const loseAnswer = (strikes: Matcher) =>
   at(strikes, async (request, next) => {
     await drained(await next.send({ ...request, signal: new AbortController().signal }))
     throw new Error("the connection broke before the answer")
   })
 
-/** The request reaches the server so much later, even when whoever sent it has given up or died. */
+/** The request reaches the server later, even if its sender has given up or died by then. */
 export const arriveLate = (strikes: Matcher, clock: Clock, ms: number) =>
   at(strikes, async (request, next) => {
     const late = sleep(clock, ms).then(async () => {
@@ -51,12 +51,12 @@ export const arriveLate = (strikes: Matcher, clock: Clock, ms: number) =>
       return { ...response, body: chunks(await Array.fromAsync(response.body)) }
     })
     return new Promise((resolve, reject) => {
-      late.then(resolve, reject) // after an abort nobody is left to hear how it went
+      late.then(resolve, reject) // after an abort, the outcome is ignored
       request.signal.addEventListener("abort", () => reject(request.signal.reason), { once: true })
     })
   })
 
-/** Somebody else answers in the server's place: 409, 429 with Retry-After, 500. */
+/** A fixed answer replaces the server's: 409, 429 with Retry-After, 500. */
 export const answer = (
   strikes: Matcher,
   status: number,
@@ -74,46 +74,46 @@ export const answer = (
     }
   })
 
-/** A webhook that mutates: the server stores what it makes of the request. */
+/** A mutating webhook: the server stores the changed request. */
 export const alter = (strikes: Matcher, change: (body: string) => string) =>
   at(strikes, (request, next) => next.send({ ...request, body: request.body && change(request.body) }))
 
-/** The server takes its time before it does anything. */
+/** The server handles the request after a delay. */
 export const slow = (strikes: Matcher, clock: Clock, ms: number) =>
   at(strikes, async (request, next) => {
     await sleep(clock, ms)
     return next.send(request)
   })
 
-/** Watches that match say nothing more, with their connections open. */
+/** Matching watches deliver nothing more, with their connections open. */
 export const silence = (strikes: Matcher) =>
   at(strikes, async (request, next) => {
     const response = await next.send(request)
     return { ...response, body: silent(request.signal) }
   })
 
-/** Watches that match break after so many chunks. */
+/** Matching watches break after so many chunks. */
 export const breakWatch = (strikes: Matcher, afterChunks: number) =>
   at(strikes, async (request, next) => {
     const response = await next.send(request)
     return { ...response, body: broken(response.body, afterChunks) }
   })
 
-/** What a watch says arrives so much later: the cache behind it is that stale. */
+/** Watch events arrive late, so the cache behind the watch is stale by that time. */
 export const stale = (strikes: Matcher, clock: Clock, ms: number) =>
   at(strikes, async (request, next) => {
     const response = await next.send(request)
     return { ...response, body: delayed(response.body, clock, ms, request.signal) }
   })
 
-/** A process that can die: from then on nothing it sends arrives, and nothing comes back. */
+/** A process that can die. After that, no request of it arrives, and no answer returns. */
 export type Mortal = {
   fault: Fault
   readonly isDead: boolean
   die(): void
 }
 
-/** Dies by itself before or after its nth request that matches, as `kill -9` would have it; or when told to. */
+/** Dies before or after a request that matches, as by `kill -9`, or when `die` is called. */
 export function mortal(options: { before?: Matcher; after?: Matcher; onDeath?: () => void } = {}): Mortal {
   let isDead = false
   const die = () => {

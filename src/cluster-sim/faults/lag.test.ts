@@ -5,7 +5,7 @@ import type { Json } from "../object.ts"
 import { controllerManager } from "../physics/kube-controllers/index.ts"
 import { createLag, lagging } from "./lag.ts"
 
-/** Controllers without kubelets: pods become ready when the test says so. */
+/** Controllers without kubelets: the test makes pods ready. */
 function world(lagged: string) {
   const lag = createLag()
   const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
@@ -58,12 +58,12 @@ async function scaledDown(lagMs: number): Promise<string | undefined> {
   return pods().map(({ metadata }) => (metadata.name === second ? "the ready one" : "the other one"))[0]
 }
 
-test("a controller whose view of pods is behind deletes the one that serves", async () => {
+test("a controller with a stale view of pods deletes the one that serves", async () => {
   expect(await scaledDown(0)).toBe("the ready one")
   expect(await scaledDown(5000)).toBe("the other one")
 })
 
-test("a stopped controller does nothing, acts from its old view when it goes on, and ends up right", async () => {
+test("a stopped controller does nothing, acts on its old view when it resumes, and ends up right", async () => {
   const { lag, clock, create, patch, get, pods } = world("deployment-controller")
   create("Deployment", workload("web", "Deployment", 2))
   await clock.advance(5000)
@@ -79,7 +79,7 @@ test("a stopped controller does nothing, acts from its old view when it goes on,
   expect(get("Deployment", "web").status.observedGeneration).toBe(3)
 })
 
-test("a controller that is behind sees what it wrote itself: nothing is done twice", async () => {
+test("a controller with a stale view sees its own writes: nothing is done twice", async () => {
   const { lag, clock, create, pods } = world("replicaset-controller")
   lag.behind(2000)
   create("ReplicaSet", workload("web", "ReplicaSet", 3))

@@ -7,22 +7,22 @@ import type { Obj } from "../object.ts"
 import type { Part, PhysicsWorld } from "../physics/world.ts"
 
 /**
- * A process of the control plane that is behind or stopped. What it reads comes from a cache that its watches fill, one
- * for each kind; what it writes goes to the API server, which answers a write from an old version with a conflict. It
- * always sees its own writes, as controllers with expectations do.
+ * A process of the control plane that is behind or stopped. It reads from a cache that its watches fill, one for each
+ * kind. It writes to the API server, which answers a write from an old version with a conflict. It always sees its own
+ * writes, as controllers with expectations do.
  */
 export type Lag = {
-  /** The part of this process: it reads and acts through the fault. */
+  /** The world as this process sees it: its parts read and write through the fault. */
   world(world: PhysicsWorld): PhysicsWorld
-  /** What the watches of these kinds say arrives so much later; by default of every kind. 0 ends it. */
+  /** Delays the watch events of these kinds (default: every kind). 0 ends the delay. */
   behind(ms: number, kinds?: readonly string[]): void
   /** SIGSTOP: nothing is read and nothing is done. */
   stop(): void
-  /** SIGCONT: what fell due is done at once, from what was known at the stop; then the watches go on. */
+  /** SIGCONT: overdue timers fire at once, with the view from the time of the stop. Then the watches go on. */
   resume(): void
 }
 
-/** Parts by their names, each with its fault; the others are as they were and cost nothing more. */
+/** Wraps the named parts with their faults. Other parts are unchanged and cost nothing more. */
 export const lagging =
   (make: (world: PhysicsWorld) => Part, lags: Readonly<Record<string, Lag>>) =>
   (world: PhysicsWorld): Part => {
@@ -81,7 +81,7 @@ type View = { storage: KindStorage; deliver(): void }
 type Cached = {
   kind: ServedKind
   objects: Map<string, Obj>
-  /** The versions that this process wrote and its watch has not brought yet. */
+  /** The versions that this process wrote and its watch has not delivered yet. */
   written: Map<string, number>
   listeners: Set<(change: StorageChange) => void>
   queue: { change: StorageChange; at: number }[]
@@ -113,7 +113,7 @@ function createView(
     return cached
   }
 
-  /** Hands on what is due, in order, and waits for the rest. */
+  /** Delivers the changes that are due, in order, and waits for the rest. */
   function deliver(cached: Cached) {
     cached.cancel?.()
     cached.cancel = undefined
@@ -128,7 +128,7 @@ function createView(
     }
   }
 
-  /** A change that a watch brings, unless this process wrote it or wrote since: then it knows better. */
+  /** A change delivered by a watch. Ignored if this process wrote it or wrote a later version: its view is newer. */
   function hear(cached: Cached, change: StorageChange) {
     const key = keyOf(change.object.metadata)
     const written = cached.written.get(key)
@@ -146,7 +146,7 @@ function createView(
     for (const listener of [...cached.listeners]) listener({ type: seen, object, ...(before && { before }) })
   }
 
-  /** The outcome of this process's own write, at once. */
+  /** The outcome of this process's own write, visible at once. */
   function own(kind: ServedKind, object: Obj): Obj {
     const { name, namespace, uid } = object.metadata
     const cached = cacheOf(kind)

@@ -1,7 +1,7 @@
 import type { Json } from "../object.ts"
 import { StatusError } from "../status-error.ts"
 
-/** What the server says to one request. A body that is no text streams. */
+/** The server's answer to one request. A body that is not text is a stream. */
 export type Answer = {
   status: number
   headers: Record<string, string>
@@ -20,14 +20,14 @@ export const text = (body: string, status = 200): Answer => ({
   body,
 })
 
-/** What the server answers to a path it has never heard of: not a Status. */
+/** The server's answer to an unknown path, which is no Status. */
 export const unknownPath = () => text("404 page not found\n", 404)
 
-/** A resource a built-in group does not have. */
+/** The answer for a resource that a built-in group does not have. */
 export const unknownResource = () =>
   new StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
-/** A failure as the `Status` it travels as. */
+/** A failure as a `Status` object. */
 export function statusOf(error: StatusError): Json {
   const { code, reason, details } = error
   const { causes, ...rest } = details ?? {}
@@ -55,7 +55,7 @@ export function statusOf(error: StatusError): Json {
   }
 }
 
-/** Any error as an answer. One that is no refusal is a bug of ours and is shown as the server shows its own. */
+/** Any error as an answer. An error that is no refusal is a bug of ours, and is shown as the server shows its bugs. */
 export function failure(error: unknown): Answer {
   const refusal =
     error instanceof StatusError

@@ -73,7 +73,7 @@ test("the schema is published as it was defined, with what every object has", as
   expect(schemas["test.shop.v1.WidgetList"].required).toEqual(["items"])
 })
 
-/** Without an answer, kubectl does not get as far as telling that there is no such kind. */
+/** Without an answer, kubectl does not report that there is no such kind. */
 test("the older dialect is answered, in the form that kubectl reads", async () => {
   const { send } = await world()
   const accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -86,7 +86,7 @@ test("the older dialect is answered, in the form that kubectl reads", async () =
   expect((await send("GET", "/openapi/v2")).body).toMatchObject({ swagger: "2.0", paths: {} })
 })
 
-test("who watches a kind that goes is told of the end of its objects first", async () => {
+test("a watch of a kind that is removed first sees its objects deleted", async () => {
   const { send, watch } = await world()
   await send("POST", widgets, widget("a"))
   const events = await watch("")
@@ -95,13 +95,13 @@ test("who watches a kind that goes is told of the end of its objects first", asy
   expect(told).toEqual(["ADDED a", "DELETED a"])
 })
 
-test("nothing is known of the time before a kind was defined", async () => {
+test("a watch cannot start before its kind was defined", async () => {
   const { watch } = await world()
   const events = await watch("&resourceVersion=1")
   expect(await events()).toMatchObject([{ type: "ERROR", object: { code: 410, reason: "Expired" } }])
 })
 
-test("a change of its definition does not forget what happened", async () => {
+test("a change of its definition keeps the history of a kind", async () => {
   const { send, watch, defined } = await world()
   await send("POST", widgets, widget("a"))
   await send("PATCH", `${definitions}/widgets.shop.test`, { metadata: { labels: { a: "b" } } })
@@ -121,13 +121,13 @@ test("a refused patch shows the object with its keys in order, as Go writes it",
   expect(shown).toMatch(/"metadata":{"creationTimestamp":.*,"generation":1,"managedFields":.*,"uid":/)
 })
 
-test("what is unknown is told even when the rest is refused", async () => {
+test("unknown fields are reported even when the object is refused", async () => {
   const { send } = await world()
   const { status, headers } = await send("POST", widgets, { ...widget("a", 0), more: 1 })
   expect([status, headers.warning]).toEqual([422, '299 - "unknown field \\"more\\""'])
 })
 
-test("a list says that it goes on nowhere, a table does not", async () => {
+test("a list has an empty continue token, a table has none", async () => {
   const { send } = await world()
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
   expect(Object.keys((await send("GET", widgets)).body.metadata)).toEqual(["continue", "resourceVersion"])

@@ -2,7 +2,7 @@ import { apiVersionOf } from "#runtime/resource.ts"
 import type { ServedKind } from "../apiserver/kind.ts"
 import type { Json } from "../object.ts"
 
-/** What is served, as clients discover it. */
+/** Discovery: the served groups, versions and kinds. */
 
 export const serverVersion = {
   major: "1",
@@ -83,7 +83,7 @@ export function resourceList(group: string, version: string, kinds: readonly Ser
   return { kind: "APIResourceList", ...(group && { apiVersion: "v1" }), groupVersion: apiVersion, resources }
 }
 
-/** Groups in the order they came, each with its versions, the preferred one first. */
+/** Groups in the order they were added, each with its versions, the preferred one first. */
 export function groupsOf(kinds: readonly Served[]): Map<string, string[]> {
   const groups = new Map<string, Set<string>>()
   for (const { group, version } of kinds) {
@@ -113,10 +113,10 @@ export function groupInfo(group: string, versions: readonly string[]): Json {
   return { name: group, versions: all, preferredVersion: all[0] }
 }
 
-/** All of it in one answer, as kubectl asks for it first. */
+/** Aggregated discovery, which kubectl asks for first. */
 export function aggregated(kinds: readonly Served[], isCore: boolean): Json {
   const groups = [...groupsOf(kinds)].filter(([group]) => (group === "") === isCore)
-  // Built-in kinds are told of by their name alone; who reads it knows where it stands.
+  // For built-in kinds only the kind's name is given: group and version are those around it.
   const responseKind = (
     where: Served,
     kind: string,

@@ -3,7 +3,7 @@ import type { ServedKind } from "../apiserver/kind.ts"
 import { badRequest } from "../apiserver/refusals.ts"
 import type { Json, Obj } from "../object.ts"
 
-/** The form a client wants its objects in. */
+/** The form in which a client asks for objects. */
 export type Form = { as: "object" } | { as: "metadata" } | { as: "table"; include: "None" | "Metadata" | "Object" }
 
 const tableColumns = (kind: ServedKind) => kind.printer.columns.map(column => ({ ...column }))
@@ -12,7 +12,7 @@ export function partial(object: Obj): Json {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata }
 }
 
-/** A list or one object as `kubectl get` prints it. Without columns, the reader knows them already. */
+/** A list or one object as `kubectl get` prints it. Columns are left out if the client already has them. */
 export function table(
   kind: ServedKind,
   objects: readonly Obj[],
@@ -38,8 +38,8 @@ export function includeOf(query: URLSearchParams): "None" | "Metadata" | "Object
 }
 
 /**
- * A list, in pieces: a hundred thousand pods fit into no string. Items of built-in kinds do not say what they are, as on
- * the server; since every object begins with that, it is cut off rather than copied away.
+ * A list, in pieces, since a hundred thousand pods do not fit into one string. As on the server, items of built-in
+ * kinds have no apiVersion and kind. Every object begins with these, so they are cut off the text without a copy.
  */
 export function listBody(kind: ServedKind, items: readonly Obj[], metadata: Json): string | AsyncIterable<Uint8Array> {
   const head = JSON.stringify({ kind: kind.listKind, apiVersion: apiVersionOf(kind), metadata }).slice(0, -1)

@@ -85,13 +85,13 @@ describe("refusals in the server's words", () => {
       reason: "Invalid",
       message: 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"',
     },
-    "an apply by nobody": {
+    "an apply without a field manager": {
       send: ["PATCH", `${maps}/a`, map("a"), { "content-type": "application/apply-patch+yaml" }],
       code: 422,
       reason: "Invalid",
       message: 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
     },
-    "force where nothing is applied": {
+    "force in a request that is no apply": {
       send: ["PATCH", `${maps}/a?force=true`, {}],
       code: 422,
       reason: "Invalid",
@@ -141,7 +141,7 @@ describe("refusals in the server's words", () => {
       reason: "BadRequest",
       message: 'strconv.ParseInt: parsing "x": invalid syntax',
     },
-    "a revision yet to come": {
+    "a revision in the future": {
       send: ["GET", `${maps}?resourceVersion=99`],
       code: 504,
       reason: "Timeout",
@@ -186,7 +186,7 @@ describe("refusals in the server's words", () => {
       expect(w.cluster.store.revision).toBe(before)
     })
 
-  test("a path nobody serves is not even a Status", async () => {
+  test("an unknown path is not answered with a Status", async () => {
     const { send } = await world()
     expect(await send("GET", "/apis/none.example.com/v1/things")).toMatchObject({
       status: 404,
@@ -194,7 +194,7 @@ describe("refusals in the server's words", () => {
     })
   })
 
-  test("an update lists its causes as often as the server looks", async () => {
+  test("an update lists its causes as often as the server validates", async () => {
     const { send } = await world()
     const { body } = await send("PATCH", `${maps}/a`, { metadata: { uid: zero } })
     expect(body.details.causes).toEqual(
@@ -207,7 +207,7 @@ describe("refusals in the server's words", () => {
     expect(body.message).toBe(`ConfigMap "a" is invalid: metadata.uid: Invalid value: "${zero}": field is immutable`)
   })
 
-  test("a PUT for another uid is a conflict that tells too much", async () => {
+  test("a PUT for another uid is a conflict, with the server's long message", async () => {
     const { send } = await world()
     const { body } = await send("PUT", `${maps}/a`, map("a", { uid: zero }))
     expect(body.message).toMatch(
@@ -227,7 +227,7 @@ describe("forms", () => {
     ])
   })
 
-  test("items of a list do not say what they are; an object does", async () => {
+  test("items of a list have no apiVersion and kind; an object does", async () => {
     const { send } = await world()
     const list = await send("GET", maps)
     expect(Object.keys(list.body.items[0])).toEqual(["metadata"])
@@ -241,7 +241,7 @@ describe("forms", () => {
     expect(new Set(body.items.map((item: Json) => item.metadata.name)).size).toBe(1201)
   })
 
-  test("unknown fields are told in a header", async () => {
+  test("unknown fields are reported in a header", async () => {
     const { send } = await world()
     const { status, headers } = await send("POST", maps, { ...map("b"), foo: 1 })
     expect([status, headers.warning]).toEqual([201, '299 - "unknown field \\"foo\\""'])
@@ -311,7 +311,7 @@ describe("subresources", () => {
     expect((await send("GET", `${sets}/r`)).body).toMatchObject({ spec: { replicas: 3 }, metadata: { generation: 2 } })
   })
 
-  test("what needs a real container says so", async () => {
+  test("subresources that need a real container are refused with that reason", async () => {
     const { send } = await world()
     await send("POST", pods, pod("p"))
     expect((await send("POST", `${pods}/p/exec?command=ls`)).body.message).toMatch(
@@ -348,7 +348,7 @@ describe("deleting", () => {
     expect((await send("GET", `${pods}/p`)).status).toBe(404)
   })
 
-  test("the propagation policy is left to the garbage collector as a finalizer", async () => {
+  test("the propagation policy becomes a finalizer for the garbage collector", async () => {
     const { send } = await world()
     const jobs = "/apis/batch/v1/namespaces/default/jobs"
     const finalizers = async (path: string) => (await send("DELETE", path)).body.metadata.finalizers
@@ -376,7 +376,7 @@ describe("deleting", () => {
     expect(cluster.store.revision).toBe(before)
   })
 
-  test("a collection goes by its selectors", async () => {
+  test("a deletecollection deletes what its selectors match", async () => {
     const { send } = await world()
     await send("POST", maps, map("b", { labels: { k: "v" } }))
     const { body } = await send("DELETE", `${maps}?labelSelector=k=v`)

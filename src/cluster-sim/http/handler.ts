@@ -32,7 +32,7 @@ export type ApiServerOptions = {
   fallback: User
 }
 
-/** Where a request goes, once its path is understood. */
+/** The target of a request, parsed from its path. */
 type Target = {
   kind: ServedKind
   namespace: string | undefined
@@ -65,7 +65,7 @@ export function createApiServer(api: ApiServerOptions): Transport {
   }
 }
 
-/** A body that ends with an error once its reader is no longer wanted. Watches see to that themselves. */
+/** A body that ends with an error once the request is aborted. Watches handle that themselves. */
 function until(signal: AbortSignal, body: Answer["body"]): AsyncIterable<Uint8Array> {
   return typeof body === "string" ? once(signal, body) : body
 }
@@ -91,7 +91,7 @@ function answerTo(api: ApiServerOptions, request: Request): Answer | Promise<Ans
   }
 }
 
-/** A request with the user behind it, which may do what it asks for: both are settled before it is looked for. */
+/** A request with its user. The user is authenticated and authorized before the object is looked up. */
 function incoming({ auth, fallback }: ApiServerOptions, request: Request): Incoming {
   const { method, path, headers, body, signal } = request
   const [route = "", ...query] = path.split("?")
@@ -174,7 +174,7 @@ function route(api: ApiServerOptions, request: Incoming, warn: (text: string) =>
   return call(api, { kind, ...place }, request, warn)
 }
 
-/** `namespaces/NS/PLURAL/NAME/SUBRESOURCE`; of namespaces themselves only the first two mean something else. */
+/** `namespaces/NS/PLURAL/NAME/SUBRESOURCE`. For a namespace itself, the first two segments are plural and name. */
 function placeOf(tail: string[]) {
   const [first, second, third] = tail
   const isInside =
@@ -223,13 +223,13 @@ function call(api: ApiServerOptions, target: Target, request: Incoming, warn: (t
   throw methodNotAllowed()
 }
 
-/** A get may ask for nothing older than a revision, which is always so unless it is still to come. */
+/** A get may ask for a minimum revision. That holds unless the revision is in the future. */
 function checkRevision({ store }: ServerStorage, text: string) {
   const asked = text === "" ? 0 : revisionOf(text, "watch")
   if (asked > store.revision) throw tooLarge(asked, store.revision)
 }
 
-/** Needs a container that really runs; the answer says why there is none. */
+/** These need a real container; the answer explains why there is none. */
 const isStream = ({ plural }: ServedKind, subresource: string) =>
   plural === "pods" && ["exec", "attach", "portforward"].includes(subresource)
 
@@ -256,10 +256,10 @@ function listOrWatch({ storage, clock, random }: ApiServerOptions, target: Targe
   return { ...json(""), body: listBody(kind, items, metadata) }
 }
 
-/** Lists of custom resources always say where they go on, if only nowhere. */
+/** Lists of custom resources always have a continue token, even an empty one. */
 const listMetadata = (kind: ServedKind, page: Omit<Page, "items">) => (kind.isCustom ? { continue: "", ...page } : page)
 
-/** One object in the form its reader wants. */
+/** One object in the form that the client asks for. */
 function shown({ clock }: ApiServerOptions, kind: ServedKind, object: Obj, request: Incoming, status = 200): Answer {
   const form = formOf(kind, request)
   if (form.as === "metadata") return json(partial(object), status)
@@ -289,7 +289,7 @@ function optionsOf(
   const options = writeOptions(verb, request.query, { userAgent: request.headers["user-agent"], isApply })
   const subresource = target.subresource as WriteOptions["subresource"]
   const { user, path, query } = request
-  // An update that finds nothing creates it, which is a right of its own.
+  // An update that finds no object creates it, which needs the right to create.
   const authorizeCreate =
     verb === "Create" || user === superuser
       ? undefined
@@ -336,7 +336,7 @@ function patch(
   return shown(api, kind, object, request, isNew ? 201 : 200)
 }
 
-/** The server's answer to a delete that is done: for some kinds the object, for most a Status. */
+/** The server's answer to a completed delete: for some kinds the object, for most a Status. */
 function remove(
   api: ApiServerOptions,
   target: Target & { name: string },

@@ -14,7 +14,7 @@ export type Page = {
   remainingItemCount?: number
 }
 
-/** One page of a list: of one snapshot, however many pages it takes and whatever happens in between. */
+/** One page of a list. All pages are from one snapshot, whatever is written in between. */
 export function listPage(
   storage: ServerStorage,
   kind: ServedKind,
@@ -34,7 +34,7 @@ export function listPage(
   else if (!token && request.resourceVersion && request.resourceVersion !== "0") {
     const asked = revisionOf(request.resourceVersion, "list")
     if (asked > store.revision) throw tooLarge(asked, store.revision)
-    // With a limit and no match the server reads exactly that version, as it always did.
+    // With a limit and without resourceVersionMatch, the server reads exactly that version, for old clients.
     const isExact = request.resourceVersionMatch === "Exact" || (limit > 0 && !request.resourceVersionMatch)
     if (isExact) revision = asked
   }
@@ -54,7 +54,7 @@ export function listPage(
   const resourceVersion = String(revision)
   if (index >= snapshot.length) return { items, resourceVersion }
   const next = encodeToken({ revision, start: `${keyOf(items.at(-1) as Obj)}\0` })
-  // Counting what a selector would still find means reading all of it; the server does not.
+  // Counting the remaining matches of a selector would mean reading all objects; the server does not.
   return { items, resourceVersion, continue: next, ...(!matches && { remainingItemCount: snapshot.length - index }) }
 }
 
@@ -83,11 +83,11 @@ function decodeToken(text: string): Token {
   const { v, rv, start } = token ?? {}
   if (v !== "meta.k8s.io/v1") throw bad(`server does not recognize this encoded version ${JSON.stringify(v ?? "")}`)
   if (typeof rv !== "number" || rv === 0) throw bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-  if (typeof start !== "string" || start === "") throw bad("encoded start key is required") // as good as any
+  if (typeof start !== "string" || start === "") throw bad("encoded start key is required") // for other types too
   return { revision: rv, start }
 }
 
-/** Whoever pages too slowly may go on from the same key in what there is now, knowing that it is another list. */
+/** A client that pages too slowly may continue from the same key in the current state, which is another list. */
 function tokenExpired({ start }: Token): StatusError {
   const error = expired(
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without " +

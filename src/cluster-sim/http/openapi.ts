@@ -5,7 +5,7 @@ import type { Json } from "../object.ts"
 import { openApiSchemas, openApiTypes } from "../schema/index.ts"
 import { type Answer, json, text, unknownPath } from "./answer.ts"
 
-/** `/openapi/v3` and below: enough for `kubectl explain` and for kubectl to learn what the server validates. */
+/** `/openapi/v3` and below: enough for `kubectl explain`, and for kubectl to find out what the server validates. */
 export async function openApi(
   storage: ServerStorage,
   path: string[],
@@ -35,8 +35,8 @@ export async function openApi(
 }
 
 /**
- * The older dialect, with nothing in it: kubectl asks for it, as protobuf, when the newer one does not know a kind, and
- * goes on to say that there is no such kind only if it gets an answer.
+ * The older dialect, empty. kubectl asks for it, as protobuf, when the newer one does not have a kind. Only with an
+ * answer does kubectl report that there is no such kind.
  */
 function version2({ accept = "" }: Record<string, string>): Answer {
   const type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -80,7 +80,7 @@ const componentName = ({ group, version }: ServedKind, kind: string) =>
 
 const meta = (type: string) => `io.k8s.apimachinery.pkg.apis.meta.v1.${type}`
 
-/** A custom kind and its list, as the definition has them and with what every object has. */
+/** The schemas of a custom kind and its list: those of the definition, with apiVersion, kind and metadata. */
 function componentsOf(storage: ServerStorage, kind: ServedKind): Record<string, Json> {
   const { group, version, plural, listKind } = kind
   const own = componentName(kind, kind.kind)
@@ -102,7 +102,7 @@ function componentsOf(storage: ServerStorage, kind: ServedKind): Record<string, 
   }
 }
 
-/** The schema as its definition says it: what is served keeps only what reading and merging need. */
+/** The schema from the definition: the served kind keeps only what decoding and merging need. */
 function propsOf(storage: ServerStorage, { group, version, plural }: ServedKind): Json {
   const definitions = storage.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
   const definition = definitions && storage.find(definitions, { name: `${plural}.${group}` })
@@ -119,7 +119,7 @@ function asObject(props: Json): Json {
   }
 }
 
-/** Objects within objects have a header, too. */
+/** Embedded objects have apiVersion, kind and metadata, too. */
 function withEmbedded(props: Json): Json {
   const { properties, items, additionalProperties: values } = props
   const inside = (child: Json) => (child["x-kubernetes-embedded-resource"] ? asObject(child) : withEmbedded(child))

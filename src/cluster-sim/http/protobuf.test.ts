@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { decode, kubernetesSchema } from "../schema/index.ts"
 import { readProtobuf } from "./protobuf.ts"
 
-/** Bodies that kubectl v1.36.3 sent, and what they say once the fields without a value are gone. */
+/** Bodies that kubectl v1.36.3 sent, and their content without empty fields. */
 const read = (text: string) => {
   const body = readProtobuf(Buffer.from(text, "base64"))
   const schema = kubernetesSchema(body.apiVersion, body.kind)
@@ -37,7 +37,7 @@ test("kubectl create secret generic s9: bytes are base64 in JSON", () => {
   expect(secret.data).toEqual({ a: "Yg==" })
 })
 
-test("what is cut off or is something else is refused", () => {
+test("truncated bodies and other formats are refused", () => {
   const body = Buffer.from("azhzAAoMCgJ2MRIGU2VjcmV0Eh4KEgoCczkSABoAIgAqADIAOABCABIGCgFhEgFiGgAaACIA", "base64")
   expect(() => readProtobuf(body.subarray(0, 40))).toThrow("unexpected EOF")
   expect(() => readProtobuf(Buffer.from("{}"))).toThrow("does not appear to be a protobuf message")

@@ -4,8 +4,8 @@ import type { Json } from "../object.ts"
 import table from "./protobuf.generated.json" with { type: "json" }
 
 /**
- * Bodies in Kubernetes' protobuf, as kubectl's own commands send them (`create namespace`, `auth can-i`): read into the
- * JSON they stand for. Answers are JSON, which every client takes.
+ * Reads bodies in Kubernetes' protobuf into the equivalent JSON. kubectl's own commands send them (`create namespace`,
+ * `auth can-i`). Answers are JSON, which every client accepts.
  */
 type Field = [name: string, type: string, many?: string]
 const messages = table as unknown as Record<string, Record<string, Field>>
@@ -14,7 +14,7 @@ export const protobufType = "application/vnd.kubernetes.protobuf"
 
 const magic = Buffer.from("k8s\0")
 
-/** Reads a body: four letters, then an envelope that says what is in it. */
+/** Reads a body: four bytes of magic number, then an envelope that names the content. */
 export function readProtobuf(body: Buffer): Json {
   if (!body.subarray(0, 4).equals(magic)) throw badRequest("provided data does not appear to be a protobuf message")
   let raw: Buffer = Buffer.alloc(0)
@@ -78,7 +78,7 @@ function read(name: string, bytes: Buffer): Json {
   const object: Json = {}
   for (const wire of fieldsOf(bytes)) {
     const field = fields[wire.number]
-    if (!field) continue // of a newer client
+    if (!field) continue // from a newer client
     const [given, type, many] = field
     const key = renamed[given] ?? given
     if (many === "list") object[key] = [...(object[key] ?? []), readField(type, wire)]
@@ -89,7 +89,7 @@ function read(name: string, bytes: Buffer): Json {
   return isList(fields) ? (object.items ?? []) : object
 }
 
-/** Go embeds these structs: their fields stand among those of the one they are in. */
+/** Go embeds these structs: their fields are among those of the outer struct. */
 const inlined = new Set([
   "ephemeralContainerCommon",
   "handler",
@@ -100,7 +100,7 @@ const inlined = new Set([
 ])
 const renamed: Record<string, string> = { uID: "uid", aPIGroup: "apiGroup" }
 
-/** A list that is a map's value is wrapped into a message, since protobuf knows no other way (ExtraValue). */
+/** Protobuf cannot have a list as the value of a map, so the list is wrapped into a message (ExtraValue). */
 const isList = (fields: Record<string, Field>) => {
   const all = Object.values(fields)
   return all.length === 1 && all[0]?.[0] === "items" && all[0][1] === "string"
@@ -132,7 +132,7 @@ const text = (bytes: Buffer) => fieldsOf(bytes)[0]?.bytes?.toString("utf8") ?? "
 
 function time(bytes: Buffer): { seconds: string; nanos: number } | null {
   const { 1: seconds, 2: nanos = 0 } = numbers(bytes)
-  // Go's zero time, and no time at all.
+  // An absent time, or Go's zero time.
   if (seconds === undefined || seconds <= -62135596800) return null
   return { seconds: formatInstant(seconds * 1000), nanos }
 }

@@ -4,7 +4,7 @@ import type { Json } from "../object.ts"
 import { managerName } from "../schema/index.ts"
 import { type Cause, StatusError } from "../status-error.ts"
 
-/** Query parameters and option bodies, read once at the edge with the server's complaints. */
+/** Query parameters and option bodies, parsed once at the edge, with the server's error messages. */
 
 const inMeta = (kind: string) => ({ group: "meta.k8s.io", kind })
 
@@ -63,7 +63,7 @@ const wrongDryRun = (values: readonly string[]): Cause[] =>
 
 export type DeleteRequest = DeleteOptions & { orphanDependents?: boolean }
 
-/** Options of a delete: from the body where there is one, and only then from the query. */
+/** Options of a delete: from the body if there is one, otherwise from the query. */
 export function deleteOptions(query: URLSearchParams, body: Json | undefined): DeleteRequest {
   const sent = body ?? {
     gracePeriodSeconds: whole(query, "gracePeriodSeconds"),
@@ -165,7 +165,7 @@ function wrongInWatch({ resourceVersionMatch: match, continue: token, sendInitia
   return causes
 }
 
-/** A resourceVersion from outside; "" and "0" are for the caller to tell apart. A list and a watch refuse differently. */
+/** Parses a resourceVersion. The caller handles "" and "0". A list and a watch have different error messages. */
 export function revisionOf(text: string, asked: "list" | "watch"): number {
   if (/^\d+$/.test(text)) return Number(text)
   const why = `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`

@@ -14,10 +14,10 @@ import { decode, kubernetesSchema, trackUpdate } from "../schema/index.ts"
 import type { Cause } from "../status-error.ts"
 import type { Served } from "./discovery.ts"
 
-/** The circumstances of a review. */
+/** The context of a review. */
 type Asked = { auth: Auth; user: User; namespace: string | undefined; now: string }
 
-/** Kinds that are asked and not kept. */
+/** Kinds that are answered and not stored. */
 export type Review = Served & { answer(body: Json, asked: Asked): Json }
 
 const review = (group: string, kind: string, answer: Review["answer"], namespaced = false): Review => ({
@@ -93,10 +93,10 @@ function accessStatus({ spec }: Json, { authorize }: Auth, user: User): Json {
   return { allowed, ...(reason && { reason }) }
 }
 
-/** Everything that bindings allow, as it is written in their roles. */
+/** All rules that bindings give, as written in the roles. */
 function rulesStatus({ rulesOf }: Auth, user: User, namespace: string): Json {
   const { rules: bound, troubles } = rulesOf(user, namespace)
-  // A superuser needs no roles: where there are none, its rules are these.
+  // A superuser needs no roles. Without any, its rules are these.
   const rules = bound.length === 0 && isSuperuser(user) ? fullAuthority : bound
   const resourceRules = rules.flatMap(({ verbs, apiGroups, resources, resourceNames }) =>
     resources?.length ? [{ verbs, apiGroups, resources, ...(resourceNames?.length && { resourceNames }) }] : [],
@@ -109,7 +109,7 @@ function rulesStatus({ rulesOf }: Auth, user: User, namespace: string): Json {
 }
 
 function check(causes: Cause[]) {
-  // The server has lost the kind by then.
+  // The server's message has no kind here.
   if (causes.length > 0) throw invalid({ group: "authorization.k8s.io", kind: "" }, "", causes)
 }
 
@@ -145,11 +145,11 @@ function wrongPlace({ spec, metadata: { namespace } }: Json): Cause[] {
   return causes
 }
 
-/** A review with its answer. The server keeps none of it and names the manager of its fields all the same. */
+/** A review with its answer. The server does not store it, but still sets its managedFields. */
 export function answerReview(review: Review, sent: Json, asked: Asked, { fieldManager = "" }: WriteOptions): Json {
   const { group, version, kind } = review
   const apiVersion = `${group}/${version}`
-  // One in a namespace has the fields of the other.
+  // A LocalSubjectAccessReview has the fields of a SubjectAccessReview.
   const schema = kubernetesSchema(apiVersion, kind.replace(/^Local/, ""))
   if (!schema) return review.answer(sent, asked)
   const body = decode(schema, { ...sent, apiVersion, kind }, { apiVersion, kind, validation: "Ignore" }).value

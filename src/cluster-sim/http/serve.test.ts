@@ -27,7 +27,7 @@ test("the same server over a socket, protobuf bodies included", async () => {
   expect(await read.json()).toMatchObject({ kind: "ConfigMap", data: { a: "b" } })
 })
 
-test("a watch streams, and its end is the end of the server's interest in it", async () => {
+test("a watch streams, and the server stops it when the client closes it", async () => {
   const { url, cluster } = await world()
   const ending = new AbortController()
   const answer = await fetch(`${url}/api/v1/configmaps?watch=true`, { signal: ending.signal })
@@ -57,7 +57,7 @@ test("a token identifies a user, and without one a request is anonymous", async 
   expect(await ask("Bearer secret")).toBe(200)
 })
 
-test("a certificate that the authority signed is a user's, and one of another is not", async () => {
+test("a certificate signed by the authority identifies a user, and another one does not", async () => {
   const [authority, other] = [0, 1].map(() => createAuthority({ name: "test", now: Date.now(), days: 1 }))
   const cluster = createCluster({ clock })
   const tls = { ...authority!.forServer({ name: "server" }, ["127.0.0.1"]), clientAuthority: authority!.cert }
@@ -78,7 +78,7 @@ test("a certificate that the authority signed is a user's, and one of another is
   expect(await ask({})).toMatch(refused)
 })
 
-test("a slow reader leaves nothing behind, however often it was waited for", async () => {
+test("a slow reader leaves no listeners behind", async () => {
   const warnings: string[] = []
   const listen = (warning: Error) => warnings.push(warning.name)
   process.on("warning", listen)

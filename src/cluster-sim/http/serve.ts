@@ -9,11 +9,11 @@ import { StatusError } from "../status-error.ts"
 import { protobufType, readProtobuf } from "./protobuf.ts"
 
 export type ServeOptions = {
-  /** 0: any free one. */
+  /** 0: any free port. */
   port?: number
   /** Default: loopback. */
   host?: string
-  /** `clientAuthority` vouches for the certificates of clients, each of which then has a transport of its own. */
+  /** `clientAuthority` verifies client certificates. A client with one uses the transport of `forClient`. */
   tls?: { key: string; cert: string; clientAuthority?: string }
   forClient?: (user: User) => Transport
 }
@@ -28,12 +28,12 @@ export async function serveHttp(transport: Transport, options: ServeOptions = {}
   const listener: http.RequestListener = (incoming, outgoing) => {
     const user = forClient && clientOf(incoming)
     answer(user ? forClient(user) : transport, incoming, outgoing).catch(error => {
-      // The head is out or the connection is gone: all that is left is to end it.
+      // The head was sent or the connection is gone: the connection can only be closed.
       outgoing.destroy(error instanceof Error ? error : undefined)
     })
   }
   const server = tls ? loadHttps().createServer(secured(tls), listener) : createServer(listener)
-  server.requestTimeout = 0 // a watch lasts as long as it lasts
+  server.requestTimeout = 0 // a watch has its own timeout
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
     server.listen(port, host, resolve)
@@ -52,11 +52,11 @@ export async function serveHttp(transport: Transport, options: ServeOptions = {}
 
 const secured = ({ key, cert, clientAuthority: ca }: NonNullable<ServeOptions["tls"]>) => ({
   ...{ key, cert },
-  // Without a certificate, or with a strange one, a client may still have a token.
+  // A client without a valid certificate may still have a token.
   ...(ca && { ca, requestCert: true, rejectUnauthorized: false }),
 })
 
-/** The user of a certificate that is vouched for. */
+/** The user of a verified certificate. */
 function clientOf({ socket }: http.IncomingMessage): User | undefined {
   const { authorized, getPeerCertificate } = socket as Partial<TLSSocket>
   if (!authorized || !getPeerCertificate) return undefined
@@ -101,7 +101,7 @@ async function answer(transport: Transport, incoming: http.IncomingMessage, outg
   outgoing.end()
 }
 
-/** Resolves when more can be written, or never again. Leaves no listener behind: a watch may have to wait very often. */
+/** Resolves when more can be written, or never can. Removes its listeners, since a watch may wait very often. */
 function drained(outgoing: http.ServerResponse): Promise<void> {
   if (outgoing.destroyed) return Promise.resolve()
   return new Promise(resolve => {
@@ -113,7 +113,7 @@ function drained(outgoing: http.ServerResponse): Promise<void> {
   })
 }
 
-/** A body as text. Protobuf, which is none, becomes the JSON it stands for: the transport carries only text. */
+/** A body as text. Protobuf becomes the equivalent JSON, since the transport carries only text. */
 function textOf(body: Buffer, headers: Record<string, string>): string | StatusError {
   if (headers["content-type"] !== protobufType || body.length === 0) return body.toString("utf8")
   try {

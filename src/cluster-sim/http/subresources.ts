@@ -24,7 +24,7 @@ export type SubresourceCall = {
   body: Json
 }
 
-/** Endpoints below an object that are neither its status nor its scale. Undefined: there is no such one. */
+/** Subresources other than status and scale. Undefined: there is no such subresource. */
 export function callSubresource(subresource: string, call: SubresourceCall): Answer | undefined {
   const { method } = call
   if (subresource === "log" && method === "GET") return log(call)
@@ -87,7 +87,7 @@ function evict({ storage, clock, kind, name, body }: SubresourceCall): Answer {
   return json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 }, 201)
 }
 
-/** Shows the pod's controller that the pod did not fail by itself. */
+/** Sets the condition that shows the pod's controller that the pod did not fail by itself. */
 function markDisrupted(
   storage: SubresourceCall["storage"],
   kind: SubresourceCall["kind"],
@@ -101,7 +101,7 @@ function markDisrupted(
   storage.update(kind, { ...pod, status }, { ...own, subresource: "status" })
 }
 
-/** What the server writes in the course of an eviction. */
+/** Options of the server's own writes during an eviction. */
 const own = { fieldManager: "kube-apiserver", asksNoPolicy: true }
 
 function budgetSpent(budget: Obj): StatusError {

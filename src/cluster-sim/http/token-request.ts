@@ -24,7 +24,7 @@ export type TokenCall = {
 const group = "authentication.k8s.io"
 const kind = "TokenRequest"
 
-/** A token for a service account, which ends with its time or with the object it is bound to. */
+/** A token for a service account. It becomes invalid at its expiry or when the object it is bound to is deleted. */
 export function requestToken(call: TokenCall): Answer {
   const { storage, clock, auth, kind: accounts, name: which, body = {} } = call
   const { name, namespace = "" } = which
@@ -59,7 +59,7 @@ export function requestToken(call: TokenCall): Answer {
   return json({ kind, apiVersion: `${group}/v1`, metadata, spec, status }, 201)
 }
 
-/** A request is not kept, and its answer names the manager of its fields all the same. */
+/** A TokenRequest is not stored, but its answer still has managedFields. */
 function managedBy({ query, userAgent, clock }: TokenCall, sent: Json) {
   const apiVersion = `${group}/v1`
   const schema = kubernetesSchema(apiVersion, kind)
@@ -86,7 +86,7 @@ function checkSeconds(seconds: number) {
   if (seconds > 2 ** 32) throw wrong("may not specify a duration larger than 2^32 seconds")
 }
 
-/** What a token is bound to; a pod's names the pod's node too. */
+/** The object that a token is bound to; for a pod, its node too. */
 function boundTo(storage: ServerStorage, reference: Json, { name: account, namespace }: Name) {
   const { kind = "", apiVersion = "", name = "", uid } = reference
   const served = apiVersion === "v1" && ["Pod", "Node", "Secret"].includes(kind) ? storage.kind("v1", kind) : undefined

@@ -26,7 +26,7 @@ export type WatchInput = {
 
 const bookmarkEveryMs = 60_000
 const bookmarkBeforeEndMs = 2000
-/** A reader this far behind is let go, as the server does; it lists and watches again. */
+/** A watch of a reader this far behind is ended, as the server does. The client then lists and watches again. */
 const maxWaiting = 100_000
 
 /** Events of a kind from a revision on, as lines of JSON. Refusals before the stream begins are thrown. */
@@ -58,7 +58,7 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
     return line(type, table(kind, [object], { include: form.include, nowMs: clock.now(), metadata, hasColumns }))
   }
 
-  /** What a change is to somebody who sees only what is selected: a pod whose label goes is a pod deleted. */
+  /** A change as a watch with a selector sees it: a pod that loses the label is a deleted pod. */
   function seen({ type, object, before }: Change): { type: string; object: Obj } | undefined {
     const after = type === "DELETED" ? undefined : storage.present(kind, object)
     const earlier = before && storage.present(kind, before)
@@ -73,7 +73,7 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
   function tell({ change, shared }: Delivery) {
     const event = seen(change)
     if (!event) return
-    if (form.as === "table") return stream.push(encode(event.type, event.object)) // its columns are sent once per reader
+    if (form.as === "table") return stream.push(encode(event.type, event.object)) // columns are sent once per reader
     const key = `${event.type} ${formKey}`
     const bytes = shared.get(key) ?? encode(event.type, event.object)
     shared.set(key, bytes)
@@ -96,12 +96,12 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
     return line("BOOKMARK", { ...empty, rows: [{ cells: null, object: partial(object) }] })
   }
 
-  // The state first, then what came since: one synchronous step, so that nothing falls between.
+  // The state first, then later changes. This is one synchronous step, so that no change is missed in between.
   const startsAt = store.revision
   if (wantsState) {
     const { items } = storage.list(kind, { namespace })
     const state = matches ? items.filter(matches) : items
-    const mine = form.as === "table" ? [...state] : state // rows are made for one reader
+    const mine = form.as === "table" ? [...state] : state // rows are made per reader
     stream.begin(pieces(mine, formKey, object => encode("ADDED", object)))
     if (sendInitialEvents && request.allowWatchBookmarks) stream.push(bookmark(startsAt, true))
   } else if (from !== undefined && from < startsAt) {
@@ -125,12 +125,12 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
     storage.deliveries(kind, tellNext),
     storage.onKinds(() => {
       if (isServed()) return
-      // Its objects go with it, and their end may still be on its way to us.
+      // The kind's objects were deleted with it, and these changes may not have been delivered yet.
       for (const change of store.since(kind.storage, toldUpTo) ?? []) tellNext({ change, shared: new Map() })
       stream.end()
     }),
   ]
-  // Half an hour to an hour, so that a thousand watches do not come back in the same second.
+  // Half an hour to an hour, so that a thousand watches do not reconnect in the same second.
   const timeoutMs = (request.timeoutSeconds || Math.floor(1800 * (1 + random.next()))) * 1000
   releases.push(clock.after(timeoutMs, () => stream.end()))
   if (request.allowWatchBookmarks)
@@ -144,8 +144,8 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
 const perPiece = 256
 
 /**
- * The state of a cluster, some hundred objects at a time. Watchers that begin together read the same snapshot side by
- * side, so the last pieces of it are kept for the others: nine of ten find theirs made.
+ * The state of a cluster, some hundred objects at a time. Watches that begin together read the same snapshot, so the
+ * last pieces of it are cached: with ten watches, nine find their pieces already made.
  */
 function* pieces(state: readonly Obj[], form: string, encode: (object: Obj) => Uint8Array): Generator<Uint8Array> {
   for (let from = 0; from < state.length; from += perPiece) {
@@ -169,7 +169,7 @@ function madeOf(state: readonly Obj[]): Map<string, Uint8Array> {
   return found
 }
 
-/** Each minute, and once more shortly before the end, so that whoever comes back knows from where. */
+/** Sends a bookmark each minute, and once more shortly before the end, so that a client can resume from there. */
 function bookmarks(clock: Clock, timeoutMs: number, send: () => void): () => void {
   const last = clock.monotonic() + timeoutMs - bookmarkBeforeEndMs
   let cancel = () => {}
@@ -184,7 +184,7 @@ function bookmarks(clock: Clock, timeoutMs: number, send: () => void): () => voi
   return () => cancel()
 }
 
-/** Chunks for one reader, who takes all that waits at once. */
+/** Chunks for one reader. A read takes all waiting chunks at once. */
 class EventStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
   #waiting: Uint8Array[] = []
   #state: Iterator<Uint8Array> | undefined
@@ -199,7 +199,7 @@ class EventStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array
     signal.addEventListener("abort", this.#abort, { once: true })
   }
 
-  /** To be sent before anything else. It is made as it is read: nobody waits for the last of it. */
+  /** Sends this first. It is encoded as it is read, so the first chunk does not wait for the last. */
   begin(state: Iterator<Uint8Array>) {
     this.#state = state
   }

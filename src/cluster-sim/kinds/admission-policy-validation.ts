@@ -39,7 +39,7 @@ export function validateMutatingPolicy({ spec = {} }: Json): Cause[] {
   return found.causes
 }
 
-/** What both kinds of policies have. Returns what their own expressions may name. */
+/** Validates the fields that both kinds of policies share. Returns the names that their expressions may use. */
 function checkCommon(found: Findings, spec: Json, always: string | undefined): Expressions {
   found.oneOf("spec.failurePolicy", spec.failurePolicy, ["Fail", "Ignore"])
   if (spec.paramKind) checkParamKind(found, spec.paramKind)
@@ -119,9 +119,9 @@ const requestFields = new Set([
   ...["operation", "userInfo", "dryRun", "options"],
 ])
 
-/** The expressions of a policy, and what they may name. */
+/** The expressions of a policy, and the names that they may use. */
 class Expressions {
-  /** Variables that were declared before. */
+  /** Variables declared so far. */
   readonly composed = new Set<string>()
   readonly #found: Findings
   readonly #hasParams: boolean
@@ -157,7 +157,7 @@ class Expressions {
 function wrongType(text: string, names: readonly string[], wants: readonly string[]): string | undefined {
   const chain = /^\s*(\w+)(\.\w+)*\s*$/.exec(text)
   const type = chain && dynamic.has(chain[1]!) ? "dyn" : typeName(typeOf(text, names, lenient))
-  // What the library cannot tell is taken for right.
+  // A type that the library cannot infer is accepted.
   if (wants.includes(type) || (type === "dyn" && !chain) || (chain && chain[1] === "variables")) return undefined
   if (type === "list(dyn)" && wants.some(each => each.startsWith("list("))) return undefined
   return wants.length === 1
@@ -197,7 +197,7 @@ function checkMatchResources(found: Findings, resources: Json, at: string) {
     checkRule(found, rule, `${at}.excludeResourceRules[${index}]`)
 }
 
-/** It is only possible to mutate what is created or updated. */
+/** Only creates and updates can be mutated. */
 function checkMutable(found: Findings, { resourceRules = [] }: Json, at: string) {
   for (const rule of resourceRules)
     for (const operation of rule.operations ?? [])

@@ -62,7 +62,7 @@ function jobTemplateSpec(found: Findings, spec: Json, path: string) {
 export function validateJobUpdate({ spec }: Json, old: Obj): Cause[] {
   const found = new Findings()
   jobSpec(found, spec)
-  // An indexed job may grow and shrink when both numbers move together.
+  // An indexed job may grow and shrink if both numbers change together.
   const isElastic = spec.completionMode === "Indexed" && spec.completions === spec.parallelism
   if (!isElastic) found.immutable("spec.completions", spec.completions, old.spec.completions)
   found.immutable("spec.selector", spec.selector, old.spec.selector)
@@ -72,7 +72,7 @@ export function validateJobUpdate({ spec }: Json, old: Obj): Cause[] {
   return found.causes
 }
 
-/** A suspended job may still be told where its pods go and what they may use. */
+/** While a job is suspended, the scheduling fields and resources of its template may change. */
 function validateTemplate(found: Findings, spec: Json, old: Json) {
   if (!old.suspend) return found.immutable("spec.template", spec.template, old.template)
   const containers = (list: Json[] | undefined, before: Json[] | undefined) =>
@@ -106,7 +106,7 @@ export function validateCronJob({ metadata, spec }: Json, old?: Obj): Cause[] {
   jobTemplateSpec(found, spec.jobTemplate.spec, "spec.jobTemplate.spec")
   found.notNegative("spec.successfulJobsHistoryLimit", spec.successfulJobsHistoryLimit)
   found.notNegative("spec.failedJobsHistoryLimit", spec.failedJobsHistoryLimit)
-  // Eleven characters are kept for the jobs it makes.
+  // Eleven characters are reserved for the names of its jobs.
   if (!old && metadata.name.length > 52)
     found.invalid("metadata.name", metadata.name, "must be no more than 52 characters")
   return found.causes

@@ -66,7 +66,7 @@ export const job: Definition = {
 const controllerUid = "batch.kubernetes.io/controller-uid"
 const jobName = "batch.kubernetes.io/job-name"
 
-/** A job finds its pods by its own uid, unless the user said how. */
+/** A job selects its pods by its own uid, unless the user gives a selector. */
 function generateSelector(object: Json): Json {
   const { spec, metadata } = object
   if (spec.manualSelector) return object
@@ -80,7 +80,7 @@ function generateSelector(object: Json): Json {
   ])
     labels[key] ??= value
   const template = set(spec.template, "metadata", { ...spec.template.metadata, labels })
-  // Labels that the job has from its template (see the defaults) are the template's, also what is added to them.
+  // Labels defaulted from the template are shared with it, so labels added here appear in both.
   const isShared = !metadata.labels || metadata.labels === spec.template.metadata?.labels
   const matchLabels = { ...spec.selector?.matchLabels }
   matchLabels[controllerUid] ??= uid
@@ -97,7 +97,7 @@ export const cronJob: Definition = {
     default(object) {
       let spec = fillZero(object.spec ?? {}, { concurrencyPolicy: "Allow" })
       spec = fill(spec, { suspend: false, successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1 })
-      // The jobs get their own defaults when they are made; only their pods get theirs here.
+      // Jobs get their defaults when they are created. Here only the pod template gets defaults.
       const template = spec.jobTemplate ?? {}
       const jobSpec = template.spec ?? {}
       const next = set(jobSpec, "template", templateDefaults(jobSpec.template))

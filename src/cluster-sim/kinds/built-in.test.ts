@@ -18,7 +18,7 @@ test("every kind that was recorded is served, with its names", () => {
   expect(kinds.every(each => each.schema.properties)).toBe(true)
 })
 
-test("subresources are those we answer to", () => {
+test("only implemented subresources are served", () => {
   expect(kind("Pod").subresources).toEqual(["binding", "eviction", "exec", "log", "status"])
   expect(subresourcesOf(kind("Deployment")).map(({ name, kind }) => `${name} ${kind}`)).toEqual([
     "scale Scale",
@@ -26,7 +26,7 @@ test("subresources are those we answer to", () => {
   ])
 })
 
-test("who may be made by a PUT, and who has to say which version it changes", () => {
+test("which kinds a PUT may create, and which need a resourceVersion in an update", () => {
   const those = (flag: "allowsCreateOnUpdate" | "allowsUnconditionalUpdate", value: boolean) =>
     kinds
       .filter(each => each.strategy[flag] === value)
@@ -72,7 +72,7 @@ test("a daemon set carries its template's generation from the first", () => {
   expect(metadata.annotations).toEqual({ "deprecated.daemonset.template.generation": "0" })
 })
 
-test("a service's address is one, or none", () => {
+test("a service has one address, or none", () => {
   const refused = (clusterIP: string) =>
     kind("Service").strategy.validateCreate!({
       spec: {
@@ -104,7 +104,7 @@ test("a selector selects by labels and by expressions", () => {
   expect(isEmptySelector({})).toBe(true)
 })
 
-test("a pod waits for its grace period only where somebody stops it", () => {
+test("a pod waits for its grace period only where a kubelet stops it", () => {
   const grace = (spec: object, status: object, asked?: number) =>
     kind("Pod").strategy.graceSeconds!({ spec, status } as never, asked)
   expect(grace({ nodeName: "n", terminationGracePeriodSeconds: 7 }, { phase: "Running" })).toBe(7)

@@ -9,9 +9,9 @@ const seconds: Record<number, string> = {
 for (const [length, text] of Object.entries(seconds))
   test(`${length} s is ${text}`, () => expect(humanDuration(Number(length) * 1000)).toBe(text))
 
-test("what never was is unknown", () => expect(since(undefined, 0)).toBe("<unknown>"))
+test("a missing time is unknown", () => expect(since(undefined, 0)).toBe("<unknown>"))
 
-test("labels and selectors are told by key", () => {
+test("labels and selectors are sorted by key", () => {
   expect(formatLabels({ b: "2", a: "1" })).toBe("a=1,b=2")
   expect(formatLabels(undefined)).toBe("<none>")
   expect(selectorText({ matchLabels: { b: "1" }, matchExpressions: [{ key: "a", operator: "DoesNotExist" }] })).toBe(

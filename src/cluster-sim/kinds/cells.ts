@@ -1,6 +1,6 @@
 import type { Json } from "../object.ts"
 
-/** The pieces of `kubectl get`'s cells that many kinds share. */
+/** Cells of `kubectl get` that many kinds share. */
 
 const second = 1000
 const minute = 60 * second
@@ -28,7 +28,7 @@ export function humanDuration(ms: number): string {
 const two = (large: number, unit: string, small: number, smallUnit: string) =>
   small === 0 ? `${large}${unit}` : `${large}${unit}${small}${smallUnit}`
 
-/** How long ago a time was; Go's zero time is unknown. */
+/** The age of a time; Go's zero time is unknown. */
 export const since = (time: string | undefined | null, nowMs: number) =>
   time ? humanDuration(nowMs - Date.parse(time)) : "<unknown>"
 

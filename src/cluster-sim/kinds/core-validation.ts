@@ -31,7 +31,7 @@ const tooLong = (field: string): Cause => ({
   field,
 })
 
-/** What was declared immutable stays; `fields` are what it holds. */
+/** An immutable object keeps its content; `fields` are the fields with the content. */
 export const keepsImmutable =
   (fields: readonly string[], validate: (object: Json) => Cause[]) =>
   (object: Json, old: Obj): Cause[] => {
@@ -66,7 +66,7 @@ export function validateSecret({ metadata, type, data = {} }: Json): Cause[] {
   for (const key of neededKeys[type] ?? []) {
     if (!Object.hasOwn(data, key)) found.required(`data[${key}]`)
     else if (key.startsWith(".docker") && !isJsonObject(data[key]))
-      // A real server adds what Go's parser says.
+      // A real server adds the message of Go's parser.
       found.invalid(`data[${key}]`, "<secret contents redacted>", "it is not a JSON object")
   }
   if (type === "kubernetes.io/basic-auth" && !("username" in data) && !("password" in data))
@@ -123,7 +123,7 @@ export function validateNode({ spec = {} }: Json): Cause[] {
   const found = new Findings()
   const seen = new Set<string>()
   for (const [index, { key = "", value = "", effect = "", timeAdded = null }] of (spec.taints ?? []).entries()) {
-    const at = `metadata.taints[${index}]` // where the server looks for them
+    const at = `metadata.taints[${index}]` // the path in the server's messages
     found.qualifiedName(`${at}.key`, key)
     const wrong = labelValueRule(value)
     if (wrong.length > 0) found.invalid(`${at}.value`, value, wrong.join(";"))
@@ -202,7 +202,7 @@ export function validateServiceUpdate(object: Json, old: Obj): Cause[] {
   return [...found.causes, ...validateService(object)]
 }
 
-/** Events are named by two groups; the newer asks for more. */
+/** Two groups serve events; the newer one requires more fields. */
 export function validateEvent(event: Json, isNew: boolean): Cause[] {
   const found = new Findings()
   const { metadata, involvedObject = {}, eventTime, series } = event

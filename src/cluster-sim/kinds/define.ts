@@ -7,11 +7,11 @@ import served from "./recorded/served.json" with { type: "json" }
 /** Where the schemas of built-in kinds come from. */
 export type SchemaOf = (apiVersion: string, kind: string) => Schema | undefined
 
-/** What a kind's own file says of it; names, verbs and columns come from the recording of a real server. */
+/** What a kind's own file defines. Names, verbs and columns come from the recording of a real server. */
 export type Definition = {
   apiVersion: string
   kind: string
-  /** When it is not `group/plural`. */
+  /** Only if it is not `group/plural`. */
   storage?: string
   convert?: ServedKind["convert"]
   scale?: ServedKind["scale"]
@@ -23,7 +23,7 @@ export type Definition = {
   row(object: Obj, nowMs: number): Json[]
 }
 
-/** A subresource as discovery tells of it. */
+/** A subresource as discovery lists it. */
 export type ServedSubresource = { name: string; kind: string; group?: string; version?: string; verbs: string[] }
 
 type Recorded = {
@@ -42,7 +42,7 @@ type Recorded = {
 
 const recorded = new Map((served as Recorded[]).map(each => [`${each.apiVersion} ${each.kind}`, each]))
 
-/** What the simulated server answers to of what a real one does. */
+/** The subresources of a real server that the simulated one implements. */
 const servedSubresources = new Set(["status", "scale", "eviction", "binding", "token", "log", "exec", "finalize"])
 
 export function define(definition: Definition, schemaOf: SchemaOf): ServedKind {
@@ -78,7 +78,7 @@ export function subresourcesOf({ group, version, kind }: ServedKind): readonly S
   return facts?.subresources.filter(({ name }) => servedSubresources.has(name)) ?? []
 }
 
-/** The kind's own strategy inside what is common: status apart from the rest, and generation. */
+/** Wraps the kind's own strategy in the common rules for status and generation. */
 function strategyOf({ hasStatus, hasGeneration, strategy: own = {} }: Definition): Strategy {
   const keepStatus = (object: Json, old: Obj) => (hasStatus ? set(object, "status", old.status) : object)
   const strategy: Strategy = {
@@ -97,12 +97,12 @@ function strategyOf({ hasStatus, hasGeneration, strategy: own = {} }: Definition
     },
   }
   if (hasStatus && !own.prepareStatusUpdate) strategy.prepareStatusUpdate = onlyStatus
-  // The storage keeps a generation for the kinds that say when it moves, and for no others.
+  // The storage keeps a generation only for kinds with movesGeneration.
   if (hasGeneration && !own.movesGeneration) strategy.movesGeneration = (object, old) => !same(object.spec, old.spec)
   return strategy
 }
 
-/** What an update of /status leaves alone: everything but status and metadata. */
+/** For an update of /status: keeps everything but status and metadata as it was. */
 function onlyStatus(object: Json, old: Obj): Json {
   const { apiVersion, kind, metadata, status } = object
   return set({ ...old, apiVersion, kind, metadata }, "status", status)

@@ -1,11 +1,11 @@
 import type { Json } from "../object.ts"
 
 /**
- * Changes without changing: each function gives the very object back when there is nothing to do, so that defaulting
- * something that was stored before costs a walk and no memory.
+ * Edits that copy. Each function returns the same object if there is nothing to do, so that defaulting a stored object
+ * costs a walk and no memory.
  */
 
-/** The object with a field set; undefined takes the field out. */
+/** The object with a field set; undefined removes the field. */
 export function set(object: Json, field: string, value: Json): Json {
   if (object?.[field] === value) return object
   const next = { ...object, [field]: value }
@@ -13,7 +13,7 @@ export function set(object: Json, field: string, value: Json): Json {
   return next
 }
 
-/** Fills fields that are absent: what Go holds in a pointer, so that 0, false and "" are values. */
+/** Fills absent fields. For fields that are pointers in Go: 0, false and "" are values. */
 export function fill(object: Json, defaults: Json): Json {
   let next = object
   for (const field in defaults)
@@ -24,7 +24,7 @@ export function fill(object: Json, defaults: Json): Json {
   return next
 }
 
-/** Fills fields that are absent or hold Go's zero value: what Go holds in a plain field. */
+/** Fills fields that are absent or hold Go's zero value. For fields that are no pointers in Go. */
 export function fillZero(object: Json, defaults: Json): Json {
   let next = object
   for (const field in defaults)
@@ -57,7 +57,7 @@ function mapped(list: Json[], change: (item: Json) => Json): Json[] {
   return next
 }
 
-/** Whether two JSON values are the same; absent, null, empty lists and empty maps are the same nothing, as in Go. */
+/** Whether two JSON values are equal. As in Go, absent, null, empty list and empty map are all equal. */
 export function same(a: Json, b: Json): boolean {
   if (a === b) return true
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return isNothing(a) && isNothing(b)

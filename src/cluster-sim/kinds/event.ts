@@ -3,7 +3,7 @@ import { since } from "./cells.ts"
 import { validateEvent } from "./core-validation.ts"
 import type { Definition } from "./define.ts"
 
-/** Both groups serve the same events. They are kept as core/v1 has them. */
+/** Both groups serve the same events. They are stored as core/v1. */
 export const event: Definition = {
   apiVersion: "v1",
   kind: "Event",
@@ -40,7 +40,7 @@ const renamed: [core: string, modern: string][] = [
   ["reportingComponent", "reportingController"],
 ]
 
-/** An event of events.k8s.io/v1 as core/v1 has it; one that is already in that form stays. */
+/** Converts an event of events.k8s.io/v1 to core/v1; an event of core/v1 is unchanged. */
 export function eventToCore(event: Json): Json {
   if (event.apiVersion !== "events.k8s.io/v1") return event
   const next = { ...event, apiVersion: "v1" }
@@ -52,7 +52,7 @@ export function eventToCore(event: Json): Json {
   return next
 }
 
-/** The other way. */
+/** Converts an event of core/v1 to events.k8s.io/v1. */
 export function eventFromCore(event: Json): Json {
   if (event.apiVersion !== "v1") return event
   const next = { ...event, apiVersion: "events.k8s.io/v1" }
@@ -61,7 +61,7 @@ export function eventFromCore(event: Json): Json {
       next[modern] = next[core]
       delete next[core]
     }
-  // Core always tells these two, the newer group only when there is something to tell.
+  // core/v1 always writes these two fields, the newer group only if they are not empty.
   for (const field of ["reportingController", "reportingInstance"]) if (next[field] === "") delete next[field]
   return next
 }

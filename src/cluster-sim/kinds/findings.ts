@@ -4,7 +4,7 @@ import type { Json } from "../object.ts"
 import type { Cause } from "../status-error.ts"
 import { same } from "./edit.ts"
 
-/** Collects what is wrong with an object, in the order a server finds it and in its words. */
+/** Collects what is wrong with an object, in the order and the words of a server. */
 export class Findings {
   readonly causes: Cause[] = []
 
@@ -37,7 +37,7 @@ export class Findings {
     this.causes.push({ reason: "FieldValueNotSupported", message, field })
   }
 
-  /** One of a few words; absent is missing. */
+  /** One of the supported values; an absent value is required. */
   oneOf(field: string, value: string | undefined, supported: readonly string[]) {
     if (!value) this.required(field)
     else if (!supported.includes(value)) this.unsupported(field, value, supported)
@@ -56,7 +56,7 @@ export class Findings {
     this.between(field, value, 1, 65_535)
   }
 
-  /** By number, or by the name a container gives it. */
+  /** A port number, or the name of a container's port. */
   portOrName(field: string, value: number | string | undefined) {
     if (typeof value === "string") this.rule(field, value, portName)
     else this.port(field, value ?? 0)
@@ -78,7 +78,7 @@ export class Findings {
     this.rule(field, value, qualifiedName)
   }
 
-  /** A map of labels: keys and values are both told of under the map. */
+  /** A map of labels. Problems of keys and of values are both reported at the map. */
   labels(field: string, labels: Record<string, string> | undefined) {
     for (const [key, value] of Object.entries(labels ?? {})) {
       this.rule(field, key, qualifiedName)
@@ -90,7 +90,7 @@ export class Findings {
     if (!same(value, old)) this.invalid(field, value ?? null, "field is immutable")
   }
 
-  /** Whether it can be used to select. */
+  /** Returns whether the selector is valid. */
   selector(field: string, selector: Json): boolean {
     const before = this.causes.length
     this.labels(`${field}.matchLabels`, selector?.matchLabels)
@@ -129,11 +129,11 @@ export const isZero = (value: number | string) =>
   (typeof value === "string" && /^0+%$/.test(value)) ||
   (typeof value === "string" && !/^\d+%$/.test(value))
 
-/** Go writes JSON so that it may stand in a page of HTML. */
+/** JSON as Go writes it, escaped for HTML. */
 const goJson = (value: Json) =>
   JSON.stringify(value).replaceAll(/[<>&]/g, mark => `\\u00${mark.charCodeAt(0).toString(16)}`)
 
-/** As Go writes maps: by key. Structs are handed over in the order of their fields, which have capitals. */
+/** Sorts maps by key, as Go writes them. Structs have capitalized keys and keep the order of their fields. */
 function sorted(value: Json): Json {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value
   const keys = Object.keys(value)
@@ -141,7 +141,7 @@ function sorted(value: Json): Json {
   return Object.fromEntries(keys.sort().map(key => [key, sorted(value[key])]))
 }
 
-/** Does a set of labels have what the selector asks for? A missing selector selects nothing. */
+/** Whether a selector matches labels. A missing selector matches nothing. */
 export function selects(selector: Json, labels: Record<string, string> = {}): boolean {
   if (!selector) return false
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labels[key] !== value) return false
@@ -158,7 +158,7 @@ export function selects(selector: Json, labels: Record<string, string> = {}): bo
 export const isEmptySelector = (selector: Json) =>
   Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions?.length ?? 0) === 0
 
-/** What a container may call a port. */
+/** The rule for names of container ports. */
 export function portName(name: string): string[] {
   const wrong: string[] = []
   if (name.length > 15) wrong.push("must be no more than 15 characters")
@@ -169,7 +169,7 @@ export function portName(name: string): string[] {
   return wrong
 }
 
-/** What a key of a ConfigMap or Secret may be. */
+/** The rule for keys of ConfigMaps and Secrets. */
 export function configKey(key: string): string[] {
   const wrong: string[] = []
   if (key.length > 253) wrong.push("must be no more than 253 characters")

@@ -62,7 +62,7 @@ function validateBlock(at: string, { cidr, except }: Json, found: Findings) {
 /** Addresses that share their first bits. */
 type Range = { bits: bigint; width: 32 | 128; length: number }
 
-/** What is meant by it, however wrong the way of writing; nothing if that cannot be told. */
+/** The range that a text means, even if it is not in canonical form; undefined if it cannot be parsed. */
 function rangeOf(field: string, text: string, found: Findings): Range | undefined {
   const [, written = "", digits = ""] = /^([^/%]*)\/(\d+)$/.exec(text) ?? []
   const address = written.includes(":") ? written : written.replaceAll(/\b0+(?=\d)/g, "")
@@ -91,7 +91,7 @@ function isInside(part: Range, whole: Range): boolean {
 const bitsOf4 = (address: string) => address.split(".").reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
 
 function bitsOf6(address: string): bigint {
-  // A URL writes every part in hexadecimal, also an IPv4 address at the end.
+  // A URL writes every part in hexadecimal, even an IPv4 address at the end.
   const [head = "", tail = ""] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::")
   const [left, right] = [head, tail].map(half => half.split(":").filter(part => part !== ""))
   const parts = [...left!, ...Array(8 - left!.length - right!.length).fill("0"), ...right!]

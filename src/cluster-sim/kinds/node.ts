@@ -14,7 +14,7 @@ export const node: Definition = {
         : object,
     validateCreate: validateNode,
     validateUpdate: validateNode,
-    // Nodes are made with their status; an update of the node itself keeps what was there.
+    // A Node is created with its status; an update of the Node itself keeps the old status.
     prepareUpdate: (object, old) => set(object, "status", old.status),
     prepareStatusUpdate: (object, old) => set(object, "spec", old.spec),
     selectableFields: ({ spec }) => ({ "spec.unschedulable": String(spec?.unschedulable ?? false) }),

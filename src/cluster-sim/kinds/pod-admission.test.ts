@@ -37,7 +37,7 @@ test("a pod pulls with the secrets of its account, unless it has its own", () =>
   expect(admitted({ serviceAccountName: "plain" }).imagePullSecrets).toBeUndefined()
 })
 
-test("a token is mounted unless the pod, or else its account, says no", () => {
+test("a token is mounted unless the pod, or else its account, disables it", () => {
   const mounts = (spec: Json) => admitted(spec).containers[0].volumeMounts?.length ?? 0
   expect(mounts({})).toBe(1)
   expect(mounts({ serviceAccountName: "tokenless" })).toBe(0)
@@ -45,14 +45,14 @@ test("a token is mounted unless the pod, or else its account, says no", () => {
   expect(mounts({ serviceAccountName: "plain", automountServiceAccountToken: false })).toBe(0)
 })
 
-test("an account that is not there is refused, but the one every namespace has", () => {
+test("a missing account is refused, except the one that every namespace has", () => {
   expect(() => admitted({ serviceAccountName: "nobody" })).toThrow(
     'error looking up service account n/nobody: serviceaccount "nobody" not found',
   )
   expect(admitted({}).serviceAccountName).toBe("default")
 })
 
-test("only new pods are looked at", () => {
+test("only new pods are changed", () => {
   const object = { metadata: { name: "p" }, spec: {} }
   expect(admit({ operation: "update", kind, object, subresource: undefined })).toBe(object)
   expect(admit({ operation: "create", kind: { ...kind, kind: "Node" }, object, subresource: undefined })).toBe(object)

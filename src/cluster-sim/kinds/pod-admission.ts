@@ -3,13 +3,13 @@ import { forbidden } from "../apiserver/refusals.ts"
 import type { Json, Obj } from "../object.ts"
 import { set } from "./edit.ts"
 
-/** Another object, by what it is and where. */
+/** Finds another object by its kind and name. */
 export type Lookup = (apiVersion: string, kind: string, name: { namespace?: string; name: string }) => Obj | undefined
 
 /**
- * What a new pod gets from its priority class and its service account: its priority, its pull secrets, and whether it
- * is given a token. Refuses pods that name a class or an account that is not there. The account called default is
- * taken for granted: a real cluster makes it with the namespace.
+ * Gives a new pod the priority of its class, and the pull secrets and the token of its service account. Refuses a pod
+ * that names a missing class or account. The account `default` is assumed to exist: a real cluster creates it with the
+ * namespace.
  */
 export function podAdmission(find: Lookup, random: () => number) {
   return ({ operation, kind, object, subresource }: PodRequest): Json => {
@@ -64,7 +64,7 @@ function withAccount(given: Json, namespace: string, { find, random, refuse }: C
 
 const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/** The token, the cluster's certificate and the namespace, where clients look for them. */
+/** Mounts the token, the cluster's certificate and the namespace where clients expect them. */
 export function mountToken(spec: Json, random: () => number): Json {
   const isMounted = (container: Json) => container.volumeMounts?.some((mount: Json) => mount.mountPath === tokenPath)
   const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])]

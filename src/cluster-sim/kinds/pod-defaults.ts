@@ -2,7 +2,7 @@ import { formatQuantity, inMilli, isPlainQuantity, parseQuantity } from "#lib/qu
 import type { Json } from "../object.ts"
 import { edit, editEach, fill, fillZero, set } from "./edit.ts"
 
-/** What a server fills into the spec of a pod and of every template of one. */
+/** The server's defaults for the spec of a pod or of a pod template. */
 function podSpecDefaults(given: Json): Json {
   let spec = fillZero(given ?? {}, {
     dnsPolicy: "ClusterFirst",
@@ -10,7 +10,7 @@ function podSpecDefaults(given: Json): Json {
     schedulerName: "default-scheduler",
   })
   spec = fill(spec, { securityContext: {}, terminationGracePeriodSeconds: 30 })
-  // Both names of the account are written; the old one gives way.
+  // Both fields for the account are written; serviceAccountName wins over the deprecated serviceAccount.
   if (spec.serviceAccountName) spec = set(spec, "serviceAccount", spec.serviceAccountName)
   else if (spec.serviceAccount) spec = set(spec, "serviceAccountName", spec.serviceAccount)
   spec = editEach(spec, "volumes", volumeDefaults)
@@ -23,7 +23,7 @@ function podSpecDefaults(given: Json): Json {
 
 export const templateDefaults = (template: Json) => set(template ?? {}, "spec", podSpecDefaults(template?.spec))
 
-/** What only a pod itself gets, and its templates do not. */
+/** The defaults for pods that do not apply to templates. */
 export function podDefaults(pod: Json): Json {
   let spec = podSpecDefaults(pod.spec)
   spec = editEach(spec, "containers", withRequests)
@@ -75,14 +75,14 @@ const handlerDefaults = (handler: Json) =>
 
 const requirements = (resources: Json) => edit(edit(resources, "limits", resourceList), "requests", resourceList)
 
-/** An amount as it is stored for a pod. What is no quantity stays for the validation to name. */
+/** An amount as it is stored for a pod. An invalid quantity is unchanged, so that validation reports it. */
 function storedQuantity(amount: string | number): string | number {
   if (isPlainQuantity(amount)) return amount
   const quantity = parseQuantity(amount)
   return quantity ? formatQuantity(inMilli(quantity)) : amount
 }
 
-/** Every amount written the one way. */
+/** Every amount in canonical form. */
 export function resourceList(list: Json): Json {
   let next = list
   for (const name in list) next = set(next, name, storedQuantity(list[name]))
@@ -126,7 +126,7 @@ export function claimSpecDefaults(spec: Json): Json {
   return edit(fill(spec, { volumeMode: "Filesystem" }), "resources", requirements)
 }
 
-/** Whether the tag is `latest`, said or not; a digest is never. */
+/** Whether the tag is `latest`, explicitly or by default. A digest never is. */
 function isLatest(image: string): boolean {
   if (image.includes("@")) return false
   const tag = image.slice(image.lastIndexOf("/") + 1).split(":")[1]

@@ -5,7 +5,7 @@ import type { Cause } from "../status-error.ts"
 import { same } from "./edit.ts"
 import { configKey, Findings, portName } from "./findings.ts"
 
-/** What a server refuses in a new pod. */
+/** The server's refusals of a new pod. */
 export function validatePod({ spec }: Json): Cause[] {
   const found = new Findings()
   podSpec(found, spec, "spec")
@@ -16,7 +16,7 @@ export function validatePod({ spec }: Json): Cause[] {
   return found.causes
 }
 
-/** What a server refuses in the template of a pod. */
+/** The server's refusals of a pod template. */
 export function podTemplate(found: Findings, template: Json, path: string) {
   found.labels(`${path}.labels`, template.metadata?.labels)
   for (const key of Object.keys(template.metadata?.annotations ?? {}))
@@ -206,7 +206,7 @@ function descendingPath(found: Findings, path: string, field: string) {
   if (path.split("/").includes("..")) found.invalid(field, path, "must not contain '..'")
 }
 
-/** The names that may be mounted: those of the volumes that are well. */
+/** Returns the names of the valid volumes, which may be mounted. */
 function validateVolumes(found: Findings, volumes: Json[], path: string): Set<string> {
   const names = new Set<string>()
   for (const [index, volume] of volumes.entries()) {
@@ -223,7 +223,7 @@ function validateVolumes(found: Findings, volumes: Json[], path: string): Set<st
 
 function validateVolumeSource(found: Findings, { name: _, ...given }: Json, at: string) {
   const kinds = Object.keys(given).filter(kind => given[kind])
-  // The first in the server's order is taken for the one that was meant.
+  // If there are several, the first in the server's order counts.
   const order = ["emptyDir", "hostPath", "secret", "persistentVolumeClaim", "configMap", "downwardAPI", "projected"]
   const rank = (each: string) => (order.includes(each) ? order.indexOf(each) : order.length)
   kinds.sort((a, b) => rank(a) - rank(b))
@@ -251,7 +251,7 @@ function validateVolumeSource(found: Findings, { name: _, ...given }: Json, at: 
 
 const standardResources = new Set(["cpu", "memory", "ephemeral-storage"])
 const isStandard = (name: string) => standardResources.has(name) || name.startsWith("hugepages-")
-/** Devices and huge pages are not shared: a request is a limit, in whole numbers. */
+/** Devices and huge pages cannot be overcommitted: the request equals the limit, in whole numbers. */
 const isOvercommitted = (name: string) => !name.includes("/") && !name.startsWith("hugepages-")
 
 function validateResources(found: Findings, { limits = {}, requests = {} }: Json, path: string) {
@@ -401,7 +401,7 @@ function validateTolerations(found: Findings, tolerations: Json[], path: string)
 const changeable =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 
-/** What a server refuses in a change of a pod: nearly everything. */
+/** The server's refusals of a pod update: nearly every change of the spec. */
 export function validatePodUpdate(object: Json, old: Obj): Cause[] {
   const found = new Findings()
   found.causes.push(...validatePod(object))
@@ -452,7 +452,7 @@ function withoutChangeable(spec: Json, old: Json): Json {
   }
   if (old.terminationGracePeriodSeconds < 0 && spec.terminationGracePeriodSeconds === 1)
     next.terminationGracePeriodSeconds = old.terminationGracePeriodSeconds
-  // While a gate holds it, a pod may still be told where to go.
+  // While a pod has a scheduling gate, its node selection may still be narrowed.
   if (
     old.schedulingGates?.length &&
     Object.entries(old.nodeSelector ?? {}).every(([key, value]) => spec.nodeSelector?.[key] === value)

@@ -33,7 +33,7 @@ export const pod: Definition = {
     },
     graceSeconds(object, asked) {
       const { spec, status } = object
-      // A pod that no kubelet has taken, or that has ended, has nobody to wait for.
+      // A pod without a node, or one that has ended, has no kubelet to wait for.
       if (!spec.nodeName || status?.phase === "Failed" || status?.phase === "Succeeded") return 0
       const seconds = asked ?? spec.terminationGracePeriodSeconds ?? 30
       return seconds < 0 ? 1 : seconds
@@ -62,8 +62,8 @@ const schedulingGated = {
 }
 
 /**
- * What the admission plugins that every cluster has on add to a pod, as far as that needs no other object. Where other
- * objects can be asked, `podAdmission` has been here before and there is little left to do.
+ * What the default admission plugins add to a pod without reading other objects. Where other objects can be read,
+ * `podAdmission` has run before and little is left to do.
  */
 function admit(object: Json, { random }: StrategyContext): Json {
   let spec = fill(object.spec, { priority: 0, preemptionPolicy: "PreemptLowerPriority" })
@@ -77,7 +77,7 @@ function admit(object: Json, { random }: StrategyContext): Json {
 
 const unreachable = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
 
-/** A pod stays five minutes on a node that fails, unless it says otherwise. */
+/** By default, a pod stays on a failed node for five minutes. */
 function tolerations(spec: Json): Json {
   const given: Json[] = spec.tolerations ?? []
   const missing = unreachable.filter(
@@ -87,7 +87,7 @@ function tolerations(spec: Json): Json {
   return [...given, ...missing.map(key => ({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 }))]
 }
 
-/** How well the pod is protected when its node runs out: by what its containers ask for of CPU and memory. */
+/** How well the pod is protected when its node runs short. It follows from the CPU and memory of its containers. */
 function qosClass(spec: Json): "Guaranteed" | "Burstable" | "BestEffort" {
   const all: Json[] = spec.resources ? [spec] : [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
   const amount = (list: Json, name: string) => parseQuantity(list?.[name] ?? 0)?.nano ?? 0n
@@ -130,7 +130,7 @@ function podRow(object: Obj, nowMs: number): Json[] {
 
 type Summary = { ready: number; total: number; restarts: number; lastRestart: string; word: string }
 
-/** The word in the column Status, and what stands beside it. */
+/** The text of the column Status, and the values of the columns beside it. */
 function summary({ metadata, spec, status = {} }: Obj): Summary {
   const initContainers: Json[] = spec.initContainers ?? []
   const sidecars = new Set(
@@ -168,7 +168,7 @@ function summary({ metadata, spec, status = {} }: Obj): Summary {
         ready++
       }
     }
-    // One container that ended well does not make a pod Completed while another one runs or failed.
+    // A container that succeeded does not make a pod Completed while another one runs or failed.
     if (word === "Completed") {
       if (isRunning && has("Ready")) word = "Running"
       else if (failure) word = failure
@@ -182,7 +182,7 @@ function summary({ metadata, spec, status = {} }: Obj): Summary {
   return { ready, total, restarts, lastRestart, word }
 }
 
-/** Init containers run one after the other: the first that has not done its part is the pod's story. */
+/** Init containers run one after the other: the first unfinished one determines the pod's status. */
 function initSummary(statuses: Json[], count: number, sidecars: Set<string>) {
   const result = {
     word: undefined as string | undefined,

@@ -67,7 +67,7 @@ function rulesAreThere(object: Json): Json {
   return object.rules === undefined ? { ...object, rules: null } : object
 }
 
-/** What is stored has no empty lists. */
+/** Stored rules have no empty lists. */
 function noEmptyRules(object: Json): Json {
   return object.rules?.length === 0 ? { ...object, rules: null } : object
 }

@@ -55,7 +55,7 @@ export const service: Definition = {
   },
 }
 
-/** Addresses and node ports. They are drawn, not reserved: no traffic flows, so a rare pair of twins harms nobody. */
+/** Random addresses and node ports. They are not reserved: without traffic, a rare duplicate does no harm. */
 function allocated(given: Json, old: Json, random: () => number): Json {
   const clusterIP = given.clusterIP || given.clusterIPs?.[0] || old.clusterIP || randomAddress(random)
   let spec = fill(set(set(given, "clusterIP", clusterIP), "clusterIPs", given.clusterIPs ?? [clusterIP]), {
@@ -70,7 +70,7 @@ function allocated(given: Json, old: Json, random: () => number): Json {
   return spec
 }
 
-/** In 10.96.0.0/12, where most clusters keep them; the first 256 are for those who choose. */
+/** In 10.96.0.0/12, where most clusters keep them; the first 256 are left for addresses that users choose. */
 function randomAddress(random: () => number): string {
   const number = 256 + Math.floor(random() * (2 ** 20 - 512))
   return `10.${96 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`

@@ -16,7 +16,7 @@ import {
   validatePriorityClassUpdate,
 } from "./policy-validation.ts"
 
-/** Kinds that are kept and shown, and that nothing in the simulated cluster acts on. docs/cluster-sim.md names them. */
+/** Kinds that are stored and served, and that no part of the simulated cluster acts on (see docs/cluster-sim.md). */
 
 export const podDisruptionBudget: Definition = {
   apiVersion: "policy/v1",

@@ -4,7 +4,7 @@ import { same } from "./edit.ts"
 import { Findings, isEmptySelector, isZero, selects } from "./findings.ts"
 import { podTemplate } from "./pod-validation.ts"
 
-/** The template of something that keeps pods running. */
+/** The template of a workload that keeps pods running. */
 function lastingTemplate(found: Findings, { template, selector }: Json, kind: string) {
   const path = "spec.template"
   if (!isEmptySelector(selector) || !selector) {
@@ -23,7 +23,7 @@ function alwaysRestarts(found: Findings, { spec }: Json, kind: string) {
     found.forbidden("spec.template.spec.activeDeadlineSeconds", `activeDeadlineSeconds in ${kind} is not Supported`)
 }
 
-/** A selector that has to be there and select something. */
+/** A selector that is required and must not be empty. */
 function neededSelector(found: Findings, selector: Json, kind: string): boolean {
   if (!selector) {
     found.required("spec.selector")
@@ -75,7 +75,7 @@ export function validateReplicaSet({ spec }: Json): Cause[] {
   const found = new Findings()
   found.notNegative("spec.replicas", spec.replicas)
   found.notNegative("spec.minReadySeconds", spec.minReadySeconds)
-  // The server itself says deployment here.
+  // The server's message has "deployment" here.
   if (neededSelector(found, spec.selector, "deployment")) lastingTemplate(found, spec, "ReplicaSet")
   else found.invalid("spec.selector", spec.selector, "invalid label selector")
   return found.causes
@@ -114,7 +114,7 @@ export function validateStatefulSet({ spec }: Json): Cause[] {
       ({ name }: Json) => !claims.some((claim: Json) => claim.name === name),
     )
     const template = { ...spec.template, spec: { ...spec.template.spec, volumes: [...claims, ...own] } }
-    delete template.spec.hostname // the controller writes both
+    delete template.spec.hostname // the controller sets both
     delete template.spec.subdomain
     lastingTemplate(found, { selector: spec.selector, template }, "StatefulSet")
   } else found.invalid("spec.selector", spec.selector, "")
@@ -180,7 +180,7 @@ function validateDaemonStrategy(found: Findings, { type, rollingUpdate }: Json) 
     found.required(`${path}.rollingUpdate.maxUnavailable`, "cannot be 0 when maxSurge is 0")
 }
 
-/** The selector stays; `isFirst` says on which side of the other findings a server tells so. */
+/** The selector is immutable. `isFirst`: the server reports it before its other findings, not after them. */
 export const keepsSelector =
   (validate: (object: Json) => Cause[], { isFirst = false } = {}) =>
   (object: Json, old: Obj): Cause[] => {

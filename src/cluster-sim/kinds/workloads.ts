@@ -53,7 +53,7 @@ export const deployment: Definition = {
       "readyReplicas",
     ),
     prepareStatusUpdate: statusWithoutLabels,
-    // A changed annotation counts: that is how a controller sees a new change-cause.
+    // A changed annotation counts, so that the controller sees a new change-cause.
     movesGeneration: (object, old) =>
       !same(object.spec, old.spec) || !same(object.metadata.annotations, old.metadata.annotations),
   },
@@ -161,7 +161,7 @@ export const daemonSet: Definition = {
           { revisionHistoryLimit: 10 },
         )
       })
-      // A server's own form always has it, so whoever makes one owns it too.
+      // The server's internal form always has the annotation, so the manager that creates the object owns it too.
       return object.metadata.annotations?.[templateGenerationKey] ? next : templateGeneration(next, "0")
     },
     prepareCreate: object => set(templateGeneration(object, "1"), "status", noDaemons),
@@ -194,7 +194,7 @@ const noDaemons = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNum
 
 const templateGenerationKey = "deprecated.daemonset.template.generation"
 
-/** A field of the first DaemonSets that lives on as an annotation. */
+/** A field of early DaemonSets that is kept as an annotation. */
 function templateGeneration(object: Json, generation: string): Json {
   const annotations = set(object.metadata.annotations ?? {}, templateGenerationKey, generation)
   return set(object, "metadata", set(object.metadata, "annotations", annotations))
@@ -220,7 +220,7 @@ function withEmptyStatus(object: Json): Json {
   return set(object, "status", {})
 }
 
-/** The status of a Deployment is written by a controller with an old copy, whose labels must not come back. */
+/** The controller writes the status with an old copy of the Deployment, whose labels must not be restored. */
 function statusWithoutLabels(object: Json, old: Obj): Json {
   const metadata = set(object.metadata, "labels", old.metadata.labels)
   return set({ ...old, apiVersion: object.apiVersion, kind: object.kind, metadata }, "status", object.status)

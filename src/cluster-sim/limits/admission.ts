@@ -8,7 +8,7 @@ import { charge } from "./quota.ts"
 const isPod = ({ group, plural }: ServedKind) => group === "" && plural === "pods"
 const isClaim = ({ group, plural }: ServedKind) => group === "" && plural === "persistentvolumeclaims"
 
-/** The LimitRanger and ResourceQuota plugins of the API server. `storage` is asked for when a write is looked at. */
+/** The LimitRanger and ResourceQuota plugins of the API server. `storage` is called at each write. */
 export function limitAdmission(
   storage: () => KindStorage,
   nowMs: () => number,

@@ -4,7 +4,7 @@ import { podTotal, type Quantities, quantities } from "./quantities.ts"
 
 /** What the LimitRanges of a namespace do to its new pods and claims, in the words of the server's LimitRanger. */
 
-/** The pod with the defaults of every LimitRange that has some, and an annotation that says which. */
+/** The pod with the defaults of all LimitRanges, and an annotation that lists them. */
 export const withDefaults = (pod: Json, ranges: readonly Obj[]): Json => ranges.reduce(withDefaultsOf, pod)
 
 function withDefaultsOf(pod: Json, range: Obj): Json {
@@ -60,7 +60,7 @@ function mergedContainer(container: Json, { limits, requests }: Defaults) {
   return { container: { ...container, resources }, added }
 }
 
-/** Why a LimitRange refuses a pod; undefined where it does not. */
+/** Why a LimitRange refuses a pod; undefined if it does not. */
 export function podRefusal(pod: Json, { spec }: Obj): string | undefined {
   const problems: string[] = []
   for (const limit of spec?.limits ?? []) {
@@ -72,7 +72,7 @@ export function podRefusal(pod: Json, { spec }: Obj): string | undefined {
   return aggregate(problems)
 }
 
-/** Why a LimitRange refuses a claim; undefined where it does not. */
+/** Why a LimitRange refuses a claim; undefined if it does not. */
 export function claimRefusal(claim: Json, { spec }: Obj): string | undefined {
   const requests = quantities(claim.spec?.resources?.requests)
   const problems: string[] = []

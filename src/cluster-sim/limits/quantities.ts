@@ -16,10 +16,10 @@ export function quantities(list: Record<string, string> = {}): Quantities {
 export const texts = (list: Quantities): Record<string, string> =>
   Object.fromEntries(Object.entries(list).map(([name, quantity]) => [name, formatQuantity(quantity)]))
 
-/** A number of pieces. */
+/** A count as a quantity. */
 export const pieces = (count: number): Quantity => ({ nano: BigInt(count) * 10n ** 9n, format: "DecimalSI" })
 
-/** As Go's Quantity adds: a sum is written in the first one's way, unless that is zero. */
+/** Adds as Go's Quantity does: the sum has the format of the first operand, unless that is zero. */
 export function plus(a: Quantities, b: Quantities): Quantities {
   const sum = { ...a }
   for (const [name, more] of Object.entries(b)) {
@@ -38,7 +38,7 @@ export function minus(a: Quantities, b: Quantities): Quantities {
   return rest
 }
 
-/** The larger of both, name by name. */
+/** The larger value of both for each name. */
 function most(a: Quantities, b: Quantities): Quantities {
   const larger = { ...a }
   for (const [name, quantity] of Object.entries(b))
@@ -49,7 +49,7 @@ function most(a: Quantities, b: Quantities): Quantities {
 export const only = (list: Quantities, isKept: (name: string, quantity: Quantity) => boolean): Quantities =>
   Object.fromEntries(Object.entries(list).filter(([name, quantity]) => isKept(name, quantity)))
 
-/** Requests or limits of a whole pod: its containers together, or what an init container needs beside its sidecars. */
+/** Requests or limits of a pod: the sum of its containers, or an init container with its sidecars if that is larger. */
 export function podTotal({ spec }: Json, which: "requests" | "limits"): Quantities {
   const own = (container: Json) => quantities(container.resources?.[which])
   let sum: Quantities = {}
@@ -62,6 +62,6 @@ export function podTotal({ spec }: Json, which: "requests" | "limits"): Quantiti
   }
   sum = most(plus(sum, sidecars), peak)
   const overhead = quantities(spec.overhead)
-  // Overhead counts towards a limit only where there is one.
+  // Overhead counts towards a limit only if there is one.
   return plus(sum, which === "requests" ? overhead : only(overhead, name => Object.hasOwn(sum, name)))
 }

@@ -6,7 +6,7 @@ import { countsKind, isInScope, missingFor, usageOf } from "./usage.ts"
 
 export type Charge = { quota: Obj; used: Record<string, string> }
 
-/** What a write costs the quotas of its namespace, or why one of them refuses it, in the server's words. */
+/** The charges of a write to the quotas of its namespace, or why one of them refuses it, in the server's words. */
 export function charge(
   kind: ServedKind,
   { object, old, quotas, nowMs }: { object: Json; old: Obj | undefined; quotas: readonly Obj[]; nowMs: number },

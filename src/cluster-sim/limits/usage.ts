@@ -3,7 +3,7 @@ import type { ServedKind } from "../apiserver/kind.ts"
 import type { Json, Obj } from "../object.ts"
 import { pieces, podTotal, type Quantities, quantities } from "./quantities.ts"
 
-/** What one object counts against the ResourceQuotas of its namespace, kind by kind, as the server's evaluators do. */
+/** How much one object uses of the ResourceQuotas of its namespace, by kind, as the server's evaluators count it. */
 
 type Place = Pick<ServedKind, "group" | "plural">
 
@@ -20,12 +20,12 @@ const bare = new Set([
 
 const countName = ({ group, plural }: Place) => (group ? `count/${plural}.${group}` : `count/${plural}`)
 
-/** Amounts of pods that a quota names with and without `requests.` in front. */
+/** Resources of pods that a quota names with or without the prefix `requests.`. */
 const computed = ["cpu", "memory", "ephemeral-storage"]
 
 const isExtended = (name: string) => name.includes("/")
 
-/** What this object uses, by the names that a quota may limit. */
+/** The usage of this object, by the names that a quota may limit. */
 export function usageOf(kind: Place, object: Json, nowMs: number): Quantities {
   const counted: Quantities = { [countName(kind)]: pieces(1) }
   if (kind.group !== "") return counted
@@ -36,7 +36,7 @@ export function usageOf(kind: Place, object: Json, nowMs: number): Quantities {
   return counted
 }
 
-/** A pod that has ended, or whose grace period is over, takes nothing any more. */
+/** A pod that has ended, or whose grace period is over, uses nothing any more. */
 function isCharged({ metadata, status }: Json, nowMs: number): boolean {
   if (status?.phase === "Succeeded" || status?.phase === "Failed") return false
   const { deletionTimestamp, deletionGracePeriodSeconds } = metadata
@@ -122,7 +122,7 @@ const isBestEffort = ({ spec }: Json) =>
     ),
   )
 
-/** Whether an object is among those that a quota's scopes name. Only pods have scopes here. */
+/** Whether an object is in a quota's scopes. Only pods have scopes here. */
 export function isInScope({ spec = {} }: Obj, kind: Place, object: Json): boolean {
   const named = [
     ...(spec.scopes ?? []).map((scopeName: string) => ({ scopeName, operator: "Exists", values: [] })),
@@ -136,7 +136,7 @@ export function isInScope({ spec = {} }: Obj, kind: Place, object: Json): boolea
 /** The compute resources that every container must name once a quota limits them. */
 const explicit = new Set(["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"])
 
-/** What the containers of a pod leave out and a quota asks for, in the server's words. */
+/** The resources that a quota requires and a pod's containers do not name, in the server's words. */
 export function missingFor(pod: Json, limited: readonly string[]): string | undefined {
   const required = limited.filter(name => explicit.has(name))
   const missing = new Map<string, string[]>()

@@ -8,8 +8,8 @@ import type { Part, PhysicsWorld } from "./world.ts"
 const keptMs = 60 * 60_000
 
 /**
- * Removes Events an hour after they were last written. All of them are kept for the same time, so that they leave in the
- * order in which they were written: a queue with one timer, whatever their number.
+ * Removes Events an hour after they were last written. All are kept for the same time, so they expire in the order in
+ * which they were written: one queue with one timer is enough for any number of them.
  */
 export function eventExpiry({ storage, clock }: PhysicsWorld): Part {
   return {
@@ -45,7 +45,7 @@ export function eventExpiry({ storage, clock }: PhysicsWorld): Part {
       }
 
       function drop({ name, namespace, version }: (typeof queue)[number]) {
-        // One that was written since stands in the queue again, further back.
+        // An Event that was written again has another entry further back in the queue.
         if (storage.find(kind!, { name, namespace })?.metadata.resourceVersion !== version) return
         try {
           storage.delete(kind!, { name, namespace })

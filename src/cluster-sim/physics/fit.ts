@@ -1,6 +1,6 @@
 import type { Json, Obj } from "../object.ts"
 
-/** Whether a pod may be on a node by its nodeSelector and its required node affinity. */
+/** Whether a pod's nodeSelector and required node affinity allow a node. */
 export function isChosen(spec: Json, node: Obj): boolean {
   const labels = node.metadata.labels ?? {}
   for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) if (labels[key] !== value) return false

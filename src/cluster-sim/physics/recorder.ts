@@ -14,15 +14,15 @@ const refillMs = 300_000 // … one in this time
 const remembered = 4096
 
 /**
- * Writes core/v1 Events as client-go's recorder does: the same thing again counts up the event that is there, ten
- * different messages with one reason become a combined one, and who talks too much about one object is cut off.
+ * Writes core/v1 Events as client-go's recorder does. A repeated message increments the count of its event, ten
+ * different messages with one reason become a combined event, and too many events about one object are dropped.
  */
 export function createRecorder({ storage, clock }: PhysicsWorld, component: string, host?: string): Recorder {
   const known = new Map<string, { name: string; count: number; firstTimestamp: string }>()
   const similar = new Map<string, { messages: Set<string>; at: number }>()
   const tokens = new Map<string, { left: number; at: number }>()
   let sequence = 0
-  // Everything that speaks without a host is a part of the controller manager, whose name is on its writes.
+  // A component without a host is part of the controller manager, which is the field manager of its writes.
   const written = { fieldManager: host ? component : "kube-controller-manager" }
 
   return (about, type, reason, message, fieldPath) => {
@@ -77,14 +77,14 @@ export function createRecorder({ storage, clock }: PhysicsWorld, component: stri
             count: entry.count,
             type,
             eventTime: null,
-            // The combined one is built anew by client-go, and without its reporter.
+            // client-go builds a combined event anew, without the reporting component.
             reportingComponent: isCombined ? "" : component,
             reportingInstance: isCombined ? "" : (host ?? ""),
           },
           written,
         )
     } catch (error) {
-      if (!(error instanceof StatusError)) throw error // an event that is refused is lost: a namespace is on its way out
+      if (!(error instanceof StatusError)) throw error // a refused event is lost: its namespace is being deleted
     }
   }
 }

@@ -1,10 +1,10 @@
 import { Heap } from "#lib/heap.ts"
 import type { Clock } from "#runtime/clock.ts"
 
-/** Many timers on one of the clock's. Those due at the same instant fire in the order they were set. */
+/** Many timers on one timer of the clock. Those due at the same instant fire in the order they were set. */
 export type Timers = {
   after(ms: number, callback: () => void): () => void
-  /** Forgets all of them. */
+  /** Cancels all timers. */
   clear(): void
 }
 
@@ -13,8 +13,8 @@ type Timer = { at: number; order: number; callback: (() => void) | undefined }
 const isBefore = (a: Timer, b: Timer) => (a.at === b.at ? a.order < b.order : a.at < b.at)
 
 /**
- * A cluster has ten thousand pods, each waiting for something. In a heap a timer costs O(log n), and the clock, which
- * lets every promise settle between two of its timers, is asked once for all that fall due together.
+ * A cluster may have ten thousand pods that each wait for something. In a heap a timer costs O(log n). The clock lets
+ * all promises settle between two of its timers, so timers that are due together share one of them.
  */
 export function createTimers(clock: Clock): Timers {
   const heap = new Heap<Timer>(isBefore)
@@ -52,7 +52,7 @@ export function createTimers(clock: Clock): Timers {
 
   return {
     after(ms, callback) {
-      // In eighths, which a sum with the time of day keeps exactly: a timer is never a rounding error early.
+      // Rounded up to eighths, which stay exact when added to the time: a timer never fires early by a rounding error.
       const at = clock.monotonic() + Math.ceil(Math.max(0, ms) * 8) / 8
       const timer: Timer = { at, order: order++, callback }
       heap.push(timer)
@@ -69,10 +69,10 @@ export function createTimers(clock: Clock): Timers {
   }
 }
 
-/** What a process waits for: so many milliseconds, or until `resume` is called. */
+/** What a process waits for: a number of milliseconds, or a call of `resume`. */
 export type Wait = number | ((resume: () => void) => void)
 
-/** Work that takes time, written as if it did not: it yields what it waits for. */
+/** Work that takes time, as a generator that yields what it waits for. */
 export type Process = Generator<Wait, void, void>
 
 export function run(timers: Timers, process: Process, done: () => void): void {

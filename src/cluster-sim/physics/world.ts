@@ -3,7 +3,7 @@ import type { Random } from "#runtime/random.ts"
 import type { KindStorage } from "../apiserver/storage.ts"
 import type { Json, Obj } from "../object.ts"
 
-/** What everything that moves in a simulated cluster is given. Nothing else of the machine is reached for. */
+/** The environment of the moving parts of a simulated cluster. They use nothing else of the machine. */
 export type PhysicsWorld = {
   storage: KindStorage
   clock: Clock
@@ -13,7 +13,7 @@ export type PhysicsWorld = {
 /** One of the moving parts: a workload controller, the scheduler, a kubelet. */
 export type Part = {
   readonly name: string
-  /** Begins to watch and act; returns how to stop it. A stopped part can be started again and goes on from the API. */
+  /** Starts to watch and act; returns a function that stops it. A restarted part resumes from the API. */
   start(): () => void
 }
 

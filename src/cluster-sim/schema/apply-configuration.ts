@@ -10,8 +10,8 @@ export class ConfigurationProblem extends Error {}
 export type ConfigurationInput = { schema: Schema; kind: string; isCustom: boolean; live: Json; applied: Json }
 
 /**
- * An object with what a mutating policy says of it laid over it: merged as server-side apply does, and owned by no
- * manager. What can only be replaced as a whole may not be named, or fields would go that the policy did not mean.
+ * Merges the configuration of a mutating policy into an object, as server-side apply does, without an owner. Atomic
+ * lists and maps may not be named: replacing them as a whole would remove fields that the policy did not mean.
  */
 export function applyConfiguration({ schema: asked, kind, isCustom, live, applied }: ConfigurationInput): Json {
   const schema = ofObject(asked)

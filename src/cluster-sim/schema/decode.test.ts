@@ -95,7 +95,7 @@ const wrongTypes: Record<string, [(object: Json) => void, string]> = {
     object => (container(object).resources = { limits: { cpu: "abc" } }),
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
   ],
-  "a suffix of a quantity that nobody knows": [
+  "an unknown suffix of a quantity": [
     object => (container(object).resources = { limits: { memory: "1K" } }),
     "unable to parse quantity's suffix",
   ],
@@ -120,7 +120,7 @@ for (const [name, [change, words]] of Object.entries(wrongTypes))
     })
   })
 
-test("other kinds and versions are refused, a body without them is taken as what the path says", () => {
+test("other kinds and versions are refused, and a body without them gets those of the path", () => {
   const message = (change: Json) => refusal(() => decode(schema, { ...deployment(), ...change }, options)).message
   expect(message({ kind: "ReplicaSet" })).toBe(
     'ReplicaSet in version "v1" cannot be handled as a Deployment: converting (v1.ReplicaSet) to (apps.Deployment): unknown conversion',
@@ -153,7 +153,7 @@ test("secrets and leases: bytes and microseconds", () => {
   expect(lease("2020-01-01T02:00:00.123456+02:00")().value.spec.renewTime).toBe("2020-01-01T00:00:00.123456Z")
 })
 
-test("unknown fields are told in the order they stand in, and dropped", () => {
+test("unknown fields are reported in their order, and dropped", () => {
   const object = deployment()
   object.metadata.qq = 1
   container(object).bar = 2
@@ -170,13 +170,13 @@ test("unknown fields are told in the order they stand in, and dropped", () => {
   )
 })
 
-test("names of fields have one spelling", () => {
+test("field names are case-sensitive", () => {
   const object = deployment()
   object.spec.Replicas = 5
   expect(decode(schema, object, options).warnings).toEqual(['unknown field "spec.Replicas"'])
 })
 
-test("keys that stand twice are seen in the text", () => {
+test("duplicate keys are found in the text", () => {
   const text = JSON.stringify(deployment())
     .replace('"replicas":1', '"replicas":1,"replicas":2')
     .replace('"a":"1"', '"a":"1","a":"2"')
@@ -185,7 +185,7 @@ test("keys that stand twice are seen in the text", () => {
   expect(value.spec.replicas).toBe(2)
 })
 
-test("what has no value is left out or written as the server writes it", () => {
+test("a field without a value is left out or written as the server writes it", () => {
   const object = deployment()
   object.metadata = { name: "web", labels: { x: null }, annotations: {}, finalizers: [] }
   Object.assign(object.spec, { replicas: null, paused: false, minReadySeconds: 0 })
@@ -220,7 +220,7 @@ test("what has no value is left out or written as the server writes it", () => {
   })
 })
 
-test("the empty object of a kind has what Go cannot leave out", () => {
+test("the empty object of a kind has the fields that Go always writes", () => {
   const empty = (apiVersion: string, kind: string) =>
     decode(kubernetesSchema(apiVersion, kind)!, {}, { apiVersion, kind }).value
   expect(empty("rbac.authorization.k8s.io/v1", "Role")).toMatchObject({ metadata: {}, rules: null })
@@ -301,7 +301,7 @@ test("custom resources are pruned, and only their metadata has a type", () => {
   )
 })
 
-test("custom resources have to say what they are", () => {
+test("custom resources must have apiVersion and kind", () => {
   const message = (body: Json) => refusal(() => decode(widget, body, custom)).message
   expect(message({ apiVersion: "x.io/v1", metadata: { name: "w" }, spec: {} })).toBe(
     `the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{"apiVersion":"x.io/v1","metadata":{"name":"w"},"spec":{}}' ({"apiVersion":"x.io/v1","metad ...)`,

@@ -9,19 +9,19 @@ import { definitionName, objectMeta, resolve } from "./table.ts"
 export type FieldValidation = "Strict" | "Warn" | "Ignore"
 
 export type DecodeOptions = {
-  /** Of the served kind: what the refusals name (`Deployment in version "v1"`), and what the body has to be. */
+  /** Of the served kind: refusals name it (`Deployment in version "v1"`), and the body must have it. */
   apiVersion: string
   kind: string
   validation?: FieldValidation | undefined // Warn when absent, as on the server
-  /** The body as it came, to see keys that stand in it twice; JSON.parse has forgotten them. */
+  /** The body as received, to find duplicate keys, which JSON.parse drops. */
   text?: string | undefined
-  /** Custom resources are not read into a Go type: their wrong types are for the validation of their schema. */
+  /** Custom resources are not decoded into a Go type: the validation of their schema reports wrong types. */
   isCustom?: boolean | undefined
 }
 
 export type Decoded = { value: Json; warnings: string[] }
 
-/** The JSON of a request's body. Throws the server's 400 for what is no JSON object. */
+/** The JSON of a request's body. Throws the server's 400 for a body that is no JSON object. */
 export function parseBody(text: string, kind: string): Json {
   const refuse = (problem: string) =>
     new StatusError(
@@ -51,9 +51,9 @@ function summary(text: string): string {
 }
 
 /**
- * Reads a body as the server reads it into its Go type: fields it does not know are dropped (and told: refused when
- * Strict, a warning when Warn), a null is an absent field, a wrong type is a 400. What comes back is what the server
- * would store: fields without a value are left out, or written as Go writes them (`resources: {}`). Throws StatusError.
+ * Decodes a body as the server decodes it into its Go type. Unknown fields are dropped (Strict refuses them, Warn
+ * reports them), a null is an absent field, a wrong type is a 400. Returns what the server would store: fields without
+ * a value are left out, or written as Go writes them (`resources: {}`). Throws StatusError.
  */
 export function decode(schema: Schema, body: Json, options: DecodeOptions): Decoded {
   const { apiVersion, kind, validation = "Warn", text, isCustom = false } = options
@@ -80,7 +80,7 @@ export function decode(schema: Schema, body: Json, options: DecodeOptions): Deco
 
 type Header = { apiVersion: string; kind: string }
 
-/** What is wrong with an object of another kind, if it is of one. */
+/** The message for an object of another kind; undefined if the kind is right. */
 export function otherKind(wanted: Header, sent: Header): string | undefined {
   if (sent.apiVersion === wanted.apiVersion && sent.kind === wanted.kind) return undefined
   if (!definitionName(sent.apiVersion, sent.kind))
@@ -89,7 +89,7 @@ export function otherKind(wanted: Header, sent: Header): string | undefined {
   return `converting (${version}.${sent.kind}) to (${group.split(".")[0]}.${wanted.kind}): unknown conversion`
 }
 
-/** Custom resources have to say what they are, and are told in other words than built-in ones. */
+/** Custom resources must have apiVersion and kind. The messages differ from those for built-in kinds. */
 function checkHeader(body: Json, { apiVersion, kind, text = JSON.stringify(body) }: DecodeOptions) {
   const { kind: sentKind, apiVersion: sentVersion = "" } = body
   if (sentKind === undefined)
@@ -114,14 +114,14 @@ function checkHeader(body: Json, { apiVersion, kind, text = JSON.stringify(body)
   })
 }
 
-/** The warnings for keys that stand twice in an object of this text. */
+/** The warnings for duplicate keys in this text. */
 export const duplicatesIn = (text: string | undefined): string[] =>
   text === undefined ? [] : readJson(text).duplicates.map(path => `duplicate field "${path}"`)
 
-/** A value that does not fit the Go type, in Go's words. The caller knows which Status it becomes. */
+/** A value that does not fit the Go type, in Go's words. The caller chooses the Status. */
 export class WrongValue extends Error {
   override name = "WrongValue"
-  /** For a wrong type: which value did not fit which. */
+  /** For a wrong type: the value and the schema that it does not fit. */
   readonly mismatch: { value: Json; schema: Schema } | undefined
 
   constructor(message: string, mismatch?: { value: Json; schema: Schema }) {
@@ -130,7 +130,7 @@ export class WrongValue extends Error {
   }
 }
 
-/** The value as it would be stored, and the paths nobody knows. Throws WrongValue. */
+/** The value as it would be stored, and the paths of unknown fields. Throws WrongValue. */
 export function readValue(
   schema: Schema,
   value: Json,
@@ -140,20 +140,20 @@ export function readValue(
   if (!isCustom)
     return { value: reader.struct(schema, value, { struct: kind, path: "", at: "" }), unknown: reader.unknown }
   const read = reader.custom(schema, value, "")
-  // What is pruned is told in the order of its names, after what metadata did not know.
+  // Pruned fields are reported sorted by name, after the unknown fields of metadata.
   const [inMetadata, elsewhere] = [true, false].map(is =>
     reader.unknown.filter(path => path.startsWith("metadata.") === is),
   )
   return { value: read, unknown: [...inMetadata!, ...elsewhere!.sort()] }
 }
 
-/** Where the reader is: the Go struct, the fields up to here (for type errors), and the path with its indexes. */
+/** The current position: the Go struct, the fields up to here (for type errors), and the path with its indexes. */
 type Place = { struct: string; path: string; at: string }
 
 class Reader {
   readonly unknown: string[] = []
 
-  /** Objects with declared fields; unknown ones are dropped and noted in the order they stand in. */
+  /** Objects with declared fields. Unknown fields are dropped and recorded in their order. */
   struct(schema: Schema, value: Json, place: Place): Json {
     const properties = schema.properties ?? {}
     const out: Record<string, Json> = {}
@@ -299,7 +299,7 @@ export function goType(schema: Schema): string {
 const structName = ({ goType: type }: Schema, place: Place) =>
   type ? type.slice(Math.max(type.lastIndexOf("."), type.lastIndexOf("]")) + 1) : place.struct
 
-/** Items of a list and values of a map know their Go type from the list's or the map's. */
+/** Items of a list and values of a map get their Go type from that of the list or map. */
 const listItemOf = derived((schema: Schema) => element(schema, schema.items, /^\[\]/))
 const mapValueOf = derived((schema: Schema) => element(schema, schema.additional, /^map\[[^\]]*\]/))
 
@@ -320,7 +320,7 @@ function derived<Value>(make: (schema: Schema) => Value): (schema: Schema) => Va
   }
 }
 
-/** The fields Go writes even when nobody gave them a value. */
+/** The fields that Go writes even without a value. */
 const alwaysWritten = derived((schema: Schema): [string, Schema][] =>
   Object.entries(schema.properties ?? {})
     .map(([name, ref]): [string, Schema] => [name, resolve(ref)])
@@ -335,7 +335,7 @@ function zeroOf(field: Schema, as: "field" | "item" = "field"): Json {
   return zeros[field.type] ?? null
 }
 
-/** The empty object of a kind, as Go has it: what a create is compared with. */
+/** The empty object of a kind, as in Go: a create is compared with it. */
 export const emptyObject = derived((schema: Schema): Json => zeroOf(schema, "item"))
 
 function isZero(value: Json): boolean {
@@ -354,7 +354,7 @@ function checkBase64(text: string) {
 
 const layouts = { seconds: "2006-01-02T15:04:05Z07:00", micros: "2006-01-02T15:04:05.000000Z07:00" }
 
-/** Times are kept in UTC, to the second or the microsecond. */
+/** Times are stored in UTC, to the second or the microsecond. */
 function time(text: string, isMicro: boolean): string {
   const layout = isMicro ? layouts.micros : layouts.seconds
   const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text)

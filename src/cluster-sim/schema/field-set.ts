@@ -1,9 +1,9 @@
 import type { Json } from "../object.ts"
 
 /**
- * A set of fields in the shape it is stored in (FieldsV1): each key is a step of a path (`f:spec`, `k:{"name":"c"}`,
- * `v:"x"`), a node without children is a member, a node with children is one when it has ".". Working on the stored
- * shape spares reading and writing it at every update. Sets are never changed once they are made, so they share parts.
+ * A set of fields in its stored form (FieldsV1). Each key is a step of a path (`f:spec`, `k:{"name":"c"}`, `v:"x"`). A
+ * node without children is a member; a node with children is a member if it has ".". Working on the stored form saves
+ * parsing and writing it at every update. Sets are immutable, so they share parts.
  */
 export type FieldSet = { readonly [step: string]: FieldSet }
 
@@ -17,10 +17,10 @@ const hasSteps = (set: FieldSet) => {
   return false
 }
 
-/** Whether the node itself is in the set, beside what is below it. */
+/** Whether the node itself is in the set, besides the nodes below it. */
 const isMember = (node: FieldSet) => Object.hasOwn(node, self) || !hasSteps(node)
 
-/** A node from its parts; undefined when nothing is left of it. */
+/** A node from its parts; undefined if it would be empty. */
 function node(member: boolean, children: FieldSet): FieldSet | undefined {
   if (!hasSteps(children)) return member ? leaf : undefined
   return member ? { [self]: leaf, ...children } : children
@@ -38,7 +38,7 @@ function combine(left: FieldSet, right: FieldSet, keep: (inLeft: boolean, inRigh
     const combined =
       one && other
         ? node(keep(isMember(one), isMember(other)), combine(one, other, keep))
-        : keep(one !== undefined, other !== undefined) && (one ?? other) // the whole branch stays, or none of it
+        : keep(one !== undefined, other !== undefined) && (one ?? other) // the whole branch, or none of it
     if (combined) out[step] = combined
   }
   for (const step in left) visit(step)
@@ -90,7 +90,7 @@ export function has(set: FieldSet, step: string): boolean {
   return child !== undefined && isMember(child)
 }
 
-/** What is below a field. */
+/** The set of the fields below a field. */
 export const inside = (set: FieldSet, step: string): FieldSet => withoutSelf(set[step] ?? emptySet)
 
 /** Adds a path to a set that is still being made. */
@@ -108,26 +108,26 @@ export function insert(set: Record<string, Json>, path: readonly string[]) {
 }
 
 /**
- * One set for all that are equal. Ten thousand pods of a workload have the same owners of the same fields, and a set is
- * larger than all the rest of a small pod.
+ * Returns one shared set for equal sets. Ten thousand pods of a workload have equal sets, and a set is larger than the
+ * rest of a small pod.
  */
 export function shared(set: FieldSet): FieldSet {
   const text = JSON.stringify(set)
   const known = sets.get(text)
   if (known) return known
-  if (sets.size >= mostShared) sets.clear() // those in use stay with whoever has them
+  if (sets.size >= mostShared) sets.clear() // sets in use stay referenced by their objects
   sets.set(text, set)
   ours.add(set)
   return set
 }
 
-/** Sets that were made here need no second look. */
+/** Sets that were made here need no second check. */
 const ours = new WeakSet<FieldSet>()
 
 const sets = new Map<string, FieldSet>()
 const mostShared = 5_000
 
-/** Every member, in the order the server tells them: what is on a level, then what is below it. */
+/** Every member, in the server's order: the members of a level, then those below it. */
 export function paths(set: FieldSet, prefix: readonly string[] = []): string[][] {
   const steps = Object.keys(set)
     .filter(step => step !== self)
@@ -155,7 +155,7 @@ export const pathText = (path: readonly string[]) =>
     })
     .join("")
 
-/** Whether this is a set we can read: managedFields may be written by clients. */
+/** Whether this is a valid set. Clients may write managedFields, so it can be anything. */
 export const isFieldSet = (value: Json): value is FieldSet => ours.has(value) || isReadable(value)
 
 const isReadable = (value: Json): boolean =>

@@ -1,6 +1,6 @@
 import type { Json } from "../object.ts"
 
-/** What Go calls the type of a JSON value in a refusal. */
+/** Go's name for the type of a JSON value, as in its error messages. */
 export function jsonKind(value: Json): string {
   if (Array.isArray(value)) return "array"
   if (value === null) return "null"
@@ -19,7 +19,7 @@ export function goText(value: Json): string {
   return `map[${pairs.join(" ")}]`
 }
 
-/** What Go calls the type that untyped JSON is read into. */
+/** Go's name for the type that untyped JSON is decoded into. */
 export function goTypeName(value: Json): string {
   if (value === null || value === undefined) return "<nil>"
   if (Array.isArray(value)) return "[]interface {}"
@@ -34,6 +34,6 @@ export function kindText(object: Json): string {
   return `${apiVersion.includes("/") ? "" : "/"}${apiVersion}, Kind=${kind}`
 }
 
-/** JSON as Go writes it, which is safe within HTML. */
+/** JSON as Go writes it, escaped for HTML. */
 export const goJson = (value: Json): string =>
   JSON.stringify(value).replace(/[<>&]/g, sign => `\\u00${sign.charCodeAt(0).toString(16)}`)

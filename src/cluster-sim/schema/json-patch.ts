@@ -8,7 +8,7 @@ const mostOperations = 10_000
 
 /** Why a patch does not apply, in the words of the server's library. */
 export class JsonPatchProblem extends Error {
-  /** A test that the document does not pass: the patch is meant for others. */
+  /** A test operation failed: the patch is not meant for this document. */
   readonly isTest: boolean
 
   constructor(message: string, isTest = false) {
@@ -17,7 +17,7 @@ export class JsonPatchProblem extends Error {
   }
 }
 
-/** A patch that a request sends. */
+/** Applies the patch of a request. */
 export function applyJsonPatch(document: Json, operations: readonly JsonPatchOperation[]): Json {
   if (operations.length > mostOperations)
     throw new StatusError(
@@ -29,12 +29,12 @@ export function applyJsonPatch(document: Json, operations: readonly JsonPatchOpe
     return patchedJson(document, operations)
   } catch (error) {
     if (!(error instanceof JsonPatchProblem)) throw error
-    // The server tells no more than this.
+    // The server's message has no details.
     throw new StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
   }
 }
 
-/** RFC 6902 as the server's library reads it: it knows negative indexes, and replaces what is not there. */
+/** RFC 6902 as in the server's library, which accepts negative indexes and replaces missing values. */
 export const patchedJson = (document: Json, operations: readonly JsonPatchOperation[]): Json =>
   operations.reduce(step, structuredClone(document))
 
@@ -69,7 +69,7 @@ const missing = "missing value"
 type Place = { parent: Json; key: string }
 type Where = { op: string; path: string | undefined }
 
-/** The place a path names; undefined: nothing is there to hold it. What stands before the first slash is not looked at. */
+/** The place that a path names; undefined: its parent does not exist. Text before the first slash is ignored. */
 function place(document: Json, path: string): Place | undefined {
   const steps = path.split("/").slice(1)
   if (steps.length === 0) return undefined
@@ -83,7 +83,7 @@ function place(document: Json, path: string): Place | undefined {
   return parent !== null && typeof parent === "object" ? { parent, key } : undefined
 }
 
-/** Operations with two paths say which of them. */
+/** The words for the two paths of an operation. */
 const sides: Record<string, { source: string; target: string } | undefined> = {
   move: { source: " from", target: " destination" },
   copy: { source: " from", target: " destination" },
@@ -109,7 +109,7 @@ function index(list: Json[], key: string, most: number): number {
   return at
 }
 
-/** What goes wrong at a place, with the place. */
+/** Adds the place to an error. */
 function at<T>(prefix: string, act: () => T): T {
   try {
     return act()

@@ -17,12 +17,12 @@ for (const [text, words] of Object.entries(refused))
     expect(() => readJson(text)).toThrow(words)
   })
 
-test("keys that stand twice are told with their path, however they are written", () => {
+test("duplicate keys are reported with their path, however they are escaped", () => {
   const text = '{"a":{"b":1,"\\u0062":2},"c":[{"d":1},{"d":1,"d":{"e":1}}],"a":3}'
   expect(readJson(text)).toEqual({ value: JSON.parse(text), duplicates: ["a.b", "c[1].d", "a"] })
 })
 
-test("what JSON.stringify writes has no key twice, and is read as JSON.parse reads it", () => {
+test("text from JSON.stringify has no duplicate keys, and is read as JSON.parse reads it", () => {
   fc.assert(
     fc.property(fc.json(), text => {
       expect(readJson(text)).toEqual({ value: JSON.parse(text), duplicates: [] })

@@ -5,10 +5,10 @@ export class JsonSyntaxError extends Error {
   override name = "JsonSyntaxError"
 }
 
-/** A key that stands twice in one object, as the path the server gives it: `spec.replicas`. */
+/** `duplicates`: keys that are twice in one object, as paths in the server's form: `spec.replicas`. */
 export type ReadJson = { value: Json; duplicates: string[] }
 
-/** Reads JSON and sees what JSON.parse forgets: keys that stand in an object twice. */
+/** Parses JSON and finds duplicate keys, which JSON.parse drops. */
 export function readJson(text: string): ReadJson {
   const value = parse(text)
   const duplicates: string[] = []

@@ -13,7 +13,7 @@ const schema = kubernetesSchema("apps/v1", "Deployment")!
 const first = "2026-01-31T12:00:00Z"
 const later = "2026-01-31T12:00:01Z"
 
-/** What somebody applies. */
+/** An applied configuration. */
 const configuration = ({ metadata = {}, spec = {}, container = {}, more = [] }: Json = {}): Json => ({
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -74,7 +74,7 @@ const template = {
 }
 const base = { "f:selector": {}, "f:template": template }
 
-test("who applies owns what they said, and nothing of what names the object", () => {
+test("an applier owns the fields that it sends, except those that identify the object", () => {
   const created = apply(configuration({ spec: { replicas: 1 } }))
   expect(created.metadata.managedFields).toEqual([
     {
@@ -85,7 +85,7 @@ test("who applies owns what they said, and nothing of what names the object", ()
   expect(created.spec).toMatchObject({ replicas: 1, strategy: {} })
 })
 
-test("two may own a field that has the value both want; who changes nothing has no time", () => {
+test("two managers may own a field with the same value; a manager that changes nothing has no time", () => {
   const live = apply(configuration({ spec: { replicas: 1 } }))
   const both = apply(configuration({ spec: { replicas: 1 } }), { manager: "m2", live, now: later })
   expect(both.metadata.managedFields?.map(({ manager, time }) => [manager, time])).toEqual([
@@ -111,7 +111,7 @@ const updated = () =>
     Object.assign(object.spec, { replicas: 3, minReadySeconds: 5 })
   })
 
-test("an update takes the fields it changes from everybody", () => {
+test("an update takes the fields it changes from all other managers", () => {
   expect(owners(updated())).toEqual({
     "m1 Apply": { "f:spec": base },
     "upd Update": {
@@ -121,7 +121,7 @@ test("an update takes the fields it changes from everybody", () => {
   })
 })
 
-test("conflicts with an updater are told with its version, all of them", () => {
+test("all conflicts with an updater are reported, with its version", () => {
   const wanted = configuration({ metadata: { labels: { q: "2" } }, spec: { replicas: 1, minReadySeconds: 7 } })
   const { message, details } = refusal(() => apply(wanted, { live: updated() }))
   expect(message).toBe(
@@ -134,7 +134,7 @@ test("conflicts with an updater are told with its version, all of them", () => {
   ])
 })
 
-test("force takes the fields, and leaves the map around them to who made it", () => {
+test("force takes the fields, and the map around them stays with the manager that created it", () => {
   const wanted = configuration({ metadata: { labels: { q: "2" } }, spec: { replicas: 1 } })
   const forced = apply(wanted, { live: updated(), force: true })
   expect(owners(forced)).toEqual({
@@ -152,7 +152,7 @@ const rich = () =>
     more: [{ name: "e", image: "e:1" }],
   })
 
-test("items are named by their keys, also by those nobody writes", () => {
+test("items are identified by their keys, also by keys that were not sent", () => {
   const ports = {
     'k:{"containerPort":80,"protocol":"TCP"}': { ".": {}, "f:containerPort": {} },
     'k:{"containerPort":80,"protocol":"UDP"}': { ".": {}, "f:containerPort": {}, "f:protocol": {} },
@@ -177,10 +177,10 @@ test("items are named by their keys, also by those nobody writes", () => {
   })
 })
 
-test("what is applied no more goes, with what others own in it; what others own beside it stays", () => {
+test("a field that is no longer applied is removed, with what others own inside; fields beside it stay", () => {
   const live = update(apply(rich()), object => {
     object.metadata.labels = { kept: "1" }
-    object.spec.template.spec.containers[1].image = "e:2" // the image of e is theirs now, the item is not
+    object.spec.template.spec.containers[1].image = "e:2" // the updater owns the image of e now, but not the item
   })
   const less = apply(configuration({ spec: { replicas: 1 } }), { live, now: later }) as Json
   expect(less.metadata).toMatchObject({ name: "web", labels: { kept: "1" } })
@@ -192,7 +192,7 @@ test("what is applied no more goes, with what others own in it; what others own 
   })
 })
 
-test("who applies nothing any more is forgotten, and what nobody owns stays", () => {
+test("an applier that applies nothing more loses its entry, and fields without an owner stay", () => {
   const live = apply(configuration({ spec: { replicas: 1 } }))
   const both = apply(configuration(), { manager: "m2", live })
   const bare = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web" } }
@@ -227,7 +227,7 @@ test("a status sent to the main endpoint makes no owner, one sent to /status mak
   )
 })
 
-test("a create owns what was sent and what was filled in, but not the structs that are always there", () => {
+test("a create owns the sent and the defaulted fields, but not the structs that always exist", () => {
   const after = {
     ...configuration({
       spec: { replicas: 1 },
@@ -272,7 +272,7 @@ test("a create owns what was sent and what was filled in, but not the structs th
   })
 })
 
-test("an empty managedFields ends the tracking, until somebody applies", () => {
+test("an empty managedFields ends the tracking, until the next apply", () => {
   const live = updated()
   for (const managedFields of [[], [{}]]) {
     const untracked = update(live, object => (object.metadata.managedFields = managedFields))
@@ -356,14 +356,14 @@ for (const [name, [applied, code, words]] of Object.entries(unappliable))
     expect(refusal(() => apply(applied))).toMatchObject({ code, message: prefix + words })
   })
 
-test("a kind without a group is told as Go tells it", () => {
+test("a kind without a group is written as Go writes it", () => {
   expect(kindText({ apiVersion: "v1", kind: "Pod" })).toBe("/v1, Kind=Pod")
   expect(kindText({ apiVersion: "apps/v1", kind: "Deployment" })).toBe("apps/v1, Kind=Deployment")
   expect(kindText({ metadata: {} })).toBe("/, Kind=")
 })
 
 /** Each was seen on kube-apiserver v1.36.3, after `kubectl create` and `kubectl patch --subresource=scale`. */
-describe("who owns the replicas after a write of the scale", () => {
+describe("the owners of the replicas after a write of the scale", () => {
   const created = {
     manager: "create",
     operation: "Update",
@@ -388,27 +388,27 @@ describe("who owns the replicas after a write of the scale", () => {
   const replicas = '{"f:spec":{"f:replicas":{}}}'
   const rest = ["create", "", created.time, '{"f:spec":{"f:paused":{}}}']
 
-  test("another number belongs to who wrote it, at no time", () =>
+  test("a changed number belongs to its writer, without a time", () =>
     expect(scaled(entry("Update"), 1, 3)).toEqual([["patch", "scale", "", replicas], rest]))
-  test("the same number stays with its updater, in an entry of its own", () =>
+  test("an unchanged number stays with its updater, in an entry of its own", () =>
     expect(scaled(entry("Update"), 2, 2)).toEqual([["create", "", "", replicas], rest]))
-  test("the same number stays with its applier as it was", () =>
+  test("an unchanged number stays with its applier as it was", () =>
     expect(scaled(entry("Apply"), 2, 2)).toEqual([["create", "", created.time, JSON.stringify(fieldsV1)]]))
-  test("none is nobody's", () => expect(scaled(entry("Update"), 2, 0)).toEqual([rest]))
-  test("what nobody owned is not tracked from here on", () => {
+  test("zero has no owner", () => expect(scaled(entry("Update"), 2, 0)).toEqual([rest]))
+  test("a number without an owner stays without one", () => {
     const others = [{ ...entry("Update")[0], fieldsV1: { "f:spec": { "f:paused": {} } } }]
     expect(scaled(others, 1, 3)).toEqual([rest])
   })
 })
 
-test("a value the type cannot hold is told after the merge", () => {
+test("a value that does not fit the type is reported after the merge", () => {
   const limits = { cpu: "abc" }
   expect(refusal(() => apply(configuration({ container: { resources: { limits } } }))).message).toBe(
     "failed to convert new object (/web; apps/v1, Kind=Deployment) to proper version: unable to convert unstructured object to apps/v1, Kind=Deployment: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
   )
 })
 
-test("kubectl takes over what its client-side apply wrote and nobody changed since", () => {
+test("kubectl takes over the fields of its client-side apply that have not changed since", () => {
   const annotation = "kubectl.kubernetes.io/last-applied-configuration"
   const before = configuration({ spec: { replicas: 1, minReadySeconds: 5 } })
   const after = { ...structuredClone(before), status: {} }
@@ -428,7 +428,7 @@ test("kubectl takes over what its client-side apply wrote and nobody changed sin
   )
 })
 
-test("appliers stand before updaters, and each by time and name", () => {
+test("appliers are listed before updaters, each sorted by time and name", () => {
   const made = apply(configuration(), { now: later })
   const two = update(made, object => (object.spec.replicas = 2), { manager: "z", now: first })
   const three = update(two, object => (object.spec.paused = true), { manager: "a", now: later })
@@ -552,7 +552,7 @@ test("custom resources are owned by the schema of their definition", () => {
   expect(forced.spec).toEqual({
     ...{ n: 2, set: ["a", "b"], plain: ["x"], labels: { x: "1" }, atomic: { a: "1" }, ios: 1 },
     ...{ any: { x: { y: 1, z: 1 }, l: [1] }, open: { q: [2], z: 2 } },
-    map: [{ name: "a", proto: "TCP", v: 2 }, { name: "b" }], // the default of proto is for who fills in defaults
+    map: [{ name: "a", proto: "TCP", v: 2 }, { name: "b" }], // proto gets its default elsewhere
   })
   expect(owners(forced)["m1 Apply"]).toEqual({
     "f:spec": {
@@ -572,7 +572,7 @@ test("custom resources are owned by the schema of their definition", () => {
   })
 })
 
-test("a map that an apply empties goes where it is declared, and is null where it is not", () => {
+test("a map emptied by an apply is removed if it is declared, and becomes null if it is not", () => {
   const as = { schema: widget, apiVersion: "x.io/v1", kind: "Widget", isCustom: true, now: first, force: false }
   const applied = ofWidget({ n: 1, labels: { x: "1" }, any: { x: { y: "1" }, s: "t" } })
   const made = applyServerSide({ ...as, live: undefined, applied, manager: "m1" })
@@ -582,7 +582,7 @@ test("a map that an apply empties goes where it is declared, and is null where i
   expect(less.spec).toEqual({ n: 1, any: { x: null, s: "t" } })
 })
 
-test("a custom resource without any schema is taken as it is", () => {
+test("a custom resource without a schema is stored as it is", () => {
   const applied = { ...ofWidget({ a: { b: 1 } }), zed: [1] }
   const as = { schema: { type: "object" } as Schema, apiVersion: "x.io/v1", kind: "Widget", isCustom: true, now: first }
   const made = applyServerSide({ ...as, live: undefined, applied, manager: "m", force: false })
@@ -612,7 +612,7 @@ const spec = fc.record(
   { requiredKeys: [] },
 )
 
-test("who applies alone gets just what they apply, whatever they applied before", () => {
+test("a sole applier gets exactly what it applies, whatever it applied before", () => {
   const as = {
     schema: widget,
     apiVersion: "x.io/v1",
@@ -634,7 +634,7 @@ test("who applies alone gets just what they apply, whatever they applied before"
   )
 })
 
-/** Without what is empty: an emptied map and one that is gone are the same to who reads it. */
+/** Without empty maps: for a reader, an emptied map and an absent one are the same. */
 const full = (spec: Json): Json =>
   Object.fromEntries(
     Object.entries<Json>(spec ?? {}).filter(
@@ -642,7 +642,7 @@ const full = (spec: Json): Json =>
     ),
   )
 
-test("every field of what was created has one owner, and an update leaves none without", () => {
+test("every field of a created object has one owner, and an update leaves no field without an owner", () => {
   const track = (before: Json, after: Json, manager: string) =>
     trackUpdate({ schema: widget, before, after, manager, apiVersion: "x.io/v1", isCustom: true, now: first })
   const counted = (set: Json, into = new Map<string, number>(), path = "") => {

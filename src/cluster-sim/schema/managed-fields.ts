@@ -31,16 +31,16 @@ import {
   withoutEmptied,
 } from "./typed.ts"
 
-/** Who owns a set of fields. Appliers are the same whatever version they apply; updaters are not. */
+/** The owner of a set of fields. The version is part of an updater's identity, but not of an applier's. */
 type Manager = { name: string; operation: "Apply" | "Update"; apiVersion: string; subresource?: string | undefined }
 type Owned = Manager & { fields: FieldSet; time?: string | undefined }
-/** By identity, as the server tells managers apart. */
+/** By identity, as the server distinguishes managers. */
 type Managed = Map<string, Owned>
 
 const mostUpdaters = 10
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-/** What nobody owns: what names the object, and the server's own fields of metadata. */
+/** Fields without an owner: those that identify the object, and the server's own fields of metadata. */
 const unowned = new Set(["f:apiVersion", "f:kind"])
 const unownedMetadata = new Set(
   [
@@ -51,38 +51,38 @@ const unownedMetadata = new Set(
 
 export type TrackInput = {
   schema: Schema
-  /** What is stored; undefined on create. */
+  /** The stored object; undefined on create. */
   before: Obj | undefined
-  /** What was sent, decoded and defaulted, before prepareCreate or prepareUpdate touch it; with its managedFields. */
+  /** The sent object with its managedFields, decoded and defaulted, before prepareCreate or prepareUpdate. */
   after: Json
   manager: string
   apiVersion: string
   subresource?: string | undefined
   now: string // RFC 3339, seconds
-  /** Fields this endpoint puts back, which nobody owns through it: `["status"]`, `["spec", "metadata.labels"]`. */
+  /** Fields that this endpoint resets, so none is owned through it: `["status"]`, `["spec", "metadata.labels"]`. */
   resetFields?: readonly string[] | undefined
   isCustom?: boolean | undefined
 }
 
-/** Who owns what after a create, update or non-apply patch: what goes to metadata.managedFields (undefined: nobody). */
+/** metadata.managedFields after a create, update or non-apply patch. Undefined: no field has an owner. */
 export function trackUpdate(asked: TrackInput): readonly ManagedFields[] | undefined {
   const input = { ...asked, schema: ofObject(asked.schema) }
   const { before, after, manager, apiVersion, subresource } = input
   const managed = managedBefore(input)
-  // Somebody took the object out of tracking: it stays out until it is applied.
+  // A client has ended the tracking of this object. The next apply starts it again.
   if (managed.size === 0 && before !== undefined) return undefined
   const self: Manager = { name: manager || "unknown", operation: "Update", apiVersion, subresource }
   const empty = input.isCustom ? { apiVersion, kind: after.kind } : emptyObject(input.schema)
   try {
     return written(capped(updated(managed, self, { ...input, before: before ?? empty })))
   } catch (error) {
-    // What nobody can own is wrong in itself: the validation that follows says so, in its own words.
+    // A value that does not fit the schema cannot be owned. The validation that follows reports it, in its own words.
     if (error instanceof TypeProblem) return before?.metadata.managedFields
     throw error
   }
 }
 
-/** The managers to start from: clients may write them, but who does not know of them cannot delete them. */
+/** The managers before this write. Clients may write them, but a client that omits them does not delete them. */
 function managedBefore({ before, after, subresource }: TrackInput): Managed {
   const live = read(before?.metadata.managedFields) ?? new Map()
   if (subresource) return live
@@ -94,26 +94,27 @@ function managedBefore({ before, after, subresource }: TrackInput): Managed {
 }
 
 export type TrackScaleInput = Pick<TrackInput, "manager" | "apiVersion"> & {
-  /** The scaled object, as it is and as it shall be. */
+  /** The scaled object before and after the write. */
   before: Obj
   after: Json
-  /** Where it has its replicas: `["spec", "replicas"]`. */
+  /** The path of its replicas: `["spec", "replicas"]`. */
   path: readonly string[]
 }
 
 /**
- * Who owns what after a write of an object's Scale, which the server tracks as an object of its own: what it knows of
- * the replicas' owners there and back leaves an updater with two entries, and the one of the replicas without a time.
+ * The managedFields after a write of an object's Scale. The server tracks a Scale as an object of its own, and converts
+ * the owners of the replicas there and back. That leaves an updater with two entries; the one for the replicas has no
+ * time.
  */
 export function trackScale({ before, after, path, manager, apiVersion }: TrackScaleInput) {
   const managed = read(before.metadata.managedFields) ?? new Map()
   const fields = path.reduceRight<FieldSet>((inner, step) => ({ [`f:${step}`]: inner }), emptySet)
   const owners = [...managed.values()].filter(owned => !isEmpty(intersection(owned.fields, fields)))
-  if (owners.length === 0) return written(managed) // who does not track does not begin with this
+  if (owners.length === 0) return written(managed) // replicas without an owner stay without one
   const replicas = (object: Json): number => path.reduce((node, step) => node?.[step], object) ?? 0
   const self: Owned = { name: manager || "unknown", operation: "Update", apiVersion, subresource: "scale", fields }
   const isChanged = replicas(before) !== replicas(after)
-  // A Scale does not write the number none: it is taken away then, and nobody's.
+  // A Scale does not write the number zero: the field is absent then, and has no owner.
   const claims = !isChanged ? owners : replicas(after) > 0 ? [self] : []
   const kept = claims.filter(({ operation }) => operation === "Apply")
   const left = [...managed].flatMap(([key, owned]): [string, Owned][] =>
@@ -127,7 +128,7 @@ export function trackScale({ before, after, path, manager, apiVersion }: TrackSc
 
 type Change = Pick<TrackInput, "schema" | "after" | "now" | "resetFields"> & { before: Json }
 
-/** What changed moves to whoever changed it; what is gone is nobody's. */
+/** The manager that changes a field owns it; a removed field has no owner. */
 function updated(managed: Managed, self: Manager, { schema, before, after, now, resetFields = [] }: Change): Managed {
   const { removed, modified, added } = compare(schema, unmanaged(before), unmanaged(after))
   const taken = without(union(modified, added), resetFields)
@@ -140,7 +141,7 @@ function updated(managed: Managed, self: Manager, { schema, before, after, now, 
   return new Map(left).set(key, { ...self, fields, time: now })
 }
 
-/** Everybody without these fields, and nobody with none. */
+/** All managers without these fields. Managers without any fields are dropped. */
 function released(managed: Managed, fields: FieldSet, except?: string): Managed {
   if (isEmpty(fields)) return managed
   return new Map(
@@ -154,9 +155,9 @@ function released(managed: Managed, fields: FieldSet, except?: string): Managed 
 
 export type ApplyInput = {
   schema: Schema
-  /** What is stored; undefined: the apply creates. */
+  /** The stored object; undefined: the apply creates it. */
   live: Obj | undefined
-  /** The applied configuration as it was sent, not decoded: its refusals are other ones than a body's. */
+  /** The applied configuration as sent, not decoded: its error messages differ from those of a body. */
   applied: Json
   manager: string
   force: boolean
@@ -235,7 +236,7 @@ function applyOnce(input: ApplyInput, { start, managed }: Start, conflicts: Conf
       for (const path of paths(intersection(owned.fields, changed))) conflicts.push({ owner: owned, path })
 
   const left = released(claimed, union(changed, without(removed, resetFields)), key)
-  // What was emptied by the removal is null here; for a custom resource nobody else would make it absent again.
+  // A field emptied by the removal is null here. For a custom resource, no later step makes it absent again.
   const isSame = equalValues(start, object)
   const mine = stripped(fields)
   const after = new Map(left)
@@ -244,7 +245,7 @@ function applyOnce(input: ApplyInput, { start, managed }: Start, conflicts: Conf
   return { object: input.isCustom ? withoutEmptied(schema, object, merged) : object, managed: after, isSame }
 }
 
-/** Without what this manager applied before, does not any more, and nobody else owns. */
+/** Removes the fields that this manager no longer applies and no other manager owns. */
 function pruned(schema: Schema, merged: Json, { claimed, last }: { claimed: Managed; last: FieldSet }): Json {
   if (isEmpty(last)) return merged
   const withNames = (set: FieldSet) => withNamedFields(schema, set)
@@ -255,7 +256,7 @@ function pruned(schema: Schema, merged: Json, { claimed, last }: { claimed: Mana
   return remove(schema, merged, intersection(difference(allOf(merged), allOf(kept)), withNames(last)))
 }
 
-/** kubectl may take over what its own client-side apply wrote and nobody has changed since. */
+/** kubectl may take over the fields that its own client-side apply wrote and that have not changed since. */
 function notLastApplied({ schema, apiVersion }: ApplyInput, live: Json, conflicts: Conflict[]): Conflict[] {
   const text = live.metadata?.annotations?.[lastApplied]
   if (!text) return conflicts
@@ -273,7 +274,7 @@ function notLastApplied({ schema, apiVersion }: ApplyInput, live: Json, conflict
   return conflicts.filter(({ path }) => !isAllowed(path, allowed))
 }
 
-/** An object that kubectl once applied from the client keeps its annotation true, so that it can go back. */
+/** The last-applied annotation of kubectl's client-side apply is kept current, so that kubectl can return to it. */
 function syncLastApplied({ manager, applied }: ApplyInput, object: Json): Json {
   if (manager !== "kubectl" || !object.metadata?.annotations?.[lastApplied]) return object
   const { [lastApplied]: _, ...annotations } = applied.metadata?.annotations ?? {}
@@ -299,7 +300,7 @@ function sortedKeys(value: Json): Json {
   )
 }
 
-/** The merged object as the server reads it into its type. */
+/** The merged object as the server decodes it into its type. */
 function readable({ schema, kind, apiVersion, applied, isCustom = false }: ApplyInput, object: Json): Json {
   try {
     return readValue(schema, object, { kind, isCustom }).value
@@ -323,7 +324,7 @@ export function isIdleUpdate(before: Obj, after: Json): boolean {
   return equalValues(timeless(olds), timeless(news)) && equalValues(unmanaged(before), unmanaged(after))
 }
 
-/** Who writes when the request names no field manager: the client's program. */
+/** The field manager of a request; by default the client's program. */
 export function managerName(fieldManager: string | undefined, userAgent: string | undefined): string {
   if (fieldManager) return fieldManager
   const program = (userAgent ?? "").split("/")[0]!.slice(0, 128)
@@ -354,7 +355,7 @@ function stripped(fields: FieldSet): FieldSet {
 const identity = ({ name, operation, apiVersion, subresource = "" }: Manager) =>
   JSON.stringify([name, operation, operation === "Apply" ? "" : apiVersion, subresource])
 
-/** The managers of an object; undefined when the entries cannot be read. */
+/** The managers of an object; undefined if the entries cannot be parsed. */
 function read(entries: readonly ManagedFields[] | undefined | null): Managed | undefined {
   const managed: Managed = new Map()
   for (const { manager: name = "", operation, apiVersion, subresource, time, fieldsType, fieldsV1 = {} } of entries ??

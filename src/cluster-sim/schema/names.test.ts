@@ -71,7 +71,7 @@ test("a merge patch takes one away again, and one that was never there is no fie
   expect(await spec()).toBe('{"a":1}')
 })
 
-test("labels by such names are selected by what they say", async () => {
+test("labels with such names can be selected by their values", async () => {
   const { client } = await setUp()
   const labelled = (word: string, labels: Json) =>
     client.create(widgets, {

@@ -23,7 +23,7 @@ test("a field has its text, its type, its values and how it is merged", async ()
   expect(description).toContain("Possible enum values:")
 })
 
-test("every reference leads to a schema of the same document, and no kind of another version is told", async () => {
+test("every reference leads to a schema of the same document, and no kind of another version is listed", async () => {
   for (const apiVersion of ["v1", "apps/v1", "apiextensions.k8s.io/v1"]) {
     const schemas = await openApiSchemas(apiVersion)
     const text = JSON.stringify(schemas)
@@ -48,7 +48,7 @@ test("a use adds to the type it names; an inline node is itself", () => {
   const inline = { type: "string" } as const
   expect(resolve(inline)).toBe(inline)
   expect(() => resolve("io.k8s.api.none")).toThrow("no io.k8s.api.none")
-  // Atomic by its type, granular where it is used.
+  // The type is atomic, and this use of it is granular.
   expect(resolve("io.k8s.api.core.v1.ObjectReference").isAtomic).toBe(true)
   const { claimRef } = resolve("io.k8s.api.core.v1.PersistentVolumeSpec").properties!
   expect(resolve(claimRef!).isAtomic).toBe(false)

@@ -14,8 +14,8 @@ export function openApiSchemas(apiVersion: string): Promise<Record<string, Json>
 }
 
 /**
- * These types and those they refer to, with the text `kubectl explain` shows. The text is half a megabyte, so it is read
- * when somebody asks for it.
+ * These types and those they refer to, with the text that `kubectl explain` shows. The text is half a megabyte, so it
+ * is read at the first request.
  */
 export async function openApiTypes(names: readonly string[]): Promise<Record<string, Json>> {
   const { default: loaded } = await import("./descriptions.generated.json", { with: { type: "json" } })
@@ -65,7 +65,7 @@ function openApiOf(ref: SchemaRef, add: (name: string) => void, description = ""
   if ("ref" in ref) {
     add(ref.ref)
     const target = { $ref: `#/components/schemas/${ref.ref}` }
-    // A reference alone cannot have anything beside it.
+    // A reference cannot have other fields beside it.
     return Object.keys(extensions).length > 0 ? { allOf: [target], ...extensions } : target
   }
   return {

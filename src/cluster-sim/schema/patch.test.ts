@@ -57,7 +57,7 @@ function answer(act: () => unknown): Json {
   }
 }
 
-/** What the containers are, in a line each: name, image, args, environment, ports. */
+/** The containers, one line each: name, image, args, environment, ports. */
 const containers = ({ value }: Json) =>
   value.spec.template.spec.containers.map((one: Json) =>
     [
@@ -115,7 +115,7 @@ const takenPatches: Record<string, [Json, Json]> = {
   ],
   "an add without value is null": [{ op: "add", path: "/metadata/labels/q" }, { labels: { a: "1", q: "" } }],
   "a replace adds": [{ op: "replace", path: "/spec/foo", value: 1 }, { warnings: ['unknown field "spec.foo"'] }],
-  "what stands before the first slash is not looked at": [
+  "text before the first slash is ignored": [
     { op: "add", path: "spec/replicas", value: 5 },
     { warnings: ['unknown field "replicas"'] },
   ],
@@ -165,7 +165,7 @@ test("a patch that is no JSON", () => {
   expect(answer(() => parsePatch("{nope", "strategic"))).toMatchObject({ code: 400, message: words })
 })
 
-test("a patch whose outcome cannot be read is invalid, and shown whole", () => {
+test("a patch whose outcome cannot be decoded is invalid, and the message has the whole object", () => {
   const { code, reason, message, details } = answer(() => patch("merge", { spec: { replicas: "x" } }))
   const shown = JSON.stringify({ ...current, spec: { ...current.spec, replicas: "x" } })
   const words = `Invalid value: ${JSON.stringify(shown)}: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`
@@ -180,7 +180,7 @@ test("a patch whose outcome cannot be read is invalid, and shown whole", () => {
   expect(message2({ kind: "ReplicaSet" })).toContain("converting (v1.ReplicaSet) to (apps.Deployment)")
 })
 
-test("unknown and doubled fields of a patch are told, or refused", () => {
+test("unknown and duplicate fields of a patch are reported, or refused", () => {
   const text = '{"spec":{"replicas":1,"replicas":2,"foo":1}}'
   for (const type of ["merge", "strategic"] as const) {
     const input = { text }
@@ -199,7 +199,7 @@ const strategic: Record<string, [Json, string[]]> = {
     ["z z   "],
   ],
   "$patch: delete takes an item out": [{ containers: [{ name: "d", $patch: "delete" }] }, [whole[0]!]],
-  "items are merged by name, and stand in the order of the patch": [
+  "items are merged by name, in the order of the patch": [
     { containers: [{ name: "d", image: "d:2" }, { name: "c" }] },
     ["d d:2   ", whole[0]!],
   ],
@@ -252,7 +252,7 @@ const strategic: Record<string, [Json, string[]]> = {
     { "$setElementOrder/containers": [], containers: [{ name: "z", image: "z" }] },
     [...whole, "z z   "],
   ],
-  "a new item stands where a deleted one left room": [
+  "a new item takes the place of a deleted one": [
     {
       "$setElementOrder/containers": [{ name: "z" }],
       containers: [
@@ -384,7 +384,7 @@ test("a field that only JavaScript knows is unknown", () => {
     ])
 })
 
-test("what is stored is not touched by a patch", () => {
+test("a patch does not change the stored object", () => {
   const before = structuredClone(current)
   patch("strategic", inTemplate({ containers: [{ name: "c", env: [{ name: "A", value: "7" }] }] }))
   patch("json", [{ op: "remove", path: "/metadata/labels/a" }])
@@ -440,7 +440,7 @@ const envOf = fc.uniqueArray(fc.record({ name: fc.constantFrom(...names), value:
   selector: ({ name }) => name,
 })
 
-test("a strategic patch of a list: what a map from name to item would say, in an order that keeps both lists' own", () => {
+test("a strategic patch of a list merges it like a map from name to item, and keeps the order of both lists", () => {
   const deletions = fc.uniqueArray(fc.constantFrom(...names))
   fc.assert(
     fc.property(envOf, envOf, deletions, (live, patched, deleted) => {

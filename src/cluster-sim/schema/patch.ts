@@ -14,14 +14,14 @@ export type PatchInput = {
   current: Obj
   /** Parsed JSON. */
   body: Json
-  /** The body as it came, to see keys that stand in it twice. */
+  /** The body as received, to find duplicate keys. */
   text?: string | undefined
   kind: string
   validation?: FieldValidation | undefined
   isCustom?: boolean | undefined
 }
 
-/** The object with the patch in it, read as if it had been sent whole: not to be decoded again. Throws StatusError. */
+/** The patched object, decoded like a sent one: it must not be decoded again. Throws StatusError. */
 export function applyPatch(input: PatchInput): Decoded {
   const { type, schema, current, body, text, kind, validation = "Warn", isCustom = false } = input
   const patched = applied(input)
@@ -41,7 +41,7 @@ export function applyPatch(input: PatchInput): Decoded {
   }
 }
 
-/** The JSON of a patch's body. Throws the server's 400 for what is no JSON. */
+/** The JSON of a patch's body. Throws the server's 400 for a body that is no JSON. */
 export function parsePatch(text: string, type: PatchInput["type"]): Json {
   try {
     return readJson(text).value
@@ -56,7 +56,7 @@ function checkHeader(current: Obj, { apiVersion, kind }: Json) {
   if (problem) throw new WrongValue(problem)
 }
 
-/** A strategic patch ends in a map that is converted, not in JSON that is parsed: the same mistakes in other words. */
+/** A strategic patch gives a map that is converted, not JSON that is parsed: its error messages differ. */
 function asConverted({ message, mismatch }: WrongValue): string {
   if (!mismatch) return message
   const { value, schema } = mismatch
@@ -79,8 +79,8 @@ function asConverted({ message, mismatch }: WrongValue): string {
 }
 
 /**
- * A patched object as the server shows it: its library puts the keys of every map it opened in order and leaves the
- * others as they were; of a custom resource, all are in order.
+ * A patched object as the server shows it: its library sorts the keys of every map that it opened and leaves the
+ * others as they were. In a custom resource all keys are sorted.
  */
 function asWritten(patched: Json, { type, body, isCustom }: PatchInput): Json {
   if (isCustom) return ordered(patched, () => true)

@@ -1,6 +1,6 @@
 /**
  * What the server knows of a type: enough to refuse wrong types and unknown fields, to merge strategically, and to
- * track who owns which field. Built-in types come from a table generated from Kubernetes' published OpenAPI; custom
+ * track the owners of fields. Built-in types come from a table generated from Kubernetes' published OpenAPI; custom
  * ones from their CRD. Nodes are shared and may be recursive (JSONSchemaProps), so references are by name.
  */
 export type Schema = {
@@ -14,7 +14,7 @@ export type Schema = {
   /** Strategic merge: `merge` lists are merged by `mergeKey`, or as sets of scalars where there is none. */
   readonly patchStrategy?: "merge" | "replace" | "retainKeys" | "merge,retainKeys"
   readonly mergeKey?: string
-  /** Server-side apply. Lists are atomic unless said; maps granular unless `atomic`. */
+  /** Server-side apply. Lists are atomic by default; maps are granular unless `atomic`. */
   readonly listType?: "atomic" | "set" | "map"
   readonly listMapKeys?: readonly string[]
   readonly isAtomic?: boolean
@@ -22,16 +22,16 @@ export type Schema = {
   readonly preservesUnknown?: boolean
   readonly default?: unknown
   readonly description?: string
-  /** Built-in types: what Go writes where the field has no value (`resources: {}`, `lastProbeTime: null`). */
+  /** Built-in types: what Go writes if the field has no value (`resources: {}`, `lastProbeTime: null`). */
   readonly zero?: unknown
   /** Built-in types: a field that holds only its zero value is not written. */
   readonly omitsZero?: boolean
-  /** Built-in types: what a refusal calls the type (`v1.DeploymentSpec`). */
+  /** Built-in types: the name of the type in error messages (`v1.DeploymentSpec`). */
   readonly goType?: string
 }
 
-/** A field of a named type, with what the field adds to it. */
+/** A field of a named type, with the attributes that the field adds. */
 export type SchemaUse = Partial<Omit<Schema, "type">> & { readonly ref: string }
 
-/** A node, or the name of one in the table (`io.k8s.api.core.v1.PodSpec`), alone or with what its use adds. */
+/** A node, or its name in the table (`io.k8s.api.core.v1.PodSpec`), alone or with the attributes that its use adds. */
 export type SchemaRef = Schema | SchemaUse | string

@@ -11,13 +11,13 @@ const retainKeys = "$retainKeys"
 const deletePrefix = "$deleteFromPrimitiveList"
 const orderPrefix = "$setElementOrder"
 
-/** Merges as kubectl's patches mean it: lists by their merge keys, with directives for what merging cannot say. */
+/** Strategic merge: lists are merged by their merge keys, with directives for what merging cannot express. */
 export function applyStrategicPatch(schema: Schema, document: Json, patch: Json): Json {
   return mergeMaps(schema, structuredClone(document), structuredClone(patch))
 }
 
 const badRequest = (message: string) => new StatusError(400, "BadRequest", message)
-/** What the server did not foresee, it answers with 500 and the bare words. */
+/** For some bad patches the server has no proper refusal: it answers 500 with the bare message. */
 const unforeseen = (message: string) => new StatusError(500, "", message)
 
 const isMap = (value: Json): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value)
@@ -75,11 +75,11 @@ function fieldOf(schema: Schema | undefined, key: string): Schema | undefined {
   return ref === undefined ? undefined : resolve(ref)
 }
 
-/** `retainKeys` says how the client makes patches; what is left says how we merge them. */
+/** `retainKeys` only affects how clients make patches; the rest of the strategy is how we merge them. */
 const strategyOf = (schema: Schema | undefined) =>
   schema?.patchStrategy?.split(",").find(strategy => strategy !== "retainKeys")
 
-/** `$retainKeys`: what is not named goes. */
+/** `$retainKeys`: removes fields that it does not name. */
 function retain(original: Fields, patch: Fields) {
   if (!Object.hasOwn(patch, retainKeys)) return
   const kept = patch[retainKeys]
@@ -92,7 +92,7 @@ function retain(original: Fields, patch: Fields) {
   for (const key of Object.keys(original)) if (!kept.includes(key)) delete original[key]
 }
 
-/** `$setElementOrder/…`: the list is merged now, in the order that is asked for. */
+/** `$setElementOrder/…`: merges the list here, in the requested order. */
 function orderLists(schema: Schema | undefined, original: Fields, patch: Fields) {
   for (const patchKey of Object.keys(patch).filter(key => key.startsWith(orderPrefix))) {
     const order = patch[patchKey]
@@ -123,8 +123,8 @@ function orderLists(schema: Schema | undefined, original: Fields, patch: Fields)
 }
 
 /**
- * The order the server believes the list had: it deletes and appends in place, so new items stand where there was room
- * after the deleted ones went.
+ * The old order of the list as the server sees it. The server deletes and appends in place, so new items take the room
+ * of deleted ones.
  */
 function liveOrder(live: Json[], patch: Json[], mergeKey: string | undefined): Json[] {
   if (!mergeKey) return live
@@ -136,7 +136,7 @@ function liveOrder(live: Json[], patch: Json[], mergeKey: string | undefined): J
   return [...left, ...added].slice(0, live.length)
 }
 
-/** The patch may not name items in another order than the one it asks for, nor items it leaves out there. */
+/** The patch must have its items in the order that it requests, and must not have items that the order leaves out. */
 function checkOrder(patch: Json[], order: Json[], mergeKey: string | undefined) {
   if (patch.length === 0 || order.length === 0) return
   const kept = mergeKey ? patch.filter(item => item?.[directive] === undefined) : patch
@@ -187,7 +187,7 @@ function mergeLists(field: Schema | undefined, original: Json[], patch: Json[], 
   return ordered(merged, { order: rest, live, mergeKey })
 }
 
-/** Items that are directives: `$patch: delete` takes the matching ones out, `$patch: replace` all. */
+/** Items that are directives: `$patch: delete` removes the matching items, `$patch: replace` all. */
 function special(original: Json[], patch: Json[], mergeKey: string): { live: Json[]; rest: Json[] } {
   let live = original
   let replaces = false
@@ -205,7 +205,7 @@ function special(original: Json[], patch: Json[], mergeKey: string): { live: Jso
   return replaces ? { live: rest, rest: [] } : { live, rest }
 }
 
-/** Items that are asked for in their order; the others between them, where the live list had them if it can be. */
+/** The requested items in their order. The others are placed between them, where the live list had them if possible. */
 function ordered(
   items: Json[],
   { order, live, mergeKey }: { order: Json[]; live: Json[]; mergeKey: string | undefined },
@@ -216,7 +216,7 @@ function ordered(
   asked.sort((one, other) => placeIn(order, one) - placeIn(order, other))
   const others: Json[] = []
   for (const item of items.filter(one => placeIn(order, one) < 0)) {
-    // Each goes before those that come after it in the live list, and before those the live list does not have.
+    // An item goes before those that follow it in the live list, and before those that the live list does not have.
     const place = placeIn(live, item)
     let at = others.length
     while (at > 0 && (place < 0 || placeIn(live, others[at - 1]) < 0 || place < placeIn(live, others[at - 1]))) at--
@@ -232,7 +232,7 @@ function ordered(
   return [...out, ...others, ...asked]
 }
 
-/** A new value has nothing to remove from: nulls are dropped, and maps that are directives with them. */
+/** A new value has nothing to remove from, so nulls and maps that are directives are dropped. */
 function withoutNulls(value: Json): Json {
   if (Array.isArray(value)) return value.map(item => (item === null ? item : withoutNulls(item)))
   if (!isMap(value)) return value

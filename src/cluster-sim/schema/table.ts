@@ -21,7 +21,7 @@ export function kubernetesSchema(apiVersion: string, kind: string): Schema | und
 /** Every definition, by name. */
 export const definitions = (): Readonly<Record<string, Definition>> => table
 
-/** The node behind a reference. Inline nodes are themselves, so schemas from CRDs go through here too. */
+/** Resolves a reference. An inline node is returned as it is, so schemas from CRDs may be passed too. */
 export function resolve(ref: SchemaRef): Schema {
   if (typeof ref === "string") return named(ref)
   if (!("ref" in ref)) return ref
@@ -43,7 +43,7 @@ function named(name: string): Schema {
 
 export const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-/** The schema of a whole object. What a CRD says of metadata only restricts it: its type is ObjectMeta all the same. */
+/** The schema of a whole object. A CRD can only restrict metadata: its type is always ObjectMeta. */
 export function ofObject(schema: Schema): Schema {
   const metadata = schema.properties?.metadata
   if (metadata && (typeof metadata === "string" || "ref" in metadata)) return schema
@@ -54,7 +54,7 @@ export function ofObject(schema: Schema): Schema {
     ...schema,
     type: "object",
     properties: { ...schema.properties, apiVersion: text, kind: text, metadata: objectMeta },
-    // A schema without any field lets everything pass; with metadata it would let nothing pass.
+    // A schema without fields accepts everything. With metadata as its only field it would accept nothing else.
     ...(!schema.properties && { preservesUnknown: true }),
   }
   objects.set(schema, whole)

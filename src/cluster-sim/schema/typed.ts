@@ -7,13 +7,13 @@ import type { Schema } from "./schema.ts"
 import { resolve } from "./table.ts"
 
 // How server-side apply sees a value: a map or a list is granular (each field or item has owners of its own) or atomic
-// (one leaf). Walks carry one path that grows and shrinks with them. `undefined` is a value that is not there; null is one that is, and is empty.
+// (one leaf). Walks share one path that grows and shrinks. `undefined` is an absent value; null is an empty one.
 
 const untyped: Schema = { type: "any" }
 
 type Shape = "map" | "list" | "scalar"
 
-/** What this value is to its schema. A null fits every shape. */
+/** The shape of a value by its schema. A null fits every shape. */
 function shapeOf(schema: Schema, value: Json): Shape {
   switch (schema.type) {
     case "object":
@@ -41,7 +41,7 @@ function keysOf(schema: Schema): readonly string[] | undefined {
 const isNamed = (schema: Schema, name: string) =>
   schema.properties !== undefined && Object.hasOwn(schema.properties, name)
 
-/** The schema of a field; undefined: the schema does not know it. */
+/** The schema of a field; undefined: the field is unknown. */
 function fieldOf(schema: Schema, name: string): Schema | undefined {
   if (isNamed(schema, name)) return resolve(schema.properties![name]!)
   if (schema.additional) return resolve(schema.additional)
@@ -50,7 +50,7 @@ function fieldOf(schema: Schema, name: string): Schema | undefined {
 
 const itemsOf = (schema: Schema) => (schema.items ? resolve(schema.items) : untyped)
 
-/** How a list names one of its items: `k:{"name":"c"}`, or `v:"x"`. Throws TypeProblem. */
+/** The step that identifies an item of a list: `k:{"name":"c"}`, or `v:"x"`. Throws TypeProblem. */
 function stepOf(schema: Schema, keys: readonly string[], item: Json): string {
   if (keys.length === 0) {
     if (item === null) throw new TypeProblem("associative list without keys has an element that's an explicit null")
@@ -76,7 +76,7 @@ function stepOf(schema: Schema, keys: readonly string[], item: Json): string {
   return `k:${JSON.stringify(key)}`
 }
 
-/** Ports are keyed by number and protocol, and nobody writes `protocol: TCP`. */
+/** Ports are keyed by number and protocol, and manifests usually omit `protocol: TCP`. */
 function keyDefault(items: Schema, name: string): Json {
   const field = fieldOf(items, name)
   return field?.default ?? field?.zero ?? undefined
@@ -162,7 +162,7 @@ function stepText(step: string): string {
     .join(",")}]`
 }
 
-/** Every field of a value: what its manager owns when it applies it. */
+/** Every field of a value: its manager owns these after an apply. */
 export function fieldsOf(schema: Schema, value: Json): FieldSet {
   const set: Record<string, Json> = {}
   collect(schema, value, [], set)
@@ -200,7 +200,7 @@ function isAtomic(schema: Schema, shape: Shape): boolean {
   return shape === "list" && keysOf(schema) === undefined
 }
 
-/** Where a value has lists or maps that are one leaf: `.spec.nodeSelector`. */
+/** The paths of lists or maps that are one leaf: `.spec.nodeSelector`. */
 export function atomicsIn(schema: Schema, value: Json, path = ""): string[] {
   const shape = shapeOf(schema, value)
   if (value === null || value === undefined || shape === "scalar") return []
@@ -225,7 +225,7 @@ export function compare(schema: Schema, before: Json, after: Json): Comparison {
 type Differences = { [Key in keyof Comparison]: Record<string, Json> }
 
 function compareInto(schema: Schema, before: Json, after: Json, path: string[], into: Differences) {
-  if (before === after) return // also the same object: versions share what did not change
+  if (before === after) return // also by identity: versions share unchanged parts
   const shape = shapeOf(schema, before ?? after ?? null)
   const isLeaf = shape === "scalar" || isAtomic(schema, shape) || (isEmptyValue(before) && isEmptyValue(after))
   if (isLeaf || shapeOf(schema, after ?? before ?? null) !== shape) {
@@ -259,7 +259,7 @@ function compareLists(schema: Schema, before: Json[], after: Json[], path: strin
     const news = right.get(step) ?? []
     path.push(step)
     if (olds.length <= 1 && news.length <= 1) compareInto(items, olds[0], news[0], path, into)
-    // Doubled items, which only an update can store, are one leaf together.
+    // Duplicate items, which only an update can store, are one leaf together.
     else if (olds.length >= 2 && news.length >= 2) {
       if (!equalValues(olds, news)) insert(into.modified, path)
     } else if (olds.length >= 2) {
@@ -273,10 +273,10 @@ function compareLists(schema: Schema, before: Json[], after: Json[], path: strin
   }
 }
 
-/** Equal as the server compares: an absent and an empty value differ, the order of keys does not matter. */
+/** Equality as on the server: an absent and an empty value differ, the order of keys does not matter. */
 export const equalValues = (left: Json, right: Json) => left === right || isDeepStrictEqual(left, right)
 
-/** The live value with an applied one laid over it. Throws TypeProblem for what `problemsOf` would have told. */
+/** Merges an applied value into the live one. Throws TypeProblem where `problemsOf` would have reported a problem. */
 export function merge(schema: Schema, live: Json, applied: Json): Json {
   if (applied === undefined) return live
   const shape = shapeOf(schema, applied ?? live ?? null)
@@ -294,7 +294,7 @@ export function merge(schema: Schema, live: Json, applied: Json): Json {
   return merged.length > 0 ? merged : undefined
 }
 
-/** The order of the applied list wins; what only the live one has keeps its place between what both have. */
+/** The order of the applied list wins. Items of the live list alone keep their place between the common items. */
 function mergeLists(schema: Schema, live: Json[], applied: Json[]): Json[] {
   const keys = keysOf(schema)!
   const items = itemsOf(schema)
@@ -324,7 +324,7 @@ function mergeLists(schema: Schema, live: Json[], applied: Json[]): Json[] {
         continue
       }
       if (right.has(leftStep) && shared[0] !== undefined && shared[0] !== leftStep) {
-        l++ // both have it, but its turn is later
+        l++ // in both, but later in the applied list
         continue
       }
     }
@@ -344,7 +344,7 @@ function mergeLists(schema: Schema, live: Json[], applied: Json[]): Json[] {
   return out
 }
 
-/** The value without these fields. An object or list that nothing is left of goes as well. */
+/** The value without these fields. An object or list that becomes empty is removed as well. */
 export function remove(schema: Schema, value: Json, gone: FieldSet): Json {
   if (isEmpty(gone) || value === null || typeof value !== "object") return value
   const shape = shapeOf(schema, value)
@@ -366,14 +366,14 @@ export function remove(schema: Schema, value: Json, gone: FieldSet): Json {
   return isEmptyValue(out) ? undefined : out
 }
 
-/** A field that stays, without what goes of it; what is emptied stays as null, and is read as absent. */
+/** A field that stays, without its removed parts. An emptied field becomes null, which is read as absent. */
 function below(schema: Schema, value: Json, gone: FieldSet, step: string): Json {
   const inner = inside(gone, step)
   if (isEmpty(inner)) return value
   return remove(schema, value, inner) ?? null
 }
 
-/** Without the nulls that were something before, where a field is declared; what has no schema keeps them. */
+/** Removes nulls that had a value before, where the field is declared. Values without a schema keep them. */
 export function withoutEmptied(schema: Schema, value: Json, before: Json): Json {
   if (value === before || value === null || typeof value !== "object" || Array.isArray(value)) return value
   return Object.fromEntries(
@@ -385,7 +385,7 @@ export function withoutEmptied(schema: Schema, value: Json, before: Json): Json 
   )
 }
 
-/** The set with the declared fields on the way as members: who owns `spec.template.x` also holds `spec.template`. */
+/** Adds the declared fields on the way as members: an owner of `spec.template.x` also owns `spec.template`. */
 export function withNamedFields(schema: Schema | undefined, set: FieldSet): FieldSet {
   const out: Record<string, FieldSet> = {}
   for (const step of Object.keys(set)) {

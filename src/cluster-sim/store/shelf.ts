@@ -1,21 +1,21 @@
 import type { Obj } from "../object.ts"
 
-/** What became of one object in one revision. */
+/** The change of one object in one revision. */
 export type Change = {
   readonly revision: number
   readonly place: string
   readonly type: "ADDED" | "MODIFIED" | "DELETED"
-  /** As it is now; of a deleted one as it was last, with the revision of its end. */
+  /** The new version; for a deletion the last version, with the revision of the deletion. */
   readonly object: Obj
   readonly before: Obj | undefined
 }
 
-/** Objects of one namespace (or of the cluster), kept so that a list costs nothing but its length. */
+/** Objects of one namespace (or of the cluster), kept so that a list costs only its length. */
 class Bucket {
   readonly objects = new Map<string, Obj>()
-  #names: string[] = [] // sorted; may still hold names that are gone
-  #added: string[] = [] // not yet among them
-  #isStale = false // a name is gone, or came
+  #names: string[] = [] // sorted; may still hold removed names
+  #added: string[] = [] // not yet merged into #names
+  #isStale = false // a name was added or removed
   #list: readonly Obj[] | undefined
 
   set(name: string, object: Obj) {
@@ -33,7 +33,7 @@ class Bucket {
     this.#list = undefined
   }
 
-  /** By name. The array is never changed afterwards: it is a snapshot. */
+  /** Sorted by name. The array never changes afterwards: it is a snapshot. */
   list(): readonly Obj[] {
     if (this.#list) return this.#list
     if (this.#isStale) {
@@ -46,7 +46,7 @@ class Bucket {
   }
 }
 
-/** Two sorted lists into one, each name once. */
+/** Merges two sorted lists, each name once. */
 function merge(left: string[], right: string[]): string[] {
   const merged: string[] = []
   let at = 0
@@ -58,14 +58,14 @@ function merge(left: string[], right: string[]): string[] {
   return merged
 }
 
-/** One storage place: its objects, and what happened to them lately. */
+/** One storage place: its objects, and their recent changes. */
 export class Shelf {
   readonly #buckets = new Map<string, Bucket>()
   #all: readonly Obj[] | undefined
   #changes: Change[] = []
   #compactedTo = 0
   readonly #kept: number
-  /** Lists of revisions gone by, for the pages that are still to come. */
+  /** Lists of past revisions, for further pages. */
   readonly #past = new Map<string, readonly Obj[]>()
 
   constructor(kept: number) {
@@ -96,23 +96,23 @@ export class Shelf {
     if (bucket.objects.size === 0) this.#buckets.delete(namespace)
     this.#all = undefined
     this.#changes.push(change)
-    // Twice the number, then halved: the cost of forgetting is spread over the changes that made it necessary.
+    // Forgets only at twice the number, then half of it, so that the cost is spread over many changes.
     if (this.#changes.length >= 2 * this.#kept) this.#forget(this.#kept)
   }
 
-  /** Puts back what was saved; nothing has happened then. */
+  /** Restores a saved object, without a change in the log. */
   restore(object: Obj) {
     this.put({ revision: 0, place: "", type: "ADDED", object, before: undefined })
     this.#changes = []
   }
 
-  /** What happened after a revision, oldest first; undefined where that is no longer known. */
+  /** The changes after a revision, oldest first; undefined if they are no longer kept. */
   since(revision: number): readonly Change[] | undefined {
     if (revision < this.#compactedTo) return undefined
     return this.#changes.slice(this.#after(revision))
   }
 
-  /** The list as it was at a revision, rebuilt by undoing what came after; undefined where that is no longer known. */
+  /** The list at a revision, rebuilt by undoing later changes; undefined if these are no longer kept. */
   listAt(revision: number, namespace: string | undefined): readonly Obj[] | undefined {
     if (revision < this.#compactedTo) return undefined
     const undone = this.#changes.slice(this.#after(revision))
@@ -135,7 +135,7 @@ export class Shelf {
     return list
   }
 
-  /** Forgets what happened up to a revision; who asks for it is told that it has expired. */
+  /** Forgets changes up to a revision. A later request for them gets the answer that they have expired. */
   compact(revision: number) {
     this.#compactedTo = Math.max(this.#compactedTo, revision)
     this.#changes = this.#changes.slice(this.#after(revision))

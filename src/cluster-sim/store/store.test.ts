@@ -19,7 +19,7 @@ test("a list is in the order of the server's keys, where a dash sorts before the
   expect(keys(store.list("things"))).toEqual(["a-b/y", "a/b", "a/z"])
 })
 
-test("whoever listens is told in order, also of what a listener does while it listens", () => {
+test("listeners receive changes in order, also those that a listener makes during a delivery", () => {
   const store = createStore()
   const told: string[] = []
   store.subscribe(
@@ -40,7 +40,7 @@ test("whoever listens is told in order, also of what a listener does while it li
   expect(told).toEqual(["first 1", "second 1", "first 2", "second 2"])
 })
 
-test("who comes later is not told of what it has seen", () => {
+test("a later listener does not receive changes from before its subscription", () => {
   const store = createStore()
   const told: number[] = []
   store.subscribe("things", () => {
@@ -51,7 +51,7 @@ test("who comes later is not told of what it has seen", () => {
   expect(told).toEqual([2])
 })
 
-test("the log is bounded, and says so instead of telling half of it", () => {
+test("the log is bounded, and returns nothing instead of a part", () => {
   const store = createStore({ keptChanges: 10 })
   let before: Obj | undefined
   for (let value = 0; value < 100; value++)
@@ -60,8 +60,8 @@ test("the log is bounded, and says so instead of telling half of it", () => {
   expect(store.since("things", 95)?.map(({ revision }) => revision)).toEqual([96, 97, 98, 99, 100])
 })
 
-/** Any past list that is still known is what was listed then. */
-test("the list at a revision is the list there was", () => {
+/** Every past list that is still kept equals the list at that time. */
+test("the list at a revision is the list of that time", () => {
   const step = fc.record({
     namespace: fc.constantFrom("a", "b"),
     name: fc.constantFrom("x", "y", "z"),

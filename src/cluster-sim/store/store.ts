@@ -2,26 +2,26 @@ import type { Obj } from "../object.ts"
 import { type Change, Shelf } from "./shelf.ts"
 
 /**
- * A change on its way to those who watch. What one of them makes of it (the bytes of an event) the others find here, and
- * it is gone when the last of them has read it: the log keeps only objects.
+ * A change on its way to the listeners. Bytes that one listener derives from it (an encoded event) are shared with the
+ * others. They are released after the last listener has read them: the log keeps only objects.
  */
 export type Delivery = { readonly change: Change; readonly shared: Map<string, Uint8Array> }
 
 export type Commit = {
   place: string
   before: Obj | undefined
-  /** What to store, without its new resourceVersion; undefined: it is removed. */
+  /** The object to store, without its new resourceVersion; undefined: the object is removed. */
   after: Obj | undefined
-  /** Who writes, for the history. */
+  /** The field manager of the write, for the history. */
   manager: string
 }
 
 export type HistoryEntry = Change & { readonly manager: string }
 
 export type StoreOptions = {
-  /** Changes kept per place for watches that come back; older ones have expired. */
+  /** Changes kept per place for watches that resume; older ones have expired. */
   keptChanges?: number
-  /** Told of every committed write, synchronously: where tests check what must always hold. */
+  /** Called synchronously with every committed write, so that tests can check invariants. */
   history?: ((entry: HistoryEntry) => void) | undefined
 }
 
@@ -37,13 +37,13 @@ export type Store = {
   listAt(place: string, revision: number, namespace?: string): readonly Obj[] | undefined
   since(place: string, revision: number): readonly Change[] | undefined
   commit(commit: Commit): Change
-  /** Told of each later change of a place, in order of revisions, also of those a listener makes while it listens. */
+  /** Delivers each later change of a place in the order of revisions, also those that a listener makes meanwhile. */
   subscribe(place: string, listener: (delivery: Delivery) => void): () => void
-  /** From now on a place is looked after: of what was before, nothing is known. */
+  /** Keeps the changes of a place from now on: earlier revisions count as expired. */
   open(place: string): void
   /** Forgets the past up to a revision (default: all of it), as etcd does every five minutes. */
   compact(revision?: number): void
-  /** All there is, to be saved. */
+  /** All objects, to be saved. */
   dump(): { revision: number; objects: { place: string; object: Obj }[] }
 }
 
@@ -66,7 +66,7 @@ export function createStore(
   }
 
   function deliver() {
-    if (isDelivering) return // the loop below takes it up: whoever is told of a change has been told of all before it
+    if (isDelivering) return // the loop below delivers it, so that every listener receives changes in order
     isDelivering = true
     try {
       for (let change = undelivered.shift(); change; change = undelivered.shift()) {
@@ -74,11 +74,11 @@ export function createStore(
         if (!listeners) continue
         const delivery: Delivery = { change, shared: new Map() }
         for (const subscription of listeners) {
-          if (change.revision <= subscription.since) continue // it has seen this in its list
+          if (change.revision <= subscription.since) continue // already in the state it began with
           try {
             subscription.listener(delivery)
           } catch (error) {
-            // A bug in a listener is not the writer's, whose write is done: let it be loud elsewhere.
+            // An error in a listener must not reach the writer, whose write is committed: it is thrown elsewhere.
             queueMicrotask(() => {
               throw error
             })

@@ -4,7 +4,7 @@ import type { Part, PhysicsWorld } from "../world.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { same } from "./same.ts"
 
-/** The rules of all the roles that an aggregation rule selects, each once, by the names of their roles. */
+/** The rules of all roles that an aggregation rule selects, each once, in the order of the roles' names. */
 function aggregatedRules(role: Obj, roles: readonly Obj[]): Json[] {
   const rules: Json[] = []
   for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
@@ -17,7 +17,7 @@ function aggregatedRules(role: Obj, roles: readonly Obj[]): Json[] {
   return rules
 }
 
-/** Fills ClusterRoles that are made of others. Reads and writes ClusterRoles. */
+/** Fills the rules of aggregated ClusterRoles. Reads and writes ClusterRoles. */
 export function clusterRoleAggregation(world: PhysicsWorld): Part {
   const { storage } = world
   const clusterRoles = servedKind(storage, "rbac.authorization.k8s.io/v1", "ClusterRole")

@@ -16,7 +16,7 @@ export const findCondition = (conditions: Json, type: string): Condition | undef
 export const withoutCondition = (conditions: readonly Condition[], type: string): Condition[] =>
   conditions.filter(condition => condition.type !== type)
 
-/** At the end of the list, as the workload controllers put a condition that changed its status or its reason. */
+/** As the workload controllers do it: a condition with a new status or reason moves to the end of the list. */
 export function withCondition(conditions: readonly Condition[], condition: Condition): Condition[] {
   const current = findCondition(conditions, condition.type)
   if (current?.status === condition.status && current.reason === condition.reason) return [...conditions]

@@ -21,10 +21,10 @@ export type Plan = {
   lookAgainInMs?: number
 }
 
-/** A job is started this long after its time, so that the clock has surely passed it. */
+/** A job is started this long after its time, so that the clock has certainly passed it. */
 const afterMs = 100
 
-/** Decides which jobs of one CronJob go, and whether one is due. */
+/** Decides which jobs of one CronJob are deleted, and whether a new one is due. */
 function plan({ cronJob, jobs, now }: Snapshot): Plan {
   const { spec, metadata } = cronJob
   const next: Plan = { events: [], status: cronJob.status ?? {}, remove: surplus(cronJob, jobs) }
@@ -109,7 +109,7 @@ function plan({ cronJob, jobs, now }: Snapshot): Plan {
   return settle()
 }
 
-/** The last time that has passed since the last one that was acted upon. */
+/** The latest scheduled time that has passed since the last one that was acted on. */
 function mostRecent(cronJob: Obj, schedule: Schedule, now: Instant): { due?: Instant; isLong: boolean } {
   const { timeZone, startingDeadlineSeconds: deadline } = cronJob.spec
   const since =
@@ -129,7 +129,7 @@ function mostRecent(cronJob: Obj, schedule: Schedule, now: Instant): { due?: Ins
   return { ...(due !== undefined && { due }), isLong: missed > 100 }
 }
 
-/** Finished jobs beyond the history that is kept, the oldest first. */
+/** Finished jobs beyond the history limits, the oldest first. */
 function surplus({ spec }: Obj, jobs: readonly Obj[]): Obj[] {
   const over = (type: string, limit: number | undefined) => {
     if (limit === undefined) return []
@@ -157,7 +157,7 @@ const jobName = ({ metadata }: Obj, at: Instant) => `${metadata.name}-${Math.flo
 /** `Mon, 02 Jan 2006 15:04:05 +0000` */
 const mailTime = (at: Instant) => new Date(at).toUTCString().replace("GMT", "+0000")
 
-/** As Go writes a time of a zone: RFC 3339 with the offset, or `Z`. */
+/** A time in a zone as Go writes it: RFC 3339 with the offset, or `Z`. */
 export function zonedTime(at: Instant, timeZone: string | undefined): string {
   const offset = offsetMs(at, timeZone)
   if (offset === 0) return formatInstant(at)
@@ -186,7 +186,7 @@ function jobFor(cronJob: Obj, at: Instant): Json {
   }
 }
 
-/** Starts jobs by the clock. Reads CronJobs and Jobs; writes Jobs and its own status. */
+/** Starts jobs by their schedule. Reads CronJobs and Jobs; writes Jobs and the status of CronJobs. */
 export function cronJobController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const cronJobs = servedKind(storage, "batch/v1", "CronJob")

@@ -87,7 +87,7 @@ test("one pod on each node, replaced one by one, as seen on a real 1.36", async 
   ])
 })
 
-test("with a surge the new pod is ready before the old one goes", async () => {
+test("with a surge the new pod is ready before the old one is deleted", async () => {
   const world = started()
   world.create(daemonSet({ updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } }))
   await world.clock.advance(2000)
@@ -99,7 +99,7 @@ test("with a surge the new pod is ready before the old one goes", async () => {
     if (object.kind === "DaemonSet") expect(object.status.numberReady).toBe(2)
 })
 
-test("OnDelete leaves pods alone", async () => {
+test("OnDelete does not replace pods", async () => {
   const world = started()
   world.create(daemonSet({ updateStrategy: { type: "OnDelete" } }))
   await world.clock.advance(2000)
@@ -108,7 +108,7 @@ test("OnDelete leaves pods alone", async () => {
   expect(where(world)).toEqual(["node-0 1.0", "node-1 1.0"])
 })
 
-test("nodes that come, go, are chosen or tainted", async () => {
+test("nodes that are added, removed, selected or tainted", async () => {
   const world = started()
   world.create(daemonSet())
   await world.clock.advance(1000)
@@ -120,14 +120,14 @@ test("nodes that come, go, are chosen or tainted", async () => {
   expect(where(world)).toEqual(["node-0 1.0", "node-2 1.0"])
   world.patch("Node", "node-0", { spec: { taints: [{ key: "full", effect: "NoSchedule" }] } })
   await world.clock.advance(1000)
-  expect(where(world)).toEqual(["node-0 1.0", "node-2 1.0"]) // what runs may stay
+  expect(where(world)).toEqual(["node-0 1.0", "node-2 1.0"]) // running pods stay
   expect(world.get("DaemonSet", "agent")?.status).toMatchObject({ desiredNumberScheduled: 1, numberMisscheduled: 1 })
   world.patch("DaemonSet", "agent", { spec: { template: { spec: { nodeSelector: { tier: "edge" } } } } })
   await world.clock.advance(2000)
   expect(where(world)).toEqual(["node-2 1.0"])
 })
 
-test("a failed pod is reported, removed and made again, each time a little later", async () => {
+test("a failed pod is reported, removed and created again, each time a little later", async () => {
   const world = started({ count: 1 })
   world.create(daemonSet())
   await world.clock.advance(1000)
@@ -142,7 +142,7 @@ test("a failed pod is reported, removed and made again, each time a little later
 })
 
 describe("in every rolling update", () => {
-  test.each([1, 2, 3, 4, 5, 6, 7, 8])("no more nodes are without a serving pod than may be (seed %i)", async seed => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])("no more nodes than allowed are without a serving pod (seed %i)", async seed => {
     const chance = seededRandom(seed)
     const pick = (most: number) => Math.floor(chance.next() * (most + 1))
     const count = 2 + pick(6)

@@ -19,8 +19,8 @@ export type Snapshot = {
   daemonSet: Obj
   nodes: readonly Obj[]
   pods: readonly Obj[]
-  hash: string // of the present template
-  /** Until when a failed pod on a node is left alone. */
+  hash: string // of the current template
+  /** Until when a failed pod on a node is kept. */
   heldUntil(node: string): Instant | undefined
   now: Instant
 }
@@ -32,7 +32,7 @@ const generationAnnotation = "deprecated.daemonset.template.generation"
 const generationLabel = "pod-template-generation"
 const burst = 250
 
-/** On which nodes to create a pod, and which pods to delete: first what is out of place, then what is out of date. */
+/** On which nodes to create a pod, and which pods to delete: first misplaced pods, then outdated ones. */
 function plan(snapshot: Snapshot): Plan {
   const placed = place(snapshot)
   const isStill = placed.create.length + placed.remove.length === 0
@@ -40,7 +40,7 @@ function plan(snapshot: Snapshot): Plan {
   return { ...placed, ...roll(snapshot) }
 }
 
-/** One pod on each node that should have one, none on the others. */
+/** One pod on each eligible node, none on the others. */
 function place(snapshot: Snapshot): Plan {
   const { daemonSet, nodes, hash, now } = snapshot
   const { minReadySeconds = 0 } = daemonSet.spec
@@ -89,7 +89,7 @@ function place(snapshot: Snapshot): Plan {
   return next
 }
 
-/** Replaces out-of-date pods: the unavailable ones at once, the others as far as some may be missing or added. */
+/** Replaces outdated pods: unavailable ones at once, the others within maxUnavailable or maxSurge. */
 function roll(snapshot: Snapshot): Pick<Plan, "create" | "remove"> {
   const { daemonSet, nodes, now } = snapshot
   const { minReadySeconds = 0, updateStrategy } = daemonSet.spec
@@ -183,7 +183,7 @@ function status(snapshot: Snapshot): Json {
   }
 }
 
-/** Pods by the node they are on or meant for; those that have ended and are being deleted are past. */
+/** Pods by the node they are on or meant for, without pods that have ended and are being deleted. */
 function podsByNode({ pods }: Snapshot): Map<string, Obj[]> {
   const byNode = new Map<string, Obj[]>()
   for (const pod of pods) {
@@ -218,7 +218,7 @@ function standing({ spec: { template } }: Obj, node: Obj): { shouldRun: boolean;
   }
 }
 
-/** A daemon stays on a node in trouble: it is often what mends it. */
+/** A daemon stays on a node in trouble, since it may be needed to repair the node. */
 function daemonTolerations(spec: Json): Json[] {
   const own: Json[] = [...(spec.tolerations ?? [])]
   const wanted: [key: string, effect: string][] = [
@@ -242,7 +242,7 @@ function daemonTolerations(spec: Json): Json[] {
   return own
 }
 
-/** The pod for one node: the scheduler binds it there by an affinity to the node's name. */
+/** The pod for one node. Its affinity to the node's name makes the scheduler bind it there. */
 function podFor(daemonSet: Obj, hash: string, node: string): Json {
   const { template } = daemonSet.spec
   const generation = daemonSet.metadata.annotations?.[generationAnnotation]
@@ -293,7 +293,7 @@ const byAge = (a: Obj, b: Obj) =>
   (createdAt(a) ?? 0) - (createdAt(b) ?? 0) ||
   (a.metadata.name < b.metadata.name ? -1 : 1)
 
-/** Runs one pod per node. Reads DaemonSets, Nodes and Pods; writes Pods, revisions and its own status. */
+/** Runs one pod per node. Reads DaemonSets, Nodes and Pods; writes Pods, revisions and the status of DaemonSets. */
 export function daemonSetController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const daemonSets = servedKind(storage, "apps/v1", "DaemonSet")
@@ -307,7 +307,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
 
   const adopters = adoptersAmong(storage, daemonSets)
 
-  /** The revision of the present template, and the others. Throws where a name was taken: the next look uses another. */
+  /** The revision of the current template, and the others. Throws if a name was taken: the retry uses another one. */
   function revisionsOf(daemonSet: Obj): { current: Obj; old: Obj[] } {
     const { selector, template } = daemonSet.spec
     const matches = ({ metadata }: Obj) => selects(selector, metadata.labels)
@@ -402,7 +402,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
       {
         apiVersion: "v1",
         kind: "Node",
-        // A node's heartbeat changes nothing for a daemon; its labels and taints do.
+        // A daemon depends on a node's labels and taints, not on its heartbeat.
         keys: ({ type, object, before }) =>
           type === "MODIFIED" && before && same(placing(before), placing(object))
             ? []
@@ -431,7 +431,7 @@ export function daemonSetController(world: PhysicsWorld): Part {
         if (!(error instanceof StatusError)) throw error
         trouble = error
       }
-      // Unlike the other controllers, this one looks again at its pods after it acted.
+      // Unlike the other controllers, this one reads its pods again after it has acted.
       const left = owned.of(daemonSet).filter(pod => selects(selector, pod.metadata.labels))
       const nextStatus = status({ ...snapshot, pods: left })
       if (!same(nextStatus, daemonSet.status))

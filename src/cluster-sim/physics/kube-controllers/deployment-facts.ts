@@ -21,7 +21,7 @@ const notCopied = new Set([
 export const noLimit = 2 ** 31 - 1
 const historyCharactersMax = 2000
 
-/** Unknown as soon as one ReplicaSet that was looked at does not say. */
+/** Undefined if one of the ReplicaSets does not report it. */
 export function terminatingIn(replicaSets: readonly Obj[]): number | undefined {
   let total = 0
   for (const { status = {} } of replicaSets) {
@@ -56,7 +56,7 @@ export function maxUnavailable(deployment: Obj): number {
   const { replicas, strategy } = deployment.spec
   if (!isRolling(deployment) || replicas === 0) return 0
   const allowed = intOrPercent(strategy.rollingUpdate?.maxUnavailable, replicas, "down")
-  // Neither one more nor one less would be a rollout that cannot move.
+  // With neither surge nor unavailability a rollout could not progress.
   return Math.min(replicas, allowed === 0 && maxSurge(deployment) === 0 ? 1 : allowed)
 }
 
@@ -115,7 +115,7 @@ export const progressing = (now: Instant, status: Condition["status"], reason: s
   message,
 })
 
-/** The Deployment's annotations, the revision, and the revisions this ReplicaSet served before (after a rollback). */
+/** The Deployment's annotations, the revision, and the earlier revisions of this ReplicaSet (after a rollback). */
 export function newestAnnotations(deployment: Obj, own: Readonly<Record<string, string>>, revision: string) {
   const annotations: Record<string, string> = { ...own }
   for (const [key, value] of Object.entries(deployment.metadata.annotations ?? {}))

@@ -43,9 +43,9 @@ import { same } from "./same.ts"
 /**
  * Decides the next step of one Deployment.
  *
- * The real controller writes the Deployment's status up to twice in one look, the second time with the version it had
- * read before the first: that write is refused and the look repeated. What a client sees of this is kept: the first
- * status (a new revision, a pause) stands alone for a moment.
+ * The real controller writes the Deployment's status up to twice in one reconcile. The second write still has the
+ * version from before the first one, so it is refused and the reconcile is repeated. Clients can see this, so it is
+ * simulated: for a moment there is only the first status (a new revision, a pause).
  */
 export function plan(snapshot: Snapshot): Plan {
   const { deployment, now } = snapshot
@@ -72,7 +72,7 @@ function createDraft(snapshot: Snapshot): Draft {
   return { ...snapshot, status: snapshot.deployment.status ?? {}, newest, old, actions: [], again: false }
 }
 
-/** The ReplicaSet of the present template, its annotations brought up to date, or made. */
+/** Finds the ReplicaSet of the current template and updates its annotations, or creates it. */
 function findNew(draft: Draft, { create }: { create: boolean }) {
   const { deployment, newest, old, now } = draft
   const revision = String(Math.max(0, ...old.map(revisionOf)) + 1)
@@ -134,12 +134,12 @@ function findNew(draft: Draft, { create }: { create: boolean }) {
   writeEarly(draft, revision)
 }
 
-/** One step of a rolling update: up with the new within the surge, then down with the old within what may be missing. */
+/** One step of a rolling update: scales the new ReplicaSet up within maxSurge, or else old ones down. */
 function roll(draft: Draft) {
   const { deployment } = draft
   findNew(draft, { create: true })
   const { newest, old } = draft
-  if (!newest) return // just made; the look is repeated
+  if (!newest) return // just created; the reconcile is repeated
   const { replicas } = deployment.spec
 
   const size = newest.spec.replicas
@@ -159,7 +159,7 @@ function roll(draft: Draft) {
   reportRollout(draft)
 }
 
-/** Pods that serve nobody go first: kept, they would use up what may be missing, and the rollout would hang on them. */
+/** Unavailable pods are removed first. Otherwise they would use up maxUnavailable, and the rollout would hang. */
 function shrinkOld(draft: Draft, active: Obj[], mayGo: number, minAvailable: number): boolean {
   const availableAll = available([...active, draft.newest!])
   const sizes = new Map(active.map(replicaSet => [replicaSet, replicaSet.spec.replicas as number]))
@@ -167,7 +167,7 @@ function shrinkOld(draft: Draft, active: Obj[], mayGo: number, minAvailable: num
   for (const replicaSet of active) {
     if (left <= 0) break
     const unhealthy = replicaSet.spec.replicas - available([replicaSet])
-    // It has not come down yet from its last scaling: what is available is not known, and nothing may be built on it.
+    // Its last scaling is not complete, so the number of available pods is not reliable yet.
     if (unhealthy < 0) return false
     if (unhealthy === 0) continue
     const going = Math.min(left, unhealthy)
@@ -187,7 +187,7 @@ function shrinkOld(draft: Draft, active: Obj[], mayGo: number, minAvailable: num
   return active.some(replicaSet => sizes.get(replicaSet) !== replicaSet.spec.replicas)
 }
 
-/** All the old ones down and gone, then the new one up. */
+/** Scales all old ReplicaSets down, waits until their pods are gone, then scales the new one up. */
 function recreate(draft: Draft) {
   const { deployment } = draft
   findNew(draft, { create: false })
@@ -201,7 +201,7 @@ function recreate(draft: Draft) {
   reportRollout(draft)
 }
 
-/** A ReplicaSet in use that remembers another spec.replicas: the user scaled, and that is not a rollout. */
+/** Whether the user has scaled: an active ReplicaSet's annotation has another spec.replicas. That is no rollout. */
 function isScaled(draft: Draft): boolean {
   findNew(draft, { create: false })
   const all = draft.newest ? [...draft.old, draft.newest] : draft.old
@@ -211,7 +211,7 @@ function isScaled(draft: Draft): boolean {
   })
 }
 
-/** Gives a scaled or paused Deployment its size without rolling it on: each ReplicaSet gets its share. */
+/** Resizes a scaled or paused Deployment without progressing its rollout: each ReplicaSet gets its share. */
 function resize(draft: Draft) {
   const { deployment } = draft
   const { replicas } = deployment.spec
@@ -282,7 +282,7 @@ function scale(draft: Draft, replicaSet: Obj, to: number, { always = false } = {
   draft.actions.push({ do: "scale", replicaSet: scaled, from, to })
 }
 
-/** Old ReplicaSets beyond the history that is kept, the oldest revisions first, if nothing is left of them. */
+/** Deletes empty old ReplicaSets beyond the history limit, the oldest revisions first. */
 function cleanUp(draft: Draft) {
   const limit = draft.deployment.spec.revisionHistoryLimit
   if (limit === undefined || limit === noLimit) return

@@ -21,7 +21,7 @@ import { same } from "./same.ts"
 export type Snapshot = {
   deployment: Obj
   replicaSets: readonly Obj[] // its own
-  /** Whether a pod of its ReplicaSets, but for the given one, still runs or ends. */
+  /** Whether a pod of its ReplicaSets, except the given one, is still running or ending. */
   hasPodsBeside(replicaSet: Obj | undefined): boolean
   now: Instant
 }
@@ -35,15 +35,15 @@ export type Action =
 
 export type Plan = {
   actions: Action[] // in order
-  /** The rest of this look would have been refused as a conflict: look again at once. */
+  /** The rest of this reconcile would have been refused as a conflict: reconcile again at once. */
   again: boolean
   lookAgainInMs?: number
 }
 
-/** What one look has found and decided so far. */
+/** The findings and decisions of one reconcile so far. */
 export type Draft = Snapshot & {
-  status: Json // of the Deployment, with what was noted in this look
-  newest: Obj | undefined // the ReplicaSet of the present template
+  status: Json // of the Deployment, with the changes of this reconcile
+  newest: Obj | undefined // the ReplicaSet of the current template
   old: Obj[]
   actions: Action[]
   again: boolean
@@ -70,7 +70,7 @@ export function note(draft: Draft, condition: Condition) {
   draft.status = { ...draft.status, conditions: withCondition(draft.status.conditions ?? [], condition) }
 }
 
-/** A status written before the end of the look; every later write of it in this look would be refused. */
+/** Writes the status before the end of the reconcile. Every later status write of this reconcile would be refused. */
 export function writeEarly(draft: Draft, revision?: string) {
   if (draft.again) return
   draft.actions.push({ do: "status", status: draft.status, ...(revision !== undefined && { revision }) })
@@ -132,7 +132,7 @@ export function reportRollout(draft: Draft) {
   if (deadline !== undefined) draft.lookAgainInMs = deadline
 }
 
-/** The status without what is said about progress. */
+/** The status without the condition Progressing. */
 function counts(draft: Draft): Json {
   const { deployment, newest, old, now } = draft
   const all = newest ? [...old, newest] : old

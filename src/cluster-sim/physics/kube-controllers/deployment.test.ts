@@ -36,7 +36,7 @@ function workloads(options: { seed?: number; readyMs?: (pod: Obj) => number | un
 }
 type World = ReturnType<typeof workloads>
 
-/** Names of ReplicaSets as the revisions they have, so that a story reads without hashes. */
+/** ReplicaSets by their revisions instead of names, so that the expectation has no hashes. */
 const scalings = (world: World) => {
   const named = new Map(world.list("ReplicaSet").map(set => [set.metadata.name, `rs${revision(set)}`]))
   return world
@@ -54,7 +54,7 @@ const reasons = ({ status }: Obj) =>
 const history = (world: World, kind: string) =>
   world.history.filter(({ object }) => object.kind === kind).map(({ object }) => object)
 
-/** What a person sees in `kubectl get deploy -w`, as it was seen on a real 1.36. */
+/** The output of `kubectl get deploy -w`, as recorded on a real 1.36. */
 const seen = ({ metadata, spec, status = {} }: Obj) => {
   const {
     observedGeneration = 0,
@@ -94,7 +94,7 @@ test("a Deployment comes up step by step as on a real cluster", async () => {
   )
 })
 
-test("scaling, pausing and resuming are told as on a real cluster", async () => {
+test("scaling, pausing and resuming have the status and events of a real cluster", async () => {
   const world = workloads()
   world.create(deployment())
   await world.clock.advance(1000)
@@ -124,7 +124,7 @@ test("scaling, pausing and resuming are told as on a real cluster", async () => 
   )
 })
 
-test("a rolling update goes up within the surge and down within what may be missing", async () => {
+test("a rolling update scales up within maxSurge and down within maxUnavailable", async () => {
   const world = workloads()
   world.create(deployment({ replicas: 5 }))
   await world.clock.advance(1000)
@@ -141,7 +141,7 @@ test("a rolling update goes up within the surge and down within what may be miss
   ])
 })
 
-test("going back gives the old ReplicaSet a new revision, and remembers the one it had", async () => {
+test("a rollback gives the old ReplicaSet a new revision, and records the one it had", async () => {
   const world = workloads()
   world.create(deployment())
   await world.clock.advance(1000)
@@ -169,7 +169,7 @@ test("history beyond its limit is removed, the oldest first", async () => {
   expect(world.list("ReplicaSet").map(revision).sort()).toEqual(["3", "4"])
 })
 
-test("no progress within the deadline is told once, and later progress takes it back", async () => {
+test("no progress within the deadline is reported once, and later progress clears it", async () => {
   const world = workloads({ readyMs: pod => (pod.spec.containers[0].image.endsWith("1.1") ? undefined : 50) })
   world.create(deployment({ progressDeadlineSeconds: 10 }))
   await world.clock.advance(1000)
@@ -203,7 +203,7 @@ test("Recreate starts the new pods when the last old one is gone", async () => {
   expect(firstNew).toBeGreaterThan(lastOld)
 })
 
-test("scaling in the middle of a rollout is shared out in proportion", async () => {
+test("scaling in the middle of a rollout is distributed in proportion", async () => {
   const world = workloads({ readyMs: pod => (pod.spec.containers[0].image.endsWith("1.1") ? undefined : 50) })
   world.create(deployment({ replicas: 10, strategy: { rollingUpdate: { maxSurge: 3, maxUnavailable: 2 } } }))
   await world.clock.advance(1000)
@@ -217,10 +217,10 @@ test("scaling in the middle of a rollout is shared out in proportion", async () 
   expect(sizes()).toEqual([5, 8])
   world.patch("Deployment", "web", { spec: { replicas: 15 } })
   await world.clock.advance(1000)
-  expect(sizes()).toEqual([7, 11]) // the example in the documentation of Kubernetes
+  expect(sizes()).toEqual([7, 11]) // the example in Kubernetes' documentation
 })
 
-test("a ReplicaSet that matches and belongs to nobody is adopted; one that no longer matches is released", async () => {
+test("a matching ReplicaSet without an owner is adopted; one that no longer matches is released", async () => {
   const world = workloads()
   world.create(deployment())
   await world.clock.advance(1000)
@@ -242,7 +242,7 @@ test("a ReplicaSet that matches and belongs to nobody is adopted; one that no lo
 
 test("two templates with one hash: the second takes another name and the collision is counted", async () => {
   const world = workloads()
-  const name = "web-75675bcc96" // what this template is called; here somebody else has that name
+  const name = "web-75675bcc96" // the name for this template, which here another ReplicaSet has
   const { template } = deployment().spec
   const foreign = { ...template, metadata: { labels: { app: "other" } } }
   world.create({
@@ -257,7 +257,7 @@ test("two templates with one hash: the second takes another name and the collisi
   expect(world.list("ReplicaSet").map(({ metadata }) => metadata.name)).toHaveLength(2)
 })
 
-test("what a stopped controller missed it finds when it starts again", async () => {
+test("a stopped controller finds missed changes when it starts again", async () => {
   const world = workloads()
   world.create(deployment())
   await world.clock.advance(1000)
@@ -272,7 +272,7 @@ test("what a stopped controller missed it finds when it starts again", async () 
 
 describe("in every rolling update", () => {
   const seeds = Array.from({ length: 25 }, (_, seed) => seed)
-  test.each(seeds)("never too many pods, and never too few serve (seed %i)", async seed => {
+  test.each(seeds)("never too many pods, and never too few available ones (seed %i)", async seed => {
     const chance = seededRandom(seed)
     const pick = (most: number) => Math.floor(chance.next() * (most + 1))
     const replicas = 1 + pick(11)
@@ -287,7 +287,7 @@ describe("in every rolling update", () => {
     const from = world.history.length
     for (const tag of ["1.1", "1.2", "1.0"]) {
       world.patch("Deployment", "web", image(tag))
-      await world.clock.advance(pick(3000)) // the next one may come before this one is done
+      await world.clock.advance(pick(3000)) // the next update may come before this one is complete
     }
     await world.clock.advance(120_000)
 
@@ -295,7 +295,7 @@ describe("in every rolling update", () => {
       if (type === "DELETED") known.delete(object.metadata.uid)
       else known.set(object.metadata.uid, object)
       const all = [...known.values()]
-      // Asked for, not there: a pod of the new ReplicaSet may come a moment before one of the old goes, on a real one too.
+      // Desired pods, not existing ones: on a real cluster, too, a new pod may exist before an old one is gone.
       const asked = all.filter(({ kind }) => kind === "ReplicaSet").reduce((sum, { spec }) => sum + spec.replicas, 0)
       expect(asked, limits).toBeLessThanOrEqual(replicas + maxSurge)
       const serving = all.filter(each => each.kind === "Pod" && isActive(each) && isReady(each))

@@ -13,7 +13,7 @@ import { controllerOf, isTerminal } from "./pods.ts"
 import { isNamespaceTerminating } from "./refusals.ts"
 import { same } from "./same.ts"
 
-/** Rolls a Deployment's ReplicaSets. Reads Deployments, ReplicaSets and Pods; writes ReplicaSets and its own status. */
+/** Rolls ReplicaSets. Reads Deployments, ReplicaSets and Pods; writes ReplicaSets and the status of Deployments. */
 export function deploymentController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const deployments = servedKind(storage, "apps/v1", "Deployment")
@@ -24,7 +24,7 @@ export function deploymentController(world: PhysicsWorld): Part {
 
   const adopters = adoptersAmong(storage, deployments)
 
-  /** The end of a pod matters to a Deployment that waits for the old ones to be gone. */
+  /** A Deployment with the strategy Recreate waits for the end of its old pods. */
   function* deploymentOfPod(pod: Obj) {
     const owner = controllerOf(pod)
     if (owner?.kind !== "ReplicaSet") return
@@ -53,7 +53,7 @@ export function deploymentController(world: PhysicsWorld): Part {
         break
       case "scale": {
         const { replicaSet, from, to } = action
-        // Two scalings of one ReplicaSet in one look: the second stands on the first.
+        // One reconcile may scale a ReplicaSet twice: the second write needs the version of the first.
         const current = storage.get(replicaSetKind, replicaSet.metadata)
         const { resourceVersion } = current.metadata
         storage.update(
@@ -82,7 +82,7 @@ export function deploymentController(world: PhysicsWorld): Part {
       if (!(error instanceof StatusError) || isNamespaceTerminating(error)) throw error
       const status = deployment.status ?? {}
       if (error.reason === "AlreadyExists") {
-        // Not one of ours, or we would have found it: two templates with one hash.
+        // A ReplicaSet of ours would have been found, so this is a hash collision.
         writeStatus(deployment, { ...status, collisionCount: (status.collisionCount ?? 0) + 1 })
         throw error
       }

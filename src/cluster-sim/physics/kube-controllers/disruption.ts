@@ -12,12 +12,12 @@ import { same } from "./same.ts"
 
 const deletionTimeoutMs = 120_000
 
-/** How many pods the controllers of the selected ones want, or why nobody can say. */
+/** How many pods the controllers of the selected pods want, or why that is unknown. */
 export type Scale = { count: number } | { trouble: string }
 
 export type Snapshot = { budget: Obj; pods: readonly Obj[]; scale: Scale; now: Instant }
 
-/** What may be evicted now. */
+/** The status, with the number of pods that may be evicted now. */
 function status({ budget, pods, scale, now }: Snapshot): Json {
   const { minAvailable, maxUnavailable } = budget.spec
   const old = budget.status ?? {}
@@ -61,7 +61,7 @@ function status({ budget, pods, scale, now }: Snapshot): Json {
   }
 }
 
-/** A number is counted against the pods there are, a share against those there should be. */
+/** minAvailable as a number is compared with the existing pods; all else needs the desired number. */
 const needsScale = ({ spec }: Obj) => spec.maxUnavailable !== undefined || typeof spec.minAvailable === "string"
 
 type Allowed = { status: string; reason: string; message: string; observedGeneration: number }
@@ -75,7 +75,7 @@ function withAllowed(conditions: readonly Json[] = [], now: Instant, next: Allow
     : [...conditions, condition]
 }
 
-/** Keeps the status of PodDisruptionBudgets. Reads them, Pods and what controls those; writes their status. */
+/** Updates the status of PodDisruptionBudgets. Reads them, Pods and the Pods' controllers; writes their status. */
 export function disruptionController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const budgets = servedKind(storage, "policy/v1", "PodDisruptionBudget")
@@ -87,7 +87,7 @@ export function disruptionController(world: PhysicsWorld): Part {
       .list(podKind, { namespace: metadata.namespace })
       .items.filter(pod => selects(spec.selector, pod.metadata.labels))
 
-  /** Follows a ReplicaSet to its Deployment; of anything else its scale is asked. */
+  /** Follows a ReplicaSet to its Deployment; for other controllers reads the scale subresource. */
   function scaleOf(pods: readonly Obj[]): Scale {
     const counts = new Map<string, number>()
     for (const pod of pods) {

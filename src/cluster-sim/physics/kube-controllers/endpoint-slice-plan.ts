@@ -4,12 +4,12 @@ import { same } from "./same.ts"
 
 export type Snapshot = {
   service: Obj
-  /** Those that its selector chooses. */
+  /** The pods that its selector matches. */
   pods: readonly Obj[]
-  /** The ones this controller made for it. */
+  /** The slices that this controller created for it. */
   slices: readonly Obj[]
   nodeOf(name: string): Obj | undefined
-  /** When the change happened that the slices are written for; undefined where it is not known. */
+  /** The time of the change that causes this write; undefined if unknown. */
   triggeredAt: string | undefined
 }
 
@@ -22,7 +22,7 @@ export const serviceLabel = "kubernetes.io/service-name"
 export const managedByLabel = "endpointslice.kubernetes.io/managed-by"
 export const managedBy = "endpointslice-controller.k8s.io"
 
-/** Decides the EndpointSlices of one Service: one set for each list of ports that its pods come to. */
+/** Decides the EndpointSlices of one Service: one group of slices for each list of ports that its pods have. */
 export function plan(snapshot: Snapshot): Plan {
   const { service, slices } = snapshot
   const groups = groupsOf(snapshot)
@@ -63,7 +63,7 @@ function groupsOf(snapshot: Snapshot): Group[] {
   return [...groups.values()]
 }
 
-/** Endpoints that a slice has stay in it; the others go where there is room, and into new slices. */
+/** Endpoints stay in their slices. New ones go to slices with room, then to new slices. */
 function fill(snapshot: Snapshot, made: Plan, { ports, endpoints, slices }: Group & { slices: Obj[] }): void {
   const wanted = new Map(endpoints.map(endpoint => [keyOf(endpoint), endpoint]))
   const kept = slices.map(slice => {
@@ -77,7 +77,7 @@ function fill(snapshot: Snapshot, made: Plan, { ports, endpoints, slices }: Grou
     return { slice, stays }
   })
   const added = [...wanted.values()]
-  // The fullest first, so that few slices change.
+  // The fullest slice first, so that few slices change.
   for (const each of kept.toSorted((a, b) => b.stays.length - a.stays.length))
     each.stays.push(...added.splice(0, Math.max(0, endpointsPerSlice - each.stays.length)))
   for (const { slice, stays } of kept)
@@ -124,7 +124,7 @@ function newSlice(snapshot: Snapshot, service: Obj, endpoints: Json, ports: Json
   }
 }
 
-/** The Service's own labels, and those by which a slice is found. */
+/** The labels of the Service, and those that mark a slice of it. */
 function labelsOf({ metadata, spec }: Obj): Record<string, string> {
   const labels: Record<string, string> = {}
   for (const [key, value] of Object.entries(metadata.labels ?? {}))
@@ -152,7 +152,7 @@ function endpointOf({ metadata, spec }: Obj, pod: Obj, node: Obj | undefined): J
 
 const keyOf = ({ addresses, targetRef, hostname = "" }: Json) => `${addresses} ${targetRef?.uid} ${hostname}`
 
-/** The Service's ports as this pod has them; a name that no container has leaves its port out. */
+/** The Service's ports, resolved for this pod. A port name that no container has is left out. */
 function endpointPorts({ spec }: Obj, pod: Obj): Json[] {
   return (spec.ports ?? []).flatMap((port: Json) => {
     const number = portOf(port, pod)

@@ -38,7 +38,7 @@ const names = (world: TestWorld) =>
     .map(({ targetRef }: Json) => targetRef.name)
     .sort()
 
-test("a slice holds a hundred endpoints, and a pod more begins the next one", async () => {
+test("a slice holds a hundred endpoints, and one more pod starts a new slice", async () => {
   const world = started()
   for (let at = 0; at < 101; at++) pod(world, `p${at}`)
   await world.clock.advance(1000)
@@ -61,7 +61,7 @@ test("an endpoint that stays is not moved to another slice", async () => {
   expect(names(world)).toHaveLength(110)
 })
 
-test("what it keeps of pods agrees with the selector, whatever changed and in whichever order", async () => {
+test("the index of pods agrees with the selector, whatever changed in whichever order", async () => {
   const world = started()
   for (let at = 0; at < 3; at++) pod(world, `p${at}`)
   pod(world, "p9", { app: "other" })

@@ -10,7 +10,7 @@ import { manager, ownedIndex, tolerateAbsence } from "./owned.ts"
 import { isReady, isTerminal } from "./pods.ts"
 import { isNamespaceTerminating } from "./refusals.ts"
 
-/** Makes the EndpointSlices of Services that select pods. Reads Services, Pods and Nodes; writes EndpointSlices. */
+/** Writes the EndpointSlices of Services with a selector. Reads Services, Pods and Nodes; writes EndpointSlices. */
 export function endpointSliceController(world: PhysicsWorld): Part {
   const { storage } = world
   const services = servedKind(storage, "v1", "Service")
@@ -25,10 +25,10 @@ export function endpointSliceController(world: PhysicsWorld): Part {
       .list(services, { namespace: pod.metadata.namespace })
       .items.filter(({ spec }) => isChosen(spec.selector, pod))
       .map(keyOf)
-  /** By Service: those it chooses, kept with each change, so that a look costs what it chooses. */
+  /** By Service: its selected pods, updated with each change, so that a reconcile costs only these pods. */
   const chosen = new Map<string, { selector: string; pods: Map<string, Obj> }>()
 
-  /** The Services that chose the pod before or choose it now, if it changed in what a slice says. */
+  /** The Services that select the pod now or did before, if the pod changed in a way that a slice shows. */
   function hearPod({ type, object: pod, before }: StorageChange): Iterable<string> {
     const isMoved = before !== undefined && before.metadata.labels !== pod.metadata.labels
     if (type === "MODIFIED" && before && !isMoved && shownOf(before) === shownOf(pod)) return []
@@ -41,7 +41,7 @@ export function endpointSliceController(world: PhysicsWorld): Part {
     return [...then, ...now]
   }
 
-  /** Those that a Service chooses; all pods of its namespace are looked at when its selector is new. */
+  /** The pods that a Service selects. For a new selector, all pods of its namespace are checked. */
   function podsOf(key: string, { spec, metadata: { namespace } }: Obj): Obj[] {
     const selector = JSON.stringify(spec.selector)
     let known = chosen.get(key)
@@ -108,7 +108,7 @@ function isChosen(selector: Record<string, string> | undefined, { metadata: { la
   return selector !== undefined && Object.entries(selector).every(([key, value]) => labels[key] === value)
 }
 
-/** What a slice says of a pod, as one text. */
+/** The part of a pod that a slice shows, as one text. */
 const shownOf = (pod: Obj) =>
   [
     pod.status?.podIP,
@@ -120,7 +120,7 @@ const shownOf = (pod: Obj) =>
     pod.spec.subdomain,
   ].join(" ")
 
-/** When the Service was made, and since when each of its pods is as ready as it is. */
+/** When the Service was created, and the last readiness change of each of its pods. */
 type Triggers = { service: Instant; pods: Map<string, Instant> }
 
 function triggersOf(service: Obj, pods: readonly Obj[]): Triggers {
@@ -131,7 +131,7 @@ function triggersOf(service: Obj, pods: readonly Obj[]): Triggers {
   return { service: parseInstant(service.metadata.creationTimestamp) ?? 0, pods: new Map(times) }
 }
 
-/** The earliest of the times that were not seen before. */
+/** The earliest of the new times. */
 function earliestNews(before: Triggers | undefined, now: Triggers): string | undefined {
   const news = [...now.pods].filter(([name, at]) => at > (before?.pods.get(name) ?? 0)).map(([, at]) => at)
   if (now.service > (before?.service ?? 0)) news.push(now.service)

@@ -46,18 +46,18 @@ const cases: Record<string, { given: Obj; standings?: Standing[]; dependents?: O
     dependents: [object("b")],
     want: { do: "delete", policy: "Foreground", unblock: false },
   },
-  "a ring would wait for itself": {
+  "a cycle would wait for itself": {
     given: object("a", { ownerReferences: [owner("x")] }),
     standings: ["waiting"],
     dependents: [object("b", foreground)],
     want: { do: "delete", policy: "Foreground", unblock: true },
   },
-  "nobody knows the kind of its owner": {
+  "the kind of its owner is unknown": {
     given: object("a", { ownerReferences: [owner("x")] }),
     standings: ["unknown-kind"],
     want: { do: "nothing" },
   },
-  "it is on its way out already": {
+  "it is already being deleted": {
     given: object("a", { ...ending, ownerReferences: [owner("x")] }),
     standings: ["dangling"],
     want: { do: "nothing" },
@@ -72,7 +72,7 @@ const cases: Record<string, { given: Obj; standings?: Standing[]; dependents?: O
     dependents: [object("b", { ownerReferences: [owner("a", { blockOwnerDeletion: false })] })],
     want: { do: "remove-finalizer", finalizer: "foregroundDeletion" },
   },
-  "it leaves its dependents behind": {
+  "it orphans its dependents": {
     given: object("a", { ...ending, finalizers: ["orphan"] }),
     dependents: [object("b")],
     want: { do: "release-dependents", dependents: [object("b")] },
@@ -98,7 +98,7 @@ describe("on a cluster", () => {
     return { world, make, names: () => world.list("ConfigMap").map(({ metadata }) => metadata.name) }
   }
 
-  test("in the background the owner goes first, then its dependents, and theirs", async () => {
+  test("in the background the owner is deleted first, then its dependents, then theirs", async () => {
     const { world, make, names } = started()
     const a = make("a")
     make("c", [make("b", [a])])
@@ -108,7 +108,7 @@ describe("on a cluster", () => {
     expect(names()).toEqual([])
   })
 
-  test("in the foreground the owner goes last", async () => {
+  test("in the foreground the owner is deleted last", async () => {
     const { world, make, names } = started()
     const a = make("a")
     make("c", [make("b", [a])])
@@ -131,7 +131,7 @@ describe("on a cluster", () => {
     expect(names()).toEqual([])
   })
 
-  test("orphans stay, without their owner", async () => {
+  test("orphans stay, without their owner reference", async () => {
     const { world, make, names } = started()
     make("b", [make("a")])
     world.remove("ConfigMap", "a", "Orphan")
@@ -140,7 +140,7 @@ describe("on a cluster", () => {
     expect(world.get("ConfigMap", "b")?.metadata.ownerReferences).toBeUndefined()
   })
 
-  test("an owner that never was, or was another of that name, takes its dependent along", async () => {
+  test("a dependent is deleted if its owner never existed, or if another object has the owner's name", async () => {
     const { world, make, names } = started()
     make("a")
     world.create({
@@ -152,7 +152,7 @@ describe("on a cluster", () => {
     expect(names()).toEqual(["a"])
   })
 
-  test("an owner in another namespace is no owner, and an event says so", async () => {
+  test("an owner in another namespace is no owner, and an event reports it", async () => {
     const { world, make, names } = started()
     world.namespace("other")
     const away = world.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "other" } })
@@ -164,7 +164,7 @@ describe("on a cluster", () => {
     )
   })
 
-  test("an object of the cluster cannot have an owner in a namespace: it stays, and an event says so", async () => {
+  test("a cluster-scoped object cannot have a namespaced owner: it stays, and an event reports it", async () => {
     const { world, make } = started()
     const { name, uid } = make("a").metadata
     world.create({
@@ -180,7 +180,7 @@ describe("on a cluster", () => {
     ])
   })
 
-  test("what was lost while it was stopped is found when it starts again", async () => {
+  test("owners deleted while it was stopped are noticed when it starts again", async () => {
     const { world, make, names } = started()
     make("b", [make("a")])
     world.stop("garbage-collector-controller")

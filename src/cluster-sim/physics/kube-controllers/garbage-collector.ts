@@ -6,7 +6,7 @@ import type { Part, PhysicsWorld } from "../world.ts"
 import { loop, servedKind, type Watch } from "./loop.ts"
 import { manager, tolerateAbsence } from "./owned.ts"
 
-/** How an owner reference stands: its owner lives, is gone, is being deleted after its dependents, or cannot be one. */
+/** The state of an owner reference: its owner exists, is gone, waits for its dependents, or cannot be an owner. */
 export type Standing = "solid" | "dangling" | "waiting" | "unknown-kind" | "wrong-scope"
 
 export type Snapshot = {
@@ -26,7 +26,7 @@ export type Plan =
 const orphan = "orphan"
 const foreground = "foregroundDeletion"
 
-/** Decides what becomes of one object by the life of its owners, and of its dependents by its own. */
+/** Decides about one object by the state of its owners, and about its dependents by its own state. */
 export function plan({ object, standings, dependents }: Snapshot): Plan {
   const { ownerReferences: owners = [], uid } = object.metadata
   if (object.metadata.deletionTimestamp) {
@@ -48,7 +48,7 @@ export function plan({ object, standings, dependents }: Snapshot): Plan {
   if (solid.length === owners.length) return { do: "nothing" }
   if (solid.length > 0) return { do: "keep-owners", owners: solid }
   if (standings.includes("waiting") && dependents.length > 0)
-    // A ring of owners would wait for itself for ever.
+    // A cycle of owners would wait for itself for ever.
     return { do: "delete", policy: "Foreground", unblock: dependents.some(isEndingInForeground) }
   const policy = has(object, orphan) ? "Orphan" : has(object, foreground) ? "Foreground" : "Background"
   return { do: "delete", policy, unblock: false }
@@ -57,7 +57,7 @@ export function plan({ object, standings, dependents }: Snapshot): Plan {
 const has = ({ metadata }: Obj, finalizer: string) => metadata.finalizers?.includes(finalizer) ?? false
 const isEndingInForeground = (object: Obj) => object.metadata.deletionTimestamp !== undefined && has(object, foreground)
 
-/** Deletes what has lost its owners, and holds owners back for their dependents. Reads and writes every kind. */
+/** Deletes objects whose owners are gone, and makes owners wait for their dependents. Reads and writes every kind. */
 export function garbageCollector(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const record = createRecorder(world, "garbage-collector-controller")
@@ -78,7 +78,7 @@ export function garbageCollector(world: PhysicsWorld): Part {
     const { uid, ownerReferences: owners = [] } = object.metadata
     if (type === "DELETED") {
       graph.remove(object)
-      // The end of an object frees those it held back, and takes along those it owned.
+      // A deleted object no longer blocks its owners, and its dependents may have to be deleted.
       for (const { uid: owner } of owners) if (graph.isHeldBack(owner)) yield owner
       yield* graph.dependentsOf(uid)
       return
@@ -92,7 +92,7 @@ export function garbageCollector(world: PhysicsWorld): Part {
     if (owners.length === 0) return
     if (before && sameOwners(before, object)) return
     for (const owner of before?.metadata.ownerReferences ?? []) if (graph.isHeldBack(owner.uid)) yield owner.uid
-    // Nearly always the owner is there: an object is looked at only if it is not.
+    // Nearly always the owner exists: an object is queued only if it does not.
     if (owners.some(owner => standing(object, owner) !== "solid")) yield uid
   }
 
@@ -153,7 +153,7 @@ export function garbageCollector(world: PhysicsWorld): Part {
     const next = plan({ object, standings, dependents })
     if (next.do === "look-at") for (const dependent of next.dependents) reconcile(dependent.metadata.uid)
     else apply(kind, object, next)
-    // A kind that is not served (yet) may come back with its definition; the real one asks again and again, too.
+    // A kind that is not served may be defined later; the real collector retries, too.
     return standings.includes("unknown-kind") ? 30_000 : undefined
   }
 
@@ -179,7 +179,7 @@ export function garbageCollector(world: PhysicsWorld): Part {
         stop = loop(world, { name: "garbage-collector-controller", watches: kinds.map(watchOf), reconcile }).start()
       }
       restart()
-      // Definitions of custom kinds come and go; their kinds are served a moment later.
+      // Definitions of custom kinds may change; their kinds are served a moment later.
       const definitions = storage.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
       let cancel = () => {}
       const unsubscribe = definitions
@@ -197,7 +197,7 @@ export function garbageCollector(world: PhysicsWorld): Part {
   }
 }
 
-/** Records, once, that an owner lives where it cannot own this: why the object goes, or never will. */
+/** Records, once, that an owner is in a scope where it cannot own this object, which is why it is deleted or stays. */
 function elsewhereReporter(record: Recorder, graph: Pick<ReturnType<typeof createGraph>, "find">) {
   const reported = new Set<string>()
   return (object: Obj, standings: readonly Standing[]) => {
@@ -217,7 +217,7 @@ function elsewhereReporter(record: Recorder, graph: Pick<ReturnType<typeof creat
   }
 }
 
-/** One version of everything that can be deleted, but for events, which nobody owns. */
+/** One version of every kind that can be deleted, except events, which have no owners. */
 function collected(storage: KindStorage): ServedKind[] {
   const byPlace = new Map<string, ServedKind>()
   for (const kind of storage.kinds())
@@ -228,7 +228,7 @@ function collected(storage: KindStorage): ServedKind[] {
 
 type Place = { apiVersion: string; kind: string; namespace?: string | undefined; name: string }
 
-/** Who depends on whom, by uid. Only what owns or is owned is in it. */
+/** Owners and dependents by uid. Only objects with an owner or a dependent are in it. */
 function createGraph() {
   const places = new Map<string, Place & { isHeldBack: boolean }>()
   const dependents = new Map<string, Set<string>>()

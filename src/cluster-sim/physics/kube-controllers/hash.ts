@@ -9,6 +9,6 @@ export function fnv32(text: string | Uint8Array, { multiplyFirst = false, from =
 
 const alphanums = "bcdfghjklmnpqrstvwxz2456789"
 
-/** No vowels and none of 0, 1, 3: nothing readable, and nothing misread, comes out of a hash. */
+/** Without vowels and 0, 1, 3, so that a hash contains no words and no characters that are easily confused. */
 export const safeEncode = (text: string) =>
   Array.from(new TextEncoder().encode(text), byte => alphanums[byte % alphanums.length]).join("")

@@ -14,7 +14,7 @@ import { replicaSetController } from "./replica-set.ts"
 import { resourceQuotaController } from "./resource-quota.ts"
 import { statefulSetController, volumeBinder } from "./stateful-set.ts"
 
-/** Everything that a kube-controller-manager runs of which a client can see something here. */
+/** The controllers of a kube-controller-manager whose effects clients can see here. */
 export const controllerManager = ({ certificate = "" } = {}): ((world: PhysicsWorld) => Part)[] => [
   deploymentController,
   replicaSetController,

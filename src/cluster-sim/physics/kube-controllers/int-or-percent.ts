@@ -1,4 +1,4 @@
-/** `3` or `"25%"` of a total; a share is rounded up for what may come on top and down for what may be missing. */
+/** `3` or `"25%"` of a total. A percentage is rounded up for maxSurge and down for maxUnavailable. */
 export function intOrPercent(value: number | string | undefined, total: number, round: "up" | "down"): number {
   if (value === undefined) return 0
   if (typeof value === "number") return value

@@ -3,7 +3,7 @@ import type { Part, PhysicsWorld } from "../world.ts"
 import { findCondition, isFinished } from "./conditions.ts"
 import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 
-/** Deletes finished jobs that say how long they may stay. Reads and deletes Jobs. */
+/** Deletes finished jobs after their ttlSecondsAfterFinished. Reads and deletes Jobs. */
 export function ttlController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const jobs = servedKind(storage, "batch/v1", "Job")

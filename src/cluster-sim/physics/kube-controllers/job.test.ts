@@ -94,7 +94,7 @@ test("failed pods are replaced after 10 s, 20 s, 40 s …, until the limit", asy
   expect(world.events("work").at(-1)).toBe("BackoffLimitExceeded: Job has reached the specified backoff limit")
 })
 
-test("a job past its deadline loses its pods and fails when they are gone, as seen on a real 1.36", async () => {
+test("a job past its deadline deletes its pods and fails when they are gone, as seen on a real 1.36", async () => {
   const world = started({ finishMs: () => undefined })
   world.create(job({ activeDeadlineSeconds: 3 }))
   await world.clock.advance(10_000)
@@ -106,7 +106,7 @@ test("a job past its deadline loses its pods and fails when they are gone, as se
   ])
 })
 
-test("suspended, resumed, suspended: pods come and go and do not count as failed", async () => {
+test("suspended, resumed, suspended: pods are deleted and created, and do not count as failed", async () => {
   const world = started({ finishMs: () => undefined })
   world.create(job({ suspend: true }))
   await world.clock.advance(3000)
@@ -128,7 +128,7 @@ test("suspended, resumed, suspended: pods come and go and do not count as failed
   ])
 })
 
-test("indexed pods are told who they are, and what is done is a list of ranges", async () => {
+test("indexed pods get their index, and completed indexes are a list of ranges", async () => {
   const world = started()
   world.create(job({ completionMode: "Indexed", completions: 4, parallelism: 4 }))
   await world.clock.advance(500)
@@ -141,7 +141,7 @@ test("indexed pods are told who they are, and what is done is a list of ranges",
   expect(world.get("Job", "work")?.status).toMatchObject({ succeeded: 4, completedIndexes: "0-3" })
 })
 
-test("a finished job goes after its time, and its pods with it", async () => {
+test("a finished job is deleted after its TTL, and its pods with it", async () => {
   const world = started()
   world.create(job({ ttlSecondsAfterFinished: 5 }))
   await world.clock.advance(6000)
@@ -151,7 +151,7 @@ test("a finished job goes after its time, and its pods with it", async () => {
   expect(world.list("Pod")).toEqual([])
 })
 
-test("a job that is deleted lets go of its pods", async () => {
+test("a deleted job removes the finalizers of its pods", async () => {
   const world = started({ finishMs: () => undefined })
   world.create(job())
   await world.clock.advance(2000)
@@ -165,7 +165,7 @@ test("indexes as text", () => {
   expect(indexesOf("0,2,3,5-7")).toEqual([0, 2, 3, 5, 6, 7])
 })
 
-test("times of schedules are written in their zone", () => {
+test("scheduled times are written in their time zone", () => {
   expect(zonedTime(Date.parse("2026-06-01T01:00:00Z"), "Europe/Berlin")).toBe("2026-06-01T03:00:00+02:00")
   expect(zonedTime(Date.parse("2026-06-01T01:00:00Z"), undefined)).toBe("2026-06-01T01:00:00Z")
 })
@@ -210,7 +210,7 @@ describe("a CronJob", () => {
     expect(counts).toEqual({ Forbid: 1, Replace: 1, Allow: 3 })
   })
 
-  test("does nothing while suspended, and only the last of what it missed afterwards", async () => {
+  test("does nothing while suspended, and afterwards starts only the last missed job", async () => {
     const world = started({ at })
     world.create(cronJob({ suspend: true }))
     await world.clock.advance(10 * 60_000)

@@ -14,25 +14,25 @@ import { same } from "./same.ts"
 
 const finalizer = "batch.kubernetes.io/job-tracking"
 const indexKey = "batch.kubernetes.io/job-completion-index"
-const gatherMs = 1000 // pods of a job finish in droves
+const gatherMs = 1000 // many pods of a job finish at about the same time
 const backoffMsFirst = 10_000
 const backoffMsMax = 600_000
 const burst = 500
 
-/** Failures since the last success, and when the last of them was: the next pod waits for longer each time. */
+/** Failures since the last success, and the time of the last one. Each failure lengthens the wait for the next pod. */
 export type Backoff = { failures: number; lastAt?: Instant }
 
 export type Snapshot = { job: Obj; pods: readonly Obj[]; backoff: Backoff; now: Instant }
 
 export type Plan = {
-  create: (number | undefined)[] // completion indexes, or nothing in their place
+  create: (number | undefined)[] // completion indexes; undefined for jobs without indexes
   remove: Obj[]
-  /** Whether what is removed is not to be counted as failed: a job that is suspended, or has too many pods. */
+  /** The removed pods do not count as failed: the job is suspended, or has too many pods. */
   removeUncounted: boolean
   startTime?: string
-  /** Why the job ends: written at once, and the final condition when its pods are gone. */
+  /** Why the job ends. It is written at once; the final condition follows when the pods are gone. */
   ending?: Condition
-  suspended?: boolean // set where that changed
+  suspended?: boolean // set if it changed
   counted: { succeeded: Obj[]; failed: Obj[] } // newly finished pods
   backoff: Backoff
   lookAgainInMs?: number
@@ -82,7 +82,7 @@ function plan({ job, pods, backoff: before, now }: Snapshot): Plan {
 
 type Scene = { job: Obj; pods: readonly Obj[]; active: Obj[]; total: number; now: Instant }
 
-/** How many pods there should be, and what that takes. */
+/** Compares the desired number of pods with the active ones, and plans creates and deletes. */
 function manage(next: Plan, { job, pods, active, total, now }: Scene) {
   const { completions, parallelism, suspend } = job.spec
   const wanted = suspend
@@ -130,7 +130,7 @@ function endingOf(
   return undefined
 }
 
-/** Pods that restart in place fail without ending: their restarts count instead. */
+/** Pods with restartPolicy OnFailure do not end when they fail, so their restarts are counted. */
 function hasRestartedTooOften({ spec }: Obj, pods: readonly Obj[]): boolean {
   if (spec.template.spec.restartPolicy !== "OnFailure") return false
   let restarts = 0
@@ -190,7 +190,7 @@ function indexOf({ metadata }: Obj): number | undefined {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined
 }
 
-/** `0,2-4` and what has just succeeded, in order. */
+/** The indexes of `0,2-4` and of newly succeeded pods, in order. */
 export function indexesOf(text: string | undefined, succeeded: readonly Obj[] = []): number[] {
   const indexes = new Set(succeeded.map(indexOf).filter(index => index !== undefined))
   for (const part of (text ?? "").split(",").filter(Boolean)) {
@@ -230,7 +230,7 @@ const condition = (now: Instant, type: string, reason: string, message: string):
   message,
 })
 
-/** The pod of one completion: counted by its finalizer, told its index by label, annotation, name and environment. */
+/** The pod of one completion: its finalizer stays until it is counted. Labels, name and environment have its index. */
 function podFor(job: Obj, index: number | undefined): Json {
   const pod = podFromTemplate(job.spec.template, job)
   const finalizers = [...(pod.metadata.finalizers ?? []).filter((each: string) => each !== finalizer), finalizer]
@@ -263,7 +263,7 @@ function podFor(job: Obj, index: number | undefined): Json {
   }
 }
 
-/** Runs pods to their end. Reads Jobs and Pods; writes Pods and its own status. */
+/** Runs pods to completion. Reads Jobs and Pods; writes Pods and the status of Jobs. */
 export function jobController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const jobs = servedKind(storage, "batch/v1", "Job")
@@ -321,7 +321,7 @@ export function jobController(world: PhysicsWorld): Part {
       : storage.update(jobs, { ...job, status }, { ...manager, subresource: "status" })
   }
 
-  /** A pod that no unfinished job counts any more may go. */
+  /** Removes the finalizer of a pod that no unfinished job will count. */
   function freeOrphan(key: string) {
     const pod = storage.find(podKind, nameOf(key))
     if (!pod || !hasFinalizer(pod)) return
@@ -387,7 +387,7 @@ export function jobController(world: PhysicsWorld): Part {
         keys: ({ type, object }) => (type !== "DELETED" && hasFinalizer(object) ? [orphanKey + keyOf(object)] : []),
       },
       {
-        // Its pods are left with nobody to count them.
+        // The pods of a deleted or finished job are not counted any more.
         apiVersion: "batch/v1",
         kind: "Job",
         keys: ({ type, object }) =>
@@ -400,15 +400,15 @@ export function jobController(world: PhysicsWorld): Part {
 
 const orphanKey = "pod:"
 
-/** What counting does to the world. */
+/** The writes of the accounting. */
 type JobHands = {
   writeStatus(job: Obj, status: Json): Obj
-  /** Takes the finalizer from a pod, as it is by now. */
+  /** Removes the finalizer from the current version of a pod. */
   freeNow(pod: Obj): void
   record: Recorder
 }
 
-/** First the pods about to be counted, then their finalizers, then the counts: none is counted twice or forgotten. */
+/** Writes the uids of finished pods, then removes their finalizers, then writes the counts: each pod counts once. */
 function account(
   { writeStatus, freeNow, record }: JobHands,
   { job, pods, next, made, now }: { job: Obj; pods: readonly Obj[]; next: Plan; made: number; now: Instant },

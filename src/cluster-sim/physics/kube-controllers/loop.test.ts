@@ -6,7 +6,7 @@ import { testWorld } from "./test-world.ts"
 
 const configMap = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } })
 
-test("a key that is woken many times is looked at once, and the order follows from the seed", async () => {
+test("a key that is queued many times is reconciled once, and the order follows from the seed", async () => {
   const orders = [1, 1, 2, 3].map(async seed => {
     const world = testWorld({ seed })
     const looks: string[] = []
@@ -28,7 +28,7 @@ test("a key that is woken many times is looked at once, and the order follows fr
   expect(others.some(order => order !== first)).toBe(true)
 })
 
-test("a refusal is tried again, later each time; a bug is not swallowed", async () => {
+test("a refusal is retried, with a longer wait each time; a bug is not swallowed", async () => {
   const world = testWorld()
   const at: number[] = []
   world.start(

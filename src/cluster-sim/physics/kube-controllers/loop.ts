@@ -6,35 +6,35 @@ import { StatusError } from "../../status-error.ts"
 import { createTimers } from "../timers.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 
-/** Which kind a controller watches, and which keys a change of it wakes. At the start every object counts as added. */
+/** A watched kind, and the keys that a change of it queues. At the start every object counts as added. */
 export type Watch = {
   apiVersion: string
   kind: string
   keys(change: StorageChange): Iterable<string>
-  /** Changes are gathered for this long before their keys are looked at. */
+  /** Changes are collected for this long before their keys are reconciled. */
   delayMs?: number
 }
 
 export type LoopOptions = {
   name: string
   watches: readonly Watch[]
-  /** Looks at one key and acts; says in how many milliseconds to look again, if time alone would change the answer. */
+  /** Reconciles one key. Returns after how many milliseconds to do it again, if time alone changes the outcome. */
   reconcile(key: string): number | undefined
-  /** Called before the watches begin (to build an index, which must hear of a change before the keys it wakes). */
+  /** Called before the watches begin, e.g. to build an index, which must be updated before a change queues its keys. */
   begin?(): () => void
 }
 
-/** Between the change and the look at it: an informer, a queue and a round trip. */
+/** The time from a change to its reconcile: an informer, a queue and a round trip. */
 const latencyMs = 4
 const backoffMsBase = 5
 const backoffMsMax = 1_000_000
 
 /**
- * The shell of every controller: changes wake keys, a key is looked at a few milliseconds later, once however often it
- * was woken. The jitter comes from the world's seed, so that another seed is another interleaving.
+ * The shell of every controller. Changes queue keys, and a key is reconciled a few milliseconds later, once however
+ * often it was queued. The jitter comes from the world's seed, so that another seed is another interleaving.
  *
- * Controllers read the storage itself, not a cache that lags: what they wrote they see, so they need no expectations
- * and never do a thing twice. What they miss while stopped they find in the list at the next start.
+ * Controllers read the storage itself, not a cache that lags. They see their own writes, so they need no expectations
+ * and never act twice. Changes that they miss while stopped are in the list at the next start.
  */
 export function loop({ storage, clock, random }: PhysicsWorld, options: LoopOptions): Part {
   const { name, watches, reconcile, begin } = options
@@ -52,7 +52,7 @@ export function loop({ storage, clock, random }: PhysicsWorld, options: LoopOpti
         if (known !== undefined && known <= at) return
         dueAt.set(key, at)
         timers.after(ms, () => {
-          if (dueAt.get(key) !== at) return // replaced by an earlier one, which has run
+          if (dueAt.get(key) !== at) return // replaced by an earlier timer, which has run
           dueAt.delete(key)
           work(key)
         })
@@ -64,7 +64,7 @@ export function loop({ storage, clock, random }: PhysicsWorld, options: LoopOpti
           failures.delete(key)
           if (again !== undefined) wake(key, Math.max(1, again))
         } catch (error) {
-          // A refusal is part of the world and is tried again; anything else is a bug of ours and stops the run.
+          // A refusal is normal and is retried; any other error is a bug of ours and stops the run.
           if (!(error instanceof StatusError)) throw error
           const failed = failures.get(key) ?? 0
           failures.set(key, failed + 1)
@@ -90,7 +90,7 @@ export function loop({ storage, clock, random }: PhysicsWorld, options: LoopOpti
   }
 }
 
-/** The kind as it is served; asking for one that is not is a bug. */
+/** The served kind. Asking for a kind that is not served is a bug. */
 export function servedKind(storage: PhysicsWorld["storage"], apiVersion: string, kind: string): ServedKind {
   const served = storage.kind(apiVersion, kind)
   if (!served) throw new Error(`${apiVersion} ${kind} is not served`)

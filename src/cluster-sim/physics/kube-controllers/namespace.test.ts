@@ -5,7 +5,7 @@ import { namespaceController, rootCertificatePublisher, serviceAccountController
 import { podCollector } from "./pod-gc.ts"
 import { plainNodes, testWorld } from "./test-world.ts"
 
-test("every namespace has its account and certificate, also after somebody deleted them", async () => {
+test("every namespace has its account and certificate, also after they were deleted", async () => {
   const world = testWorld()
   world.start(serviceAccountController(world), rootCertificatePublisher(world, "PEM"))
   world.namespace("shop")
@@ -19,7 +19,7 @@ test("every namespace has its account and certificate, also after somebody delet
   expect(world.get("ConfigMap", "kube-root-ca.crt")?.data).toEqual({ "ca.crt": "PEM" })
 })
 
-test("a deleted namespace is emptied, says what holds it, and goes, as seen on a real 1.36", async () => {
+test("a deleted namespace is emptied, reports what holds it, and is removed, as seen on a real 1.36", async () => {
   const world = testWorld()
   world.start(namespaceController(world), plainNodes(world))
   world.namespace("shop")
@@ -58,7 +58,7 @@ test("a deleted namespace is emptied, says what holds it, and goes, as seen on a
   expect(world.get("Namespace", "shop")).toBeUndefined()
 })
 
-test("a ClusterRole made of others has their rules, each once, by name", async () => {
+test("an aggregated ClusterRole has the rules of the others, each once, by name", async () => {
   const world = testWorld()
   world.start(clusterRoleAggregation(world))
   const role = (name: string, labels: object, rest: object) =>
@@ -82,7 +82,7 @@ test("a ClusterRole made of others has their rules, each once, by name", async (
   expect(resources()).toEqual(["pods", "services"])
 })
 
-test("a budget says how many may go, and that it cannot where a controller has no scale", async () => {
+test("a budget reports how many pods may be evicted, and an error if a controller has no scale", async () => {
   const world = testWorld()
   world.start(disruptionController(world), plainNodes(world))
   const set = world.create({

@@ -9,11 +9,11 @@ import { manager, tolerateAbsence } from "./owned.ts"
 import { isTerminal } from "./pods.ts"
 import { same } from "./same.ts"
 
-/** The real one waits this long, lest another API server has not heard of the deletion. */
+/** The real controller waits this long, because another API server may not know of the deletion yet. */
 const graceMs = 5000
 const finalizerSeconds = 15
 
-/** What is left of one kind after everything of it was deleted. */
+/** The remaining objects of one kind after all were deleted. */
 export type Remains = { kind: Pick<ServedKind, "group" | "plural">; objects: readonly Obj[] }
 
 const fine: [type: string, reason: string, message: string][] = [
@@ -28,7 +28,7 @@ const fine: [type: string, reason: string, message: string][] = [
   ["NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"],
 ]
 
-/** Why a namespace is still there: what remains in it, and who holds on to that. */
+/** Why a namespace still exists: the objects that remain in it, and the finalizers that hold them. */
 function conditionsOf(old: readonly Condition[], remains: readonly Remains[], now: Instant): Condition[] {
   const kinds = remains
     .filter(({ objects }) => objects.length > 0)
@@ -55,7 +55,7 @@ function conditionsOf(old: readonly Condition[], remains: readonly Remains[], no
   })
 }
 
-/** Empties namespaces that are deleted, pods first, and lets them go. Reads and deletes every namespaced kind. */
+/** Empties deleted namespaces, pods first, and removes their finalizer. Reads and deletes every namespaced kind. */
 export function namespaceController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const namespaces = servedKind(storage, "v1", "Namespace")
@@ -73,7 +73,7 @@ export function namespaceController(world: PhysicsWorld): Part {
     return storage.update(namespaces, { ...namespace, status }, { ...manager, subresource: "status" })
   }
 
-  /** Half of what the rest is thought to take, and a second. */
+  /** Half of the estimated time for the rest, and a second. */
   const later = (seconds: number) => (Math.floor(seconds / 2) + 1) * 1000
 
   return loop(world, {
@@ -136,7 +136,7 @@ export function rootCertificatePublisher(world: PhysicsWorld, certificate = ""):
   }))
 }
 
-/** Puts an object back wherever it is missing, or says something else. */
+/** Restores an object in every namespace where it is missing or different. */
 function presentInEveryNamespace(world: PhysicsWorld, name: string, make: () => Json): Part {
   const { storage } = world
   const namespaces = servedKind(storage, "v1", "Namespace")

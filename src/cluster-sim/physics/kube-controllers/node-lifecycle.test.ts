@@ -51,12 +51,12 @@ test("a node that is cordoned, tainted, lost and found, and its pods, as on the 
   }
   expect(told(seen, /^Event /).sort()).toEqual(told(recorded.nodeStory, /^Event /).sort())
   const lost = (all: NodeSighting[]) => all.find(({ text }) => /Ready Unknown/.test(text))?.atMs ?? 0
-  // Up to ten seconds lie between the last renewal and the death, and five between two looks.
+  // Up to ten seconds are between the last renewal and the death, and five between two checks.
   expect(Math.abs(lost(seen) - lost(recorded.nodeStory))).toBeLessThan(10_000)
 })
 
 describe("a node that falls silent among others", () => {
-  test("is tainted; its pods are deleted after their time, and end only when it is back", async () => {
+  test("is tainted; its pods are deleted after their toleration, and end only when it is back", async () => {
     const world = worldOf(["a", "b", "c"])
     world.create("pod", spec({ nodeSelector: { "kubernetes.io/hostname": "a" } }))
     await world.advance("5s")
@@ -72,7 +72,7 @@ describe("a node that falls silent among others", () => {
     await world.advance("5m")
     expect(world.pod("pod")?.metadata.deletionTimestamp).toBeDefined()
     await world.advance("10m")
-    expect(world.pod("pod")?.status.phase).toBe("Running") // nobody is there to end it
+    expect(world.pod("pod")?.status.phase).toBe("Running") // no kubelet is there to end it
     world.machines.startKubelet("a")
     await world.advance("40s")
     expect(world.pod("pod")).toBeUndefined()

@@ -9,7 +9,7 @@ import { createRecorder } from "../recorder.ts"
 import { createTimers, type Timers } from "../timers.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
 
-/** kube-controller-manager's own times, in milliseconds. */
+/** kube-controller-manager's default times, in milliseconds. */
 const times = { leaseRenewal: 10_000, grace: 50_000, monitor: 5_000, orphanCheck: 20_000, orphanQuarantine: 40_000 }
 
 const unreachable = "node.kubernetes.io/unreachable"
@@ -17,11 +17,11 @@ const notReady = "node.kubernetes.io/not-ready"
 const cordoned = "node.kubernetes.io/unschedulable"
 
 /**
- * What kube-controller-manager does about nodes. A node whose kubelet is silent becomes Unknown and tainted, and its
- * pods not ready; what does not tolerate a NoExecute taint is deleted, at once or after its time; pods of a node that
- * is gone are removed. A cordon is shown as a taint. Reads Nodes and Pods; writes both.
+ * The node controllers of kube-controller-manager. A node whose kubelet is silent becomes Unknown and is tainted, and
+ * its pods become not ready. Pods that do not tolerate a NoExecute taint are deleted, at once or after their
+ * tolerationSeconds. Pods of a deleted node are removed. A cordon becomes a taint. Reads Nodes and Pods; writes both.
  *
- * Silence is learnt from the kubelets themselves instead of from Leases, so that nobody has to write those.
+ * The simulated kubelets report their silence directly, so that no Leases need to be written.
  */
 export function nodeLifecycle(world: PhysicsWorld, machines: Nodes): Part {
   return { name: "node-lifecycle", start: () => watchNodes(world, machines) }
@@ -37,7 +37,7 @@ function watchNodes(world: PhysicsWorld, machines: Nodes): () => void {
   const podsByNode = new Map<string, Map<string, Obj>>()
   const { update, remove } = writer(world, podKind)
   const evictions = evictor(world, { timers, podKind, remove })
-  const silent = new Map<string, () => void>() // nodes whose time runs
+  const silent = new Map<string, () => void>() // nodes whose grace period runs
   const known = new Set<string>() // nodes
   const unready = new Set<string>() // of those
 
@@ -117,7 +117,7 @@ function watchNodes(world: PhysicsWorld, machines: Nodes): () => void {
       const next = [...kept, ...added.map(taint => ({ ...taint, timeAdded }))]
       const { taints: _, ...spec } = node.spec ?? {}
       update(nodeKind, { ...node, spec: { ...spec, ...(next.length > 0 && { taints: next }) } })
-      return // and comes back by the watch
+      return // and continues when the watch delivers the change
     }
     for (const pod of [...(podsByNode.get(name)?.values() ?? [])]) evictions.judge(pod, taints)
   }
@@ -176,7 +176,7 @@ function watchNodes(world: PhysicsWorld, machines: Nodes): () => void {
 
 type Remove = (pod: Obj, why: { reason: string; message: string }, gracePeriodSeconds?: number) => void
 
-/** Writes that another may have overtaken: a refusal is left at that. */
+/** Writes that may conflict with others: a refusal is ignored. */
 function writer({ storage, clock }: PhysicsWorld, podKind: ServedKind) {
   const update = (kind: ServedKind, object: Obj, subresource?: "status") => {
     try {
@@ -218,7 +218,7 @@ function writer({ storage, clock }: PhysicsWorld, podKind: ServedKind) {
   return { update, remove }
 }
 
-/** Deletes pods that do not tolerate the taints of their node, at once or after their time. */
+/** Deletes pods that do not tolerate the taints of their node, at once or after their tolerationSeconds. */
 function evictor(
   world: PhysicsWorld,
   { timers, podKind, remove }: { timers: Timers; podKind: ServedKind; remove: Remove },
@@ -227,7 +227,7 @@ function evictor(
   const evictionEvents = createRecorder(world, "taint-eviction-controller")
   const planned = new Map<string, { cancel: () => void }>() // by the pod's uid
 
-  /** Whether, and when, a pod has to leave its node. */
+  /** Plans or cancels the eviction of a pod by the taints of its node. */
   function judge(pod: Obj, taints: readonly Json[]) {
     const { uid } = pod.metadata
     const eviction = planned.get(uid)
@@ -239,7 +239,7 @@ function evictor(
       if (!pod.metadata.deletionTimestamp) sayEviction(pod, "Cancelling deletion of")
       return
     }
-    if (eviction) return // its time runs since the first taint
+    if (eviction) return // its time counts from the first taint
     planned.set(uid, { cancel: timers.after(1000 * seconds, () => evict(uid, pod)) })
   }
 
@@ -267,22 +267,22 @@ function evictor(
   }
 }
 
-/** When a silent node counts as lost: counted from its last renewal, and looked at every five seconds. */
+/** When a silent node counts as lost. The grace period starts at its last renewal and is checked every five seconds. */
 function lossAt(now: Instant, startedAt: Instant): Instant {
   const lastRenewal = now - ((now - startedAt) % times.leaseRenewal)
   return startedAt + Math.ceil((lastRenewal + times.grace - startedAt) / times.monitor) * times.monitor
 }
 
 /**
- * When all nodes fall silent it is more likely the network of the controller: no pod is evicted then. Nor where most of
- * a small cluster is gone, as there would be no room for the rest.
+ * If all nodes are silent, the cause is more likely the network of the controller, so no pod is evicted. Nor if most of
+ * a small cluster is silent, since the rest would not have room for the pods.
  */
 function isEvictionAllowed(unready: number, known: number): boolean {
   if (unready > 0 && unready === known) return false
   return !(unready > 2 && unready / known >= 0.55 && known <= 50)
 }
 
-/** The taints that a node's conditions and its cordon call for. */
+/** The taints that follow from a node's conditions and its cordon. */
 function wantedTaints(node: Obj, mayEvict: boolean): Json[] {
   const ready = node.status?.conditions?.find(({ type }: Json) => type === "Ready")?.status
   const both = (key: string) => [{ key, effect: "NoSchedule" }, ...(mayEvict ? [{ key, effect: "NoExecute" }] : [])]
@@ -300,10 +300,10 @@ const pressureTaints: Record<string, Json> = {
   PIDPressure: { key: "node.kubernetes.io/pid-pressure", effect: "NoSchedule" },
 }
 
-/** Whoever else adds one of these sees it taken away. */
+/** Taints that this controller owns: it removes those that other clients add. */
 const ownKeys = new Set([unreachable, notReady, cordoned, ...Object.values(pressureTaints).map(({ key }) => key)])
 
-/** How long a pod may stay under these taints: undefined for ever, 0 not at all. */
+/** How long a pod may stay with these taints: undefined for ever, 0 not at all. */
 function secondsToStay(pod: Obj, taints: readonly Json[]): number | undefined {
   let least: number | undefined
   for (const taint of taints.filter(({ effect }) => effect === "NoExecute")) {

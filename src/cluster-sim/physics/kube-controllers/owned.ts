@@ -8,15 +8,15 @@ import { controllerOf, ownerReference } from "./pods.ts"
 
 export const manager = { fieldManager: "kube-controller-manager" }
 
-/** The objects of one kind by the uid of their controller, and those of a namespace that have none. */
+/** The objects of one kind by the uid of their controller, and those of a namespace without a controller. */
 export type OwnedIndex = {
   of(owner: Obj): Obj[]
   orphans(namespace: string): Obj[]
-  /** Begins to follow the storage; returns how to stop. */
+  /** Starts to follow the storage; returns a function that stops it. */
   begin(): () => void
 }
 
-/** Kept by every change, so that looking after one owner costs what it owns, not what the cluster holds. */
+/** Updated with every change, so that the cost for one owner does not depend on the size of the cluster. */
 export function ownedIndex(storage: KindStorage, apiVersion: string, kind: string, ownerKind: string): OwnedIndex {
   const byPlace = new Map<string, Map<string, Obj>>()
   const place = (object: Obj): string | undefined => {
@@ -54,8 +54,8 @@ export function ownedIndex(storage: KindStorage, apiVersion: string, kind: strin
 }
 
 /**
- * Whom a change of an owned object wakes: its controller, the one it had before, and for one without a controller
- * whoever might adopt it.
+ * The owners that a change of an owned object queues: its controller, its previous controller, and, if it has no
+ * controller, the owners that might adopt it.
  */
 export function* ownersToWake(
   { type, object, before }: StorageChange,
@@ -74,7 +74,7 @@ export function* ownersToWake(
   for (const adopter of adopters(object)) yield `${namespace}/${adopter.metadata.name}`
 }
 
-/** The owners of a kind that might adopt an orphan: those that select it. */
+/** The owners of a kind that might adopt an orphan, because they select it. */
 export const adoptersAmong =
   (storage: KindStorage, kind: ServedKind, mayOwn: (owner: Obj, orphan: Obj) => boolean = () => true) =>
   (orphan: Obj): Obj[] => {
@@ -90,8 +90,8 @@ export const adoptersAmong =
 export type Claim = { storage: KindStorage; kind: ServedKind; owner: Obj; owned: OwnedIndex }
 
 /**
- * Those of an owner: what it controls and selects. What it selects and nobody controls it adopts, what it controls and
- * no longer selects it releases. An owner that is being deleted adopts nothing.
+ * Returns the objects that an owner controls and selects. An object that it selects and that has no controller is
+ * adopted. An object that it controls and no longer selects is released. An owner that is being deleted adopts nothing.
  */
 export function claim({ storage, kind, owner, owned }: Claim, matches: (object: Obj) => boolean): Obj[] {
   const isEnding = owner.metadata.deletionTimestamp !== undefined
@@ -123,7 +123,7 @@ function withOwners(object: Obj, ownerReferences: Obj["metadata"]["ownerReferenc
   return { ...object, metadata: ownerReferences?.length ? { ...metadata, ownerReferences } : metadata }
 }
 
-/** For writes about an object that may be gone, or may have just been written by another. */
+/** For writes of an object that may be gone, or may have just been changed by another client. */
 export function tolerateAbsence<T>(write: () => T): T | undefined {
   try {
     return write()

@@ -5,10 +5,10 @@ import { keyOf, loop, nameOf, servedKind } from "./loop.ts"
 import { manager } from "./owned.ts"
 import { isTerminal } from "./pods.ts"
 
-const quarantineMs = 40_000 // a node that is gone may be back in a moment
+const quarantineMs = 40_000 // a missing node may be back in a moment
 const periodMs = 20_000
 
-/** Removes pods that no kubelet will: of nodes that are gone, and deleted before they had a node. Writes Pods. */
+/** Removes pods that no kubelet will remove: pods of missing nodes, and deleted pods without a node. Writes Pods. */
 export function podCollector(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const podKind = servedKind(storage, "v1", "Pod")

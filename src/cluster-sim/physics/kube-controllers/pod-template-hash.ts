@@ -3,7 +3,7 @@ import { fnv32, safeEncode } from "./hash.ts"
 import types from "./pod-template-types.generated.json" with { type: "json" }
 
 /**
- * The value of `pod-template-hash`, and of a DaemonSet's `controller-revision-hash`: the very one a real cluster
+ * The value of `pod-template-hash`, and of a DaemonSet's `controller-revision-hash`. It is the one that a real cluster
  * computes, so that names in transcripts and manifests of both floors agree.
  *
  * Kubernetes hashes the text that go-spew prints of the Go structs, down to unexported fields. The table holds those
@@ -15,7 +15,7 @@ export function podTemplateHash(template: Json, collisionCount?: number): string
   return safeEncode(String(collisionCount === undefined ? hash : fnv32(littleEndian(collisionCount), { from: hash })))
 }
 
-/** What is hashed. */
+/** The text that is hashed. */
 const dumpTemplate = (template: Json): string => `(v1.PodTemplateSpec)${print("v1.PodTemplateSpec", template)}`
 
 function littleEndian(value: number): Uint8Array {
@@ -37,11 +37,11 @@ const structs = new Map<string, Field[]>(
 )
 const named = new Map<string, string>(Object.entries(types.named))
 
-/** A value without its type. Absent values print as Go's zero ones: JSON leaves them out. */
+/** A value without its type. Absent values print as Go's zero values, since JSON leaves those out. */
 function print(type: string, value: Json): string {
   if (type.startsWith("*")) return value === undefined || value === null ? "<nil>" : print(type.slice(1), value)
   if (type.startsWith("[]")) {
-    if (!value?.length) return "<nil>" // an empty list does not survive the way through protobuf
+    if (!value?.length) return "<nil>" // an empty list becomes nil when it is stored as protobuf
     return `[${value.map((item: Json) => printItem(type.slice(2), item)).join(" ")}]`
   }
   const map = /^map\[([^\]]+)\](.+)$/.exec(type)
@@ -68,7 +68,7 @@ function print(type: string, value: Json): string {
   return String(value ?? 0)
 }
 
-/** Where a field has a pointer, spew names the type it points to: `(*int64)30`, `(*int64)<nil>`. */
+/** For a pointer field, spew prints the type that it points to: `(*int64)30`, `(*int64)<nil>`. */
 const printTyped = (type: string, value: Json) => {
   const isAbsentPointer = type.startsWith("*") && (value === undefined || value === null)
   return `(${type})${isAbsentPointer ? "<nil>" : print(type, value)}`
@@ -81,7 +81,7 @@ const printItem = (type: string, value: Json) =>
 const zeroTime = "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}"
 
 const specials: Record<string, (value: Json) => string> = {
-  // Nobody sets the times of a template; were one set, the location would be a pointer into the controller's memory.
+  // Times of a template are never set. If one were, its location would print as an address in the controller's memory.
   "v1.Time": () => zeroTime,
   "v1.FieldsV1": value => `{Raw:([]uint8)[${[...Buffer.from(JSON.stringify(value))].join(" ")}]}`,
   "intstr.IntOrString": value => {
@@ -95,7 +95,7 @@ const specials: Record<string, (value: Json) => string> = {
 const decimalScale: Record<string, number> = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
 const binaryPower: Record<string, number> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 }
 
-/** A quantity as it lies in memory after it was parsed: value and scale, and its text if that was canonical. */
+/** A quantity as in memory after parsing: value and scale, and its text if that was canonical. */
 function printQuantity(text: string): string {
   const parts = /^([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?$/.exec(text)
   if (text === "0" || !parts) return quantity(0n, 0, text, "DecimalSI")

@@ -7,7 +7,7 @@ export const isActive = (pod: Obj) => !isTerminal(pod) && !pod.metadata.deletion
 export const isTerminating = (pod: Obj) => !isTerminal(pod) && pod.metadata.deletionTimestamp !== undefined
 export const isReady = (pod: Obj) => findCondition(pod.status?.conditions, "Ready")?.status === "True"
 
-/** Since when it is ready; undefined while it is not. */
+/** Since when a pod is ready; undefined if it is not. */
 function readySince(pod: Obj): Instant | undefined {
   const condition = findCondition(pod.status?.conditions, "Ready")
   return condition?.status === "True" ? parseInstant(condition.lastTransitionTime) : undefined
@@ -20,7 +20,7 @@ export function isAvailable(pod: Obj, minReadySeconds: number, now: Instant): bo
   return since !== undefined && since + minReadySeconds * 1000 <= now
 }
 
-/** In how many milliseconds the next ready pod becomes available by the passing of time. */
+/** After how many milliseconds the next ready pod becomes available. */
 export function nextAvailableInMs(pods: readonly Obj[], minReadySeconds: number, now: Instant): number | undefined {
   let next: number | undefined
   for (const pod of pods) {
@@ -44,7 +44,7 @@ export const ownerReference = (owner: Obj): Owner => ({
   blockOwnerDeletion: true,
 })
 
-/** A pod as its controller asks for it, named by the API server. */
+/** A pod as its controller creates it, with a generated name. */
 export function podFromTemplate(template: Json, owner: Obj): Json {
   const { labels, annotations, finalizers } = template.metadata ?? {}
   return {
@@ -65,8 +65,8 @@ export function podFromTemplate(template: Json, owner: Obj): Json {
 const phaseOrder: Record<string, number> = { Pending: 0, Unknown: 1, Running: 2 }
 
 /**
- * Which pods go first when there are too many: unassigned, pending, not ready, cheap to delete, doubled up on a node,
- * ready for a shorter time, restarted more often, younger. Times are compared by their order of magnitude only.
+ * The order in which surplus pods are deleted: unassigned, pending, not ready, lower deletion cost, on a node with more
+ * related pods, ready for a shorter time, more restarts, younger. Times are compared only by their order of magnitude.
  */
 export function byDeletionOrder(related: readonly Obj[], now: Instant): (a: Obj, b: Obj) => number {
   const onNode = new Map<string, number>()

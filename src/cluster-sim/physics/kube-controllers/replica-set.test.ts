@@ -61,7 +61,7 @@ const pairs: Record<string, { first: Traits; last: Traits; crowd?: Traits[] }> =
   "pending before running": { first: { phase: "Pending", readyFor: 0 }, last: { readyFor: 0 } },
   "not ready before ready": { first: { readyFor: 0 }, last: { cost: "-5" } },
   "the cheaper one": { first: { cost: "-1" }, last: {} },
-  "one on a crowded node before one that stands alone": {
+  "one on a node with related pods before one that is alone": {
     first: { node: "node-1", readyFor: 35 },
     last: { node: "node-0", readyFor: 1 },
     crowd: [{ node: "node-1" }, { node: "node-1" }],
@@ -71,20 +71,20 @@ const pairs: Record<string, { first: Traits; last: Traits; crowd?: Traits[] }> =
   "the younger one": { first: { age: 33 }, last: { age: 100 } },
 }
 for (const [name, { first, last, crowd = [] }] of Object.entries(pairs))
-  test(`too many pods: ${name} goes first`, () => {
+  test(`too many pods: ${name} is deleted first`, () => {
     const [one, other] = [pod("one", first), pod("other", last)]
     const related = [one, other, ...crowd.map((traits, index) => pod(`crowd-${index}`, traits))]
     expect([other, one].sort(byDeletionOrder(related, now))[0]?.metadata.name).toBe("one")
   })
 
-test("ages of one order of magnitude are alike, and chance (the uid) decides", () => {
+test("ages of one order of magnitude are equal, and the uid decides", () => {
   const [a, b] = [pod("a", { readyFor: 30 }), pod("b", { readyFor: 29 })]
   expect([b, a].sort(byDeletionOrder([a, b], now))[0]?.metadata.name).toBe("a")
 })
 
 const plans: Record<string, { replicas: number; pods: Obj[]; create: number; remove: string[] }> = {
   "creates what is missing": { replicas: 3, pods: [pod("a")], create: 2, remove: [] },
-  "does not count pods that end or have ended": {
+  "does not count pods that are ending or have ended": {
     replicas: 2,
     pods: [pod("a", { deleted: true }), pod("b", { phase: "Failed" })],
     create: 2,
@@ -134,7 +134,7 @@ const web = (spec: Json = {}) => ({
   },
 })
 
-test("pods that cannot be created are a condition and an event, and are tried again", async () => {
+test("pods that cannot be created are reported by a condition and an event, and are retried", async () => {
   const made = world()
   made.create(web())
   const { storage } = made
@@ -155,7 +155,7 @@ test("pods that cannot be created are a condition and an event, and are tried ag
   expect(made.get("ReplicaSet", "web")?.status.conditions).toBeUndefined()
 })
 
-test("a pod is available after minReadySeconds, without anything else happening", async () => {
+test("a pod becomes available after minReadySeconds without another change", async () => {
   const made = world()
   made.create(web({ minReadySeconds: 10 }))
   await made.clock.advance(5000)

@@ -23,8 +23,8 @@ import { same } from "./same.ts"
 
 export type Snapshot = {
   replicaSet: Obj
-  pods: readonly Obj[] // its own, those that have ended and those that are ending too
-  related: readonly Obj[] // of all the ReplicaSets of its Deployment: whom it shares nodes with
+  pods: readonly Obj[] // its own, including those that have ended or are ending
+  related: readonly Obj[] // of all ReplicaSets of its Deployment: pods that count as neighbours on a node
   now: Instant
 }
 
@@ -43,7 +43,7 @@ export function plan({ replicaSet, pods, related, now }: Snapshot): Plan {
   return { create: 0, remove: active.sort(byDeletionOrder(related, now)).slice(0, Math.min(burst, surplus)) }
 }
 
-/** What the ReplicaSet says of the pods that were seen, and of the trouble there was in changing them. */
+/** The status, from the observed pods and from an error of creating or deleting pods. */
 export function status({ replicaSet, pods, now }: Snapshot, trouble: string | undefined): Json {
   const active = pods.filter(isActive)
   const { minReadySeconds = 0, replicas, template } = replicaSet.spec
@@ -78,7 +78,7 @@ export function status({ replicaSet, pods, now }: Snapshot, trouble: string | un
   }
 }
 
-/** Keeps as many pods as spec.replicas says. Reads ReplicaSets and Pods; writes Pods and its own status. */
+/** Keeps spec.replicas pods. Reads ReplicaSets and Pods; writes Pods and the status of ReplicaSets. */
 export function replicaSetController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const replicaSets = servedKind(storage, "apps/v1", "ReplicaSet")
@@ -104,7 +104,7 @@ export function replicaSetController(world: PhysicsWorld): Part {
         if (!(error instanceof StatusError)) throw error
         if (isNamespaceTerminating(error)) return
         record(replicaSet, "Warning", "FailedCreate", `Error creating: ${error.message}`)
-        throw error // the rest of the batch would fail alike: the real one starts with one pod and doubles
+        throw error // the rest of the batch would fail too: the real one starts with one pod and doubles
       }
     }
     for (const pod of remove) {

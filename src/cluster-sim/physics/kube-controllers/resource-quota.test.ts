@@ -21,7 +21,7 @@ function world() {
   }
 }
 
-test("what is created is charged at once, what is deleted is free again, and a recount finds the same", async () => {
+test("a create is charged at once, a delete is freed, and a recount gives the same", async () => {
   const { clock, create, remove, used } = world()
   create("ConfigMap", "a")
   create("ResourceQuota", "q", { spec: { hard: { configmaps: "2", secrets: "5" } } })
@@ -41,7 +41,7 @@ test("what is created is charged at once, what is deleted is free again, and a r
   expect(used()).toEqual({ configmaps: "2", secrets: "0" })
 })
 
-test("a limit that changes is taken over, and a charge does not have everything counted again", async () => {
+test("a changed limit is copied to the status, and a charge does not cause a recount", async () => {
   const { clock, create, patch, quota } = world()
   create("ResourceQuota", "q", { spec: { hard: { configmaps: "2" } } })
   await clock.advance(100)

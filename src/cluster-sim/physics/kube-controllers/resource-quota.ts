@@ -7,12 +7,12 @@ import { manager } from "./owned.ts"
 import { isTerminal } from "./pods.ts"
 import { same } from "./same.ts"
 
-/** Everything is counted anew this often, whatever was heard. */
+/** Everything is recounted at this interval, whatever has changed. */
 const resyncMs = 5 * 60_000
 
 /**
- * Keeps status.hard and status.used of ResourceQuotas. The API server charges what is created; this controller counts
- * again when something ends. Reads everything that a quota counts; writes the status of quotas.
+ * Updates status.hard and status.used of ResourceQuotas. The API server charges creates; this controller recounts when
+ * an object is deleted or ends. Reads everything that a quota counts; writes the status of quotas.
  */
 export function resourceQuotaController(world: PhysicsWorld): Part {
   const { storage, clock } = world
@@ -56,7 +56,7 @@ export function resourceQuotaController(world: PhysicsWorld): Part {
       {
         apiVersion: "v1",
         kind: "ResourceQuota",
-        // The API server writes the status with everything it charges: no reason to count all over again.
+        // The API server writes the status with every charge, which needs no recount.
         keys: ({ object, before }) => (before && same(before.spec, object.spec) ? [] : [keyOf(object)]),
       },
       ...kinds.map(replenishing),

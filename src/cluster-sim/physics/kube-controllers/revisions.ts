@@ -6,11 +6,11 @@ import { servedKind } from "./loop.ts"
 import { claim, manager, type OwnedIndex } from "./owned.ts"
 import { createdAt, ownerReference } from "./pods.ts"
 
-/** On pods; on the revisions of a DaemonSet, too. */
+/** On pods, and on the revisions of a DaemonSet. */
 export const revisionLabel = "controller-revision-hash"
 const ownHashLabel = "controller.kubernetes.io/hash"
 
-/** What a ControllerRevision keeps of a workload: a patch that puts its template back. */
+/** The data of a ControllerRevision: a patch that restores the template of a workload. */
 export const revisionData = (template: Json): Json => sorted({ spec: { template: { ...template, $patch: "replace" } } })
 
 /** The hash in the name of a StatefulSet's revision. */
@@ -21,7 +21,7 @@ export function revisionHash(data: Json, collisionCount: number): string {
 
 export const isSameData = (a: Json, b: Json) => goJson(sorted(a)) === goJson(sorted(b))
 
-/** As Go writes JSON: safe to stand in a web page. */
+/** JSON as Go writes it, escaped for HTML. */
 const goJson = (value: Json) =>
   JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
@@ -50,7 +50,7 @@ export function listRevisions({ storage, owner, owned, matches }: History): Obj[
   return claim({ storage, kind, owner, owned }, matches).sort(byRevision)
 }
 
-/** A new revision under the name that `nameOf` makes; a name that another template has raises the collision count. */
+/** Creates a revision with the name from `nameOf`. If another template has that name, the collision count is raised. */
 export function createRevision(
   storage: KindStorage,
   owner: Obj,

@@ -1,9 +1,9 @@
 import type { Json } from "../../object.ts"
 
-/** Fields that are maps or plain structs in Kubernetes' types: there `{}` and nothing are one; a pointer's `{}` is not. */
+/** Fields that are maps or plain structs in Go. For these, `{}` equals absent; for pointers it does not. */
 const emptyIsAbsent = new Set(["metadata", "labels", "annotations", "nodeSelector", "resources", "limits", "requests"])
 
-/** Semantic equality as controllers compare templates: an empty list, or an empty map, is an absent one. */
+/** Semantic equality as controllers compare templates: an empty list or map equals an absent one. */
 export function same(a: Json, b: Json): boolean {
   if (a === b) return true
   if (a === null || a === undefined || b === null || b === undefined) return isNothing(a) && isNothing(b)

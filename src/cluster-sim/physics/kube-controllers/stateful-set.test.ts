@@ -53,7 +53,7 @@ const seen = ({ status = {} }: Obj) =>
     status.currentRevision === status.updateRevision ? "one" : "two",
   ].join(" ")
 
-test("pods come up one after the other and are replaced from the last, as seen on a real 1.36", async () => {
+test("pods are created one after the other and replaced from the last, as seen on a real 1.36", async () => {
   const world = started()
   world.create(set())
   await world.clock.advance(5000)
@@ -97,7 +97,7 @@ test("pods come up one after the other and are replaced from the last, as seen o
   expect(pod.spec).toMatchObject({ hostname: "db-0", subdomain: "db" })
 })
 
-test("revisions have the names a real cluster gives them, and going back renumbers", async () => {
+test("revisions have the names of a real cluster, and a rollback renumbers them", async () => {
   const world = started()
   world.create(set())
   await world.clock.advance(5000)
@@ -114,7 +114,7 @@ test("revisions have the names a real cluster gives them, and going back renumbe
   expect(revisions()).toEqual(["db-947bd6c6 2", "db-6c98bbcc8c 3"])
 })
 
-test("a partition keeps the pods below it, also when they are made anew", async () => {
+test("a partition keeps the revision of the pods below it, also when they are recreated", async () => {
   const world = started()
   world.create(set({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 2 } } }))
   await world.clock.advance(5000)
@@ -129,7 +129,7 @@ test("a partition keeps the pods below it, also when they are made anew", async 
   expect(tags(world)).toEqual(["db-0 1.1", "db-1 1.1", "db-2 1.1"])
 })
 
-test("OnDelete waits for somebody to delete", async () => {
+test("OnDelete waits until a user deletes the pods", async () => {
   const world = started()
   world.create(set({ updateStrategy: { type: "OnDelete" } }))
   await world.clock.advance(5000)
@@ -141,7 +141,7 @@ test("OnDelete waits for somebody to delete", async () => {
   expect(tags(world)).toEqual(["db-0 1.0", "db-1 1.1", "db-2 1.0"])
 })
 
-test("a broken pod holds everything up, also after the template is mended, until it is deleted", async () => {
+test("a broken pod blocks the rollout, also after the template is fixed, until the pod is deleted", async () => {
   const world = started({ readyMs: pod => (isBroken(pod) ? undefined : 50) })
   world.create(set())
   await world.clock.advance(5000)
@@ -156,7 +156,7 @@ test("a broken pod holds everything up, also after the template is mended, until
   expect(tags(world)).toEqual(["db-0 1.2", "db-1 1.2", "db-2 1.2"])
 })
 
-test("in parallel all come at once and the last are taken away at once", async () => {
+test("with parallel management all pods are created at once, and the last ones are deleted at once", async () => {
   const world = started()
   world.create(set({ podManagementPolicy: "Parallel", ordinals: { start: 5 } }))
   await world.clock.advance(20)
@@ -167,7 +167,7 @@ test("in parallel all come at once and the last are taken away at once", async (
   expect(tags(world)).toEqual(["db-5 1.0"])
 })
 
-test("claims are made, bound, and go by the retention policy", async () => {
+test("claims are created, bound, and deleted by the retention policy", async () => {
   const world = started()
   const claim = {
     metadata: { name: "data" },

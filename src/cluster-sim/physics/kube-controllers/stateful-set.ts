@@ -22,8 +22,8 @@ import { same } from "./same.ts"
 export type Snapshot = {
   set: Obj
   pods: readonly Obj[]
-  current: Obj // the revision pods had before the update that is under way
-  update: Obj // the revision of the present template
+  current: Obj // the revision of pods before the current update
+  update: Obj // the revision of the current template
   collisionCount: number
   now: Instant
 }
@@ -31,7 +31,7 @@ export type Snapshot = {
 export type Action =
   | { do: "create"; pod: Json }
   | { do: "delete"; pod: Obj }
-  | { do: "claim"; pod: Json } // see to its volume claims
+  | { do: "claim"; pod: Json } // create or update its volume claims
   | { do: "identify"; pod: Obj } // its labels or volumes were changed by hand
 
 export type Plan = { actions: Action[]; status: Json }
@@ -40,8 +40,8 @@ const nameLabel = "statefulset.kubernetes.io/pod-name"
 const indexLabel = "apps.kubernetes.io/pod-index"
 
 /**
- * Decides the next step of one StatefulSet. In order, unless pods are managed in parallel: each pod waits for the one
- * before it, so a broken pod holds everything up until it is mended or deleted, also when the template has been mended.
+ * Decides the next step of one StatefulSet. Unless pods are managed in parallel, each pod waits for the one before it.
+ * So a broken pod blocks the others until it recovers or is deleted, even if the template has been fixed.
  */
 function plan(snapshot: Snapshot): Plan {
   const { set, pods, update, now } = snapshot
@@ -127,7 +127,7 @@ function statusOf({ set, current, update, collisionCount, now }: Snapshot, pods:
   }
 }
 
-/** Once all pods are there, ready and of the new revision, that is the current one. */
+/** The new revision becomes the current one once all pods exist, are ready and have it. */
 function completed(set: Obj, status: Json): Json {
   const { replicas } = set.spec
   const isDone =
@@ -140,7 +140,7 @@ function completed(set: Obj, status: Json): Json {
   return { ...rest, ...positive("currentReplicas", replicas), currentRevision: status.updateRevision }
 }
 
-/** A pod that is not there yet, of the revision its place is to have: below the partition the one it had. */
+/** A missing pod, with the revision for its ordinal: below the partition the current one. */
 function newPod({ set, current, update }: Snapshot, ordinal: number): Obj {
   const { updateStrategy, ordinals } = set.spec
   const start = ordinals?.start ?? 0
@@ -203,7 +203,7 @@ function isItself(set: Obj, pod: Obj): boolean {
   return pod.metadata.labels?.[nameLabel] === pod.metadata.name && claimNames(set, pod.metadata.name).every(hasClaim)
 }
 
-/** Who owns a claim by the retention policy: nobody, the set, or a pod that was scaled away (and takes it along). */
+/** The owner of a claim by the retention policy: none, the set, or a pod that is scaled down. */
 function claimOwners(set: Obj, pod: Obj, owners: readonly Owner[]): readonly Owner[] {
   const { whenDeleted = "Retain", whenScaled = "Retain" } = set.spec.persistentVolumeClaimRetentionPolicy ?? {}
   const index = ordinalOf(pod) - (set.spec.ordinals?.start ?? 0)
@@ -218,7 +218,7 @@ function claimOwners(set: Obj, pod: Obj, owners: readonly Owner[]): readonly Own
 
 const asPod = (pod: Obj): Obj => ({ ...pod, apiVersion: "v1", kind: "Pod" })
 
-/** Runs pods that are told apart. Reads StatefulSets, Pods and their claims; writes those, revisions and its own status. */
+/** Runs pods with stable identities. Reads StatefulSets, Pods and claims; writes Pods, claims, revisions and status. */
 export function statefulSetController(world: PhysicsWorld): Part {
   const { storage, clock } = world
   const sets = servedKind(storage, "apps/v1", "StatefulSet")
@@ -366,7 +366,7 @@ export function statefulSetController(world: PhysicsWorld): Part {
 
 const isMember = (set: string, { metadata }: Obj) => /^(.*)-\d+$/.exec(metadata.name)?.[1] === set
 
-/** Binds a claim the moment it is made: every volume is there for the asking. Reads and writes PersistentVolumeClaims. */
+/** Binds a claim when it is created, since volumes are unlimited here. Reads and writes PersistentVolumeClaims. */
 export function volumeBinder(world: PhysicsWorld): Part {
   const { storage } = world
   const claims = servedKind(storage, "v1", "PersistentVolumeClaim")

@@ -55,7 +55,7 @@ export function testWorld({ seed = 1, at = Date.parse("2026-01-01T00:00:00Z") } 
         { name, ...(kindOf(kind).namespaced && { namespace: "default" }) },
         policy && { propagationPolicy: policy },
       ),
-    /** Reasons and messages, in the order they were first told. */
+    /** Reasons and messages, in the order they were first recorded. */
     events: (about?: string) =>
       [...storage.list(kindOf("Event")).items]
         .filter(({ involvedObject }) => !about || involvedObject.name === about)
@@ -87,13 +87,13 @@ export type PlainNodes = {
   nodes?: string[]
   readyMs?: (pod: Obj) => number | undefined
   endMs?: (pod: Obj) => number
-  /** How long it runs before it succeeds, if it does. */
+  /** How long a pod runs before it succeeds; undefined: it does not. */
   finishMs?: (pod: Obj) => number | undefined
 }
 
 /**
- * Plays scheduler and kubelet in the plainest way: a pod lands on a node at once, is ready after `readyMs` (never, if
- * undefined) and is gone `endMs` after its deletion began.
+ * A minimal scheduler and kubelet: a pod is bound to a node at once, is ready after `readyMs` (never, if undefined) and
+ * is gone `endMs` after its deletion began.
  */
 export function plainNodes(
   { storage, clock, random }: PhysicsWorld,
@@ -153,7 +153,7 @@ export function plainNodes(
         lastTransitionTime: formatInstant(clock.now()),
         lastProbeTime: null,
       })
-      /** Past the rules for users: the scheduler binds through an endpoint of its own. */
+      /** Bypasses the rules for users: the real scheduler binds through an endpoint of its own. */
       const setPod = (pod: Obj, change: Json) => {
         const store = (storage as unknown as { store: ReturnType<typeof createStore> }).store
         const current = storage.get(pods, pod.metadata)

@@ -4,7 +4,7 @@ import { type Container, isRestarted, isToStart, type Runtime } from "./pod-stat
 
 /** What a kubelet does next for a pod: kill first, then start, in these orders. */
 export type Actions = {
-  /** All of it, sandbox included. */
+  /** Kill all containers and the sandbox. */
   killPod: boolean
   createSandbox: boolean
   kill: { spec: Json; container: Container; message: string }[]
@@ -12,7 +12,7 @@ export type Actions = {
   start: Json[]
 }
 
-/** Decides from what the pod asks for and what runs of it. The same pod and runtime always give the same actions. */
+/** Decides from the pod's spec and its containers. The same pod and runtime always give the same actions. */
 export function computeActions(pod: Obj, runtime: Runtime): Actions {
   const { init, main } = specs(pod)
   const actions: Actions = { killPod: false, createSandbox: false, kill: [], startInit: [], start: [] }
@@ -65,7 +65,7 @@ export function computeActions(pod: Obj, runtime: Runtime): Actions {
   return actions
 }
 
-/** Init containers run one after the other; sidecars among them go on. Whether all have had their turn. */
+/** Init containers run one after the other; sidecars among them keep running. Returns whether all are done. */
 function computeInit(pod: Obj, runtime: Runtime, actions: Actions): boolean {
   const { init, main } = specs(pod)
   if (init.length === 0) return true

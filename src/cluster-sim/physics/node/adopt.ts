@@ -8,7 +8,7 @@ import type { Registries } from "./registries.ts"
 
 type Kept = Parameters<NodeImages["keep"]>
 
-/** The containers that a pod's status speaks of, with the images they came from, where a registry still has those. */
+/** The containers in a pod's status, with their images, if a registry still has them. */
 export function containersOf(pod: Obj, registries: Registries, now: Instant): { container: Container; image?: Kept }[] {
   const { initContainerStatuses = [], containerStatuses = [] } = pod.status
   return [...initContainerStatuses, ...containerStatuses].flatMap((said: Json) => {
@@ -41,7 +41,7 @@ export function containersOf(pod: Obj, registries: Registries, now: Instant): { 
   })
 }
 
-/** The sandbox that a pod's status speaks of. */
+/** The sandbox that a pod's status implies. */
 export function sandboxOf({ status }: Obj): Runtime["sandbox"] {
   const isReady = status.conditions?.some(
     ({ type, status: is }: Json) => type === "PodReadyToStartContainers" && is === "True",

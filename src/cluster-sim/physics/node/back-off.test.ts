@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { BackOff } from "./back-off.ts"
 import { goDuration } from "./go-duration.ts"
 
-test("waits double from ten seconds to five minutes and start again after ten quiet minutes", () => {
+test("waits double from ten seconds to five minutes and reset after ten quiet minutes", () => {
   const backOff = new BackOff()
   const waits: string[] = []
   let now = 0

@@ -1,8 +1,8 @@
 import type { Instant } from "#lib/instant.ts"
 
 /**
- * Waits that double, per key, as the kubelet counts them: a failure moves the key to its next mark, and who asks within
- * that time is told to wait. A key at rest for twice the longest wait begins again.
+ * Back-off that doubles per key, as the kubelet counts it. Each failure starts the next, longer wait of the key. A key
+ * without failures for twice the longest wait starts anew.
  */
 export class BackOff {
   readonly #entries = new Map<string, { ms: number; updated: Instant }>()
@@ -26,13 +26,13 @@ export class BackOff {
     this.#entries.set(key, { ms, updated: now })
   }
 
-  /** Counted from when it last failed (image pulls). */
+  /** Counted from the last failure (image pulls). */
   isWaiting(key: string, now: Instant): boolean {
     const entry = this.#entries.get(key)
     return entry !== undefined && !this.#isAtRest(entry, now) && now - entry.updated < entry.ms
   }
 
-  /** Counted from an event, the end of a container (restarts). */
+  /** Counted from the end of a container (restarts). */
   isWaitingSince(key: string, eventAt: Instant, now: Instant): boolean {
     const entry = this.#entries.get(key)
     return entry !== undefined && !this.#isAtRest(entry, eventAt) && now - eventAt < entry.ms

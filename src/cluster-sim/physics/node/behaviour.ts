@@ -1,19 +1,19 @@
-/** What a container made from an image does. Of what is left out: it is ready at once, runs for ever and ends politely. */
+/** What a container of an image does. By default it is ready at once, runs for ever and ends on SIGTERM. */
 export type Behaviour = {
-  /** From then on its probes succeed. */
+  /** Its probes succeed from this time on. */
   readyAfterMs?: number
   /** Its probes never succeed. */
   neverReady?: boolean
-  /** It ends by itself. */
+  /** Ends by itself. */
   exits?: { afterMs: number; exitCode: number; reason?: "OOMKilled" }
-  /** How long it takes to end when asked to (SIGTERM), and with what. */
+  /** How long it takes to end after SIGTERM, and its exit code. */
   stopsAfterMs?: number
   stopExitCode?: number
-  /** Ends only when it is killed, at the end of its grace period. */
+  /** Ends only by SIGKILL, at the end of its grace period. */
   ignoresTerm?: boolean
 }
 
-/** Whether a probe at this time after the start finds it well. */
+/** Whether a probe succeeds at this time after the start. */
 export function isWell({ neverReady, readyAfterMs = 0 }: Behaviour, sinceStartMs: number): boolean {
   return !neverReady && sinceStartMs >= readyAfterMs
 }

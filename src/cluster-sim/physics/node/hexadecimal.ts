@@ -1,4 +1,4 @@
-/** So many random digits. */
+/** Random hexadecimal digits. */
 export function hexadecimal({ next }: { next(): number }, digits: number): string {
   let text = ""
   while (text.length < digits)

@@ -6,7 +6,7 @@ export type ImageReference = {
   repository: string
   tag?: string
   digest?: string
-  /** The whole of it: `docker.io/library/nginx:1.25`. Where a digest is given, the tag is dropped. */
+  /** The full name: `docker.io/library/nginx:1.25`. With a digest, the tag is dropped. */
   name: string
 }
 
@@ -16,7 +16,7 @@ const hostRule =
   /^(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\[[a-fA-F0-9:]+\])(?::\d+)?$/
 const pathRule = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/
 
-/** The parts of a reference, or what is wrong with it in the words that end in a pod's status. */
+/** The parts of a reference, or what is wrong with it, in the words of a pod's status. */
 export function parseImage(image: string): ImageReference | { invalid: string } {
   if (/^[a-f0-9]{64}$/.test(image))
     return { invalid: `invalid repository name (${image}), cannot specify 64-byte hexadecimal strings` }

@@ -19,7 +19,7 @@ export type ImagesOptions = {
   /** How many images are pulled at the same time; the others wait. */
   parallelPulls: number
   say: Say
-  /** Called when an image has come to the node. */
+  /** Called when an image was added to the node. */
   onImage?: (() => void) | undefined
 }
 
@@ -28,7 +28,7 @@ const pullsPerSecond = 5
 const pullBurst = 10
 const heldBack = { isFound: false, durationMs: 0, message: "pull QPS exceeded" } as const
 
-/** The images of one node, and how the kubelet gets them. */
+/** The images of one node, and how the kubelet pulls them. */
 export class NodeImages {
   readonly #options: ImagesOptions
   readonly #images = new Map<string, ImageOnNode>()
@@ -63,13 +63,13 @@ export class NodeImages {
     return found !== undefined
   }
 
-  /** Takes an image from the node, as the kubelet's garbage collection does. */
+  /** Removes an image from the node, as the kubelet's garbage collection does. */
   remove(image: string): boolean {
     const reference = parseImage(image)
     return !("invalid" in reference) && this.#images.delete(reference.name)
   }
 
-  /** Forgets that a pod had trouble with an image. */
+  /** Resets the back-off of a pod for an image. */
   forget(worker: Worker, image: string): void {
     this.#backOff.forget(`${worker.uid}_${image}`)
   }
@@ -109,7 +109,7 @@ export class NodeImages {
     yield resume => this.#takePull(resume)
     const startedAt = this.#options.clock.now()
     const pull = this.#mayPull() ? registries.pull(reference, { now: startedAt, platform }) : heldBack
-    // Layers that are on the node are not fetched again: what is left is asking for the manifest.
+    // Layers that are on the node are not fetched again: only the manifest is requested.
     const hasIt = pull.isFound && [...this.#images.values()].some(({ digest }) => digest === pull.digest)
     yield hasIt && pull.isFound ? pull.latencyMs : pull.durationMs
     this.#releasePull()
@@ -144,7 +144,7 @@ export class NodeImages {
     return image
   }
 
-  /** Whether one more pull may be started now, which then counts. */
+  /** Whether one more pull may start now. If so, it is counted. */
   #mayPull(): boolean {
     const now = this.#options.clock.now()
     const left = Math.min(pullBurst, this.#pulls.left + ((now - this.#pulls.at) * pullsPerSecond) / 1000)

@@ -10,7 +10,7 @@ const app = (pod: Obj | undefined) => pod?.status.containerStatuses?.[0]
 const condition = (pod: Obj | undefined, type: string) =>
   pod?.status.conditions?.find((each: Json) => each.type === type)?.status
 
-/** When images were asked for, in seconds since the begin. Events would not do: after 25 about one pod they stop. */
+/** The times of image pulls, in seconds since the start. Events do not suffice: after 25 about one pod they stop. */
 function pullsOf(world: TestWorld): number[] {
   const seen: number[] = []
   const begin = world.clock.now()
@@ -22,7 +22,7 @@ function pullsOf(world: TestWorld): number[] {
   return seen
 }
 
-/** When the pod's container was started, in seconds. */
+/** The start times of the pod's container, in seconds. */
 function startsOf(world: TestWorld): number[] {
   const seen: number[] = []
   world.storage.subscribe(world.kind("Pod"), ({ object }) => {
@@ -43,12 +43,12 @@ describe("images", () => {
     const waits = gaps(pulls)
     for (const [i, least] of [10, 20, 40, 80, 160, 300, 300].entries()) {
       expect(waits[i]).toBeGreaterThanOrEqual(least)
-      // A failed sync is repeated every 10 to 16 s, so that much later it may be.
+      // A failed sync is repeated every 10 to 16 s, so a pull may be that much later.
       expect(waits[i]).toBeLessThan(least + 17)
     }
   })
 
-  test("of many pulls that end at once ten are started, and then five a second; the others wait as after a failure", async () => {
+  test("many pulls at once: ten start, then five a second, and the others back off as after a failure", async () => {
     const world = testWorld({ contents: [{ host: "ghcr.io", images: {} }], parallelPulls: Number.POSITIVE_INFINITY })
     const pulls = pullsOf(world)
     const names = Array.from({ length: 20 }, (_, index) => `pod-${index}`)
@@ -63,7 +63,7 @@ describe("images", () => {
     expect(pulls.length).toBeGreaterThanOrEqual(20)
   })
 
-  test("another image is pulled at once, however long the old one would wait", async () => {
+  test("another image is pulled at once, however long the back-off of the old one is", async () => {
     const world = testWorld({ contents: [{ host: "ghcr.io", images: { web: { 2: {} } } }] })
     world.create("pod", spec("ghcr.io/web:1"))
     await world.advance("20m")
@@ -74,7 +74,7 @@ describe("images", () => {
     expect(world.pod("pod")?.metadata.uid).toBe(uid)
   })
 
-  test("pulls wait for each other unless told otherwise, and say how long", async () => {
+  test("pulls are serial by default, and their events have the waiting time", async () => {
     const pulled = async (parallelPulls: number) => {
       const world = testWorld({ parallelPulls })
       for (const name of ["a", "b"]) world.create(name, spec(`${name}:1`))
@@ -91,7 +91,7 @@ describe("images", () => {
     expect(await pulled(2)).toEqual(["600ms (600ms including waiting)", "600ms (600ms including waiting)"])
   })
 
-  test("a tag that has moved is pulled again only where the pod asks for it always", async () => {
+  test("a moved tag is pulled again only with imagePullPolicy Always", async () => {
     const world = testWorld()
     const old = world.registries.push("ghcr.io/web:1")
     world.create("first", spec("ghcr.io/web:1"))
@@ -134,7 +134,7 @@ describe("containers that end", () => {
     expect(app(world.pod("pod")).state.waiting?.message ?? "").toMatch(/^back-off 5m0s restarting failed container=app/)
   })
 
-  test("what is killed for memory says so", async () => {
+  test("a container killed for memory has the reason OOMKilled", async () => {
     const world = testWorld()
     world.create("pod", spec())
     await world.advance("3s")
@@ -148,7 +148,7 @@ describe("containers that end", () => {
     })
   })
 
-  test("another image in place keeps the pod, its address and its neighbour", async () => {
+  test("an image changed in place keeps the pod, its address and its other container", async () => {
     const world = testWorld()
     world.create("pod", { containers: [...spec().containers, { name: "side", image: "side:1" }] })
     await world.advance("4s")
@@ -175,12 +175,12 @@ describe("containers that end", () => {
     world.create("pod", spec("ghcr.io/web:2"))
     await world.advance("3s")
     expect(app(world.pod("pod"))).toMatchObject({ ready: true, restartCount: 0, image: "ghcr.io/web:2" })
-    expect(world.pod("pod")?.status.podIP).not.toBe(podIP) // the old one still ends
+    expect(world.pod("pod")?.status.podIP).not.toBe(podIP) // the old pod is still ending
   })
 })
 
 describe("pods that are deleted", () => {
-  test("one that has ended goes at once", async () => {
+  test("one that has ended is removed at once", async () => {
     const world = testWorld()
     world.registries.push("ghcr.io/job:1", { exits: { afterMs: 1000, exitCode: 0 } })
     world.create("pod", spec("ghcr.io/job:1", {}, { restartPolicy: "Never" }))
@@ -204,7 +204,7 @@ describe("pods that are deleted", () => {
     expect(world.pod("pod")).toBeUndefined()
   })
 
-  test("one that is still being pulled goes when the pull is over", async () => {
+  test("one whose image is still being pulled is removed when the pull is over", async () => {
     const world = testWorld()
     world.registries.setSpeed("ghcr.io", { bytesPerSecond: 1_000_000 })
     world.create("pod", spec("ghcr.io/web:1"))
@@ -218,7 +218,7 @@ describe("pods that are deleted", () => {
 })
 
 describe("readiness", () => {
-  test("follows a gate that others set", async () => {
+  test("follows a readiness gate that another client sets", async () => {
     const world = testWorld()
     world.create("pod", spec("web:1", {}, { readinessGates: [{ conditionType: "example.com/gate" }] }))
     await world.advance("3s")
@@ -242,7 +242,7 @@ describe("readiness", () => {
 })
 
 describe("a cluster that is started again", () => {
-  test("goes on from what the API says", async () => {
+  test("resumes from the state in the API", async () => {
     const world = testWorld()
     world.registries.push("ghcr.io/web:1", { exits: { afterMs: 60_000, exitCode: 3 } })
     world.create("runs", spec("web:1", { readinessProbe: { httpGet: { port: 80 } } }))
@@ -250,7 +250,7 @@ describe("a cluster that is started again", () => {
     await world.advance("10s")
     const before = app(world.pod("runs"))
     world.cluster.stop()
-    world.registries.setFault("ghcr.io", { kind: "refused" }) // what is on the node does not need the registry
+    world.registries.setFault("ghcr.io", { kind: "refused" }) // images on the node do not need the registry
     await world.advance("2m")
     world.cluster.start()
     await world.advance("5s")
@@ -274,7 +274,7 @@ test("a run is a function of its seed", async () => {
   expect(await life(5)).not.toBe(await life(6))
 })
 
-test("pods that run cost nothing while nothing happens", async () => {
+test("idle running pods cost nothing", async () => {
   const world = testWorld({ nodes: Array.from({ length: 3 }, (_, i) => `node-${i}`) })
   const probe = { readinessProbe: { httpGet: { port: 80 }, periodSeconds: 5 } }
   for (let i = 0; i < 100; i++) world.create(`pod-${i}`, spec("web:1", probe))

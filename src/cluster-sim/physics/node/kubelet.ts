@@ -23,9 +23,9 @@ const shortestMountRetryMs = 500
 const longestMountRetryMs = 122_000
 
 /**
- * One node's kubelet with its container runtime. It works as the real one does: every pod has a worker that looks at
- * the pod and at what runs of it, tells that, and does the next thing; changes in the runtime are found by asking it
- * every second. What is told therefore lags behind what happened, in the real one's ways.
+ * One node's kubelet with its container runtime. It works as the real one does: every pod has a worker that compares
+ * the pod with its containers, writes the status, and takes the next action. Changes in the runtime are found by a
+ * relist every second, so the status lags behind them as on a real node.
  */
 export class Kubelet {
   readonly #options: KubeletOptions
@@ -35,7 +35,7 @@ export class Kubelet {
   readonly #prober: Prober
   readonly #stopping: StoppingKubelet
   #isAlive = true
-  /** What waits for a dead kubelet to come back. */
+  /** Work that is suspended while the kubelet is dead. */
   #frozen: (() => void)[] = []
 
   constructor(options: KubeletOptions) {
@@ -74,14 +74,14 @@ export class Kubelet {
     return this.#isAlive
   }
 
-  /** A pod of this node as it is now. */
+  /** Called with each new version of a pod of this node. */
   observe(pod: Obj): void {
     const known = this.#workers.get(pod.metadata.uid)
     if (known) {
       const before = known.pod
       known.pod = pod
-      // What came from this kubelet itself, or from others into the status, is no reason to look again,
-      // but readiness gates are.
+      // This kubelet's own writes, and status changes by others, need no new sync,
+      // except changes of readiness gates.
       const isNews =
         before.metadata.generation !== pod.metadata.generation ||
         before.metadata.deletionTimestamp !== pod.metadata.deletionTimestamp ||
@@ -90,7 +90,7 @@ export class Kubelet {
       return
     }
     const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata
-    // Its life is over, and only its object is left, perhaps held by somebody's finalizer.
+    // The pod has ended and only its object is left, perhaps held by a finalizer.
     if (isEnd(pod.status?.phase) && (!deletionTimestamp || deletionGracePeriodSeconds === 0)) return
     const worker = createWorker(pod)
     this.#workers.set(worker.uid, worker)
@@ -98,7 +98,7 @@ export class Kubelet {
     this.#options.timers.after(this.#options.pace.see, () => this.#wake(worker))
   }
 
-  /** The object is gone: what still runs of it is stopped. */
+  /** The object is gone: its remaining containers are stopped. */
   forget(uid: string): void {
     const worker = this.#workers.get(uid)
     if (!worker) return
@@ -107,7 +107,7 @@ export class Kubelet {
     else this.#wake(worker)
   }
 
-  /** The kubelet dies; containers go on without it. */
+  /** The kubelet dies; its containers keep running. */
   die(): void {
     this.#isAlive = false
   }
@@ -119,19 +119,19 @@ export class Kubelet {
     this.#frozen = []
     for (const resume of waiting) resume()
     for (const worker of this.#workers.values()) {
-      if (worker.status) writeStatus(this.#options.world, worker) // others have written into it meanwhile
+      if (worker.status) writeStatus(this.#options.world, worker) // it may have changed in the API meanwhile
       this.#wake(worker)
     }
   }
 
-  /** The node is gone with all that ran on it. */
+  /** The node is gone with all its containers. */
   destroy(): void {
     this.#isAlive = false
     for (const worker of this.#workers.values()) this.#dismiss(worker)
     this.#frozen = []
   }
 
-  /** Ends a container from outside, as the kernel or a bug would. Whether there was one. */
+  /** Ends a container from outside, as the kernel or a bug would. Returns whether there was one. */
   endContainer(uid: string, name: string, { exitCode, reason }: { exitCode: number; reason?: string }): boolean {
     const worker = this.#workers.get(uid)
     const container = worker?.runtime.containers.get(name)?.current
@@ -144,7 +144,7 @@ export class Kubelet {
     return this.#options.world.clock.now()
   }
 
-  /** Takes over a pod that ran here before the cluster was started again: what its status says still holds. */
+  /** Takes over a pod that ran here before the cluster was restarted. Its status still holds. */
   #adopt(worker: Worker): void {
     const { pod, runtime } = worker
     if (!pod.status?.startTime) return
@@ -172,15 +172,15 @@ export class Kubelet {
     if (sandbox?.ip && !worker.pod.spec.hostNetwork) this.#options.addresses.free(sandbox.ip)
   }
 
-  // ── the worker: when it looks ──────────────────────────────────────────────────────────────────────────────────
+  // ── the worker: when it syncs ──────────────────────────────────────────────────────────────────────────────────
 
-  /** The first relist at or after a time. They come every second. */
+  /** The first relist at or after a time. There is one every second. */
   #relistAfter(at: Instant): Instant {
     const { relist } = this.#options.pace
     return Math.floor(at / relist + 1) * relist
   }
 
-  /** Has the worker look at its pod as soon as it can: not before the runtime was asked since the last time. */
+  /** Makes the worker sync its pod as soon as possible, but not before a relist since its last sync. */
   #wake(worker: Worker): void {
     if (worker.stage === "finished") return
     if (worker.isWorking || !this.#isAlive) {
@@ -215,7 +215,7 @@ export class Kubelet {
     run(this.#mortal(), process, () => this.#complete(worker, result))
   }
 
-  /** Timers that stand still while the kubelet is dead. */
+  /** Timers that are suspended while the kubelet is dead. */
   #mortal(): Timers {
     const { timers } = this.#options
     const guard = (callback: () => void) => () => {
@@ -249,7 +249,7 @@ export class Kubelet {
     if (worker.isPending) this.#wake(worker)
   }
 
-  /** Something happened to the pod in the runtime; the next relist finds it. */
+  /** Something changed in the runtime; the next relist finds it. */
   #touch(worker: Worker): void {
     worker.isDirty = true
     if (worker.cancelRelist || worker.stage === "finished") return
@@ -260,7 +260,7 @@ export class Kubelet {
   #relist(worker: Worker): void {
     worker.cancelRelist?.()
     worker.cancelRelist = undefined
-    worker.relistedAt = this.#now() + 0.5 // later than a sync that has ended just now
+    worker.relistedAt = this.#now() + 0.5 // later than a sync that ended just now
     if (!worker.isDirty) return
     worker.isDirty = false
     this.#wake(worker)
@@ -283,7 +283,7 @@ export class Kubelet {
 
     const { pod } = worker
     const actions = computeActions(pod, runtime)
-    // Back-offs are counted from what was there before anything is killed.
+    // Back-offs are counted from the ends before this sync kills anything.
     const ended = new Map([...runtime.containers].map(([name, each]) => [name, lastEnd(each)]))
     if (actions.killPod && runtime.sandbox) {
       result.didSomething = true
@@ -317,7 +317,7 @@ export class Kubelet {
     }
   }
 
-  /** Whether everything that the pod mounts is there. Where it is not, the next try comes later and later. */
+  /** Whether all volumes of the pod can be mounted. If not, each further try waits longer. */
   #mount(worker: Worker, result: SyncResult): boolean {
     if (worker.isMounted) return true
     const problems = mountProblems(worker.pod, referredBy(this.#options.world.storage, worker.pod))
@@ -398,7 +398,7 @@ export class Kubelet {
     return true
   }
 
-  /** The container's own life. */
+  /** Starts what a container does by itself. */
   #live(worker: Worker, container: Container): void {
     const { exits } = container.behaviour
     if (!exits) return
@@ -434,7 +434,7 @@ export class Kubelet {
       this.#tell(worker, finalStatus(this.#generate(worker, true), worker.pod), true)
       if (worker.pod.metadata.deletionTimestamp) this.#deleteObject(worker)
     }
-    // The object of a pod that has ended stays, for people to read.
+    // The object of an ended pod stays, so that users can read it.
     this.#dismiss(worker)
   }
 
@@ -466,7 +466,7 @@ export class Kubelet {
     })
   }
 
-  // ── what it tells ──────────────────────────────────────────────────────────────────────────────────────────────
+  // ── what it writes ─────────────────────────────────────────────────────────────────────────────────────────────
 
   #generate(worker: Worker, isTerminal: boolean): Json {
     const { pod, runtime, failures, eviction } = worker
@@ -475,7 +475,7 @@ export class Kubelet {
     return podStatus({ pod, old, runtime, failures, isTerminal, hostIP, now: this.#now(), eviction })
   }
 
-  /** Writes the status if it says something new. */
+  /** Writes the status if it has changed. */
   #tell(worker: Worker, status: Json, force = false): void {
     const isSame = worker.status !== undefined && isEqual(worker.status, status)
     worker.status = status
@@ -491,7 +491,7 @@ export class Kubelet {
   }
 }
 
-/** When the last run of a container ended; one that runs now counts with the run before. */
+/** When the last run of a container ended. For a running container, that is the previous run. */
 function lastEnd({ current, previous }: { current: Container; previous?: Container }): Instant | undefined {
   return current.state === "exited" ? current.finishedAt : previous?.finishedAt
 }

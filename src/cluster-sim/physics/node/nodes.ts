@@ -18,23 +18,23 @@ export type NodesOptions = {
   /** Images pulled at the same time on one node; the kubelet's default is one after the other. */
   parallelPulls?: number
   /**
-   * `lazy` writes a node's Lease when its kubelet comes up and leaves it at that, so that a thousand idle nodes cost
-   * nothing; the node controller knows of a death all the same. `written` renews it every ten seconds, for people to see.
+   * `lazy` writes a node's Lease only when its kubelet starts, so that a thousand idle nodes cost nothing. The node
+   * controller still detects a dead kubelet. `written` renews the Lease every ten seconds, so that users can see it.
    */
   heartbeat?: "lazy" | "written"
 }
 
 export type Nodes = Part & {
   readonly registries: Registries
-  /** The kubelet of a node dies (or its machine is cut off): its containers go on, nothing is told any more. */
+  /** The kubelet of a node dies, or its machine is cut off: its containers keep running, and no status is written. */
   stopKubelet(node: string): void
   startKubelet(node: string): void
   isAlive(node: string): boolean
-  /** Told of deaths and returns; how the node controller learns what it would read from a Lease. */
+  /** Calls the listener when a kubelet dies or returns. The node controller uses this instead of Leases. */
   onLife(listener: (node: string, isAlive: boolean) => void): () => void
-  /** Ends a container from outside: a crash, or the kernel when memory is short. Whether there was one. */
+  /** Ends a container from outside: a crash, or the kernel when memory is short. Returns whether there was one. */
   endContainer(pod: Obj, container: string, how: { exitCode: number; reason?: "OOMKilled" | "Error" }): boolean
-  /** Puts an image on a node without a pull, or takes it away. */
+  /** Puts an image on a node without a pull, or removes it. */
   loadImage(node: string, image: string): boolean
   removeImage(node: string, image: string): boolean
 }
@@ -51,8 +51,8 @@ const imagesEveryMs = 10_000
 const leaseEveryMs = 10_000
 
 /**
- * A kubelet for every Node object: a Node that is made gets a machine that runs pods. Reads Pods and Nodes; writes
- * pods' status and end, nodes' status, Leases and events.
+ * A kubelet for every Node object: a created Node gets a machine that runs pods. Reads Pods and Nodes; writes the
+ * status of pods and nodes, Leases and events, and removes deleted pods.
  */
 export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   const { storage, clock } = world
@@ -108,7 +108,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     begin(node, each, clockwork)
   }
 
-  /** A kubelet comes up. */
+  /** Starts a kubelet. */
   function begin(node: Obj, each: Played, clockwork: Timers) {
     const { name } = node.metadata
     const wasReady = node.status?.conditions?.some((is: Json) => is.type === "Ready" && is.status === "True")
@@ -116,7 +116,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     renew(node, each, clockwork)
     if (wasReady) return
     const message = `Node ${name} status is now: NodeReady`
-    // The kubelet names its node by its name where others have the uid.
+    // The kubelet's events about its node have the node's name as uid.
     const about = { ...node, metadata: { ...node.metadata, uid: name } }
     createRecorder(world, "kubelet", name)(about, "Normal", "NodeReady", message)
   }
@@ -203,7 +203,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   }
 }
 
-/** The number of a node's place in the networks: the one it has already, or the first that is free. */
+/** The index of a node's address ranges: the one it already has, or the first free one. */
 function networkIndex(node: Obj, taken: ReadonlySet<number>): number {
   const [, second = 0, third = 0] = (node.spec?.podCIDR ?? "").split(/[./]/).map(Number)
   if (second >= 128) return (second - 128) * 64 + third / 4
@@ -212,7 +212,7 @@ function networkIndex(node: Obj, taken: ReadonlySet<number>): number {
   return index
 }
 
-/** What a kubelet says of its node. What was said before stays, such as a capacity that was given to it. */
+/** Writes the status of a kubelet's node. Values that are already set stay, such as a given capacity. */
 function writeNodeStatus({ storage, clock, random }: PhysicsWorld, name: string, { kubelet, index }: Played): void {
   const kind = storage.kind("v1", "Node")
   const node = kind && storage.find(kind, { name })
@@ -262,7 +262,7 @@ export type NodeSpec = {
   arch?: "amd64" | "arm64"
 }
 
-/** A Node to create: its kubelet says the rest. */
+/** A Node to create: its kubelet adds the rest. */
 export function nodeObject({ name, cpu = "8", memory = "32Gi", pods = "110", labels, taints, arch }: NodeSpec): Json {
   const capacity = { cpu, "ephemeral-storage": "100Gi", "hugepages-1Gi": "0", "hugepages-2Mi": "0", memory, pods }
   return {
@@ -274,7 +274,7 @@ export function nodeObject({ name, cpu = "8", memory = "32Gi", pods = "110", lab
   }
 }
 
-/** Makes nodes: so many called `node-0`, `node-1`, …, or these. Those that exist stay as they are. */
+/** Creates nodes: a number of them, named `node-0`, `node-1`, …, or the given ones. Existing nodes are unchanged. */
 export function addNodes({ storage }: PhysicsWorld, wanted: number | readonly NodeSpec[]): void {
   const kind = storage.kind("v1", "Node")
   if (!kind) throw new Error("v1 Node is not served")
@@ -283,7 +283,7 @@ export function addNodes({ storage }: PhysicsWorld, wanted: number | readonly No
     if (!storage.find(kind, { name: spec.name })) storage.create(kind, nodeObject(spec), { fieldManager: "kubelet" })
 }
 
-/** What is the machine's own: labels, and the range of its pods' addresses. */
+/** Adds the data of the machine: labels, and the range of its pods' addresses. */
 function withOwnData(node: Obj, index: number): Obj {
   const { name, labels = {}, annotations = {} } = node.metadata
   const arch = labels["kubernetes.io/arch"] ?? "amd64"
@@ -358,7 +358,7 @@ const cidrOf = (index: number) => `10.${128 + (index >> 6)}.${(index & 63) * 4}.
 
 const hostAddress = (index: number) => `172.18.${(index >> 7) & 255}.${2 + 2 * (index & 127)}`
 
-/** Addresses of a node's pods: a /22 of 10.128.0.0/9 for each. The next one is the one after the last, as CNI does it. */
+/** Addresses of a node's pods: a /22 of 10.128.0.0/9 for each node. As in CNI, the next one follows the last one. */
 function createAddresses(index: number) {
   const base = `10.${128 + (index >> 6)}.`
   const third = (index & 63) * 4

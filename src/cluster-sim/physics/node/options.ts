@@ -3,17 +3,17 @@ import type { Timers } from "../timers.ts"
 import type { PhysicsWorld } from "../world.ts"
 import type { Registries } from "./registries.ts"
 
-/** How long the small things take on a node, in milliseconds; those of a calm machine. */
+/** How long small steps take on a node, in milliseconds, as on a machine without load. */
 export type Pace = {
-  /** From the binding of a pod to the kubelet's first look at it. */
+  /** From the binding of a pod to the kubelet's first sync. */
   see: number
   sandbox: number
   create: number
   start: number
-  /** A polite container, from SIGTERM to its end. */
+  /** A container that ends on SIGTERM, from SIGTERM to its end. */
   stop: number
   stopSandbox: number
-  /** How often the kubelet asks the container runtime what has changed. */
+  /** How often the kubelet asks the container runtime for changes. */
   relist: number
 }
 
@@ -30,8 +30,8 @@ export type KubeletOptions = {
   pace: Pace
   /** How many images are pulled at the same time; the others wait. */
   parallelPulls: number
-  /** Gives an address, and takes it back. */
+  /** The addresses of the node's pods. */
   addresses: { take(): string; free(ip: string): void; hold(ip: string): void }
-  /** Called when an image has come to the node. */
+  /** Called when an image was added to the node. */
   onImage?: () => void
 }

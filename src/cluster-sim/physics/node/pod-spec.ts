@@ -6,10 +6,10 @@ export const specs = (pod: Obj): { init: Json[]; main: Json[] } => ({
   main: pod.spec.containers,
 })
 
-/** An init container that goes on running beside the others. */
+/** An init container that keeps running beside the others. */
 export const isSidecar = (spec: Json): boolean => spec.restartPolicy === "Always"
 
-/** Requests and limits of the whole pod as 1.36 puts them into its status. */
+/** Requests and limits of the whole pod as 1.36 writes them into its status. */
 export function podLevelResources(pod: Obj): { requests?: Json; limits?: Json } {
   const { init, main } = specs(pod)
   const all = [...main, ...init]

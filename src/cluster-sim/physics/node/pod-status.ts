@@ -8,7 +8,7 @@ export type Container = {
   readonly name: string
   /** 64 hexadecimal digits. */
   readonly id: string
-  /** As the pod asked for it when the container was made; another one now means that it has to be replaced. */
+  /** As in the pod's spec when the container was created. If the spec has another one now, it must be replaced. */
   readonly image: string
   /** As the container runtime names it, and its digest. */
   readonly imageName: string
@@ -20,49 +20,49 @@ export type Container = {
   finishedAt?: Instant
   exitCode?: number
   reason?: string
-  /** What the probes have come to; absent: no result yet. */
+  /** The results of the probes; absent: no result yet. */
   startup?: boolean
   readiness?: boolean
   liveness?: boolean
 }
 
-/** What the container runtime has of a pod: its sandbox, and of each container the present one and the one before. */
+/** The state of a pod in the container runtime: its sandbox, and the current and previous run of each container. */
 export type Runtime = {
   sandbox: { isReady: boolean; ip: string | undefined } | undefined
   containers: Map<string, { current: Container; previous?: Container }>
 }
 
-/** Why a container could not be started, the last time that was tried. */
+/** Why the last start of a container failed. */
 export type StartFailure = { reason: string; message: string }
 
 export type StatusInput = {
   pod: Obj
-  /** The status that was told last. */
+  /** The status that was written last. */
   old: Json
   runtime: Runtime
   failures: ReadonlyMap<string, StartFailure>
-  /** Nothing of it runs any more, or will. */
+  /** No container runs any more, or will run. */
   isTerminal: boolean
   hostIP: string
   now: Instant
-  /** Why it has to end: it ran longer than it may, the node lacks something. */
+  /** Why the pod must end: its deadline has passed, or the node is short of something. */
   eviction?: { reason: string; message: string } | undefined
 }
 
-/** Whether a container that has ended is started again. */
+/** Whether an ended container is restarted. */
 export function isRestarted(spec: Json, pod: Obj, exitCode: number): boolean {
   const policy = spec.restartPolicy ?? pod.spec.restartPolicy ?? "Always"
   return policy === "Always" || (policy === "OnFailure" && exitCode !== 0)
 }
 
-/** Whether a container is to be started the next time the pod is looked at. */
+/** Whether the next sync of the pod starts a container. */
 export function isToStart(spec: Json, pod: Obj, container: Container | undefined): boolean {
   if (pod.metadata.deletionTimestamp) return false
   if (!container) return true
   return container.state === "exited" && isRestarted(spec, pod, container.exitCode ?? 0)
 }
 
-/** The status of a pod as the kubelet would tell it at this moment. */
+/** The status of a pod as the kubelet would write it now. */
 export function podStatus(input: StatusInput): Json {
   const { pod, old, runtime, isTerminal, hostIP, now, eviction } = input
   const { init, main } = specs(pod)
@@ -121,7 +121,7 @@ const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? 
 
 export const isEnd = (phase: string | undefined) => phase === "Succeeded" || phase === "Failed"
 
-/** The conditions that the kubelet writes; all others it leaves as they are. */
+/** The conditions that the kubelet writes; it does not change others. */
 const ownTypes = new Set([
   "PodReadyToStartContainers",
   "Initialized",
@@ -135,7 +135,7 @@ const ownTypes = new Set([
 
 type Bare = { type: string; status: string; reason?: string; message?: string }
 
-/** Dates a condition: a status that has not changed keeps the time at which it came. */
+/** Sets the times of a condition: an unchanged status keeps its transition time. */
 function stamp(
   { type, status, reason, message }: Bare,
   generation: number,
@@ -163,7 +163,7 @@ export function withCondition(status: Json, condition: Bare, generation: number,
   return { ...status, conditions }
 }
 
-/** Changes whether one container is ready, and what follows from it: what a readiness probe does between two syncs. */
+/** Sets the readiness of one container and of the pod, as a readiness probe does between two syncs. */
 export function withReadiness(status: Json, pod: Obj, containerId: string, isReady: boolean, now: Instant): Json {
   const change = (statuses: Json[] | undefined) =>
     statuses?.map(each => (each.containerID === containerId ? { ...each, ready: isReady } : each))
@@ -185,7 +185,7 @@ export function withReadiness(status: Json, pod: Obj, containerId: string, isRea
   )
 }
 
-/** The words for containers that cannot be told about, when the pod is done with. */
+/** The state of containers whose end is unknown when the pod is finished. */
 const lost = {
   terminated: {
     exitCode: 137,
@@ -196,11 +196,11 @@ const lost = {
   },
 }
 
-/** The last status of all: every container has ended, and so has the pod. */
+/** The final status: every container has ended, and so has the pod. */
 export function finalStatus(status: Json, pod: Obj): Json {
   const end = (each: Json) => (each.state?.terminated ? each : { ...each, state: lost })
   const init: Json[] | undefined = status.initContainerStatuses
-  // Of those that never had their turn nothing is said.
+  // Init containers that were never reached keep their state.
   let reached = init ? init.findLastIndex(({ state, lastState }) => !state.waiting || lastState?.terminated) : -1
   if (init && reached < 0) reached = 0
   return {
@@ -276,7 +276,7 @@ function containerStatus(spec: Json, input: StatusInput, isInit: boolean): Json 
     if (status.state.terminated) status.lastState = status.state
     status.state = { waiting: { reason: failure.reason, ...(failure.message && { message: failure.message }) } }
   }
-  // Asked of the state that is shown: a container that waits for its restart is neither started nor ready.
+  // By the state that is shown: a container that waits for its restart is neither started nor ready.
   const isRunning = status.state.running !== undefined && found !== undefined
   const hasStarted = isRunning && (spec.startupProbe ? found.current.startup === true : true)
   status.started = hasStarted

@@ -6,20 +6,20 @@ import { type Container, withReadiness } from "./pod-status.ts"
 import { ask, failureMessage, isDue, nextTick, type Probe, probesOf } from "./probes.ts"
 import type { Say, Worker } from "./worker.ts"
 
-/** What probing needs of its kubelet. */
+/** The part of a kubelet that probing uses. */
 export type ProbedKubelet = {
   clock: Clock
   timers: Timers
   hostIP: string
   isAlive(): boolean
-  /** Called when a dead kubelet is back. */
+  /** Calls `resume` when a dead kubelet is back. */
   onRevival(resume: () => void): void
   say: Say
   write(worker: Worker): void
   wake(worker: Worker): void
 }
 
-/** Asks containers how they are, at the times that their probes name, and reports the answers. */
+/** Runs the probes of containers at their times, and reports the results. */
 export class Prober {
   readonly #kubelet: ProbedKubelet
 
@@ -49,13 +49,13 @@ export class Prober {
     worker.probes = undefined
   }
 
-  /** A pod that ends keeps its readiness probes only. */
+  /** A pod that is ending keeps only its readiness probes. */
   stopAllButReadiness(worker: Worker): void {
     for (const probes of worker.probes?.values() ?? [])
       for (const probe of probes) if (probe.type !== "readiness") this.#stopOne(probe)
   }
 
-  /** Called when a status was written: probes see containers only there. One that is not ready is asked at once. */
+  /** Called when a status was written: probes see containers only there. An unready container is probed at once. */
   arm(worker: Worker): void {
     if (!worker.probes || worker.probes.size === 0) return
     for (const [name, probes] of worker.probes) {
@@ -100,7 +100,7 @@ export class Prober {
     if (container?.state !== "running") return
     const now = this.#kubelet.clock.now()
     if (!isDue(probe, container, this.#hasStarted(worker, name), now)) {
-      // A probe that waits for the start is planned again when the start is reported.
+      // A probe that waits for the startup probe is planned again when that has succeeded.
       if (probe.type === "startup" || this.#hasStarted(worker, name)) this.#plan(worker, probe, false)
       return
     }
@@ -115,7 +115,7 @@ export class Prober {
     }
     const isFinal = verdict !== undefined && (probe.type === "startup" || (probe.type === "liveness" && !verdict))
     if (isFinal) probe.isOnHold = true
-    // Once a container is well it stays so until it ends, and its probe need not be asked.
+    // Once a container is healthy it stays healthy until it ends, so it is not probed again.
     else if (verdict !== true) this.#plan(worker, probe, false)
     if (verdict === undefined || container[probe.type] === verdict) return
     container[probe.type] = verdict

@@ -10,7 +10,7 @@ export type Probe = {
   readonly type: ProbeType
   readonly spec: Json
   readonly container: Json
-  /** When the pod came to the node: the ticks are counted from there, not from the start of the container. */
+  /** When the pod came to the node. Ticks are counted from then, not from the start of the container. */
   readonly since: Instant
   containerId: string | undefined
   isOnHold: boolean
@@ -42,13 +42,13 @@ export function nextTick(probe: Probe, after: Instant): Instant {
   return probe.since + period * (Math.floor((after - probe.since) / period) + 1)
 }
 
-/** Whether this tick asks the container at all. */
+/** Whether this tick probes the container. */
 export function isDue({ spec, type }: Probe, container: Container, hasStarted: boolean, now: Instant): boolean {
   if (Math.floor((now - container.startedAt) / 1000) < (spec.initialDelaySeconds ?? 0)) return false
   return type === "startup" ? !hasStarted : hasStarted
 }
 
-/** Asks the container, and counts: what the probe has come to, or undefined as long as it has not. */
+/** Probes the container and counts. Returns the result once a threshold is reached; undefined before that. */
 export function ask(
   probe: Probe,
   container: Container,
@@ -63,7 +63,7 @@ export function ask(
 
 const titles = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" }
 
-/** What the kubelet says of a container that does not answer. */
+/** The kubelet's message for a failed probe. */
 export function failureMessage({ type, spec, container }: Probe, ip: string): string {
   const port = (asked: Json) =>
     typeof asked === "number"

@@ -16,7 +16,7 @@ const wordOf = { ConfigMap: "configmap", Secret: "secret" } as const
 const hasKey = (object: Obj, key: string) =>
   [object.data, object.binaryData].some(data => data !== undefined && Object.hasOwn(data, key))
 
-/** Why a container's environment cannot be made, in the kubelet's words; undefined where it can. */
+/** Why a container's environment cannot be built, in the kubelet's words; undefined if it can. */
 export function environmentProblem(container: Json, namespace: string, find: FindReferred): string | undefined {
   for (const { configMapRef, secretRef } of container.envFrom ?? []) {
     const reference = configMapRef ?? secretRef
@@ -35,7 +35,7 @@ export function environmentProblem(container: Json, namespace: string, find: Fin
   return undefined
 }
 
-/** What the kubelet says of each volume that cannot be mounted. One that no container mounts is not looked at. */
+/** The kubelet's message for each volume that cannot be mounted. Volumes that no container mounts are ignored. */
 export function mountProblems({ spec }: Obj, find: FindReferred): string[] {
   const isMounted = (volume: string) =>
     [...spec.containers, ...(spec.initContainers ?? [])].some(({ volumeMounts = [] }: Json) =>

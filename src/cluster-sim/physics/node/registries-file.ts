@@ -7,7 +7,7 @@ import { parseImage } from "./image-reference.ts"
 import type { Challenge, Fault, ImageContent, RegistryOptions } from "./registries.ts"
 
 /**
- * A registries file, as people write it (docs/registries-file.md explains every field):
+ * Parses a registries file (docs/registries-file.md explains every field):
  *
  *   registries:
  *     ghcr.io:
@@ -20,12 +20,12 @@ import type { Challenge, Fault, ImageContent, RegistryOptions } from "./registri
  *     docker.io:
  *       fault: { status: 429, retryAfter: 30s, for: 10m }
  *
- * Everything wrong with it is told at once, each with the place in the file.
+ * All errors are reported at once, each with its place in the file.
  */
 export function parseRegistriesFile(text: string, { now }: { now: Instant }): RegistryOptions[] {
   let content: Json
   try {
-    // As text throughout: a tag 1.10 must not become the number 1.1.
+    // Every scalar stays text: a tag 1.10 must not become the number 1.1.
     content = parse(text, { schema: "failsafe" })
   } catch (error) {
     throw new RegistriesFileError([(error as Error).message.split("\n")[0]?.replace(/:$/, "") ?? "it is not YAML"])
@@ -141,7 +141,7 @@ class Reader {
     return { afterMs: after ?? 0, exitCode, ...(reason && { reason }) }
   }
 
-  /** `429`, `refused`, or with more to say `{ status: 429, for: 10m }`. */
+  /** `429`, `refused`, or with more fields `{ status: 429, for: 10m }`. */
   #fault(value: Json, path: string): Fault | undefined {
     if (typeof value === "string") {
       if (/^\d+$/.test(value)) return this.#status(value, path)

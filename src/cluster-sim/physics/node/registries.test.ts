@@ -44,7 +44,7 @@ describe("what exists", () => {
     expect(registries.pull(reference("ghcr.io/shop/web:3"), at)).toMatchObject({ isFound: true })
   })
 
-  test("an image for other machines is none", () => {
+  test("an image for other platforms is not found", () => {
     const registries = createRegistries()
     registries.push("ghcr.io/shop/web:1", { platforms: ["linux/arm64"] })
     const name = "ghcr.io/shop/web:1"
@@ -79,7 +79,7 @@ describe("faults", () => {
       expect(registries.pull(reference("web:1"), at)).toMatchObject({ isFound: false, message })
     })
 
-  test("the narrowest place counts, and a fault may end by time or by number", () => {
+  test("the fault of the narrowest place counts, and a fault may end after a time or a number of pulls", () => {
     const registries = createRegistries([{ host: "ghcr.io", fault: { kind: "refused", until: 1000 } }])
     const found = (image: string, now: number) => registries.pull(reference(image), { ...at, now }).isFound
     expect([found("ghcr.io/a/b:1", 999), found("ghcr.io/a/b:1", 1000)]).toEqual([false, true])
@@ -92,7 +92,7 @@ describe("faults", () => {
     ])
   })
 
-  test("a slow registry takes its time", () => {
+  test("a slow registry makes pulls take longer", () => {
     const registries = createRegistries()
     registries.setSpeed("ghcr.io", { bytesPerSecond: 1_000_000, latencyMs: 500 })
     expect(registries.pull(reference("ghcr.io/a/b:1"), at)).toMatchObject({ durationMs: 50_500, latencyMs: 500 })

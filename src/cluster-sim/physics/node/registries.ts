@@ -3,23 +3,23 @@ import type { Instant } from "#lib/instant.ts"
 import type { Behaviour } from "./behaviour.ts"
 import { type ImageReference, parseImage } from "./image-reference.ts"
 
-/** What goes wrong between a node and a registry. Status codes are what the registry answers. */
+/** A fault between a node and a registry. Status codes are answers of the registry. */
 export type Fault = (
   | { kind: "status"; status: number; retryAfterSeconds?: number; challenge?: Challenge }
   | { kind: "refused" | "unreachable" | "no-such-host" | "timeout" | "reset" | "tls" | "plain-http" }
 ) & {
-  /** Until then; for ever if absent. */
+  /** When the fault ends; never if absent. */
   until?: Instant
-  /** Only so many pulls more. */
+  /** The number of pulls that it still affects. */
   times?: number
 }
 
-/** How a 401 asks for credentials: not at all, by password, by a token it does not give, or one that allows nothing. */
+/** How a 401 asks for credentials: not at all, by password, by a token that is refused, or by one without rights. */
 export type Challenge = "none" | "basic" | "token" | "scope"
 
 /** One image under one tag. */
 export type ImageContent = Behaviour & {
-  /** Made from name and content if absent, so that a tag with other content is another image. */
+  /** By default derived from name and content, so that a tag with other content is another image. */
   digest?: string
   sizeBytes?: number
   /** `linux/amd64`; every platform if absent. */
@@ -35,23 +35,23 @@ export type RegistryOptions = {
   images?: Readonly<Record<string, Readonly<Record<string, ImageContent & { fault?: Fault }>>>>
 }
 
-/** What a node got: an image, or the error that its container runtime words. */
+/** The outcome of a pull: an image, or the container runtime's error. */
 export type Pull =
   | { isFound: true; durationMs: number; latencyMs: number; digest: string; sizeBytes: number; behaviour: Behaviour }
   | { isFound: false; durationMs: number; message: string }
 
 export type Registries = {
-  /** What a pull gives at this moment. */
+  /** The outcome of a pull at this time. */
   pull(image: ImageReference, at: { now: Instant; platform: string }): Pull
-  /** What an image is, whatever stands between it and a node. */
+  /** An image, regardless of faults. */
   find(image: ImageReference): { digest: string; sizeBytes: number; behaviour: Behaviour } | undefined
-  /** Adds an image or moves its tag; gives its digest. In an open registry all other images stay pullable. */
+  /** Adds an image or moves its tag; returns its digest. In an open registry all other images stay pullable. */
   push(image: string, content?: ImageContent): string
   /** Removes a tag, or a whole repository (`ghcr.io/shop/web`), for good. */
   remove(image: string): void
-  /** Faults of a host, a repository or one image; the narrowest counts. */
+  /** Sets the fault of a host, a repository or one image; the narrowest counts. */
   setFault(place: string, fault: Fault | undefined): void
-  /** Speed of a registry. */
+  /** Sets the speed of a registry. */
   setSpeed(host: string, speed: { bytesPerSecond?: number; latencyMs?: number }): void
 }
 
@@ -63,14 +63,14 @@ type Registry = {
   images: Map<string, ImageContent | undefined>
 }
 
-/** What a registry of which nothing is said is like. */
+/** The defaults of a registry. */
 const ordinary = { bytesPerSecond: 100_000_000, latencyMs: 100, sizeBytes: 50_000_000 }
 
 const timeoutMs = 30_000
 
 /**
- * The registries that a simulated cluster pulls from. Every well-formed image exists, unless something else is said of
- * its registry. Messages are those of containerd 1.6, as recorded (see `recorded/`).
+ * The registries that a simulated cluster pulls from. By default every well-formed image exists. Messages are those of
+ * containerd 1.6, as recorded (see `recorded/`).
  */
 export function createRegistries(options: readonly RegistryOptions[] = []): Registries {
   const registries = new Map<string, Registry>()
@@ -128,7 +128,7 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
     if (!isOpen || images.has(repository)) return undefined
     if (digest) return { digest }
     const content = { digest: digestOf(name, {}) }
-    images.set(`${repository}@${content.digest}`, content) // so that it can be pinned
+    images.set(`${repository}@${content.digest}`, content) // so that it can be pulled by digest
     return content
   }
 
@@ -187,7 +187,7 @@ function parsed(image: string): ImageReference {
   return reference
 }
 
-/** Looks like the digest of an image, and is always the same for the same content under the same name. */
+/** A made-up image digest. It is always the same for the same content under the same name. */
 function digestOf(name: string, content: ImageContent): string {
   const text = `${name} ${JSON.stringify(Object.entries(content).sort(([a], [b]) => (a < b ? -1 : 1)))}`
   return `sha256:${createHash("sha256").update(text).digest("hex")}`
@@ -205,13 +205,13 @@ const statusText: Record<number, string> = {
   504: "Gateway Timeout",
 }
 
-/** The error of a pull as containerd gives it to the kubelet. */
+/** The error of a pull as containerd returns it to the kubelet. */
 function explain(image: ImageReference, fault: Fault): string {
   const { host, repository, name } = image
   const version = image.digest ?? image.tag
   const server = host === "docker.io" ? "registry-1.docker.io" : host
   const resolving = `failed to pull and unpack image "${name}": failed to resolve reference "${name}": `
-  // containerd speaks plain HTTP to a registry on the node itself.
+  // containerd uses plain HTTP for a registry on the node itself.
   const scheme = /^(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(server) ? "http" : "https"
   const asking = `${resolving}failed to do request: Head "${scheme}://${server}/v2/${repository}/manifests/${version}": `
   switch (fault.kind) {
@@ -247,7 +247,7 @@ function explain(image: ImageReference, fault: Fault): string {
 const explainNoPlatform = ({ name }: ImageReference) =>
   `rpc error: code = NotFound desc = failed to pull and unpack image "${name}": no match for platform in manifest: not found`
 
-/** An address as a resolver would have given it, made up from the name and always the same for it (RFC 5737). */
+/** A made-up address for a host name, always the same for the same name (RFC 5737). */
 function addressOf(server: string): string {
   const [host = "", port = "443"] = server.split(":")
   if (/^[\d.]+$/.test(host)) return `${host}:${port}`

@@ -2,12 +2,12 @@ import { parseQuantity } from "#lib/quantity.ts"
 import type { Obj } from "../../object.ts"
 import { isSidecar, specs } from "./pod-spec.ts"
 
-/** Amounts by resource: cpu in cores, memory in bytes, the rest in pieces. */
+/** Amounts by resource: cpu in cores, memory in bytes, others as counts. */
 export type Amounts = Record<string, number>
 
 const known = new Map<string, number>()
 
-/** A quantity as a number. The same few strings come again and again. */
+/** A quantity as a number, cached, since the same few strings are frequent. */
 function amount(quantity: string | number): number {
   if (typeof quantity === "number") return quantity
   const found = known.get(quantity)
@@ -22,8 +22,8 @@ const amounts = (list: Record<string, string> = {}): Amounts =>
   Object.fromEntries(Object.entries(list).map(([name, quantity]) => [name, amount(quantity)]))
 
 /**
- * What a pod takes from a node: its containers together, or more if an init container needs more while it runs beside
- * the sidecars that came before it.
+ * The requests of a pod: the sum of its containers, or more if an init container with the sidecars before it needs
+ * more.
  */
 export function podRequests(pod: Obj): Amounts {
   const { init, main } = specs(pod)

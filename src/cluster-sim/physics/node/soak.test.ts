@@ -7,7 +7,7 @@ import { testWorld } from "./test-world.ts"
 const images = ["ghcr.io/web:1", "ghcr.io/web:2", "ghcr.io/crash:1", "ghcr.io/missing:1", "ghcr.io/deaf:1", "Bad Name"]
 const good = (image: string) => /web:/.test(image)
 
-/** A few pods, and everything that people, registries and machines do to them, in any order. */
+/** A few pods, with random actions of users, registries and machines in any order. */
 async function soak(seed: number): Promise<void> {
   const { next } = seededRandom(seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T
@@ -80,7 +80,7 @@ async function soak(seed: number): Promise<void> {
     await world.clock.advance(Math.floor(next() * 20_000))
   }
 
-  // Faults off: what can run, runs; what was deleted, is gone.
+  // Without faults, every pod that can run does run, and every deleted pod is gone.
   world.registries.setFault("ghcr.io", undefined)
   for (const node of nodes) world.machines.startKubelet(node)
   for (const pod of world.storage.list(pods).items)
@@ -102,4 +102,4 @@ async function soak(seed: number): Promise<void> {
 }
 
 for (const seed of Array.from({ length: 4 }, (_, i) => i + 1))
-  test(`whatever happens to pods, they end well (seed ${seed})`, () => soak(seed), 60_000)
+  test(`whatever happens to pods, they reach their final state (seed ${seed})`, () => soak(seed), 60_000)

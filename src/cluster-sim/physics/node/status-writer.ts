@@ -4,14 +4,14 @@ import type { PhysicsWorld } from "../world.ts"
 import { isEnd } from "./pod-status.ts"
 import type { Worker } from "./worker.ts"
 
-/** Writes the status of a worker's pod, unless the stored one says the same. */
+/** Writes the status of a worker's pod, unless the stored one is equal. */
 export function writeStatus({ storage }: PhysicsWorld, worker: Worker): void {
   const kind = storage.kind("v1", "Pod")
   if (!kind || worker.isGone) return
   const { name, namespace } = worker.pod.metadata
   const stored = storage.find(kind, { name, namespace })
   if (stored?.metadata.uid !== worker.uid) return
-  // A pod that may still have containers is not reported as ended: other pods would take what it holds.
+  // A pod that may still have containers is not reported as ended: other pods would take its resources.
   const couldRun = worker.stage === "running" || worker.stage === "terminating"
   const isTooEarly = couldRun && !isEnd(stored.status?.phase) && isEnd(worker.status.phase)
   const { reason: _, message: __, ...rest } = worker.status
@@ -33,7 +33,7 @@ export function writeStatus({ storage }: PhysicsWorld, worker: Worker): void {
   }
 }
 
-/** Whether two values say the same. Statuses share most of their parts, which makes this short. */
+/** Whether two values are equal. Statuses share most of their parts, so this is fast. */
 export function isEqual(a: Json, b: Json): boolean {
   if (a === b) return true
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false

@@ -5,12 +5,12 @@ import { isSidecar, specs } from "./pod-spec.ts"
 import type { Container } from "./pod-status.ts"
 import type { Say, Worker } from "./worker.ts"
 
-/** What stopping containers needs of its kubelet. */
+/** The part of a kubelet that stopping containers uses. */
 export type StoppingKubelet = {
   clock: Clock
   timers: Timers
   pace: { stop: number; stopSandbox: number }
-  /** Timers that stand still while the kubelet is dead. */
+  /** Timers that are suspended while the kubelet is dead. */
   mortal(): Timers
   say: Say
   exit(worker: Worker, container: Container, exitCode: number): void
@@ -20,7 +20,7 @@ export type StoppingKubelet = {
 
 const shortestGraceSeconds = 2
 
-/** All containers at once; sidecars after the others, the last one first. */
+/** Stops all containers at once, then the sidecars, the last one first. */
 export function* killPod(kubelet: StoppingKubelet, worker: Worker, graceSeconds: number | undefined): Process {
   const { runtime, pod } = worker
   const { init } = specs(pod)

@@ -17,7 +17,7 @@ export type TestWorldOptions = NodesOptions & {
 
 export const rootCertificate = { metadata: { name: "kube-root-ca.crt", namespace: "default" }, data: { "ca.crt": "" } }
 
-/** A cluster with a scheduler and kubelets and nothing else, for the tests of this folder. */
+/** A cluster with only a scheduler and kubelets, for the tests of this folder. */
 export function testWorld(options: TestWorldOptions = {}) {
   const { seed = 1, nodes: names = ["node-0"], contents, more = [], ...rest } = options
   const clock = virtualClock(Date.parse("2026-01-01T00:00:00Z"))
@@ -64,14 +64,14 @@ export function testWorld(options: TestWorldOptions = {}) {
       }),
     remove: (name: string, gracePeriodSeconds?: number) =>
       storage.delete(kind("Pod"), at(name), gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-    /** About one pod, in the order they came. */
+    /** About one pod, in the order they were written. */
     events: (about: string): string[] =>
       [...storage.list(kind("Event")).items]
         .filter(({ involvedObject }) => involvedObject.name === about)
         .sort((a, b) => (a.metadata.name.slice(-16) < b.metadata.name.slice(-16) ? -1 : 1))
         .map(({ type, reason, message, count }) => `${type} ${reason} ${message}${count > 1 ? ` x${count}` : ""}`),
   }
-  storage.create(kind("ConfigMap"), rootCertificate) // no controller here publishes it, and pods mount it
+  storage.create(kind("ConfigMap"), rootCertificate) // pods mount it, and no controller publishes it here
   for (const name of names) world.node({ name })
   cluster.start()
   return world

@@ -3,22 +3,22 @@ import type { Json, Obj } from "../../object.ts"
 import type { Runtime, StartFailure } from "./pod-status.ts"
 import type { Probe } from "./probes.ts"
 
-/** What the kubelet does for one pod, one thing at a time. */
+/** The kubelet's state for one pod. It works on one step at a time. */
 export type Worker = {
   pod: Obj
   readonly uid: string
   readonly runtime: Runtime
-  /** The last status made, before what the API server must not read yet was taken out. */
+  /** The last computed status, including parts that must not be written to the API yet. */
   status: Json | undefined
   readonly failures: Map<string, StartFailure>
   readonly pullErrors: Map<string, string>
   probes: Map<string, Probe[]> | undefined
-  /** Goes on from one to the next, never back. */
+  /** Only moves forward. */
   stage: "running" | "terminating" | "terminated" | "finished"
   eviction: { reason: string; message: string } | undefined
   /** The object is gone, so nothing is reported any more. */
   isGone: boolean
-  /** What it mounts was there once; the kubelet does not ask again. */
+  /** Its volumes were mounted once; the kubelet does not check again. */
   isMounted: boolean
   mountTries: number
   isWorking: boolean
@@ -59,7 +59,7 @@ export function createWorker(pod: Obj): Worker {
   }
 }
 
-/** A word about a container, for an event. */
+/** Records an event about a container. */
 export type Say = (
   worker: Worker,
   spec: Json,

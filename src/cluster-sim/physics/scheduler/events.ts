@@ -6,7 +6,7 @@ import type { PhysicsWorld } from "../world.ts"
 
 export type SchedulerEvent = { type: "Normal" | "Warning"; reason: string; action: string; message: string }
 
-/** Events of the new kind, which have a series where the old ones have a count. */
+/** Events with the newer fields: they have a series in place of a count. */
 export function createSchedulerEvents({
   storage,
   clock,

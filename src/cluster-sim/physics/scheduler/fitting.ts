@@ -3,12 +3,12 @@ import { isChosen, untolerated } from "../fit.ts"
 import type { Amounts } from "../node/resources.ts"
 import { hostPorts, type NodeCount } from "./node-counts.ts"
 
-/** Why a node does not do, and whether it would if other pods were gone. */
+/** Why a node does not fit, and whether it would fit without its other pods. */
 export type Misfit = { reasons: string[]; couldPreempt: boolean }
 
 const unschedulableTaint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" }
 
-/** Whether a pod can be on a node, with the words of the scheduler's plugins, the first of which speaks. */
+/** Why a pod does not fit on a node, in the words of the first scheduler plugin that rejects it; undefined: it fits. */
 export function misfit(pod: Obj, requests: Amounts, count: NodeCount): Misfit | undefined {
   const { node, allocatable, taken } = count
   const never = (reason: string): Misfit => ({ reasons: [reason], couldPreempt: false })
@@ -27,7 +27,7 @@ export function misfit(pod: Obj, requests: Amounts, count: NodeCount): Misfit | 
   for (const [name, asked] of Object.entries(requests)) {
     if (asked === 0) continue
     const has = allocatable[name] ?? 0
-    // Sums of fractions: a millionth of a core does not count.
+    // Sums of fractions are inexact, so a millionth of a core is ignored.
     if (asked + (taken[name] ?? 0) <= has + 1e-6) continue
     reasons.push(`Insufficient ${name}`)
     if (asked > has + 1e-6) couldPreempt = false
@@ -35,7 +35,7 @@ export function misfit(pod: Obj, requests: Amounts, count: NodeCount): Misfit | 
   return reasons.length > 0 ? { reasons, couldPreempt } : undefined
 }
 
-/** The scheduler's sentence when no node does. */
+/** The scheduler's message if no node fits. */
 export function explain(total: number, misfits: readonly Misfit[], apart: number): string {
   if (total === 0) return "no nodes available to schedule pods"
   const counts = new Map<string, number>()
@@ -55,7 +55,7 @@ export function explain(total: number, misfits: readonly Misfit[], apart: number
   return `${none}${list(counts)}. no new claims to deallocate, preemption: ${none}${list(hopes)}.`
 }
 
-/** The nodes that a pod names by themselves (pods of a DaemonSet do), if it does. */
+/** The nodes that a pod selects by name, as pods of a DaemonSet do; undefined: it does not. */
 export function namedNodes(pod: Obj): string[] | undefined {
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
   if (!required) return undefined
@@ -68,7 +68,7 @@ export function namedNodes(pod: Obj): string[] | undefined {
   return names
 }
 
-/** Lower is better. Whole numbers in steps: spreading an owner's pods weighs most, then room. */
+/** Lower is better. Spreading the pods of one owner weighs most, then free room. */
 export function scoreOf(
   pod: Obj,
   { node, allocatable, taken, pods, owners }: NodeCount,

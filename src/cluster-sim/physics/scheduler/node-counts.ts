@@ -1,21 +1,21 @@
 import type { Json, Obj } from "../../object.ts"
 import { type Amounts, add, nodeAllocatable, podRequests } from "../node/resources.ts"
 
-/** A node as the scheduler counts it: what it has and what its pods take. */
+/** A node as the scheduler counts it: its capacity and the requests of its pods. */
 export type NodeCount = {
   node: Obj
   allocatable: Amounts
   taken: Amounts
   /** Pods by uid, so that each is counted once. */
   pods: Map<string, CountedPod>
-  /** How many pods of one owner are on it. */
+  /** The number of pods of each owner on it. */
   owners: Map<string, number>
   ports: Map<string, number>
 }
 
 export type CountedPod = { nodeName: string; requests: Amounts; owner: string | undefined; ports: string[] }
 
-/** What every node has and what its pods take, kept with each change. */
+/** The capacity of every node and the requests of its pods, updated with each change. */
 export type NodeCounts = ReturnType<typeof nodeCounts>
 
 export function nodeCounts() {
@@ -73,7 +73,7 @@ export function nodeCounts() {
 
   return {
     get: (name: string) => counts.get(name),
-    /** In the order they came. */
+    /** In the order they were added. */
     all: (): readonly NodeCount[] => order,
     setNode,
     removeNode(name: string) {

@@ -3,15 +3,15 @@ import type { Json, Obj } from "../../object.ts"
 
 export type Queued = { pod: Obj; priority: number; order: number; attempts: number; notBefore: Instant; shape: string }
 
-/** The pods without a node: those to be tried, and those that found none and wait for a change. */
+/** The pods without a node: those to try, and those that found none and wait for a change. */
 export type SchedulingQueue = ReturnType<typeof schedulingQueue>
 
 /** `wake` is called when there is a pod to try. */
 export function schedulingQueue(wake: () => void) {
   const waiting = new Map<string, Queued>() // by uid
-  const active: Queued[] = [] // kept in order when it is read
+  const active: Queued[] = [] // sorted when read
   const parked = new Map<string, Map<string, Queued>>() // by shape and uid: those that found no node
-  /** Shapes that found no node since the last change: a thousand pods that ask the same are tried once. */
+  /** Shapes that found no node since the last change: of a thousand equal pods, only one is tried. */
   const hopeless = new Map<string, number>()
   const lastMessage = new Map<string, string>()
   let changes = 0
@@ -31,7 +31,7 @@ export function schedulingQueue(wake: () => void) {
     return was
   }
 
-  /** One of this shape is tried again. */
+  /** Tries one pod of this shape again. */
   function retryShape(shape: string) {
     for (const queued of parked.get(shape)?.values() ?? []) {
       unpark(queued)
@@ -40,7 +40,7 @@ export function schedulingQueue(wake: () => void) {
   }
 
   return {
-    /** A pod that waits for a node, or a new version of it. */
+    /** Adds a pod that waits for a node, or a new version of it. */
     put(pod: Obj) {
       const { uid } = pod.metadata
       const known = waiting.get(uid)
@@ -61,7 +61,7 @@ export function schedulingQueue(wake: () => void) {
       waiting.delete(uid)
       unpark(queued)
     },
-    /** Something may fit now that did not: of each shape one is tried, and the next when that one fits. */
+    /** Called when a change may make pods fit. Tries one pod of each shape, and the next one if that fits. */
     retry() {
       changes++
       for (const shape of [...parked.keys()]) retryShape(shape)
@@ -78,12 +78,12 @@ export function schedulingQueue(wake: () => void) {
     isWaiting: (queued: Queued) => waiting.get(queued.pod.metadata.uid) === queued,
     isEmpty: () => active.length === 0,
     soonest: () => Math.min(...active.map(({ notBefore }) => notBefore)),
-    /** It has got its node, or is about to. */
+    /** The pod has a node, or is being bound. */
     settle: ({ pod }: Queued) => void waiting.delete(pod.metadata.uid),
-    /** It has to wait after all. */
+    /** The binding failed, so the pod waits again. */
     unsettle: (queued: Queued) => void waiting.set(queued.pod.metadata.uid, queued),
     isHopeless: ({ shape }: Queued) => hopeless.get(shape) === changes,
-    /** It found no node: waits for a change, and no less than its back-off. The message of its shape, if there is one. */
+    /** No node fits: the pod waits for a change and at least its back-off. Returns the message of its shape, if any. */
     park(queued: Queued, now: Instant, message: string | undefined): string | undefined {
       const { shape, pod } = queued
       queued.attempts++
@@ -99,7 +99,7 @@ export function schedulingQueue(wake: () => void) {
   }
 }
 
-/** What the answer depends on: pods that agree in it share a fate. */
+/** All that the decision depends on: pods of one shape fit the same nodes. */
 function shapeOf({ spec }: Obj): string {
   const { nodeSelector, affinity, tolerations, containers, initContainers, overhead, resources, priority } = spec
   const asked = (list: Json[] = []) => list.map(each => [each.resources?.requests, each.ports, each.restartPolicy])

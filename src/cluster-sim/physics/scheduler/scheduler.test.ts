@@ -10,12 +10,12 @@ const scheduled = (world: TestWorld, name: string) =>
 
 describe("one pod and two nodes, of which b is small", () => {
   const cases: Record<string, { nodes?: [Json, Json]; pod: Json; on?: string; message?: string }> = {
-    "goes where its selector says": { pod: spec({ nodeSelector: { size: "small" } }), on: "b" },
-    "goes where its affinity says": {
+    "goes where its selector matches": { pod: spec({ nodeSelector: { size: "small" } }), on: "b" },
+    "goes where its affinity matches": {
       pod: spec(affinity({ key: "size", operator: "NotIn", values: ["small"] })),
       on: "a",
     },
-    "goes to the node it names by itself": {
+    "goes to the node that it selects by name": {
       pod: spec({
         affinity: {
           nodeAffinity: {
@@ -71,7 +71,7 @@ function affinity(expression: Json) {
   return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } } }
 }
 
-test("a pod that waits is bound when a node comes, is uncordoned, or has room again", async () => {
+test("a waiting pod is bound when a node is added, is uncordoned, or has room again", async () => {
   const world = testWorld({ nodes: [] })
   world.create("first", asking({ cpu: "3" }))
   await world.advance("1s")
@@ -90,7 +90,7 @@ test("a pod that waits is bound when a node comes, is uncordoned, or has room ag
   expect(world.pod("second")?.spec.nodeName).toBe("a")
 })
 
-test("a gated pod is left alone until its gates are gone", async () => {
+test("a gated pod is not scheduled until its gates are gone", async () => {
   const world = testWorld({ nodes: ["a"] })
   world.create("pod", spec({ schedulingGates: [{ name: "example.com/wait" }] }))
   await world.advance("1s")
@@ -134,7 +134,7 @@ test("another seed spreads in another order, the same seed in the same", async (
   expect(new Set([await places(1), await places(2), await places(3)]).size).toBeGreaterThan(1)
 })
 
-test("the sentence counts reasons over nodes, and sorts them as text", () => {
+test("the message counts reasons over nodes, and sorts them as text", () => {
   const no = (reason: string, couldPreempt = false) => ({ reasons: [reason], couldPreempt })
   expect(explain(12, [...Array(10).fill(no("Insufficient cpu", true)), no("Too many pods", true)], 1)).toBe(
     "0/12 nodes are available: 1 Too many pods, 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 10 Insufficient cpu. no new claims to deallocate, preemption: 0/12 nodes are available: 1 Preemption is not helpful for scheduling, 11 No preemption victims found for incoming pod.",

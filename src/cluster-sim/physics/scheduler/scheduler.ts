@@ -12,16 +12,16 @@ import { type NodeCount, type NodeCounts, nodeCounts } from "./node-counts.ts"
 import { type Queued, schedulingQueue } from "./queue.ts"
 
 export type SchedulerOptions = {
-  /** Between two decisions, and before the first. */
+  /** The time between two decisions, and before the first. */
   paceMs?: number
-  /** Scores at most so many nodes that fit, as the real one does in big clusters. */
+  /** The most fitting nodes to score, as the real scheduler limits them in big clusters. */
   candidates?: number
 }
 
 /**
- * Binds pods to nodes. Reads Pods and Nodes; writes bindings, PodScheduled conditions and events. Where several nodes
- * do, it takes the one with the fewest pods of the same owner, then the emptiest, then one by the seed. It does not
- * preempt, and knows no affinity between pods and no topology spread constraints.
+ * Binds pods to nodes. Reads Pods and Nodes; writes bindings, PodScheduled conditions and events. Of several fitting
+ * nodes, it takes the one with the fewest pods of the same owner, then the emptiest, then one by the seed. It does not
+ * preempt, and ignores pod affinity and topology spread constraints.
  */
 export function scheduler(world: PhysicsWorld, options: SchedulerOptions = {}): Part {
   return { name: "scheduler", start: () => startScheduling(world, options) }
@@ -117,7 +117,7 @@ function startScheduling(world: PhysicsWorld, { paceMs = 3, candidates = 100 }: 
 
 type Choice = { node: Obj } | { node?: undefined; message: string }
 
-/** The best node for a pod among those that fit, or the scheduler's sentence on why none does. */
+/** The best node for a pod among those that fit, or the scheduler's message on why none fits. */
 function chooser({ random }: PhysicsWorld, counts: NodeCounts, candidates: number): (pod: Obj) => Choice {
   let offset = 0
 
@@ -154,7 +154,7 @@ function chooser({ random }: PhysicsWorld, counts: NodeCounts, candidates: numbe
   }
 }
 
-/** Writes what was decided: the binding, or the condition that says why there is none, with their events. */
+/** Writes the decision: the binding, or the condition that explains why there is none, with their events. */
 function verdictWriter(world: PhysicsWorld, podKind: ServedKind) {
   const { storage, clock } = world
   const say = createSchedulerEvents(world)
@@ -165,7 +165,7 @@ function verdictWriter(world: PhysicsWorld, podKind: ServedKind) {
   const othersThan = (pod: Obj) => (pod.status?.conditions ?? []).filter(({ type }: Json) => type !== "PodScheduled")
 
   return {
-    /** Whether the server took it; a pod that is gone needs no binding. */
+    /** Returns whether the server accepted the binding. A deleted pod needs none. */
     bind(pod: Obj, node: Obj): boolean {
       const stored = current(pod)
       if (!stored || stored.metadata.deletionTimestamp) return true

@@ -232,7 +232,7 @@ export const podLives = topic(
       })
       const going = await on.quietly.remove("pods", "a")
       on.note("grace", going.metadata.deletionGracePeriodSeconds)
-      await on.untilObject("pods", "a", object => object === undefined)
+      await on.until("the watch shows its end", async () => watch.events.at(-1)?.type === "DELETED")
       const last = watch.events.at(-1)
       on.note("last", {
         type: last?.type,
@@ -244,7 +244,7 @@ export const podLives = topic(
     "asked to end, it does not listen": async on => {
       const { watch } = await live(on, pod(on, "stubborn"), isReady, { told: false })
       await on.quietly.remove("pods", "a")
-      await on.untilObject("pods", "a", object => object === undefined)
+      await on.until("the watch shows its end", async () => watch.events.at(-1)?.type === "DELETED")
       on.note("last", podStatus(watch.events.at(-1)?.object))
     },
     "ended by force": async on => {

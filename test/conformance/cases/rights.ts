@@ -203,6 +203,7 @@ export const rights = topic("rights", "auth", {
       body.message
         .replace(/\[.*\]/, "[$&]")
         .split(/[[\],]/)
+        .map((part: string) => part.trim())
         .sort(),
     )
   },

@@ -35,8 +35,9 @@ export function openWorld(
   watchGrants(wiring, namespace => {
     holds.release(namespace)
     probes.forget(namespace)
-    for (const [key] of objects.entries())
-      if (namespace === undefined || key.startsWith(`${namespace}/`)) wiring.enqueue(key)
+    const all = () => [...objects.entries()].map(([key]) => key)
+    const concerned = namespace === undefined ? all() : objects.keysBy("namespace", namespace)
+    for (const key of concerned) wiring.enqueue(key)
   })
   const inTurn = createWriteTurns()
   return { client, clock, enqueueAfter, sources, probes, holds, metrics, inTurn, pace: new PullPace(clock) }

@@ -23,18 +23,18 @@ const metadata = (more: Json = {}): Json => ({
   resourceVersion: "7",
   generation: 3,
   labels: { app: "web", "controller-revision-hash": "web-2" },
-  annotations: { "example.com/token": "tell-nobody", [decisionAnnotation]: decision },
+  annotations: { "example.com/token": "not-for-a-dump", [decisionAnnotation]: decision },
   ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-1", uid: "r", controller: true }],
   ...more,
 })
-const container = { name: "app", env: [{ name: "P", value: "tell-nobody" }], imagePullPolicy: "Always" }
+const container = { name: "app", env: [{ name: "P", value: "not-for-a-dump" }], imagePullPolicy: "Always" }
 const podSpec = (image: string): Json => ({
   nodeName: "n",
   containers: [{ ...container, image }],
   initContainers: [{ ...container, name: "init", image: "quay.io/init:1" }],
   imagePullSecrets: [{ name: "key" }],
   serviceAccountName: "robot",
-  volumes: [{ secret: { secretName: "tell-nobody" } }],
+  volumes: [{ secret: { secretName: "not-for-a-dump" } }],
 })
 const digest = `sha256:${"1".repeat(64)}`
 const pod = (more: Json, status: Json): Json => ({
@@ -45,7 +45,7 @@ const pod = (more: Json, status: Json): Json => ({
 })
 const waiting = { reason: "ErrImagePull", message: "dial tcp: connection refused" }
 const failing = { restartCount: 0, state: { waiting } }
-const terminated = { exitCode: 1, message: "tell-nobody", finishedAt: "2026-01-01T00:00:00Z" }
+const terminated = { exitCode: 1, message: "not-for-a-dump", finishedAt: "2026-01-01T00:00:00Z" }
 
 const pods: Record<string, Json> = {
   "that cannot pull": pod({}, failing),
@@ -59,7 +59,7 @@ for (const [name, object] of Object.entries(pods))
   test(`a pod ${name}`, () => {
     const left = cut(both(neededOfPod, neededToAsk))(object as unknown as KubeObject)
     expect(readPod(left)).toEqual(readPod(object as unknown as KubeObject))
-    expect(JSON.stringify(left)).not.toContain("tell-nobody")
+    expect(JSON.stringify(left)).not.toContain("not-for-a-dump")
   })
 
 test("a pod that crashes with its new image, without the end of its log", () => {
@@ -68,7 +68,7 @@ test("a pod that crashes with its new image, without the end of its log", () => 
   const left = cut(neededOfPod)(object)
   expect(readPod(left)).toEqual(readPod(object))
   expect(readPod(object).crash).toBeDefined()
-  expect(JSON.stringify(left)).not.toContain("tell-nobody")
+  expect(JSON.stringify(left)).not.toContain("not-for-a-dump")
 })
 
 const spec = { selector: { matchLabels: { app: "web" } }, template: { spec: podSpec("quay.io/app:1") } }
@@ -79,13 +79,13 @@ const workloads: Record<string, Json> = {
     spec,
   },
   "Deployment that a tool has written": {
-    metadata: metadata({ managedFields: [{ manager: "flux", fieldsV1: { "f:tell-nobody": {} } }] }),
+    metadata: metadata({ managedFields: [{ manager: "flux", fieldsV1: { "f:not-for-a-dump": {} } }] }),
     spec,
   },
   "StatefulSet whose controller has seen its template": {
     metadata: metadata(),
     spec,
-    status: { observedGeneration: 3, updateRevision: "web-2", conditions: [{ message: "tell-nobody" }] },
+    status: { observedGeneration: 3, updateRevision: "web-2", conditions: [{ message: "not-for-a-dump" }] },
   },
   CronJob: { metadata: metadata(), spec: { jobTemplate: { spec } } },
 }
@@ -99,7 +99,7 @@ for (const [name, written] of Object.entries(workloads))
     for (const left of [cut(both(neededOfWorkload, neededToAsk))(object), asTarget(object)]) {
       expect(readWorkload(left)).toEqual(readWorkload(object))
       expect(pullsAs(left)).toEqual(pullsAs(object))
-      expect(JSON.stringify(left)).not.toContain("tell-nobody")
+      expect(JSON.stringify(left)).not.toContain("not-for-a-dump")
     }
     expect(JSON.stringify(cut(neededOfWorkload)(object))).not.toMatch(/"key"|robot/)
   })

@@ -25,16 +25,16 @@ const metadata = (managed: Json) => ({
   generation: 3,
   creationTimestamp: "2026-01-01T00:00:00Z",
   labels: { "upgrade-tier": "early" },
-  annotations: { [decisionAnnotation]: decision, "example.com/secret": "tell-nobody" },
+  annotations: { [decisionAnnotation]: decision, "example.com/secret": "not-for-a-dump" },
   managedFields: [
     { manager: "aim", time: "2026-01-01T00:00:00Z", fieldsV1: managed },
-    { manager: "argocd", time: "2026-01-01T00:01:00Z", fieldsV1: { ...managed, "f:tell-nobody": {} } },
-    { manager: "somebody-else", time: "2026-01-01T00:02:00Z", fieldsV1: { "f:metadata": { "f:tell-nobody": {} } } },
+    { manager: "argocd", time: "2026-01-01T00:01:00Z", fieldsV1: { ...managed, "f:not-for-a-dump": {} } },
+    { manager: "somebody-else", time: "2026-01-01T00:02:00Z", fieldsV1: { "f:metadata": { "f:not-for-a-dump": {} } } },
     {
       manager: "operator",
       subresource: "status",
       time: "2026-01-01T00:03:00Z",
-      fieldsV1: { "f:status": { "f:tell-nobody": {} } },
+      fieldsV1: { "f:status": { "f:not-for-a-dump": {} } },
     },
   ],
 })
@@ -49,11 +49,11 @@ const dicom = (spec: Json, status: Json, managed: Json): Json => ({
   apiVersion: "services.example.com/v1alpha1",
   kind: "Dicom",
   metadata: metadata(managed),
-  spec: { ...spec, password: "tell-nobody" },
-  status: { ...status, note: "tell-nobody" },
+  spec: { ...spec, password: "not-for-a-dump" },
+  status: { ...status, note: "not-for-a-dump" },
 })
 const conditions = [
-  { type: "UpToDate", status: "True", observedGeneration: 3, message: "tell-nobody" },
+  { type: "UpToDate", status: "True", observedGeneration: 3, message: "not-for-a-dump" },
   { type: "Deployed", status: "True" },
 ]
 
@@ -82,11 +82,11 @@ const cases: Record<string, { target: Target; object: Json }> = {
   },
   "two paths, one of them missing, owned as a whole": {
     target: custom({ paths: ["spec.image", "spec.sidecar.image"] }),
-    object: dicom({ image: "shop/web:1", sidecar: { token: "tell-nobody" } }, {}, { "f:spec": {} }),
+    object: dicom({ image: "shop/web:1", sidecar: { token: "not-for-a-dump" } }, {}, { "f:spec": {} }),
   },
   "a path that holds something else": {
     target: custom({ paths: ["spec.image"] }),
-    object: dicom({ image: { secret: "tell-nobody" } }, {}, {}),
+    object: dicom({ image: { secret: "not-for-a-dump" } }, {}, {}),
   },
   "health by an expression": {
     target: custom({ paths: ["spec.image"] }, "object.status.parts.all(p, p.ready) && object.spec.size > 1"),
@@ -101,7 +101,7 @@ const cases: Record<string, { target: Target; object: Json }> = {
       spec: {
         replicas: 2,
         template: {
-          spec: { containers: [{ name: "web", image: "shop/web:1", env: [{ name: "P", value: "tell-nobody" }] }] },
+          spec: { containers: [{ name: "web", image: "shop/web:1", env: [{ name: "P", value: "not-for-a-dump" }] }] },
         },
       },
       status: { observedGeneration: 3, replicas: 2, updatedReplicas: 2, availableReplicas: 2, readyReplicas: 2 },
@@ -127,7 +127,7 @@ const cases: Record<string, { target: Target; object: Json }> = {
       apiVersion: "apps/v1",
       kind: "DaemonSet",
       metadata: metadata({}),
-      spec: { template: { spec: { containers: [{ name: "web", image: "shop/web:2", command: ["tell-nobody"] }] } } },
+      spec: { template: { spec: { containers: [{ name: "web", image: "shop/web:2", command: ["not-for-a-dump"] }] } } },
       status: { observedGeneration: 3, desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberAvailable: 2 },
     },
   },
@@ -139,7 +139,7 @@ for (const [name, { target, object }] of Object.entries(cases))
     const left = cutTarget([target])(whole)
     const { read } = targetReader(target)
     expect(read(left)).toEqual(read(whole))
-    expect(JSON.stringify(left)).not.toContain("tell-nobody")
+    expect(JSON.stringify(left)).not.toContain("not-for-a-dump")
   })
 
 test("the writer that contests the image is still known", () => {
@@ -156,10 +156,10 @@ test("two ServiceImages that read a kind differently both find what they read", 
 })
 
 test("a pod that crashes, without the end of its log", () => {
-  const terminated = { exitCode: 3, reason: "Error", message: "tell-nobody", finishedAt: "2026-01-01T00:00:07Z" }
+  const terminated = { exitCode: 3, reason: "Error", message: "not-for-a-dump", finishedAt: "2026-01-01T00:00:07Z" }
   const pod = {
     metadata: { name: "p", namespace: "shop", ownerReferences: [{ uid: "u", controller: true, name: "rs" }] },
-    spec: { nodeName: "n", containers: [{ image: "x:1", env: [{ name: "P", value: "tell-nobody" }] }] },
+    spec: { nodeName: "n", containers: [{ image: "x:1", env: [{ name: "P", value: "not-for-a-dump" }] }] },
     status: {
       phase: "Running",
       containerStatuses: [
@@ -177,7 +177,7 @@ test("a pod that crashes, without the end of its log", () => {
   // Only the end of the log is lost.
   const { crash, ...facts } = readPod(pod)
   expect(readPod(left)).toEqual({ ...facts, crash: { ...crash, said: "" } })
-  expect(crash).toMatchObject({ isLoop: true, said: "tell-nobody" })
+  expect(crash).toMatchObject({ isLoop: true, said: "not-for-a-dump" })
   expect(readPod(left).trouble?.message).toContain("exited with 3")
-  expect(JSON.stringify(left)).not.toContain("tell-nobody")
+  expect(JSON.stringify(left)).not.toContain("not-for-a-dump")
 })

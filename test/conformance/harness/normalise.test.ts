@@ -53,6 +53,11 @@ test("what is invented is replaced, and words are not", () => {
   ])
 })
 
+test("paths that the server lists in any order are sorted", () => {
+  const refusal = (paths: string) => lines({ message: `may not mutate atomic arrays, maps or structs: ${paths}` })
+  expect(refusal(".spec.template.args, .spec.selector")).toEqual(refusal(".spec.selector, .spec.template.args"))
+})
+
 test("ages are replaced where they are ages", () => {
   const output = { code: 0, stdout: "NAME   READY   AGE\nweb    2/2     3m12s\n", stderr: "" }
   expect(lines(output)).toEqual(["code = 0", 'stderr = ""', "stdout:", "| NAME  READY  AGE", "| web  2/2  AGE"])

@@ -206,19 +206,38 @@ const best = (found: Cause[][]) => found.toSorted((a, b) => a.length - b.length)
 /** Duplicate elements of a list of type set or map. Each is reported once. */
 export function duplicatesIn(value: Json, props: Props, path: string): Cause[] {
   const causes: Cause[] = []
+  collectDuplicates(causes, value, props, path)
+  return causes
+}
+
+function collectDuplicates(causes: Cause[], value: Json, props: Props, path: string): void {
+  if (!hasUniqueLists(props)) return
   if (Array.isArray(value)) {
     causes.push(...duplicateItems(value, props, path))
     if (props.items)
-      for (const [index, item] of value.entries()) causes.push(...duplicatesIn(item, props.items, `${path}[${index}]`))
+      for (const [index, item] of value.entries()) collectDuplicates(causes, item, props.items, `${path}[${index}]`)
   } else if (isObject(value)) {
     const values = valuesOf(props)
     for (const name in value) {
       const property = props.properties && Object.hasOwn(props.properties, name) ? props.properties[name] : undefined
-      if (property) causes.push(...duplicatesIn(value[name], property, below(path, name)))
-      else if (values) causes.push(...duplicatesIn(value[name], values, `${path}[${name}]`))
+      if (property) collectDuplicates(causes, value[name], property, below(path, name))
+      else if (values) collectDuplicates(causes, value[name], values, `${path}[${name}]`)
     }
   }
-  return causes
+}
+
+/** Known per schema: every write of a custom object asks, and most of its fields cannot hold such a list. */
+const uniqueLists = new WeakMap<Props, boolean>()
+
+function hasUniqueLists(props: Props): boolean {
+  let known = uniqueLists.get(props)
+  if (known === undefined) {
+    const { items, properties = {} } = props
+    const below = [items, valuesOf(props), ...Object.values(properties)].filter(each => each !== undefined)
+    known = ["set", "map"].includes(props["x-kubernetes-list-type"] ?? "") || below.some(hasUniqueLists)
+    uniqueLists.set(props, known)
+  }
+  return known
 }
 
 function duplicateItems(list: Json[], props: Props, path: string): Cause[] {

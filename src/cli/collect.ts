@@ -30,7 +30,7 @@ export async function* collect(
     }
   }
   const isMissing = ({ own }: Reading) => seen.whyMissing(kindOf(own.resource)) !== undefined
-  // From the last kind to the first. A cluster may lack some of our kinds. Where none can be read, the last error stands.
+  // A cluster may lack some of our kinds. The first one is read last: where none can be read, its error stands.
   for (const [index, reading] of [...readings.entries()].reverse()) {
     yield* first(reading.own, index === 0 && readings.slice(1).every(isMissing))
     for (const list of reading.first ?? []) yield* first(list)

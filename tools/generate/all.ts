@@ -4,7 +4,7 @@ import { crdFiles } from "./crds.ts"
 import { decisionIndex } from "./decisions.ts"
 import { exampleFiles } from "./examples.ts"
 import type { GeneratedFile } from "./file.ts"
-import { kindPages } from "./kind-pages.ts"
+import { kindIndex, kindPages } from "./kind-pages.ts"
 import { monitoringFiles } from "./monitoring/files.ts"
 
 /** Everything that is derived from the code and kept in the repository. */
@@ -13,6 +13,7 @@ const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [
   chartFiles,
   crdFiles,
   () => [decisionIndex()],
+  async () => [await kindIndex()],
   kindPages,
   exampleFiles,
   monitoringFiles,

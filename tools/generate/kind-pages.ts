@@ -35,6 +35,19 @@ export const kindPages = (): Promise<GeneratedFile[]> =>
     }),
   )
 
+/** The index of docs/kinds. */
+export async function kindIndex(): Promise<GeneratedFile> {
+  const path = inRepository("docs/kinds/README.md")
+  const rows = kinds.map(({ kind, singular, plural, shortNames, scope, description }) => [
+    `[${kind}](${singular}.md)`,
+    [...shortNames, singular, plural].map(code).join(", "),
+    scope === "Cluster" ? "cluster" : "namespace",
+    description,
+  ])
+  const index = table(["Kind", "Names", "Scope", "What it is for"], rows)
+  return { path, content: withSections(await readFile(path, "utf8"), { index }) }
+}
+
 /** What a custom kind must have to be managed. */
 function contract(): string {
   const { properties = {} } = structuralSchema(imageSpec)

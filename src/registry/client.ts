@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { type ImageReference, normaliseImageReference } from "#core/image/reference.ts"
 import { type Failure, failure, type Resolution } from "#core/image/resolution.ts"
-import { createTurns, LineIsFull, type TurnLimits } from "#lib/turns.ts"
+import { createLimiter, LineIsFull, type Limits as TurnLimits } from "#lib/limiter.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { jitter, type Random } from "#runtime/random.ts"
 import { parseChallenge, pullScope } from "./challenge.ts"
@@ -79,7 +79,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
   const { connectMs, lookupMs } = limits
   const nameless = createExpiring<Failure>(clock, maxRemembered)
   const means = { lookup, dial: options.dial ?? systemDial(options.trust), clock, connectMs, lookupMs, nameless }
-  const inTurn = createTurns(limits.atOnce)
+  const inTurn = createLimiter(limits.atOnce).run
   const tokens = createExpiring<string>(clock, maxRemembered)
   const resting = createExpiring<Failure>(clock, maxRemembered)
   const slow = createExpiring<Failure>(clock, maxRemembered)

@@ -17,7 +17,6 @@ const tooLong = new Set([
   "src/runtime/client/create-client.ts",
   "src/runtime/client/create-client.ts createClient",
   "src/runtime/leader.ts takePartInElection",
-  "src/runtime/metrics.ts createMetrics",
 ])
 
 function* filesIn(folder: string): Generator<string> {

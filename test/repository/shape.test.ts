@@ -14,8 +14,6 @@ const tooLong = new Set([
   "src/registry/client.ts createRegistryClient",
   "src/runtime/cache/feed.ts createFeed",
   "src/runtime/cache/store.ts createStore",
-  "src/runtime/client/create-client.ts",
-  "src/runtime/client/create-client.ts createClient",
   "src/runtime/leader.ts takePartInElection",
 ])
 

@@ -12,8 +12,6 @@ const functionLinesMost = 150
 const tooLong = new Set([
   "src/core/fleet/fleet.ts",
   "src/registry/client.ts createRegistryClient",
-  "src/runtime/cache/feed.ts createFeed",
-  "src/runtime/cache/store.ts createStore",
   "src/runtime/leader.ts takePartInElection",
 ])
 

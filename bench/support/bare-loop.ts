@@ -4,7 +4,7 @@
  */
 import { json } from "node:stream/consumers"
 import { decisionAnnotation, formatDecision } from "#core/image/record.ts"
-import { forEachLimited } from "#lib/for-each-limited.ts"
+import { forEachLimited } from "#lib/batch.ts"
 import { type Access, connectApi } from "#tools/kube/api.ts"
 import { writesAtOnce } from "./tenants.ts"
 

@@ -1,13 +1,10 @@
-import { type Client, connect, createClient } from "#runtime/client/index.ts"
-import { systemClock } from "#runtime/clock.ts"
-import { systemRandom } from "#runtime/random.ts"
 import { until } from "#tools/kube/api.ts"
-import { type Cluster, startCluster } from "#tools/kube/cluster.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
 import { type Bundled, type ControllerProcess, startController } from "./controller-process.ts"
 import { type Figure, show } from "./figures.ts"
+import { type Fleet, holdsAll, watchImages, withFleet } from "./fleet.ts"
 import type { Progress } from "./progress.ts"
-import { createPods, createServiceImage, createTenants, imageOf, list, order, prepare } from "./tenants.ts"
+import { imageOf, list, order } from "./tenants.ts"
 
 export type HandOverOptions = { objects: number; rounds: number }
 
@@ -18,35 +15,17 @@ const pace = { podsPerSecond: 60 }
 
 type Parts = {
   aim: Bundled
-  cluster: Cluster
-  client: Client
+  fleet: Fleet
   stamps: Stamps
-  pods: number
   options: HandOverOptions
   progress: Progress
 }
 
 /** A leader is ended in the middle of a rollout, as planned and by a kill: how long nothing is stamped. */
 export async function handOvers(aim: Bundled, options: HandOverOptions, progress: Progress): Promise<Figure[]> {
-  progress.begin("starting a cluster")
-  const cluster = await startCluster({ kwokNodes: 0, kubelet: false })
-  const { transport } = await connect({ kubeconfig: cluster.kubeconfig })
-  const client = createClient({ transport, clock: systemClock, random: systemRandom })
-  const ending = new AbortController()
-  try {
-    await prepare(client)
-    await createTenants(client, options.objects, progress)
-    const pods = await createPods(client, progress)
-    await createServiceImage(client, { defaultImage: imageOf("v0"), paused: true })
-    const stamps = await watchStamps(client, ending.signal)
-    return await measure({ aim, cluster, client, stamps, pods, options, progress })
-  } finally {
-    ending.abort()
-    client.close()
-    progress.begin("stopping the cluster")
-    await cluster.stop()
-    progress.end()
-  }
+  return withFleet({ objects: options.objects, hasPods: true }, progress, async fleet =>
+    measure({ aim, fleet, stamps: await watchStamps(fleet), options, progress }),
+  )
 }
 
 async function measure(parts: Parts): Promise<Figure[]> {
@@ -82,10 +61,10 @@ async function measure(parts: Parts): Promise<Figure[]> {
 function figures(
   took: Record<"start" | "planned" | "killed" | "cold", readonly number[]>,
   memory: { leader: number; standby: number; cold: number },
-  { options, pods }: Parts,
+  { fleet: { objects, pods } }: Parts,
 ): Figure[] {
   const all = (samples: readonly number[]) => samples.map(each => show(each, "s")).join(", ")
-  const fleet = `${options.objects} objects, ${pods} pods`
+  const fleet = `${objects} objects, ${pods} pods`
   const worst = (name: string, samples: readonly number[], most: number, note = ""): Figure => ({
     name,
     measured: Math.max(...samples),
@@ -108,16 +87,16 @@ function figures(
 
 /** The Lease is free and there is something to do: what is measured is the program and its lists. */
 async function firstStart(parts: Parts, tag: string, tookSeconds: number[]): Promise<ControllerProcess> {
-  const { client, stamps } = parts
+  const { fleet, stamps } = parts
   if (tookSeconds.length === 0) await (await start(parts)).stop() // the first of all creates the Lease
-  await order(client, { defaultImage: imageOf(tag), paused: false, pace })
+  await order(fleet.client, { defaultImage: imageOf(tag), paused: false, pace })
   const startedAt = performance.now()
   const controller = await start(parts)
   tookSeconds.push(((await stamps.firstAfter(startedAt)) - startedAt) / 1000)
   return controller
 }
 
-const start = ({ aim, cluster }: Parts, more: string[] = []) =>
+const start = ({ aim, fleet: { cluster } }: Parts, more: string[] = []) =>
   startController(aim, { kubeconfig: cluster.kubeconfig, more })
 
 async function warmCandidate(parts: Parts): Promise<ControllerProcess> {
@@ -125,9 +104,7 @@ async function warmCandidate(parts: Parts): Promise<ControllerProcess> {
   const candidate = await start(parts)
   const isWarm = async () => {
     const scrape = await candidate.scrape()
-    const known = (resource: string) => scrape.sum("aim_cache_objects", { resource })
-    const isThere = known("dicoms.services.example.com") === parts.options.objects && known("pods") === parts.pods
-    return isThere && scrape.sum("aim_standby_warm") === 1
+    return holdsAll(scrape, parts.fleet) && scrape.sum("aim_standby_warm") === 1
   }
   await until("the candidate to be warm", isWarm, { withinMs: 120_000 })
   return candidate
@@ -148,28 +125,17 @@ type Stamps = {
   firstAfter(time: number): Promise<number>
 }
 
-async function watchStamps(client: Client, signal: AbortSignal): Promise<Stamps> {
+async function watchStamps(fleet: Fleet): Promise<Stamps> {
   let lastAt = 0
-  let wake = Promise.withResolvers<void>()
-  const { metadata } = await client.list(Dicoms, { limit: 1 })
-  const images = new Map((await list(client, Dicoms)).map(({ spec, metadata }) => [metadata.uid, spec.image]))
-  const follow = async () => {
-    for await (const { type, object } of client.watch(Dicoms, { resourceVersion: metadata.resourceVersion }, signal)) {
-      if (type !== "MODIFIED") continue
-      const { spec, metadata } = object as unknown as { spec: { image: string }; metadata: { uid: string } }
-      if (images.get(metadata.uid) === spec.image) continue
-      images.set(metadata.uid, spec.image)
-      lastAt = performance.now()
-      wake.resolve()
-      wake = Promise.withResolvers()
-    }
-    if (!signal.aborted) throw new Error("the watch of the benchmark ended")
-  }
-  const broken = follow()
-  broken.catch(() => {}) // each wait reports it
+  const images = new Map((await list(fleet.client, Dicoms)).map(({ spec, metadata }) => [metadata.uid, spec.image]))
+  const { next } = await watchImages(fleet, (uid, image) => {
+    if (images.get(uid) === image) return
+    images.set(uid, image)
+    lastAt = performance.now()
+  })
   return {
     async firstAfter(time) {
-      while (lastAt <= time) await Promise.race([wake.promise, broken])
+      while (lastAt <= time) await next()
       return lastAt
     },
   }

@@ -1,29 +1,18 @@
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { type Client, connect, createClient } from "#runtime/client/index.ts"
-import { systemClock } from "#runtime/clock.ts"
-import { systemRandom } from "#runtime/random.ts"
+import type { Client } from "#runtime/client/index.ts"
 import { until } from "#tools/kube/api.ts"
-import { type Cluster, startCluster } from "#tools/kube/cluster.ts"
+import type { Cluster } from "#tools/kube/cluster.ts"
 import { repository } from "#tools/kube/folders.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
 import type { Orders } from "./bare-loop.ts"
 import { type Bundled, type ControllerProcess, startController } from "./controller-process.ts"
 import { clearCore, expectCoreToClear } from "./cores.ts"
 import { type Figure, percentile, show } from "./figures.ts"
+import { type Fleet, holdsAll, watchImages, withFleet } from "./fleet.ts"
 import type { Progress } from "./progress.ts"
-import {
-  completed,
-  createPods,
-  createServiceImage,
-  createTenants,
-  imageOf,
-  list,
-  operate,
-  order,
-  prepare,
-} from "./tenants.ts"
+import { completed, imageOf, list, operate, order } from "./tenants.ts"
 
 export type RealOptions = { objects: number; pods: boolean; rounds: number; samples: number; quietMs: number }
 
@@ -36,33 +25,14 @@ const MiB = 2 ** 20
  */
 export async function onRealServer(aim: Bundled, options: RealOptions, progress: Progress): Promise<Figure[]> {
   expectCoreToClear()
-  progress.begin("starting a cluster")
-  const cluster = await startCluster({ kwokNodes: 0, kubelet: false })
-  const { transport } = await connect({ kubeconfig: cluster.kubeconfig })
-  const client = createClient({ transport, clock: systemClock, random: systemRandom })
-  const ending = new AbortController()
-  try {
-    await prepare(client)
-    await createTenants(client, options.objects, progress)
-    const pods = options.pods ? await createPods(client, progress) : 0
-    await createServiceImage(client, { defaultImage: imageOf("v0"), paused: true })
-    const seen = await watchImages(client, ending.signal)
-    return await measure({ aim, cluster, client, seen, pods, options, progress })
-  } finally {
-    ending.abort()
-    client.close()
-    progress.begin("stopping the cluster")
-    await cluster.stop()
-    progress.end()
-  }
+  return withFleet({ objects: options.objects, hasPods: options.pods }, progress, async fleet =>
+    measure({ ...fleet, aim, seen: await countImages(fleet), options, progress }),
+  )
 }
 
-type Parts = {
+type Parts = Fleet & {
   aim: Bundled
-  cluster: Cluster
-  client: Client
   seen: Seen
-  pods: number
   options: RealOptions
   progress: Progress
 }
@@ -94,16 +64,12 @@ async function measure(parts: Parts): Promise<Figure[]> {
 }
 
 /** All lists are complete: the start of the controller is not measured. */
-async function readyController({ aim, cluster, pods, options, progress }: Parts, how: { hasOwnCore?: boolean } = {}) {
+async function readyController({ aim, progress, ...fleet }: Parts, how: { hasOwnCore?: boolean } = {}) {
   progress.begin("starting the controller")
-  const controller = await startController(aim, { kubeconfig: cluster.kubeconfig, ...how })
+  const controller = await startController(aim, { kubeconfig: fleet.cluster.kubeconfig, ...how })
   await until(
     "the controller to know all objects and their pods",
-    async () => {
-      const scrape = await controller.scrape()
-      const known = (resource: string) => scrape.sum("aim_cache_objects", { resource })
-      return known("dicoms.services.example.com") === options.objects && known("pods") === pods
-    },
+    async () => holdsAll(await controller.scrape(), fleet),
     { withinMs: 120_000 },
   )
   return controller
@@ -280,31 +246,19 @@ type Seen = {
   all(image: string, count: number, onCount?: (count: number) => void): Promise<void>
 }
 
-/** Every change of the images, as the server sends it to any watch. */
-async function watchImages(client: Client, signal: AbortSignal): Promise<Seen> {
+async function countImages(fleet: Fleet): Promise<Seen> {
   const counts = new Map<string, Set<string>>()
-  let wake = Promise.withResolvers<void>()
-  const { metadata } = await client.list(Dicoms, { limit: 1 })
-  const follow = async () => {
-    for await (const { type, object } of client.watch(Dicoms, { resourceVersion: metadata.resourceVersion }, signal)) {
-      if (type !== "MODIFIED") continue
-      const { spec, metadata } = object as unknown as { spec: { image: string }; metadata: { uid: string } }
-      const uids = counts.get(spec.image) ?? new Set()
-      counts.set(spec.image, uids.add(metadata.uid))
-      wake.resolve()
-      wake = Promise.withResolvers()
-    }
-    if (!signal.aborted) throw new Error("the watch of the benchmark ended")
-  }
-  const broken = follow()
-  broken.catch(() => {}) // reported to those that wait
+  const { next } = await watchImages(fleet, (uid, image) => {
+    const uids = counts.get(image) ?? new Set()
+    counts.set(image, uids.add(uid))
+  })
   return {
     async all(image, count, onCount) {
       for (;;) {
         const size = counts.get(image)?.size ?? 0
         onCount?.(size)
         if (size >= count) return
-        await Promise.race([wake.promise, broken])
+        await next()
       }
     },
   }

@@ -6,7 +6,7 @@ import {
   namespaces,
   serviceImages,
 } from "#controllers/serviceimage/resources.ts"
-import { forEachLimited } from "#lib/for-each-limited.ts"
+import { forEachLimited } from "#lib/batch.ts"
 import type { Client, List } from "#runtime/client/client.ts"
 import { core, type KubeObject, type Resource } from "#runtime/resource.ts"
 import { type Json, until } from "#tools/kube/api.ts"

@@ -62,30 +62,92 @@ const methods = {
  */
 export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const registry = new Registry()
+  const instruments = instrumentsOf(registry)
+  const loops = loopMetrics(instruments)
+  const { onRequest } = requestMetrics(instruments)
+  const { watchController } = workMetrics(instruments)
+  const caches = cacheMetrics(instruments)
+  const { watchElection } = electionMetrics(instruments)
+  processMetrics(instruments, clock)
+  return {
+    ...metricFactory(instruments),
+    controller: name => ({ ...loops(name), cacheOpened: caches(name) }),
+    watchController,
+    watchElection,
+    onRequest,
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  }
+}
+
+type Instruments = ReturnType<typeof instrumentsOf>
+
+function instrumentsOf(registry: Registry) {
   const registers = [registry]
-  const running = new Map<string, RunningController>()
-  const caches = new Map<string, { controller: string; resource: string; open: Set<Size> }>()
-  const elections = new Map<string, Candidate>()
+  return {
+    counter: (name: string, help: string, labelNames: readonly string[] = [], collect?: () => number) =>
+      new Counter<string>({
+        name,
+        help,
+        labelNames,
+        registers,
+        ...(collect && {
+          collect() {
+            this.reset()
+            this.inc(collect())
+          },
+        }),
+      }),
+    gauge: (name: string, help: string, labelNames: readonly string[] = []) =>
+      new Gauge<string>({ name, help, labelNames, registers }),
+    histogram: (name: string, help: string, labelNames: readonly string[], buckets = seconds) =>
+      new Histogram<string>({ name, help, labelNames, buckets, registers }),
+    /** A gauge that is read at each scrape, and shows only what exists then. */
+    pulled: (name: string, help: string, labelNames: readonly string[], read: () => Iterable<[Labels, number]>) =>
+      new Gauge<string>({
+        name,
+        help,
+        labelNames,
+        registers,
+        collect() {
+          this.reset()
+          for (const [labels, value] of read()) this.set(labels, value)
+        },
+      }),
+  }
+}
 
-  const counter = (name: string, help: string, labelNames: readonly string[] = []) =>
-    new Counter<string>({ name, help, labelNames, registers })
-  const histogram = (name: string, help: string, labelNames: readonly string[], buckets = seconds) =>
-    new Histogram<string>({ name, help, labelNames, buckets, registers })
-  /** A gauge that is read at each scrape, and shows only what exists then. */
-  const pulled = (name: string, help: string, labelNames: readonly string[], read: () => Iterable<[Labels, number]>) =>
-    new Gauge<string>({
-      name,
-      help,
-      labelNames,
-      registers,
-      collect() {
-        this.reset()
-        for (const [labels, value] of read()) this.set(labels, value)
-      },
-    })
+function metricFactory({ counter, gauge, histogram }: Instruments): MetricFactory {
+  /** Each name once, however many controllers declare it. */
+  const known = new Map<string, unknown>()
+  function ours<T>({ name }: MetricName, create: (name: string) => T): T {
+    if (!known.has(name)) known.set(name, create(`aim_${name}`))
+    return known.get(name) as T
+  }
+  return {
+    counter: metric =>
+      ours(metric, name => {
+        const own = counter(name, metric.help, metric.labels)
+        return { add: (labels = {}, by = 1) => own.inc(labels, by), remove: labels => own.remove(labels) }
+      }),
+    gauge: metric =>
+      ours(metric, name => {
+        const own = gauge(name, metric.help, metric.labels)
+        return { set: (labels, value) => own.set(labels, value), remove: labels => own.remove(labels) }
+      }),
+    histogram: metric =>
+      ours(metric, name => {
+        const own = histogram(name, metric.help, metric.labels ?? [], metric.buckets)
+        return { observe: (labels, value) => own.observe(labels, value) }
+      }),
+  }
+}
 
-  const queue = ["name", "controller"]
-  const queueLabels = (name: string) => ({ name, controller: name })
+const queue = ["name", "controller"]
+const queueLabels = (name: string) => ({ name, controller: name })
+
+/** What a controller's queue and loop report, as it happens. */
+function loopMetrics({ counter, histogram }: Instruments) {
   const adds = counter("workqueue_adds_total", "Keys added to the queue.", queue)
   const retries = counter("workqueue_retries_total", "Keys added again with back-off.", queue)
   const waits = histogram("workqueue_queue_duration_seconds", "How long keys wait before they are taken.", queue)
@@ -98,6 +160,28 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const times = histogram("controller_runtime_reconcile_time_seconds", "How long a look at a key takes.", [
     "controller",
   ])
+  return (name: string): Omit<ControllerObserver, "cacheOpened"> => {
+    const labels = queueLabels(name)
+    for (const result of results) reconciles.inc({ controller: name, result }, 0) // a rate needs a first zero
+    errors.inc({ controller: name }, 0)
+    adds.inc(labels, 0)
+    return {
+      queue: {
+        added: () => adds.inc(labels),
+        taken: waitedMs => waits.observe(labels, waitedMs / 1000),
+        retried: () => retries.inc(labels),
+      },
+      reconciled(result, tookMs) {
+        reconciles.inc({ controller: name, result })
+        if (result === "error") errors.inc({ controller: name })
+        times.observe({ controller: name }, tookMs / 1000)
+        works.observe(labels, tookMs / 1000)
+      },
+    }
+  }
+}
+
+function requestMetrics({ counter, histogram }: Instruments): Pick<Metrics, "onRequest"> {
   const requests = counter("rest_client_requests_total", "Requests to the API server, retries included.", [
     "code",
     "method",
@@ -107,7 +191,22 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const latencies = histogram("rest_client_request_duration_seconds", "Until the answer of the API server begins.", [
     "verb",
   ])
+  return {
+    onRequest({ verb, resource, code, durationMs }) {
+      requests.inc({
+        code: code === 0 ? "<error>" : String(code), // the word that client-go uses
+        method: methods[verb],
+        verb,
+        resource: resource.startsWith("/") ? "raw" : resource,
+      })
+      if (verb !== "watch") latencies.observe({ verb }, durationMs / 1000)
+    },
+  }
+}
 
+/** What waits for each controller and is in work, read at each scrape. */
+function workMetrics({ pulled }: Instruments): Pick<Metrics, "watchController"> {
+  const running = new Map<string, RunningController>()
   const perController = (value: (controller: RunningController) => number) =>
     function* (): Iterable<[Labels, number]> {
       for (const controller of running.values()) yield [queueLabels(controller.name), value(controller)]
@@ -134,7 +233,12 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   pulled("controller_runtime_active_workers", "Keys in work.", ["controller"], function* () {
     for (const controller of running.values()) yield [{ controller: controller.name }, controller.inWork().length]
   })
+  return { watchController: controller => void running.set(controller.name, controller) }
+}
 
+/** Size and age of the open caches of each controller, read at each scrape. */
+function cacheMetrics({ pulled }: Instruments) {
+  const caches = new Map<string, { controller: string; resource: string; open: Set<Size> }>()
   const cached = ["controller", "resource"]
   const perCache = (value: (open: Size[]) => number) =>
     function* (): Iterable<[Labels, number]> {
@@ -152,6 +256,22 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
     cached,
     perCache(open => Math.max(...open.map(cache => cache.stalenessMs() / 1000))),
   )
+  return (controller: string): ControllerObserver["cacheOpened"] =>
+    (of, cache) => {
+      const resource = resourceName(of)
+      const key = `${controller}\n${resource}`
+      const group = caches.get(key) ?? { controller, resource, open: new Set<Size>() }
+      caches.set(key, group)
+      group.open.add(cache)
+      return () => {
+        group.open.delete(cache)
+        if (group.open.size === 0) caches.delete(key)
+      }
+    }
+}
+
+function electionMetrics({ pulled }: Instruments): Pick<Metrics, "watchElection"> {
+  const elections = new Map<string, Candidate>()
   pulled("leader_election_master_status", "1 while this process leads.", ["name"], function* () {
     for (const [name, { isLeader }] of elections) yield [{ name }, isLeader() ? 1 : 0]
   })
@@ -163,7 +283,10 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
       for (const [name, { isLeader, isWarm }] of elections) yield [{ name }, !isLeader() && isWarm() ? 1 : 0]
     },
   )
+  return { watchElection: (lease, candidate) => void elections.set(lease, candidate) }
+}
 
+function processMetrics({ counter, pulled }: Instruments, clock: Clock): void {
   const startedAt = clock.now() / 1000
   const one = (name: string, help: string, value: () => number) =>
     pulled(name, help, [], function* () {
@@ -173,83 +296,10 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   one("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss())
   one("nodejs_heap_size_used_bytes", "Heap in use.", () => process.memoryUsage().heapUsed)
   one("nodejs_eventloop_lag_p99_seconds", "How late timers came since the last scrape.", eventLoopLag)
-  new Counter({
-    name: "process_cpu_seconds_total",
-    help: "CPU time, user and system.",
-    registers,
-    collect() {
-      const { user, system } = process.cpuUsage()
-      this.reset()
-      this.inc((user + system) / 1e6)
-    },
+  counter("process_cpu_seconds_total", "CPU time, user and system.", [], () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
   })
-
-  /** Each name once, however many controllers declare it. */
-  const known = new Map<string, unknown>()
-  function ours<T>({ name }: MetricName, create: (name: string) => T): T {
-    if (!known.has(name)) known.set(name, create(`aim_${name}`))
-    return known.get(name) as T
-  }
-
-  return {
-    counter: metric =>
-      ours(metric, name => {
-        const own = counter(name, metric.help, metric.labels)
-        return { add: (labels = {}, by = 1) => own.inc(labels, by), remove: labels => own.remove(labels) }
-      }),
-    gauge: metric =>
-      ours(metric, name => {
-        const own = new Gauge<string>({ name, help: metric.help, labelNames: metric.labels ?? [], registers })
-        return { set: (labels, value) => own.set(labels, value), remove: labels => own.remove(labels) }
-      }),
-    histogram: metric =>
-      ours(metric, name => {
-        const own = histogram(name, metric.help, metric.labels ?? [], metric.buckets)
-        return { observe: (labels, value) => own.observe(labels, value) }
-      }),
-    controller(name) {
-      const labels = queueLabels(name)
-      for (const result of results) reconciles.inc({ controller: name, result }, 0) // a rate needs a first zero
-      errors.inc({ controller: name }, 0)
-      adds.inc(labels, 0)
-      return {
-        queue: {
-          added: () => adds.inc(labels),
-          taken: waitedMs => waits.observe(labels, waitedMs / 1000),
-          retried: () => retries.inc(labels),
-        },
-        reconciled(result, tookMs) {
-          reconciles.inc({ controller: name, result })
-          if (result === "error") errors.inc({ controller: name })
-          times.observe({ controller: name }, tookMs / 1000)
-          works.observe(labels, tookMs / 1000)
-        },
-        cacheOpened(resource, cache) {
-          const key = `${name}\n${resourceName(resource)}`
-          const group = caches.get(key) ?? { controller: name, resource: resourceName(resource), open: new Set<Size>() }
-          caches.set(key, group)
-          group.open.add(cache)
-          return () => {
-            group.open.delete(cache)
-            if (group.open.size === 0) caches.delete(key)
-          }
-        },
-      }
-    },
-    watchController: controller => void running.set(controller.name, controller),
-    watchElection: (lease, candidate) => void elections.set(lease, candidate),
-    onRequest({ verb, resource, code, durationMs }) {
-      requests.inc({
-        code: code === 0 ? "<error>" : String(code), // as client-go says it
-        method: methods[verb],
-        verb,
-        resource: resource.startsWith("/") ? "raw" : resource,
-      })
-      if (verb !== "watch") latencies.observe({ verb }, durationMs / 1000)
-    },
-    text: () => registry.metrics(),
-    contentType: registry.contentType,
-  }
 }
 
 const resolutionMs = 10

@@ -83,6 +83,19 @@ describe("a queue", () => {
     expect(queue.depth).toBe(0)
   })
 
+  test("delays that are replaced often, by earlier ones, end in the order of the earliest", async () => {
+    const time = clock()
+    const queue = createQueue({ clock: time })
+    const keys = Array.from({ length: 50 }, (_, index) => `k${index}`)
+    for (let round = 7; round > 0; round--)
+      for (const [index, key] of keys.entries()) queue.addAfter(key, 1000 * round + ((index * 37) % 50))
+    await time.advance(1050)
+    const sorted = keys.toSorted((a, b) => ((Number(a.slice(1)) * 37) % 50) - ((Number(b.slice(1)) * 37) % 50))
+    expect(await taken(queue, queue.depth)).toEqual(sorted)
+    await time.advance(20_000)
+    expect(queue.depth).toBe(0)
+  })
+
   test("backs off 5 ms, 10 ms, … up to five minutes, each key for itself, until forgotten", async () => {
     const time = clock()
     const queue = createQueue({ clock: time })

@@ -1,3 +1,4 @@
+import { Heap } from "#lib/heap.ts"
 import type { Clock } from "./clock.ts"
 
 /**
@@ -227,13 +228,14 @@ const isBefore = (a: Delay, b: Delay) => a.at < b.at || (a.at === b.at && a.orde
 /** Keys that wait for a time: one heap and one timer, however many keys there are. */
 function createDelays(clock: Clock, due: (key: string) => void) {
   const byKey = new Map<string, Delay>()
-  let heap: Delay[] = [] // may hold delays that were replaced by earlier ones, which are dropped when they come up
+  const heap = new Heap(isBefore) // may hold delays that were replaced by earlier ones, which are dropped when they come up
   let order = 0
   let timer: { at: number; cancel: () => void } | undefined
 
   function arm() {
-    while (heap[0] && byKey.get(heap[0].key) !== heap[0]) pop(heap)
-    const at = heap[0]?.at
+    let first = heap.first()
+    for (; first && byKey.get(first.key) !== first; first = heap.first()) heap.pop()
+    const at = first?.at
     if (timer?.at === at) return
     timer?.cancel()
     timer = at === undefined ? undefined : { at, cancel: clock.after(at - clock.monotonic(), fire) }
@@ -242,13 +244,18 @@ function createDelays(clock: Clock, due: (key: string) => void) {
   function fire() {
     timer = undefined
     const now = clock.monotonic()
-    while (heap[0] && heap[0].at <= now) {
-      const delay = pop(heap)
-      if (byKey.get(delay.key) !== delay) continue
-      byKey.delete(delay.key)
-      due(delay.key)
+    for (let first = heap.first(); first && first.at <= now; first = heap.first()) {
+      heap.pop()
+      if (byKey.get(first.key) !== first) continue
+      byKey.delete(first.key)
+      due(first.key)
     }
     arm()
+  }
+
+  function dropReplaced() {
+    heap.clear()
+    for (const delay of byKey.values()) heap.push(delay)
   }
 
   return {
@@ -257,42 +264,14 @@ function createDelays(clock: Clock, due: (key: string) => void) {
       const known = byKey.get(key)
       if (known && known.at <= delay.at) return
       byKey.set(key, delay)
-      push(heap, delay)
-      if (heap.length > 64 && heap.length > 2 * byKey.size)
-        heap = [...byKey.values()].sort((a, b) => a.at - b.at || a.order - b.order)
+      heap.push(delay)
+      if (heap.size > 64 && heap.size > 2 * byKey.size) dropReplaced()
       arm()
     },
     clear() {
       byKey.clear()
-      heap = []
+      heap.clear()
       arm()
     },
   }
-}
-
-function push(heap: Delay[], delay: Delay) {
-  let index = heap.length
-  heap.push(delay)
-  while (index > 0) {
-    const parent = (index - 1) >> 1
-    if (isBefore(heap[parent]!, delay)) break
-    heap[index] = heap[parent]!
-    index = parent
-  }
-  heap[index] = delay
-}
-
-function pop(heap: Delay[]): Delay {
-  const top = heap[0]!
-  const last = heap.pop()!
-  if (heap.length === 0) return top
-  let index = 0
-  for (let child = 1; child < heap.length; child = 2 * index + 1) {
-    if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
-    if (isBefore(last, heap[child]!)) break
-    heap[index] = heap[child]!
-    index = child
-  }
-  heap[index] = last
-  return top
 }

@@ -1,8 +1,8 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { decisionAnnotation, formatDecision, type ImageRecord, imagesByName } from "#core/image/record.ts"
-import { forEachLimited } from "#lib/for-each-limited.ts"
+import { forEachLimited } from "#lib/batch.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
-import { createTurns } from "#lib/turns.ts"
+import { createLimiter } from "#lib/limiter.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
@@ -20,7 +20,7 @@ import type { World } from "./world.ts"
 const writesAtOnce = 16
 
 /** Shared by all AlternateImageSources of a process: a registry fails for many namespaces at once. */
-export const createWriteTurns = () => createTurns({ all: writesAtOnce })
+export const createWriteTurns = () => createLimiter({ all: writesAtOnce }).run
 
 export type Acted = {
   accepted: Map<Decision, number>

@@ -1,6 +1,6 @@
 import { credentialsFor, credentialsOf, type Keyring } from "#core/image/pull-secret.ts"
 import { type ImageReference, normaliseImageReference } from "#core/image/reference.ts"
-import type { createTurns } from "#lib/turns.ts"
+import type { Limiter } from "#lib/limiter.ts"
 import type { RegistryClient, Resolution, ResolveOptions } from "#registry/index.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
@@ -22,7 +22,7 @@ export type Reading = {
   /** Called with the name of each object that may not be read. */
   onUnread?: (name: string) => void
   /** Limits how many reads are made at once, where many askers are read. */
-  inTurn?: ReturnType<typeof createTurns>
+  inTurn?: Limiter["run"]
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Keyring } from "#core/image/pull-secret.ts"
 import { parseImageReference } from "#core/image/reference.ts"
 import type { Instant } from "#lib/instant.ts"
-import { createTurns } from "#lib/turns.ts"
+import { createLimiter } from "#lib/limiter.ts"
 import type { RegistryClient, Resolution } from "#registry/index.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Clock } from "#runtime/clock.ts"
@@ -33,7 +33,7 @@ type Keys = { keyrings: Keyring[]; isUnread: boolean }
 export class Probes {
   readonly #deps: Deps
   readonly #questions: Questions<Resolution>
-  readonly #inTurn = createTurns(readsAtOnce)
+  readonly #inTurn = createLimiter(readsAtOnce).run
   /** Credentials that are being read or were read a moment ago, by asker; the oldest come first. */
   readonly #keys = new Map<string, { at: Instant; keys: Promise<Keys> }>()
 

@@ -1,13 +1,13 @@
 import { rolledBack } from "#core/fleet/fleet.ts"
 import { decisionAnnotation, formatDecision, type ImageRecord, imagesBefore } from "#core/image/record.ts"
 import { touchPatch } from "#core/workloads/target-reader.ts"
+import type { Batch } from "#lib/batch.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { KubeError } from "#runtime/client/errors.ts"
 import { outcomeOf } from "#runtime/client/outcome.ts"
 import { nameOf } from "#runtime/resource.ts"
 import type { Stamp } from "./stamps.ts"
 import type { Claim } from "./targets.ts"
-import type { Writes } from "./writes.ts"
 
 /** Enough to keep a server busy across a slow network, and few enough not to fill its fairness queues. */
 export const writesAtOnce = 16
@@ -39,7 +39,7 @@ export type Outcomes = {
  */
 export function beginStamps(
   client: Client,
-  writes: Writes,
+  writes: Batch,
   { resource, fleet, reader }: Claim,
   stamps: readonly Stamp[],
   decided: Pick<ImageRecord, "operation" | "by" | "uid" | "at">,
@@ -78,7 +78,7 @@ export function beginStamps(
  */
 export function beginTouches(
   client: Client,
-  writes: Writes,
+  writes: Batch,
   { resource, fleet, reader }: Claim,
   keys: readonly string[],
   value: string,

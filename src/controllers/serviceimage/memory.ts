@@ -1,12 +1,12 @@
 import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { Doubts } from "#core/fleet/doubts.ts"
 import { type Pace, refill } from "#core/fleet/pace.ts"
+import { Batch } from "#lib/batch.ts"
 import type { Instant } from "#lib/instant.ts"
 import { writesAtOnce } from "./apply.ts"
 import type { Pinning } from "./pins.ts"
 import type { Claim } from "./targets.ts"
 import { type Trust, trustOf } from "./trust.ts"
-import { Writes } from "./writes.ts"
 
 /**
  * What only this process knows. Losing it costs a repeated write at most: the objects hold everything that matters, and
@@ -25,7 +25,7 @@ export type Memory = {
   touches: number
   /** Objects that had changed when we wrote, with the version that we had of them, and when that was. */
   outdated: Map<string, { version: string; at: Instant }>
-  writes: Writes
+  writes: Batch
   /** What the writes were decided for. */
   aim?: string
   /** The version of the ServiceImage, as another leader wrote it, since which we have read the objects. */
@@ -44,7 +44,7 @@ export function newMemory(): Memory {
     trust,
     touches: 0,
     outdated: new Map(),
-    writes: new Writes(writesAtOnce, atOnceIn),
+    writes: new Batch({ all: writesAtOnce, owner: atOnceIn, order: "Oldest" }),
     behind: "No",
   }
 }

@@ -1,14 +1,13 @@
 import { compareVersions, isVersion, noVersion } from "#lib/resource-version.ts"
 import { type KubeObject, keyOf } from "../resource.ts"
 import type { CacheOptions, Change, Projected } from "./cache.ts"
+import { createHistory } from "./history.ts"
+import { createIndexes } from "./indexes.ts"
+import { createSubscribers } from "./subscribers.ts"
+import { createUnreadable } from "./unreadable.ts"
 import { createWaiters } from "./waiters.ts"
 
 type Entry<T> = { value: T; version: string; uid: string | undefined; epoch: number }
-type Subscriber<T> = { listener: (change: Change<T>) => void; active: boolean }
-type Indexes<T> = Map<
-  string,
-  { valuesOf: (object: T, key: string) => readonly string[]; keys: Map<string, Set<string>> }
->
 
 type StoreOptions<T extends Projected> = Pick<CacheOptions<T>, "project" | "indexes"> & {
   onListenerError: (key: string, error: unknown) => void
@@ -27,76 +26,22 @@ export type Store<T extends Projected> = ReturnType<typeof createStore<T>>
  */
 export function createStore<T extends Projected>(options: StoreOptions<T>) {
   const entries = new Map<string, Entry<T>>()
-  /** Versions of objects that could not be read. */
-  const unreadable = new Map<string, string>()
-  const indexes: Indexes<T> = new Map()
-  for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) indexes.set(name, { valuesOf, keys: new Map() })
+  const unreadable = createUnreadable(options.onUnreadable)
+  const indexes = createIndexes<T>(options.indexes)
+  const subscribers = createSubscribers<T>(options.onListenerError)
   const waiters = createWaiters()
+  const history = createHistory(waiters.passed)
   const onceSynced = Promise.withResolvers<void>()
-  let subscribers: readonly Subscriber<T>[] = []
 
   let epoch = 0
   let listing = false
   let historyIsNew = false
-  let unreadableInList = new Set<string>()
   let hasSynced = false
-
-  /** Everything up to this version has been shown. */
-  let progress = noVersion
-  /** The server promised to send nothing older on this watch: an older event is a repetition. */
-  let floor = noVersion
-  let lastBookmark = noVersion
-  /** Versions of deletions that are newer than `floor`: without them a late event would restore a deleted object. */
-  const deletions = new Map<string, string>()
-
-  /** Every index's values for one object, computed before anything is changed: an index may throw. */
-  const indexValues = (value: T, key: string) => [...indexes.values()].map(({ valuesOf }) => [...valuesOf(value, key)])
-
-  function reindex(key: string, before: readonly (readonly string[])[], after: readonly (readonly string[])[]) {
-    let position = 0
-    for (const { keys } of indexes.values()) {
-      const old = before[position] ?? []
-      const now = after[position++] ?? []
-      for (const value of old) {
-        if (now.includes(value)) continue
-        const found = keys.get(value)
-        found?.delete(key)
-        if (found?.size === 0) keys.delete(value)
-      }
-      for (const value of now) {
-        const found = keys.get(value)
-        if (found) found.add(key)
-        else keys.set(value, new Set([key]))
-      }
-    }
-  }
-
-  function call(subscriber: Subscriber<T>, change: Change<T>) {
-    try {
-      const returned: unknown = subscriber.listener(change)
-      // The type system allows an async listener, whose rejection would end the process.
-      if (returned instanceof Promise) returned.catch(error => options.onListenerError(change.key, error))
-    } catch (error) {
-      options.onListenerError(change.key, error)
-    }
-  }
-
-  function notify(change: Change<T>) {
-    for (const subscriber of subscribers) if (subscriber.active) call(subscriber, change)
-  }
 
   function drop(key: string, { value }: Entry<T>) {
     entries.delete(key)
-    reindex(key, indexValues(value, key), [])
-    notify({ key, before: value, initial: false })
-  }
-
-  /** Skips an unreadable object, and reports it only once: one hostile object must not stop the others. */
-  function skip(key: string, version: string, error: unknown) {
-    unreadableInList.add(key)
-    const isNews = !unreadable.has(key)
-    unreadable.set(key, version)
-    if (isNews) options.onUnreadable(key, error)
+    indexes.move(key, indexes.valuesOf(value, key), [])
+    subscribers.notify({ key, before: value, initial: false })
   }
 
   /** The version that orders events, and what is known under that name. Undefined without a name or version. */
@@ -104,12 +49,16 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     const { name, namespace, uid, resourceVersion: version } = object?.metadata ?? {}
     const key = typeof name === "string" ? keyOf({ name, namespace }) : ""
     if (!key || !isVersion(version)) {
-      skip(key, noVersion, new Error(`name ${JSON.stringify(name)} with resourceVersion ${JSON.stringify(version)}`))
+      unreadable.skip(
+        key,
+        noVersion,
+        new Error(`name ${JSON.stringify(name)} with resourceVersion ${JSON.stringify(version)}`),
+      )
       return undefined
     }
     const held = entries.get(key)
-    const deletion = deletions.get(key) ?? noVersion
-    return { key, version, uid, held, deletion, unread: unreadable.get(key) ?? noVersion }
+    const deletion = history.deletions.get(key) ?? noVersion
+    return { key, version, uid, held, deletion, unread: unreadable.versions.get(key) ?? noVersion }
   }
 
   function put(object: KubeObject) {
@@ -117,10 +66,10 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     if (!identity) return
     const { key, version, uid, held, deletion, unread } = identity
     if (listing) {
-      if (unreadable.has(key)) unreadableInList.add(key)
+      unreadable.listed(key)
     } else {
-      if (compareVersions(version, floor) <= 0) return
-      advance(version)
+      if (history.isRepeated(version)) return
+      history.advance(version)
     }
 
     if (held) {
@@ -131,21 +80,21 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
 
     const reborn = held !== undefined && held.uid !== uid
     let value: T
-    let after: string[][]
+    let after: ReturnType<typeof indexes.valuesOf>
     try {
       value = options.project(object)
-      after = indexValues(value, key)
+      after = indexes.valuesOf(value, key)
     } catch (error) {
       if (reborn) drop(key, held)
-      return skip(key, version, error)
+      return unreadable.skip(key, version, error)
     }
-    unreadable.delete(key)
+    unreadable.versions.delete(key)
 
     if (reborn) drop(key, held)
     const before = reborn ? undefined : held?.value
     entries.set(key, { value, version, uid, epoch })
-    reindex(key, before ? indexValues(before, key) : [], after)
-    notify({ key, ...(before && { before }), after: value, initial: !hasSynced })
+    indexes.move(key, before ? indexes.valuesOf(before, key) : [], after)
+    subscribers.notify({ key, ...(before && { before }), after: value, initial: !hasSynced })
     waiters.shown(key, version)
   }
 
@@ -153,7 +102,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     const identity = identify(object)
     if (!identity) return
     const { key, version, uid, held, deletion, unread } = identity
-    if (!listing) advance(version)
+    if (!listing) history.advance(version)
 
     if (held) {
       // A deletion has a version of its own; some servers repeat the object's last one. The same version under another
@@ -162,22 +111,17 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
       if (order < 0 || (order === 0 && held.uid !== uid)) return
     }
     if (compareVersions(version, deletion) <= 0 || compareVersions(version, unread) < 0) return
-    deletions.set(key, version)
-    unreadable.delete(key)
+    history.deletions.set(key, version)
+    unreadable.versions.delete(key)
     if (held) drop(key, held)
-  }
-
-  function advance(version: string) {
-    if (compareVersions(version, progress) <= 0) return
-    progress = version
-    waiters.passed(version)
   }
 
   return {
     entries,
-    unreadable,
+    /** The versions of objects that could not be read. */
+    unreadable: unreadable.versions,
     get progress() {
-      return progress
+      return history.progress
     },
     get hasSynced() {
       return hasSynced
@@ -186,7 +130,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     synced: (signal?: AbortSignal) => abortable(onceSynced.promise, signal),
     /** How many waiters and deletions are remembered: must not grow with time. */
     get remembered() {
-      return { waiters: waiters.size, deletions: deletions.size }
+      return { waiters: waiters.size, deletions: history.deletions.size }
     },
 
     /** With `historyIsNew`, the server was restored to an earlier state, and its answers count however old they are. */
@@ -194,63 +138,39 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
       epoch++
       listing = true
       historyIsNew = how.historyIsNew
-      unreadableInList = new Set()
-      deletions.clear()
-      if (historyIsNew) unreadable.clear()
+      history.deletions.clear()
+      unreadable.beginList(how)
     },
     endList(version: string) {
       for (const [key, entry] of entries) if (entry.epoch !== epoch) drop(key, entry)
-      for (const key of unreadable.keys()) if (!unreadableInList.has(key)) unreadable.delete(key)
-      if (historyIsNew) progress = noVersion
+      unreadable.endList()
+      if (historyIsNew) history.rewind()
       listing = historyIsNew = false
       hasSynced = true
       onceSynced.resolve()
-      floor = lastBookmark = version
-      deletions.clear()
-      advance(version)
+      history.beginAt(version)
+      history.advance(version)
     },
     /** A watch that was opened at `progress`. */
     beginWatch() {
       listing = false
-      floor = lastBookmark = progress
-      deletions.clear()
+      history.beginAt(history.progress)
     },
     put,
     remove,
-    bookmark(version: string) {
-      if (compareVersions(version, lastBookmark) <= 0) return
-      advance(version)
-      // One bookmark behind, so that an event that a bookmark overtook does not count as a repetition.
-      floor = lastBookmark
-      lastBookmark = version
-      for (const [key, deletion] of deletions) if (compareVersions(deletion, floor) <= 0) deletions.delete(key)
-    },
+    bookmark: history.bookmark,
 
-    keysBy(name: string, value: string): ReadonlySet<string> {
-      const index = indexes.get(name)
-      if (!index) throw new Error(`there is no index named ${name}`)
-      return index.keys.get(value) ?? noKeys
-    },
-    subscribe(listener: (change: Change<T>) => void) {
-      const subscriber = { listener, active: true }
-      for (const [key, { value }] of entries) call(subscriber, { key, after: value, initial: true })
-      subscribers = [...subscribers, subscriber]
-      return () => {
-        subscriber.active = false
-        subscribers = subscribers.filter(other => other !== subscriber)
-      }
-    },
+    keysBy: indexes.keysBy,
+    subscribe: (listener: (change: Change<T>) => void) => subscribers.add(listener, entries),
     async reached(key: string, version: string, signal?: AbortSignal) {
       if (!isVersion(version)) throw new Error(`resourceVersion ${JSON.stringify(version)} is not an integer`)
       signal?.throwIfAborted()
       const shown = entries.get(key)?.version ?? noVersion
-      if (compareVersions(version, progress) <= 0 || compareVersions(version, shown) <= 0) return
+      if (compareVersions(version, history.progress) <= 0 || compareVersions(version, shown) <= 0) return
       await waiters.wait(key, version, signal)
     },
   }
 }
-
-const noKeys: ReadonlySet<string> = new Set()
 
 function abortable(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (!signal) return promise

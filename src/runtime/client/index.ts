@@ -1,5 +1,6 @@
+export type { RequestInfo } from "./calls.ts"
 export type { Client } from "./client.ts"
 export { type Connected, type ConnectOptions, connect } from "./connect.ts"
-export { createClient, type RequestInfo } from "./create-client.ts"
+export { createClient } from "./create-client.ts"
 export { KubeError } from "./errors.ts"
 export type { Request, Response, Transport } from "./transport.ts"

@@ -8,6 +8,16 @@ export {
   supersedeAnnotation,
 } from "./annotations.ts"
 export {
+  maxExamples,
+  maxExamplesPerTier,
+  maxFailureMessage,
+  maxFailureMessages,
+  maxHistory,
+  maxHistoryImageCharacters,
+  maxInflight,
+  maxTiers,
+} from "./bounds.ts"
+export {
   type ImageSpec,
   type ImageSpecCondition,
   imageSpec,
@@ -26,18 +36,9 @@ export {
   type State,
 } from "./reasons.ts"
 export {
-  builtInGroups,
   type Condition,
   type Failure,
   type HistoryEntry,
-  maxExamples,
-  maxExamplesPerTier,
-  maxFailureMessage,
-  maxFailureMessages,
-  maxHistory,
-  maxHistoryImageCharacters,
-  maxInflight,
-  maxTiers,
   type Operation,
   ServiceImage,
   type ServiceImageSpec,
@@ -47,5 +48,5 @@ export {
   type Target,
   type Tier,
   type TierStatus,
-  unsafeNames,
 } from "./schema.ts"
+export { builtInGroups, unsafeNames } from "./spec.ts"

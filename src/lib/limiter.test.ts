@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { createTurns, LineIsFull, type TurnLimits } from "./turns.ts"
+import { createLimiter, type Limits, LineIsFull } from "./limiter.ts"
 
 /** Work that ends when the test says so. */
-function workshop(limits: TurnLimits) {
-  const inTurn = createTurns(limits)
+function workshop(limits: Limits) {
+  const inTurn = createLimiter(limits).run
   const under = new Map<string, () => void>()
   const begun: string[] = []
   return {
@@ -73,7 +73,7 @@ test("limits hold, nothing waits that could begin, and all is done in the end", 
   const limits = { all: 5, owner: 3, place: 4, ownerAtPlace: 2 }
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
-      const inTurn = createTurns(limits)
+      const inTurn = createLimiter(limits).run
       type Job = { owner: string; place: string; end: () => void }
       const [active, waiting] = [new Set<Job>(), new Map<Job, AbortController>()]
       const promises: Promise<unknown>[] = []

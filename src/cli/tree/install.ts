@@ -1,0 +1,83 @@
+import type { Command } from "../command.ts"
+import { defaultNamespace } from "../manifests/names.ts"
+
+/** Commands for setting things up. */
+export const install: readonly Command[] = [
+  {
+    name: "manifests",
+    group: "Install",
+    summary: "print what kubectl apply needs: CRDs, roles, policies, the controller",
+    details: [
+      "YAML on stdout and nothing else. The roles hold the verbs that the controllers declare and no others.",
+      "With rbac --for, only the roles that let the controllers read a custom kind and, where granted, change it.",
+    ],
+    arguments: [
+      {
+        name: "SECTION",
+        description: "crds, rbac, policies or all (default: all)",
+        choices: ["crds", "rbac", "policies", "all"],
+      },
+    ],
+    options: [
+      {
+        flags: "--for <RESOURCE.GROUP>",
+        description: "a custom kind to manage, e.g. dicoms.services.example.com; may be repeated",
+        many: true,
+      },
+      { flags: "--image <REF>", description: "the image of the controller (default: autoimagemanager/aim:VERSION)" },
+      {
+        flags: "-n, --namespace <NAMESPACE>",
+        description: "where the controller runs",
+        default: defaultNamespace,
+      },
+    ],
+    examples: [
+      { line: "manifests | kubectl apply -f -", says: "install everything" },
+      {
+        line: "manifests rbac --for dicoms.services.example.com | kubectl apply -f -",
+        says: "let it manage Dicoms too",
+      },
+    ],
+    load: () => import("../commands/manifests.ts"),
+  },
+  {
+    name: "convert",
+    group: "Install",
+    summary: "convert manifests of Kuiper, Saffire and the original ServiceImage",
+    details: [
+      "An AlternateImageSource of Kuiper or Saffire, with or without targets, or a ServiceImage of another group. YAML on",
+      "stdout, checked as the server would; on stderr, with line numbers, what was dropped or guessed. All of a file or none.",
+    ],
+    options: [
+      { flags: "-f, --file <FILE>", description: "the manifests; - is stdin", completes: "files" },
+      {
+        flags: "--target <GROUP/VERSION/KIND>",
+        description: "which kind a ServiceImage stamps (default: guessed from its label service)",
+      },
+    ],
+    examples: [
+      { line: "convert -f kuiper.yaml > sources.yaml", says: "to review it first" },
+      { line: "convert -f - | kubectl apply -f -", says: "for example from kubectl get -o yaml" },
+    ],
+    load: () => import("../commands/convert.ts"),
+  },
+  {
+    name: "completion",
+    group: "Install",
+    summary: "print the completion script of a shell",
+    arguments: [{ name: "SHELL", description: "bash, zsh or fish", required: true, choices: ["bash", "zsh", "fish"] }],
+    examples: [
+      { line: "completion bash > ~/.local/share/bash-completion/completions/aim", says: "bash" },
+      { line: 'completion zsh > "$' + '{fpath[1]}/_aim"', says: "zsh" },
+      { line: "completion fish > ~/.config/fish/completions/aim.fish", says: "fish" },
+    ],
+    load: () => import("../commands/completion.ts"),
+  },
+  {
+    name: "version",
+    group: "Install",
+    summary: "print the version",
+    examples: [{ line: "version", says: "the same as aim --version" }],
+    load: () => import("../commands/version.ts"),
+  },
+]

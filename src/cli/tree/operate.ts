@@ -1,0 +1,150 @@
+import type { Command } from "../command.ts"
+import { defaultNamespace } from "../manifests/names.ts"
+import { dryRun, oneRollout, output, timeout } from "./options.ts"
+
+/** Commands that change a rollout, or what the controllers may do. */
+export const operate: readonly Command[] = [
+  {
+    name: "set-image",
+    group: "Operate",
+    summary: "roll out other images, unless a rollout is still under way",
+    details: [
+      'IMAGE alone sets spec.defaultImage, TIER=IMAGE the image of a tier (=IMAGE: of the tier ""), and TIER= removes',
+      "the tier's own image, so that it follows the default. Nothing is written when no tier gets another image.",
+      "Refused (1) while an operation is in progress or a generation is unobserved, unless --supersede is given.",
+      "A halted rollout is not in progress. If the object changes in between, it is checked again before the write.",
+    ],
+    arguments: [
+      oneRollout,
+      {
+        name: "[TIER=]IMAGE",
+        description: "the default image, or that of a tier",
+        required: true,
+        many: true,
+        completes: "settings",
+      },
+    ],
+    options: [
+      { flags: "--supersede", description: "overtake the operation in progress" },
+      dryRun,
+      { flags: "--wait", description: "then wait for the rollout, as aim wait does" },
+      { ...timeout, description: `with --wait, ${timeout.description}` },
+    ],
+    connects: true,
+    examples: [
+      { line: "set-image si/dicom registry.example.com/dicom:v3", says: "for every tier without its own image" },
+      { line: "set-image si/dicom earlyAccess=registry.example.com/dicom:v4", says: "for one tier" },
+      { line: "set-image si/dicom registry.example.com/dicom:v3 --wait --timeout 30m", says: "in a pipeline" },
+    ],
+    load: () => import("../commands/set-image.ts"),
+  },
+  {
+    name: "pause",
+    group: "Operate",
+    summary: "stop stamping; objects under way finish",
+    details: ["Sets spec.paused. Objects that already have their new image continue."],
+    arguments: [oneRollout],
+    options: [dryRun],
+    connects: true,
+    examples: [{ line: "pause si/dicom", says: "stop for now" }],
+    load: () => import("../commands/pause.ts"),
+  },
+  {
+    name: "resume",
+    group: "Operate",
+    summary: "continue a paused rollout, or try a rolled-back one again",
+    details: [
+      "Clears spec.paused. A rollout that was rolled back starts again with the same images, as a new operation.",
+      "A halted one continues by itself when the failure is fixed, or with another image: aim set-image.",
+    ],
+    arguments: [oneRollout],
+    options: [dryRun],
+    connects: true,
+    examples: [{ line: "resume si/dicom", says: "continue" }],
+    load: () => import("../commands/resume.ts"),
+  },
+  {
+    name: "approve",
+    group: "Operate",
+    summary: "let tiers start that wait for a person",
+    details: [
+      "For tiers with requireApproval. Without names: those that wait now. An approval is for one operation: the next",
+      "change of images needs a new one. The output names the operation, the image and how many objects get it.",
+    ],
+    arguments: [
+      oneRollout,
+      { name: "TIER", description: 'which tiers; "" is the default one', many: true, completes: "tiers" },
+    ],
+    options: [dryRun],
+    connects: true,
+    examples: [
+      { line: "approve si/dicom", says: "what waits now" },
+      { line: "approve si/dicom general", says: "one tier, before or while it waits" },
+    ],
+    load: () => import("../commands/approve.ts"),
+  },
+  {
+    name: "rollback",
+    group: "Operate",
+    summary: "undo what the last operation changed",
+    details: [
+      "Objects that it changed return to the image they ran before, the lowest priority first; others are not touched.",
+      "The spec still names the new images: afterwards set the images to keep, or try again with aim resume.",
+      "Only the last operation can be rolled back. For an earlier one, the error names the aim set-image to use instead.",
+    ],
+    arguments: [oneRollout],
+    options: [
+      {
+        flags: "--operation <ID>",
+        description: "refuse unless this is the last one (aim history lists them)",
+        completes: "operations",
+      },
+      dryRun,
+      { flags: "--wait", description: "return when all objects are back" },
+      { ...timeout, description: `with --wait, ${timeout.description}` },
+    ],
+    connects: true,
+    examples: [
+      { line: "rollback si/dicom --wait", says: "roll back, and return when it is done" },
+      { line: "rollback si/dicom --operation g7", says: "only if it is still g7" },
+    ],
+    load: () => import("../commands/rollback.ts"),
+  },
+  {
+    name: "grant",
+    group: "Operate",
+    summary: "let the controllers change the workloads of a namespace",
+    details: [
+      "The controllers read everywhere and may change nothing until a person with the right to do so binds the",
+      "ClusterRole aim-target to their account, namespace by namespace. This command writes that RoleBinding.",
+      "No role includes Secrets: --pull-secrets lets them read the named ones, so that private registries can be asked.",
+    ],
+    arguments: [{ name: "NAMESPACE", description: "which namespaces", many: true, completes: "namespaces" }],
+    options: [
+      {
+        flags: "--pull-secrets <NAME>",
+        description: "Secrets of the namespace they may read, and no others; may be repeated, or a,b",
+        many: true,
+      },
+      { flags: "--all", description: "every existing namespace except kube-* and the controllers' own" },
+      { flags: "--yes", description: "confirm --all" },
+      { flags: "--revoke", description: "remove the grant" },
+      { flags: "--dry-run", description: "print the binding instead of writing it" },
+      {
+        flags: "--controller-namespace <NAMESPACE>",
+        description: "where the controllers run",
+        default: defaultNamespace,
+        completes: "namespaces",
+      },
+      output("yaml", "json"),
+    ],
+    connects: true,
+    examples: [
+      { line: "grant shop", says: "the controllers may act in shop" },
+      { line: "grant shop --revoke", says: "they no longer may" },
+      { line: "grant shop --pull-secrets quay,harbor", says: "and read these two Secrets" },
+      { line: "grant shop -o yaml > grant.yaml", says: "for a repository of manifests" },
+    ],
+    load: () => import("../commands/grant.ts"),
+  },
+]

@@ -1,0 +1,121 @@
+import type { Command } from "../command.ts"
+
+/** Commands that keep running: clusters in this process, and the controllers. */
+export const run: readonly Command[] = [
+  {
+    name: "demo",
+    group: "Run",
+    summary: "watch a fleet being upgraded or a registry fail, on a cluster in this process",
+    details: ["No Kubernetes is needed and nothing is left behind. Time runs twenty times as fast as ours."],
+    arguments: [
+      {
+        name: "STORY",
+        description: "which one (default: upgrade)",
+        choices: ["upgrade", "canary", "registry-outage"],
+      },
+    ],
+    options: [{ flags: "--list", description: "list the stories" }],
+    examples: [
+      { line: "demo", says: "the upgrade of a fleet, with a failure" },
+      { line: "demo canary", says: "steps, an image that cannot be pulled, and a rollback" },
+      { line: "demo registry-outage", says: "a registry goes down, and pods start anyway" },
+      { line: "demo --list", says: "all stories" },
+    ],
+    load: () => import("../commands/demo.ts"),
+  },
+  {
+    name: "up",
+    group: "Run",
+    summary: "run a Kubernetes in this process, for kubectl and for aim",
+    details: [
+      "Our kinds are installed and our controllers run. What its nodes run is simulated: images are pulled, containers",
+      "start, crash and stop as on a kubelet, but nothing is executed. docs/cluster-sim.md lists its limits.",
+    ],
+    options: [
+      { flags: "--nodes <N>", description: "how many nodes", default: "3" },
+      {
+        flags: "--load <FILE>",
+        description: "manifests to begin with; may be repeated",
+        many: true,
+        completes: "files",
+      },
+      {
+        flags: "--write-kubeconfig <FILE>",
+        description: "where to write the kubeconfig (default: a temporary file)",
+        completes: "files",
+      },
+      { flags: "--port <N>", description: "of the API server, on loopback; 0: any free one", default: "0" },
+      {
+        flags: "--user <NAME[=GROUP,...]>",
+        description: "a user with a client certificate, as a context of the kubeconfig; may be repeated",
+        many: true,
+      },
+      { flags: "--no-tls", description: "plain HTTP, where a request without credentials may do everything" },
+      {
+        flags: "--data <DIR>",
+        description: "keep the cluster there, and continue with it next time",
+        completes: "files",
+      },
+      {
+        flags: "--registries <FILE>",
+        description: "contents, speed and faults of image registries",
+        completes: "files",
+      },
+      { flags: "--speed <X>", description: "how many times faster than real time it runs", default: "1" },
+    ],
+    examples: [
+      { line: "up", says: "an empty cluster, until Ctrl-C" },
+      { line: "up --load fleet.yaml --data ./cluster --speed 10", says: "a fleet that is kept for the next time" },
+    ],
+    load: () => import("../commands/up.ts"),
+  },
+  {
+    name: "controller",
+    group: "Run",
+    summary: "run the controllers, beside a cluster or inside it",
+    details: [
+      "Ends cleanly on the first SIGTERM or Ctrl-C: running work is finished and the Lease is released. A second one",
+      "ends it at once. Any number may run; the holder of the Lease acts, the others stand by.",
+    ],
+    options: [
+      {
+        flags: "--metrics-port <PORT>",
+        description: "/metrics, /livez and /readyz; 0: none (default: 8080 in a pod, else none)",
+      },
+      {
+        flags: "--metrics-host <ADDRESS>",
+        description: "where they listen (default: every address in a pod, else 127.0.0.1)",
+      },
+      { flags: "--no-leader-elect", description: "act without a Lease; only where no other controller runs" },
+      {
+        flags: "--lease-namespace <NAMESPACE>",
+        description: "where the Lease is kept (default: the pod's own namespace, else kube-system)",
+        completes: "namespaces",
+      },
+      {
+        flags: "--warm <BOOL>",
+        description: "while another holds the Lease, keep caches in sync to take over at once; false saves memory",
+        default: "true",
+        choices: ["true", "false"],
+      },
+      { flags: "--kinds <LIST>", description: "run only the controllers of these kinds, separated by commas" },
+      {
+        flags: "--allow-registry <HOST:PORT>",
+        description: "a registry that may be on a private address; http://HOST:PORT: without TLS; may be repeated",
+        many: true,
+      },
+      {
+        flags: "--log-level <LEVEL>",
+        description: "debug, info, warn, error",
+        default: "info",
+        choices: ["debug", "info", "warn", "error"],
+      },
+    ],
+    connects: true,
+    examples: [
+      { line: "controller --kubeconfig ~/.kube/config", says: "from a laptop, against any cluster" },
+      { line: "controller --kinds ServiceImage --metrics-port 9090", says: "one controller, with metrics" },
+    ],
+    load: () => import("../commands/controller.ts"),
+  },
+]

@@ -208,6 +208,21 @@ describe("trouble is one of five kinds", () => {
     expect(await trouble(runtime.listImages())).toMatchObject({ kind: "Unavailable" })
   })
 
+  test("an answer that is no message of the method: Failed", async () => {
+    const { runtime } = await world({ ListImages: (_, stream) => succeed(stream, Buffer.from([0x0a, 9, 1])) })
+    expect(await trouble(runtime.listImages())).toMatchObject({ kind: "Failed" })
+  })
+
+  test("a closed client ends its calls and makes no more", async () => {
+    const { promise: asked, resolve } = Promise.withResolvers<void>()
+    const { runtime } = await world({ Version: version, ListImages: () => resolve() })
+    const lost = trouble(runtime.listImages())
+    await asked
+    runtime.close()
+    expect(await lost).toMatchObject({ kind: "Unavailable" })
+    expect(await trouble(runtime.version())).toMatchObject({ kind: "Unavailable" })
+  })
+
   test("an answer that is too long is refused before it is held", async () => {
     const { runtime } = await world({
       ListImages: (_, stream) => {

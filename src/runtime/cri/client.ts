@@ -12,7 +12,7 @@ import type {
   PodSandbox,
   PullCredentials,
 } from "./container-runtime.ts"
-import { isRuntimeFailure } from "./errors.ts"
+import { isRuntimeFailure, RuntimeError } from "./errors.ts"
 import { type GrpcCall, openChannel } from "./grpc.ts"
 import { containerStates, type Messages, methods, podSandboxStates, table } from "./messages.generated.ts"
 
@@ -42,7 +42,11 @@ export function connectRuntime(options: { socketPath: string; clock?: Clock }): 
     const { options: { signal, timeoutMs = defaultTimeoutMs } = {}, extraMs = 0, ...how } = rest
     const message = encodeMessage(table, asked, request)
     const answer = await channel.call({ path, message, signal, timeoutMs: timeoutMs + extraMs, ...how })
-    return decodeMessage(table, response, answer) as Response<M>
+    try {
+      return decodeMessage(table, response, answer) as Response<M>
+    } catch (cause) {
+      throw new RuntimeError("Failed", how.doing, { said: `the answer is no ${response}: ${cause}`, cause })
+    }
   }
 
   return {

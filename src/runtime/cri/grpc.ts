@@ -38,9 +38,14 @@ export function openChannel(options: { socketPath: string; clock: Clock }): Grpc
   const { socketPath, clock } = options
   let opening: Promise<http2.ClientHttp2Session> | undefined
   let session: http2.ClientHttp2Session | undefined
+  let isClosed = false
 
   const open = async () => {
     const opened = await openSession(socketPath)
+    if (isClosed) {
+      opened.destroy()
+      throw new Error("the client is closed")
+    }
     opened.once("close", () => {
       if (session === opened) session = opening = undefined
     })
@@ -68,8 +73,8 @@ export function openChannel(options: { socketPath: string; clock: Clock }): Grpc
       return await exchange(connected, call, clock)
     },
     close() {
+      isClosed = true
       session?.destroy()
-      session = opening = undefined
     },
   }
 }
@@ -87,10 +92,14 @@ async function openSession(socketPath: string): Promise<http2.ClientHttp2Session
 function exchange(session: http2.ClientHttp2Session, call: GrpcCall, clock: Clock): Promise<Buffer> {
   const { doing, signal, timeoutMs } = call
   return new Promise((resolve, reject) => {
-    const stream = session.request(
-      { ":method": "POST", ":path": call.path, "content-type": "application/grpc", te: "trailers", ...call.headers },
-      { endStream: false },
-    )
+    const headers = { ":method": "POST", ":path": call.path, "content-type": "application/grpc", te: "trailers" }
+    let stream: http2.ClientHttp2Stream
+    try {
+      stream = session.request({ ...headers, ...call.headers }, { endStream: false })
+    } catch (cause) {
+      // The session ended since it was looked up.
+      return reject(new RuntimeError("Unavailable", doing, { said: String(cause), cause }))
+    }
     const answer = new Answer()
     const settle = (end: () => void) => {
       cancelTimer()

@@ -10,32 +10,106 @@ export type Wire = { number: number; value: bigint; bytes?: Buffer }
 
 export function wiresOf(bytes: Buffer): Wire[] {
   const found: Wire[] = []
-  let at = 0
-  const varint = (): bigint => {
+  const reader = new Reader(bytes)
+  while (reader.next()) {
+    const { number, kind } = reader
+    if (kind === delimitedKind) found.push({ number, value: 0n, bytes: reader.bytes() })
+    else found.push({ number, value: reader.value() })
+  }
+  return found
+}
+
+const varintKind = 0
+const eightBytesKind = 1
+const delimitedKind = 2
+const fourBytesKind = 5
+
+/**
+ * Goes over the fields of one message: `next`, then exactly one of `value`, `bytes`, `text`, `inner` or `skip`. Keys and
+ * lengths are plain numbers: a list of a hundred containers has thousands of them, and a bigint each would cost most of
+ * the time.
+ */
+class Reader {
+  number = 0
+  kind = 0
+  #bytes: Buffer
+  #at: number
+  #end: number
+
+  constructor(bytes: Buffer, at = 0, end = bytes.length) {
+    this.#bytes = bytes
+    this.#at = at
+    this.#end = end
+  }
+
+  next(): boolean {
+    if (this.#at >= this.#end) return false
+    const key = this.#small()
+    this.number = Math.floor(key / 8)
+    this.kind = key % 8
+    return true
+  }
+
+  value(): bigint {
+    if (this.kind === eightBytesKind) return this.#bytes.readBigUInt64LE(this.#take(8))
+    if (this.kind === fourBytesKind) return BigInt(this.#bytes.readUInt32LE(this.#take(4)))
+    if (this.kind !== varintKind) throw new ProtobufError(`proto: illegal wireType ${this.kind}`)
     let value = 0n
     for (let shift = 0n; ; shift += 7n) {
-      const byte = bytes[at++]
-      if (byte === undefined || shift > 63n) throw new ProtobufError("unexpected EOF")
+      if (shift > 63n) throw new ProtobufError("unexpected EOF")
+      const byte = this.#byte()
       value |= BigInt(byte & 0x7f) << shift
       if (byte < 0x80) return value
     }
   }
-  const take = (length: number) => {
-    if (at + length > bytes.length) throw new ProtobufError("unexpected EOF")
-    at += length
-    return bytes.subarray(at - length, at)
+
+  bytes(): Buffer {
+    const at = this.#delimited()
+    return this.#bytes.subarray(at, this.#at)
   }
-  while (at < bytes.length) {
-    const key = Number(varint())
-    const number = key >>> 3
-    const wire = key & 7
-    if (wire === 0) found.push({ number, value: varint() })
-    else if (wire === 1) found.push({ number, value: take(8).readBigUInt64LE() })
-    else if (wire === 2) found.push({ number, value: 0n, bytes: take(Number(varint())) })
-    else if (wire === 5) found.push({ number, value: BigInt(take(4).readUInt32LE()) })
-    else throw new ProtobufError(`proto: illegal wireType ${wire}`)
+
+  text(): string {
+    const at = this.#delimited()
+    return this.#bytes.toString("utf8", at, this.#at)
   }
-  return found
+
+  inner(): Reader {
+    const at = this.#delimited()
+    return new Reader(this.#bytes, at, this.#at)
+  }
+
+  skip(): void {
+    if (this.kind === delimitedKind) this.#delimited()
+    else this.value()
+  }
+
+  #delimited(): number {
+    if (this.kind !== delimitedKind) throw new ProtobufError(`proto: illegal wireType ${this.kind}`)
+    return this.#take(this.#small())
+  }
+
+  #small(): number {
+    let value = 0
+    for (let factor = 1; ; factor *= 0x80) {
+      if (factor > 2 ** 42) throw new ProtobufError("unexpected EOF")
+      const byte = this.#byte()
+      value += (byte & 0x7f) * factor
+      if (byte < 0x80) return value
+    }
+  }
+
+  #byte(): number {
+    if (this.#at >= this.#end) throw new ProtobufError("unexpected EOF")
+    return this.#bytes[this.#at++]!
+  }
+
+  /** Goes on by this many bytes and gives where they begin. */
+  #take(length: number): number {
+    const at = this.#at
+    if (at + length > this.#end) throw new ProtobufError("unexpected EOF")
+    this.#at += length
+    return at
+  }
 }
 
 /** A scalar, or the name of another message of the table. Maps have text as keys and values. */
@@ -48,56 +122,70 @@ type Message = Record<string, unknown>
 
 /** Fields that were not sent have proto3's default: "", 0, 0n, false, an empty list or map; a message is undefined. */
 export function decodeMessage(table: MessageTable, name: string, bytes: Buffer): Message {
+  return decode(table, name, new Reader(bytes))
+}
+
+function decode(table: MessageTable, name: string, reader: Reader): Message {
   const fields = table[name]!
   const message: Message = {}
-  for (const [key, type, many] of Object.values(fields)) message[key] = defaultOf(table, type, many)
-  for (const wire of wiresOf(bytes)) {
-    const field = fields[wire.number]
-    if (!field) continue // not in our table, or from a newer runtime
-    const [key, type, many] = field
-    if (many === "list") (message[key] as unknown[]).push(decodeField(table, type, wire))
-    else if (many === "map") addEntry(message[key] as Record<string, string>, wire)
-    else message[key] = decodeField(table, type, wire)
+  for (const number in fields) {
+    const [key, type, many] = fields[number]!
+    message[key] = defaultOf(table, type, many)
+  }
+  while (reader.next()) {
+    const field = fields[reader.number]
+    // Not in our table, or from a newer runtime.
+    if (!field) reader.skip()
+    else if (field[2] === "map") addEntry(message[field[0]] as Record<string, string>, reader.inner())
+    else if (field[2] === "list") (message[field[0]] as unknown[]).push(decodeField(table, field[1], reader))
+    else message[field[0]] = decodeField(table, field[1], reader)
   }
   return message
+}
+
+const defaults: Record<string, unknown> = {
+  ...{ string: "", bytes: Buffer.alloc(0), bool: false, int32: 0, uint32: 0, int64: 0n, uint64: 0n },
 }
 
 function defaultOf(table: MessageTable, type: FieldType, many: Field[2]): unknown {
   if (many === "list") return []
   if (many === "map") return {}
-  return table[type] ? undefined : decodeField(table, type, { number: 0, value: 0n })
+  return table[type] ? undefined : defaults[type]
 }
 
-function decodeField(table: MessageTable, type: FieldType, { value, bytes = Buffer.alloc(0) }: Wire): unknown {
+function decodeField(table: MessageTable, type: FieldType, reader: Reader): unknown {
   switch (type) {
     case "string":
-      return bytes.toString("utf8")
+      return reader.text()
     case "bytes":
-      return bytes
+      return reader.bytes()
     case "bool":
-      return value !== 0n
+      return reader.value() !== 0n
     case "int32":
-      return Number(BigInt.asIntN(32, value))
+      return Number(BigInt.asIntN(32, reader.value()))
     case "uint32":
-      return Number(BigInt.asUintN(32, value))
+      return Number(BigInt.asUintN(32, reader.value()))
     case "int64":
-      return BigInt.asIntN(64, value)
+      return BigInt.asIntN(64, reader.value())
     case "uint64":
-      return value
+      return BigInt.asUintN(64, reader.value())
     default:
-      return decodeMessage(table, type, bytes)
+      return decode(table, type, reader.inner())
   }
 }
 
-function addEntry(map: Record<string, string>, { bytes = Buffer.alloc(0) }: Wire): void {
+function addEntry(map: Record<string, string>, reader: Reader): void {
   let key = ""
   let value = ""
-  for (const wire of wiresOf(bytes)) {
-    if (wire.number === 1) key = wire.bytes?.toString("utf8") ?? ""
-    else if (wire.number === 2) value = wire.bytes?.toString("utf8") ?? ""
+  while (reader.next()) {
+    if (reader.number === 1) key = reader.text()
+    else if (reader.number === 2) value = reader.text()
+    else reader.skip()
   }
-  // Defined, not assigned: a label may be called __proto__.
-  Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
+  // An assignment would not make it a field of the map.
+  if (key === "__proto__")
+    Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
+  else map[key] = value
 }
 
 /** Fields that are undefined or have proto3's default are left out. */

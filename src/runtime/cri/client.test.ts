@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest"
 import { virtualClock } from "../clock.ts"
-import { connectRuntime } from "./client.ts"
-import type { ContainerRuntime } from "./container-runtime.ts"
-import type { RuntimeError } from "./errors.ts"
+import { type ContainerRuntime, connectRuntime, isRuntimeFailure, type RuntimeError } from "./index.ts"
 import { type Answer, refuse, serveRuntime, succeed } from "./test-runtime-server.ts"
 
 const open: { close(): void | Promise<void> }[] = []
@@ -141,7 +139,9 @@ describe("trouble is one of five kinds", () => {
 
   test("nothing has ever listened: SocketDead", async () => {
     const runtime = connectRuntime({ socketPath: "/nowhere/cri.sock" })
-    expect(await trouble(runtime.version())).toMatchObject({ kind: "SocketDead" })
+    const error = await trouble(runtime.version())
+    expect(isRuntimeFailure(error, "SocketDead")).toBe(true)
+    expect(isRuntimeFailure(error, "Unavailable", "Failed")).toBe(false)
   })
 
   test("the runtime dies during a call: Unavailable; and while it is dead: SocketDead", async () => {

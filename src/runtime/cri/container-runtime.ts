@@ -35,8 +35,8 @@ export type ContainerRuntime = {
    *
    * - With a grace period of 0 the container is killed at once.
    * - Where the caller goes away after SIGTERM (abort, time-out, death of the process, loss of the connection), no kill
-   *   follows: the container runs on, unless it ends by itself. Another call for the same ID starts from the beginning,
-   *   with its own grace period.
+   *   follows: the container runs on, unless it ends by itself. Another call for the same ID waits for its own grace
+   *   period and kills. Whether the signal is sent again is the runtime's choice.
    * - Of two calls at once for one ID, the shorter grace period ends both.
    * - The exit code of a killed container is 137. No container is started: that is the kubelet's work.
    *
@@ -65,10 +65,10 @@ export type ContainerRuntime = {
 
   /**
    * Pulls an image and unpacks it. Resolves with its ID when it is there completely; also where it was there already,
-   * in which case the registry is asked for the tag again. A missing tag or digest is `NotFound`; every other refusal is
-   * `Failed` with the runtime's message, whose wording differs between runtimes and versions
-   * (`core/image/pull-failure.ts` reads it). The kubelet's own pull of the same image shares the layers that are under
-   * way. An aborted pull stops; what it has fetched may be kept or dropped.
+   * in which case the registry is asked for the tag again. A missing tag or digest is `NotFound`, and so is an index
+   * without an image for this platform; every other refusal is `Failed`. Both have the runtime's message, whose wording
+   * differs between runtimes and versions (`core/image/pull-failure.ts` reads it). The kubelet's own pull of the same
+   * image shares the layers that are under way. An aborted pull stops; what it has fetched may be kept or dropped.
    */
   pullImage(pull: ImagePull, options?: CallOptions): Promise<{ imageId: string }>
 
@@ -125,7 +125,7 @@ export type ContainerStatus = Omit<Container, "podSandboxId" | "imageId"> & {
   /** The runtime's word and text on its end, such as `Completed`, `Error`, `OOMKilled`. Empty while it runs. */
   reason: string
   message: string
-  /** The image as the kubelet asked for it. On containerd an ID, because the kubelet passes the ID. */
+  /** One of the names that the image has on the node. */
   image: string
   /** The image as `repo@digest` where it was pulled by name; its ID otherwise. */
   imageRef: string

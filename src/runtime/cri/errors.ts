@@ -8,7 +8,7 @@ export type RuntimeFailure =
   | "SocketDead"
   /** No answer in time, or the connection was lost during the call. Whether it was applied is unknown: look, then repeat. */
   | "Unavailable"
-  /** The container (execSync), or the tag or digest at the registry (pullImage). */
+  /** The container (execSync), or the tag, the digest or an image for this platform at the registry (pullImage). */
   | "NotFound"
   /** The command of execSync ran over its time-out and was killed. */
   | "DeadlineExceeded"

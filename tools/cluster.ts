@@ -10,6 +10,7 @@ const help = `Starts a real Kubernetes cluster on this machine and keeps it unti
 
   --nodes N      how many nodes kwok plays (2)
   --no-kubelet   no real node: only the control plane and the nodes of kwok
+  --containerd V which containerd the real node has: 1.6 (Debian's) or 2.3.5
   --clean-up     remove what clusters left whose process was killed, and end
   --help         this text
 
@@ -22,7 +23,11 @@ process.exitCode = await main().catch(error => {
 })
 
 async function main(): Promise<number> {
-  const options = { nodes: { type: "string", default: "2" }, kubelet: { type: "boolean", default: true } } as const
+  const options = {
+    nodes: { type: "string", default: "2" },
+    kubelet: { type: "boolean", default: true },
+    containerd: { type: "string", default: "1.6" },
+  } as const
   const { values } = parseArgs({
     options: { ...options, "clean-up": { type: "boolean" }, help: { type: "boolean" } },
     allowNegative: true,
@@ -34,6 +39,9 @@ async function main(): Promise<number> {
   }
   const nodes = Number(values.nodes)
   if (!Number.isInteger(nodes) || nodes < 0) throw new Error(`--nodes takes a number, not ${values.nodes}`)
+  const { kubelet, containerd } = values
+  if (containerd !== "1.6" && containerd !== "2.3.5")
+    throw new Error(`--containerd takes 1.6 or 2.3.5, not ${containerd}`)
 
   const stopping = new AbortController()
   const stop = Promise.withResolvers<void>()
@@ -44,7 +52,7 @@ async function main(): Promise<number> {
     })
 
   const { signal } = stopping
-  const cluster = await startCluster({ kwokNodes: nodes, kubelet: values.kubelet, say, signal }).catch(error => {
+  const cluster = await startCluster({ kwokNodes: nodes, kubelet, containerd, say, signal }).catch(error => {
     if (!signal.aborted) throw error
     say("stopped before it was ready; nothing is left")
   })

@@ -4,13 +4,14 @@ const usage = `Runs the tests.
 
   npm test                 everything but the long ones: needs root and Go, prepares the rest by itself
   npm run test:unit        those that need nothing but Node
-  npm run test:long        properties and fault campaigns with many more runs (AIM_RUNS sets how many)
+  npm run test:long        properties and fault campaigns with many more runs (AIM_RUNS sets how many), and what needs
+                           a second real cluster (*.long.test.ts)
   npm test -- FILE…        only files whose path contains one of these
 
   AIM_SEED=N               plays one seed of the simulation's random runs and prints every operation of it
 `
 
-const suites: Record<string, string[]> = { unit: ["unit"], e2e: ["e2e"], long: ["unit"] }
+const suites: Record<string, string[]> = { unit: ["unit"], e2e: ["e2e"], long: ["unit", "long"] }
 const [first = "", ...rest] = process.argv.slice(2)
 if (["-h", "--help"].includes(first)) {
   process.stdout.write(usage)
@@ -22,7 +23,7 @@ const named = suites[first] || first === "" ? rest : [first, ...rest]
 // The long form of a test is the same test with many more runs: a seed found there fails in the short form too.
 const isLong = first === "long"
 if (isLong) Object.assign(process.env, { AIM_RUNS: "20000", AIM_ELECTION_RUNS: "5000", ...process.env })
-const properties = ["property", "leader", "queue", "fleet", "simulation"]
+const properties = ["property", "leader", "queue", "fleet", "simulation", "long.test"]
 const filters = isLong && named.length === 0 ? properties : named
 
 const patience = isLong ? { testTimeout: 3_600_000 } : {}

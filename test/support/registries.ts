@@ -6,6 +6,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { pipeline } from "node:stream/promises"
 import { findProgram, run } from "#tools/kube/command.ts"
 import { type ImageOptions, pushImage } from "#tools/kube/images.ts"
 import { freePort } from "#tools/kube/sandbox.ts"
@@ -34,6 +35,8 @@ export type Registry = {
   copyFrom(other: Registry, name: string): Promise<void>
   deleteTag(name: string): Promise<void>
   be(mood: Mood): void
+  /** Sends the first half of every layer over 1 MB from now on, and the rest when the returned function is called. */
+  holdLayers(): () => void
   /** Ends the registry itself, and starts it again with what it had. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -44,11 +47,18 @@ export type Registry = {
   readonly askedAt: number | undefined
 }
 
+export type RegistryOptions = {
+  credentials?: Credentials
+  /** Makes its port reachable from the node; the shared cluster's unless given. */
+  expose?: (port: number) => Promise<void>
+}
+
 /**
  * A registry for tests on the real node, with something in front of it that fails as registries do. With credentials
  * it requires a token, which its own token server gives for them.
  */
-export async function startRegistry({ credentials }: { credentials?: Credentials } = {}): Promise<Registry> {
+export async function startRegistry(options: RegistryOptions = {}): Promise<Registry> {
+  const { credentials, expose = floor().expose } = options
   const folder = mkdtempSync(join(tmpdir(), "aim-registry-"))
   const { port: backendPort, listener } = await freePort()
   await new Promise(resolve => listener.close(resolve))
@@ -80,6 +90,7 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
   }
 
   let mood: Mood = { do: "serve" }
+  let held: Promise<void> | undefined
   let askedAt: number | undefined
   const tokens = new Set<string>()
   const front = createServer((asked, answer) => {
@@ -128,6 +139,8 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
     const sent = httpRequest(`http://${backend}${asked.url}`, { method: asked.method, headers }).end()
     const [reply] = (await once(sent, "response")) as [IncomingMessage]
     answer.writeHead(reply.statusCode ?? 500, reply.headers)
+    const length = Number(reply.headers["content-length"] ?? 0)
+    if (held && length > 1_000_000) return await pipeline(inHalves(reply, length, held), answer)
     reply.pipe(answer)
     await once(reply, "close")
   }
@@ -137,7 +150,7 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
   await once(front, "listening")
   const { port } = front.address() as AddressInfo
   const address = `127.0.0.1:${port}`
-  await floor().expose(port)
+  await expose(port)
 
   const digestOf = async (name: string) => {
     const [path, tag] = name.split(":")
@@ -170,6 +183,14 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
       // Callers that wait for a slow answer, or hold an open connection, notice it.
       front.closeAllConnections()
     },
+    holdLayers() {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return () => {
+        held = undefined
+        resolve()
+      }
+    },
     stop,
     start,
     async close() {
@@ -178,5 +199,14 @@ export async function startRegistry({ credentials }: { credentials?: Credentials
       await Promise.all([closed, stop()])
       rmSync(folder, { recursive: true, force: true })
     },
+  }
+}
+
+async function* inHalves(body: IncomingMessage, length: number, rest: Promise<void>): AsyncIterable<Buffer> {
+  let sent = 0
+  for await (const part of body) {
+    if (sent < length / 2 && sent + part.length >= length / 2) await rest
+    sent += part.length
+    yield part
   }
 }

@@ -22,7 +22,14 @@ export type Binaries = Record<(typeof programs)[number]["name"], string>
 type Say = (line: string) => void
 
 /** Programs of one version, and where they are kept. */
-type Suite = { title: string; version: string; folder: string; programs: readonly Program[]; linked: string[] }
+type Suite = {
+  title: string
+  version: string
+  folder: string
+  programs: readonly Program[]
+  linked: string[]
+  tags?: string[]
+}
 
 const goWanted = [1, 26] as const
 
@@ -45,6 +52,21 @@ export async function prepareHelm(say: Say, signal?: AbortSignal): Promise<strin
   const programs = [{ name: "helm", module: "helm", package: "helm.sh/helm/v4/cmd/helm" }]
   await prepare({ title: "Helm", version, folder, programs, linked }, say, signal)
   return join(folder, "helm")
+}
+
+/** Gives the folder of containerd and its shim, of the one version that is built here: only a test that asks waits. */
+export async function prepareContainerd(say: Say, signal?: AbortSignal): Promise<{ version: string; folder: string }> {
+  const module = "github.com/containerd/containerd/v2"
+  const version = versionOf("containerd", module)
+  const folder = join(cacheFolder(), "containerd", version, "bin")
+  const programs = ["containerd", "containerd-shim-runc-v2"].map(name => ({
+    ...{ name, module: "containerd", package: `${module}/cmd/${name}` },
+  }))
+  const linked = [`-X ${module}/version.Version=${version}`]
+  // Snapshotters that need C libraries or that the floor does not use.
+  const tags = ["no_btrfs", "no_devmapper", "no_zfs"]
+  await prepare({ title: "containerd", version, folder, programs, linked, tags }, say, signal)
+  return { version, folder }
 }
 
 /** Builds those that are missing or were built from something else. */
@@ -102,7 +124,10 @@ async function build(go: string, program: Program, suite: Suite, signal: AbortSi
   writeFileSync(stampFile(suite.folder, program), recipeHash(program, suite))
 }
 
-const buildFlags = ({ linked }: Suite) => ["-mod=readonly", "-trimpath", "-ldflags", ["-s -w", ...linked].join(" ")]
+const buildFlags = ({ linked, tags }: Suite) => [
+  ...["-mod=readonly", "-trimpath", "-ldflags", ["-s -w", ...linked].join(" ")],
+  ...(tags ? ["-tags", tags.join(",")] : []),
+]
 
 /** What a program is built from. When it changes, the stamp beside the program no longer matches. */
 function recipeHash(program: Program, suite: Suite): string {

@@ -3,7 +3,7 @@ import { closeSync, cpSync, existsSync, fstatSync, openSync, readFileSync, readS
 import type { Server } from "node:net"
 import { join } from "node:path"
 import { type Access, type Api, connectApi, type Patience, until } from "./api.ts"
-import { prepareBinaries } from "./binaries.ts"
+import { prepareBinaries, prepareContainerd } from "./binaries.ts"
 import { makeCertificates } from "./certificates.ts"
 import { run } from "./command.ts"
 import {
@@ -29,6 +29,8 @@ export type ClusterOptions = {
   kwokNodes?: number
   /** Whether there is a real node too, with kubelet, containerd and a registry. */
   kubelet?: boolean
+  /** Which containerd the real node has: Debian's 1.6, or 2.3.5, which is built when it is first asked for. */
+  containerd?: "1.6" | "2.3.5"
   /** An older version whose APIs, features and CEL the control plane is to have, such as `1.34`: up to three back. */
   emulatedVersion?: string
   /** Receives the progress, line by line. */
@@ -71,6 +73,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   await removeLeftovers()
   await preparePackages({ node: withNode, say })
   const binaries = await prepareBinaries(say, signal)
+  const containerdFolder = withNode ? await findContainerd(options.containerd, say, signal) : undefined
   signal?.throwIfAborted()
 
   const started = Date.now()
@@ -106,8 +109,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     listeners.push(apiPort.listener, registryPort.listener)
     writeOwner(folder, hierarchies, inside.pid)
     const tokens = makeTokens(() => randomBytes(16).toString("hex"))
-    const registry = { registryPort: registryPort.port, snapshotter }
-    const place: NodePlace = { folder, binaries, certificates, tokens, emulatedVersion, ...registry }
+    const nodeParts = { registryPort: registryPort.port, snapshotter, containerdFolder }
+    const place: NodePlace = { folder, binaries, certificates, tokens, emulatedVersion, ...nodeParts }
     const programs = new Map<string, Component>()
     const launch = async (...components: Component[]) => {
       for (const component of components) programs.set(component.name, component)
@@ -192,6 +195,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     await stop()
     throw error
   }
+}
+
+/** The folder of a containerd that is not Debian's. */
+async function findContainerd(wanted: ClusterOptions["containerd"], ...rest: Parameters<typeof prepareContainerd>) {
+  if (wanted === undefined || wanted === "1.6") return undefined
+  const { version, folder } = await prepareContainerd(...rest)
+  if (version !== `v${wanted}`) throw new Error(`tools/kube/containerd/go.mod has ${version}, not v${wanted}`)
+  return folder
 }
 
 /** Registry and containerd, and the one image that every pod needs. Ready for kubelet when it returns. */

@@ -4,7 +4,12 @@ import { type Component, insideKubeconfig, type Place, realNode } from "./compon
 import { network } from "./orders.ts"
 
 /** What a real node needs besides the control plane: a registry, containerd and kubelet. */
-export type NodePlace = Place & { registryPort: number; snapshotter: "overlayfs" | "native" }
+export type NodePlace = Place & {
+  registryPort: number
+  snapshotter: "overlayfs" | "native"
+  /** Where containerd and its shim are; Debian's unless given. */
+  containerdFolder?: string | undefined
+}
 
 export const pauseImage = "pause:1"
 export const containerdSocket = (folder: string) => join(folder, "containerd.sock")
@@ -21,7 +26,7 @@ export function registry({ folder, registryPort }: NodePlace): Component {
   return { name: "registry", command: ["docker-registry", "serve", file] }
 }
 
-export function containerd({ folder, registryPort, snapshotter }: NodePlace): Component {
+export function containerd({ folder, registryPort, snapshotter, containerdFolder }: NodePlace): Component {
   const file = join(folder, "containerd.toml")
   const cri = `plugins."io.containerd.grpc.v1.cri"`
   const networks = join(folder, "cni")
@@ -72,7 +77,12 @@ SystemdCgroup = false
     ],
   })
   allowPlainHttp(folder, registryPort)
-  return { name: "containerd", command: ["containerd", "--config", file] }
+  return {
+    name: "containerd",
+    command: [containerdFolder ? join(containerdFolder, "containerd") : "containerd", "--config", file],
+    // containerd finds its shim there.
+    ...(containerdFolder && { env: { PATH: `${containerdFolder}:${process.env.PATH}:/usr/sbin:/sbin` } }),
+  }
 }
 
 /** Lets containerd pull from a registry without TLS at this port. Read at every pull, so it may come at any time. */

@@ -1,0 +1,5 @@
+import { floor } from "../support/floor.ts"
+import { realFloor } from "./harness/real.ts"
+import { criSuite } from "./harness/suite.ts"
+
+criSuite({ recorded: "containerd-1.6", open: () => realFloor(floor()) })

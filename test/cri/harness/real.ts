@@ -1,0 +1,111 @@
+import { randomBytes } from "node:crypto"
+import { linkSync } from "node:fs"
+import { systemClock } from "#runtime/clock.ts"
+import { connectRuntime } from "#runtime/cri/index.ts"
+import { type Access, connectApi, type Json, until } from "#tools/kube/api.ts"
+import { type PushedImage, pushImage } from "#tools/kube/images.ts"
+import { onRealNode } from "../../support/floor.ts"
+import { startRegistry } from "../../support/registries.ts"
+import type { ContainerWish, PodWish, RuntimeFloor } from "./floor.ts"
+
+/** What a real cluster offers, shared or of the test's own. */
+export type RealCluster = {
+  access: Access
+  registry: string
+  containerdSocket: string
+  expose(port: number): Promise<void>
+  stopProgram(name: string, signal?: NodeJS.Signals): Promise<void>
+  startProgram(name: string): Promise<void>
+}
+
+/** The real node of a cluster, with a namespace and a private registry for the scripts. */
+export async function realFloor(cluster: RealCluster): Promise<RuntimeFloor> {
+  const { access, registry, containerdSocket } = cluster
+  const api = connectApi(access)
+  const credentials = { username: "puller", password: randomBytes(8).toString("hex") }
+  const locked = await startRegistry({ credentials, expose: port => cluster.expose(port) })
+  const namespace = `cri-${randomBytes(4).toString("hex")}`
+  await api.create("/api/v1/namespaces", { metadata: { name: namespace } })
+  const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`
+  const [polite, stubborn] = await Promise.all([
+    pushImage(registry, "polite:v1"),
+    pushImage(registry, "stubborn:v1", { command: ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 1; done"] }),
+    until("the namespace's service account", () => api.find(account)),
+  ])
+  const images = { polite, stubborn }
+  const connect = (socketPath = containerdSocket) => connectRuntime({ socketPath })
+  const runtime = connect()
+  let mounts = 0
+
+  return {
+    runtime,
+    clock: systemClock,
+    connect,
+    connectMounted() {
+      // A second name of the same socket, as the mount of a file is one.
+      const name = `${containerdSocket}.${mounts++}`
+      linkSync(containerdSocket, name)
+      return connect(name)
+    },
+    async startPod(wish) {
+      const pods = `/api/v1/namespaces/${namespace}/pods`
+      await api.create(pods, manifest(wish, images))
+      const pod = await until(`pod ${wish.name}`, async () => {
+        const seen = await api.get(`${pods}/${wish.name}`)
+        const statuses: Json[] = seen.status.containerStatuses ?? []
+        return statuses.length > 0 && statuses.every(({ state }) => state.running) && seen
+      })
+      return pod.metadata.uid
+    },
+    async push(where, name, options) {
+      const address = where === "public" ? registry : locked.backend
+      const pushed = await pushImage(address, name, options)
+      const digest = options?.onlyFor ? await pushIndex(address, name, options.onlyFor) : pushed.digest
+      return { reference: `${where === "public" ? registry : locked.address}/${name}`, digest }
+    },
+    host: where => (where === "public" ? registry : locked.address),
+    credentials,
+    holdLayers: () => locked.holdLayers(),
+    killRuntime: () => cluster.stopProgram("containerd", "SIGKILL"),
+    async startRuntime() {
+      await cluster.startProgram("containerd")
+      await until("containerd answers", () => runtime.version())
+    },
+    words: [
+      [registry, "REGISTRY"],
+      [locked.address, "PRIVATE"],
+      [namespace, "NAMESPACE"],
+    ],
+    async close() {
+      runtime.close()
+      await api.remove(`/api/v1/namespaces/${namespace}`)
+      api.close()
+      await locked.close()
+    },
+  }
+}
+
+/** Puts an index in the place of the image that has this name, with the image as the only one. */
+async function pushIndex(address: string, name: string, architecture: string): Promise<string> {
+  const [repository, tag] = name.split(":")
+  const url = `http://${address}/v2/${repository}/manifests/${tag}`
+  const mediaType = "application/vnd.oci.image.manifest.v1+json"
+  const image = await fetch(url, { headers: { accept: mediaType } })
+  const size = (await image.arrayBuffer()).byteLength
+  const digest = image.headers.get("docker-content-digest")
+  const manifests = [{ mediaType, digest, size, platform: { architecture, os: "linux" } }]
+  const index = { schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json", manifests }
+  const headers = { "content-type": index.mediaType }
+  const answer = await fetch(url, { method: "PUT", headers, body: JSON.stringify(index) })
+  if (answer.status !== 201) throw new Error(`pushing the index ${name}: ${answer.status}`)
+  return answer.headers.get("docker-content-digest") ?? ""
+}
+
+function manifest(wish: PodWish, images: Record<ContainerWish["behaviour"], PushedImage>) {
+  const { name, restartPolicy, graceSeconds: terminationGracePeriodSeconds } = wish
+  const containers = wish.containers.map(({ name, behaviour, preStop, ports = [] }) => ({
+    ...{ name, ports, image: images[behaviour].reference },
+    ...(preStop && { lifecycle: { preStop } }),
+  }))
+  return { metadata: { name }, spec: { containers, restartPolicy, terminationGracePeriodSeconds, ...onRealNode } }
+}

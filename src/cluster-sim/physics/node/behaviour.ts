@@ -11,6 +11,8 @@ export type Behaviour = {
   stopExitCode?: number
   /** Ends only by SIGKILL, at the end of its grace period. */
   ignoresTerm?: boolean
+  /** What a command that is run in it does. By default it succeeds at once. */
+  exec?: { takesMs?: number; exitCode?: number; output?: string }
 }
 
 /** Whether a probe succeeds at this time after the start. */

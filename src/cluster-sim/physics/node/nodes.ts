@@ -1,10 +1,11 @@
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
+import { NodeRuntime } from "../container-runtime/index.ts"
 import { createRecorder } from "../recorder.ts"
 import { microTime } from "../scheduler/events.ts"
 import { createTimers, type Timers } from "../timers.ts"
-import type { Part, PhysicsWorld } from "../world.ts"
+import type { Part, PhysicsWorld, SimulatedNode } from "../world.ts"
 import { hexadecimal } from "./hexadecimal.ts"
 import { Kubelet } from "./kubelet.ts"
 import { calmPace, type Pace } from "./options.ts"
@@ -17,6 +18,8 @@ export type NodesOptions = {
   pace?: Partial<Pace>
   /** Images pulled at the same time on one node; the kubelet's default is one after the other. */
   parallelPulls?: number
+  /** The disk of each node: 100 GiB with nothing else on it, unless given. */
+  disk?: { capacityBytes?: number; otherBytes?: number }
   /**
    * `lazy` writes a node's Lease only when its kubelet starts, so that a thousand idle nodes cost nothing. The node
    * controller still detects a dead kubelet. `written` renews the Lease every ten seconds, so that users can see it.
@@ -26,6 +29,7 @@ export type NodesOptions = {
 
 export type Nodes = Part & {
   readonly registries: Registries
+  node(name: string): SimulatedNode | undefined
   /** The kubelet of a node dies, or its machine is cut off: its containers keep running, and no status is written. */
   stopKubelet(node: string): void
   startKubelet(node: string): void
@@ -34,13 +38,13 @@ export type Nodes = Part & {
   onLife(listener: (node: string, isAlive: boolean) => void): () => void
   /** Ends a container from outside: a crash, or the kernel when memory is short. Returns whether there was one. */
   endContainer(pod: Obj, container: string, how: { exitCode: number; reason?: "OOMKilled" | "Error" }): boolean
-  /** Puts an image on a node without a pull, or removes it. */
+  /** Puts an image on a node without a pull. */
   loadImage(node: string, image: string): boolean
-  removeImage(node: string, image: string): boolean
 }
 
 type Played = {
   kubelet: Kubelet
+  runtime: NodeRuntime
   uid: string
   index: number
   cancelImages: (() => void) | undefined
@@ -58,7 +62,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   const { storage, clock } = world
   const registries = options.registries ?? createRegistries()
   const pace = { ...calmPace, ...options.pace }
-  const { parallelPulls = 1, heartbeat = "lazy" } = options
+  const { parallelPulls = 1, heartbeat = "lazy", disk = {} } = options
   const listeners = new Set<(node: string, isAlive: boolean) => void>()
   let played = new Map<string, Played>()
   let timers: Timers | undefined
@@ -80,7 +84,10 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     const index = indexOf(node)
     indices.add(index)
     const recorder = createRecorder(world, "kubelet", name)
+    const platform = `linux/${node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"}`
+    const runtime = new NodeRuntime({ world, timers: clockwork, registries, platform, disk, stopMs: pace.stop })
     const each: Played = {
+      runtime,
       uid,
       index,
       cancelImages: undefined,
@@ -89,21 +96,21 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
         world,
         timers: clockwork,
         registries,
+        runtime,
         recorder,
         nodeName: name,
         hostIP: addressOf(node) ?? hostAddress(index),
-        platform: `linux/${node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"}`,
         pace,
         parallelPulls,
         addresses: createAddresses(index),
-        onImage: () => {
-          each.cancelImages ??= clockwork.after(imagesEveryMs, () => {
-            each.cancelImages = undefined
-            if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
-          })
-        },
       }),
     }
+    runtime.images.onChange(() => {
+      each.cancelImages ??= clockwork.after(imagesEveryMs, () => {
+        each.cancelImages = undefined
+        if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
+      })
+    })
     played.set(name, each)
     begin(node, each, clockwork)
   }
@@ -135,6 +142,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   return {
     name: "nodes",
     registries,
+    node: name => played.get(name),
     start() {
       const clockwork = createTimers(clock)
       timers = clockwork
@@ -199,7 +207,6 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     endContainer: (pod, container, how) =>
       played.get(pod.spec.nodeName)?.kubelet.endContainer(pod.metadata.uid, container, how) ?? false,
     loadImage: (node, image) => played.get(node)?.kubelet.images.load(image) ?? false,
-    removeImage: (node, image) => played.get(node)?.kubelet.images.remove(image) ?? false,
   }
 }
 

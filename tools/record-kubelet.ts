@@ -21,6 +21,7 @@ import {
   nodeStoryLine,
 } from "../src/cluster-sim/physics/node/recorded/node-story.ts"
 import { type Sighting, story } from "../src/cluster-sim/physics/node/recorded/replay.ts"
+import { connectRuntime, kubeletAnnotations, kubeletLabels } from "../src/runtime/cri/index.ts"
 import { type Api, connectApi, type Json } from "./kube/api.ts"
 import { type Cluster, startCluster } from "./kube/cluster.ts"
 import { run } from "./kube/command.ts"
@@ -37,6 +38,11 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, ()
 
 const cluster = await startCluster({ kwokNodes: 0, say: console.error, signal: stop.signal })
 const api = connectApi(cluster.access)
+const runtime = connectRuntime({ socketPath: cluster.containerdSocket as string })
+/** Labels and annotations of the containers of a case, as the runtime lists them. */
+const written: Record<string, Json> = {}
+/** The kubelet's hash of a container, with the image by its real name: of that it is made. */
+let hashed: { name: string; image: string; hash: string } | undefined
 try {
   if (wanted.length === 1 && wanted[0] === "node") await recordNode()
   else await record()
@@ -44,6 +50,7 @@ try {
   console.error(error)
 } finally {
   api.close()
+  runtime.close()
   await cluster.stop()
 }
 process.exit(0)
@@ -119,6 +126,8 @@ async function record() {
   const node = await api.get("/api/v1/nodes")
   const recorded: Json = wanted.length > 0 ? JSON.parse(readFileSync(file, "utf8")) : { cases: {} }
   for (const each of chosen) recorded.cases[each.name] = story(sightings.get(each.name) ?? [], 1000 * each.seconds)
+  for (const [name, containers] of Object.entries(written)) recorded.cases[name].containers = inward(containers)
+  if (hashed) recorded.hashed = hashed
   recorded.node = node.items[0]
   recorded.lease = await api.find(
     `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node.items[0].metadata.name}`,
@@ -184,10 +193,25 @@ async function act(api: Api, path: string, { name, spec }: RecordedCase, step: S
   if (step.do === "patch") return api.patchStrategically(path, step.body)
   if (step.do === "evict")
     return api.create(`${path}/eviction`, { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } })
+  if (step.do === "stop") return stopContainer(path, { name, spec, seconds: 0 }, step)
   const list = spec.containers.some((container: Json) => container.name === step.container)
     ? "containers"
     : "initContainers"
   return api.patchStrategically(path, { spec: { [list]: [{ name: step.container, image: step.image }] } })
+}
+
+/** Stops a container past the kubelet, and keeps what the kubelet had written on the pod's containers. */
+async function stopContainer(path: string, { name }: RecordedCase, step: Step & { do: "stop" }) {
+  const { metadata, spec, status } = await api.get(path)
+  const { containerID } = status.containerStatuses.find((each: Json) => each.name === step.container)
+  const containers = await runtime.listContainers({ labels: { [kubeletLabels.podUid]: metadata.uid } })
+  written[name] ??= containers
+    .map(({ name, labels, annotations }) => replaceAll({ name, labels, annotations }, [[metadata.uid, "UID"]]))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const { annotations } = containers.find(({ name }) => name === step.container) as Json
+  const { image } = spec.containers.find((each: Json) => each.name === step.container)
+  hashed ??= { name: step.container, image, hash: annotations[kubeletAnnotations.hash] }
+  await runtime.stopContainer(containerID.replace("containerd://", ""), { graceSeconds: step.grace })
 }
 
 function scriptOf(image: RecordedImage): string {

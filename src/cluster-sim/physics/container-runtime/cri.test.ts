@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { recordedBy } from "#runtime/cri/index.ts"
+import { recordedBy } from "#runtime/cri/kubelet-keys.ts"
 import type { Json, Obj } from "../../object.ts"
 import { type TestWorld, type TestWorldOptions, testWorld } from "../node/test-world.ts"
 import type { NodeRuntime } from "./index.ts"

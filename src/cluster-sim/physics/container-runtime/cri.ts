@@ -1,13 +1,13 @@
 import type { Clock } from "#runtime/clock.ts"
-import {
-  type CallOptions,
-  type ContainerRuntime,
-  type ContainerState,
-  type Image,
-  type PodSandbox,
-  type Container as RuntimeContainer,
-  RuntimeError,
-} from "#runtime/cri/index.ts"
+import type {
+  CallOptions,
+  ContainerRuntime,
+  ContainerState,
+  Image,
+  PodSandbox,
+  Container as RuntimeContainer,
+} from "#runtime/cri/container-runtime.ts"
+import { RuntimeError } from "#runtime/cri/errors.ts"
 import { parseImage } from "../node/image-reference.ts"
 import type { Timers } from "../timers.ts"
 import type { Container } from "./container.ts"

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import type { Instant } from "#lib/instant.ts"
 import type { Clock } from "#runtime/clock.ts"
-import type { PullCredentials } from "#runtime/cri/index.ts"
+import type { PullCredentials } from "#runtime/cri/container-runtime.ts"
 import type { Behaviour } from "../node/behaviour.ts"
 import { type ImageReference, parseImage } from "../node/image-reference.ts"
 import type { Registries } from "../node/registries.ts"

@@ -1,4 +1,4 @@
-import { kubeletAnnotations, kubeletLabels } from "#runtime/cri/index.ts"
+import { kubeletAnnotations, kubeletLabels } from "#runtime/cri/kubelet-keys.ts"
 import type { Json } from "../../object.ts"
 import { fnv32 } from "../kube-controllers/hash.ts"
 import type { Container } from "./container.ts"

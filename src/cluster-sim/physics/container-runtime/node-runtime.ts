@@ -1,4 +1,4 @@
-import type { ContainerRuntime, RuntimeVersion } from "#runtime/cri/index.ts"
+import type { ContainerRuntime, RuntimeVersion } from "#runtime/cri/container-runtime.ts"
 import type { PhysicsWorld } from "../world.ts"
 import { Containers } from "./containers.ts"
 import { connectTo } from "./cri.ts"

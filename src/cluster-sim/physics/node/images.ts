@@ -1,5 +1,5 @@
 import type { Clock } from "#runtime/clock.ts"
-import type { PullCredentials } from "#runtime/cri/index.ts"
+import type { PullCredentials } from "#runtime/cri/container-runtime.ts"
 import type { Json } from "../../object.ts"
 import type { NamedImage, NodeRuntime, PullOutcome } from "../container-runtime/index.ts"
 import type { Timers, Wait } from "../timers.ts"

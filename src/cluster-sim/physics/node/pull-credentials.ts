@@ -1,4 +1,4 @@
-import type { PullCredentials } from "#runtime/cri/index.ts"
+import type { PullCredentials } from "#runtime/cri/container-runtime.ts"
 import type { Json, Obj } from "../../object.ts"
 import type { FindReferred } from "./references.ts"
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import type { Instant } from "#lib/instant.ts"
-import type { PullCredentials } from "#runtime/cri/index.ts"
+import type { PullCredentials } from "#runtime/cri/container-runtime.ts"
 import type { Behaviour } from "./behaviour.ts"
 import { type ImageReference, parseImage } from "./image-reference.ts"
 

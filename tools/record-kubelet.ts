@@ -1,5 +1,6 @@
 // `node tools/record-kubelet.ts [case…]`: records the lives of pods on a real kubelet, for the simulated one.
-// With the case `node` alone: what becomes of a node that is cordoned, tainted, lost and found, and of its pods.
+// With the case `node` alone: what becomes of a node that is cordoned, tainted, lost and found, and of its pods; with
+// `runtime` alone: of one whose container runtime dies and returns.
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { createServer as createTlsServer, request } from "node:https"
@@ -16,9 +17,12 @@ import {
 } from "../src/cluster-sim/physics/node/recorded/cases.ts"
 import {
   type NodeSighting,
+  type NodeStep,
   nodeSeconds,
   nodeSteps,
   nodeStoryLine,
+  runtimeSeconds,
+  runtimeSteps,
 } from "../src/cluster-sim/physics/node/recorded/node-story.ts"
 import { type Sighting, story } from "../src/cluster-sim/physics/node/recorded/replay.ts"
 import { connectRuntime, kubeletAnnotations, kubeletLabels } from "../src/runtime/cri/index.ts"
@@ -44,7 +48,9 @@ const written: Record<string, Json> = {}
 /** The kubelet's hash of a container, with the image by its real name: of that it is made. */
 let hashed: { name: string; image: string; hash: string } | undefined
 try {
-  if (wanted.length === 1 && wanted[0] === "node") await recordNode()
+  if (wanted.length === 1 && wanted[0] === "node") await recordNode("nodeStory", nodeSteps, nodeSeconds)
+  else if (wanted.length === 1 && wanted[0] === "runtime")
+    await recordNode("runtimeStory", runtimeSteps, runtimeSeconds)
   else await record()
 } catch (error) {
   console.error(error)
@@ -137,7 +143,7 @@ async function record() {
   console.error(`wrote ${file}`)
 }
 
-async function recordNode() {
+async function recordNode(story: string, steps: readonly NodeStep[], seconds: number) {
   const registry = cluster.registry as string
   await pushImage(registry, "web:1", { command: ["/bin/sh", "-c", scriptOf({})] })
   const started = Date.now()
@@ -151,11 +157,13 @@ async function recordNode() {
   for (const path of ["nodes", `namespaces/${namespace}/pods`, `namespaces/${namespace}/events`])
     watch(cluster, `/api/v1/${path}`, see)
   await pause(1000)
-  for (const step of nodeSteps) {
+  for (const step of steps) {
     await pause(started + 1000 * step.atSeconds - Date.now())
     console.error(`${new Date().toISOString()} ${JSON.stringify(step)}`)
     if (step.do === "stopKubelet") await cluster.stopProgram("kubelet", "SIGKILL")
     if (step.do === "startKubelet") await cluster.startProgram("kubelet")
+    if (step.do === "stopRuntime") await cluster.stopProgram("containerd", "SIGKILL")
+    if (step.do === "startRuntime") await cluster.startProgram("containerd")
     if (step.do === "patchNode") await api.patch("/api/v1/nodes/real-0", step.body)
     if (step.do === "pod")
       await api.create(`/api/v1/namespaces/${namespace}/pods`, {
@@ -166,9 +174,9 @@ async function recordNode() {
         }),
       })
   }
-  await pause(started + 1000 * nodeSeconds - Date.now())
+  await pause(started + 1000 * seconds - Date.now())
   const recorded: Json = JSON.parse(readFileSync(file, "utf8"))
-  recorded.nodeStory = seen
+  recorded[story] = seen
   writeFileSync(file, `${JSON.stringify(recorded, undefined, 1)}\n`)
 }
 

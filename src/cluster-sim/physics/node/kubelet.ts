@@ -195,7 +195,7 @@ export class Kubelet {
   /** Makes the worker sync its pod as soon as possible, but not before a relist since its last sync. */
   #wake(worker: Worker): void {
     if (worker.stage === "finished") return
-    if (worker.isWorking || !this.#suspension.canWork) {
+    if (worker.isWorking || !this.#canSync(worker)) {
       worker.isPending = true
       return
     }
@@ -207,9 +207,14 @@ export class Kubelet {
     this.#options.timers.after(at - now, () => this.#begin(worker))
   }
 
+  /** Without a runtime the kubelet still reports that it has seen a new pod. */
+  #canSync({ status }: Worker): boolean {
+    return this.#suspension.canWork || (this.#suspension.isAlive && status === undefined)
+  }
+
   #begin(worker: Worker): void {
     if (worker.stage === "finished") return
-    if (!this.#suspension.canWork) {
+    if (!this.#canSync(worker)) {
       worker.isWorking = false
       worker.isPending = true
       return
@@ -283,6 +288,7 @@ export class Kubelet {
     this.#watchDeadline(worker)
     if (!this.#mount(worker, result)) return
     this.#prober.start(worker)
+    if (!this.#suspension.canWork) yield resume => this.#suspension.unlessFrozen(resume)
 
     const { pod } = worker
     const actions = computeActions(pod, runtime)

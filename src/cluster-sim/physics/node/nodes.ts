@@ -44,10 +44,14 @@ export type Nodes = Part & {
   loadImage(node: string, image: string): boolean
 }
 
+type SayOfNode = (type: EventType, reason: string, message: string) => void
+
 type Played = {
   kubelet: Kubelet
   runtime: NodeRuntime
   collector: ImageCollector
+  /** Records an event about the node. */
+  say: SayOfNode
   /** The runtime has not answered for so long that the node is not ready. */
   isRuntimeDown: boolean
   cancelDown: (() => void) | undefined
@@ -94,15 +98,13 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     const recorder = createRecorder(world, "kubelet", name)
     const platform = `linux/${node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"}`
     const runtime = new NodeRuntime({ world, timers: clockwork, registries, platform, disk, stopMs: pace.stop })
-    // The kubelet's events about its node have the node's name as uid.
-    const about = { ...node, metadata: { ...node.metadata, uid: name } }
-    const say = (type: EventType, reason: string, message: string) => recorder(about, type, reason, message)
     const write = () => {
       if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
     }
-    const sayStatus = (status: string) => say("Normal", status, `Node ${name} status is now: ${status}`)
+    const sayStatus = (status: string) => each.say("Normal", status, `Node ${name} status is now: ${status}`)
     const each: Played = {
       runtime,
+      say: eventsAbout(world, node),
       isRuntimeDown: false,
       cancelDown: undefined,
       collector: new ImageCollector({
@@ -111,7 +113,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
         runtime,
         policy: { ...ordinaryCollection, ...options.imageCollection },
         isAlive: () => each.kubelet.isAlive,
-        say,
+        say: (...event) => each.say(...event),
         onPressure: () => {
           sayStatus(each.collector.hasPressure ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure")
           write()
@@ -160,10 +162,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     writeNodeStatus(world, name, each)
     renew(node, each, clockwork)
     if (wasReady) return
-    const message = `Node ${name} status is now: NodeReady`
-    // The kubelet's events about its node have the node's name as uid.
-    const about = { ...node, metadata: { ...node.metadata, uid: name } }
-    createRecorder(world, "kubelet", name)(about, "Normal", "NodeReady", message)
+    each.say("Normal", "NodeReady", `Node ${name} status is now: NodeReady`)
   }
 
   function renew(node: Obj, each: Played, clockwork: Timers) {
@@ -235,6 +234,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
       const each = played.get(node)
       const found = storage.find(kind("v1", "Node"), { name: node })
       if (!each || !found || !timers || each.kubelet.isAlive) return
+      each.say = eventsAbout(world, found) // a new process knows no earlier events
       begin(found, each, timers)
       each.kubelet.revive()
       each.collector.check()
@@ -249,6 +249,14 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
       played.get(pod.spec.nodeName)?.kubelet.endContainer(pod.metadata.uid, container, how) ?? false,
     loadImage: (node, image) => played.get(node)?.kubelet.images.load(image) ?? false,
   }
+}
+
+/** The kubelet's events about its node have the node's name as uid. */
+function eventsAbout(world: PhysicsWorld, node: Obj): SayOfNode {
+  const { name } = node.metadata
+  const recorder = createRecorder(world, "kubelet", name)
+  const about = { ...node, metadata: { ...node.metadata, uid: name } }
+  return (type, reason, message) => recorder(about, type, reason, message)
 }
 
 /** The index of a node's address ranges: the one it already has, or the first free one. */

@@ -141,7 +141,7 @@ export class Containers {
   /** Removes all dead containers of a pod except the newest of each name. */
   prune(uid: string): void {
     const pod = this.#pods.get(uid)
-    if (!pod) return
+    if (!pod || pod.containers.length < 2) return
     const seen = new Set<string>()
     pod.containers = pod.containers.toReversed().filter(container => {
       const isKept = container.state !== "exited" || !seen.has(container.name)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { recordedBy } from "#runtime/cri/kubelet-keys.ts"
+import { recordedBy } from "#runtime/cri/index.ts"
 import type { Json, Obj } from "../../object.ts"
 import { type TestWorld, type TestWorldOptions, testWorld } from "../node/test-world.ts"
 import type { NodeRuntime } from "./index.ts"
@@ -207,6 +207,12 @@ test("a command runs as the image says", async () => {
   await world.advance("3s")
   expect(enough).toMatchObject({ is: "resolved", afterMs: 2000, value: { exitCode: 4, output: "drained" } })
   expect(short).toMatchObject({ is: "rejected", afterMs: 1000, error: { kind: "DeadlineExceeded" } })
+  const other = await running({ exec: ([name = ""]: string[]) => (name === "ls" ? { exitCode: 2 } : undefined) })
+  const each = (command: string[]) => other.client.execSync(idOf(other.world), { command, timeoutSeconds: 1 })
+  const [known, unknown] = [["ls"], ["ps"]].map(command => watched(each(command), other.world.clock))
+  await other.world.advance("1ms")
+  expect(known).toMatchObject({ value: { exitCode: 2 } })
+  expect(unknown).toMatchObject({ error: { kind: "Failed" } })
   const missing = watched(client.execSync("0".repeat(64), { command: [], timeoutSeconds: 1 }), world.clock)
   await world.advance("1ms")
   expect(missing).toMatchObject({ error: { kind: "NotFound" } })

@@ -1,4 +1,3 @@
-import type { Clock } from "#runtime/clock.ts"
 import type {
   CallOptions,
   ContainerRuntime,
@@ -16,7 +15,12 @@ import type { StoredImage } from "./images.ts"
 import { annotationsOf, labelsOf } from "./labels.ts"
 import type { Call, NodeRuntime } from "./node-runtime.ts"
 
-export type CriOptions = { clock: Clock; timers: Timers; heard: (call: Call) => void }
+export type CriOptions = {
+  timers: Timers
+  heard: (call: Call) => void
+  /** Through the file that is the socket now, which is dead once the runtime has died; otherwise through its path. */
+  isMounted: boolean
+}
 
 const ordinaryTimeoutMs = 10_000
 const notFoundPrefix = "rpc error: code = NotFound desc = "
@@ -27,8 +31,8 @@ type Settle<T> = { resolve: (value: T) => void; reject: (error: unknown) => void
 /** Begins the work of a call; the returned function is called when the caller is gone. */
 type Work<T> = (settle: Settle<T>) => (() => void) | undefined
 
-/** A client of one node's runtime, through a mount of its socket. */
-export function connectTo(runtime: NodeRuntime, { timers, heard }: CriOptions): ContainerRuntime {
+/** A client of one node's runtime. */
+export function connectTo(runtime: NodeRuntime, { timers, heard, isMounted }: CriOptions): ContainerRuntime {
   const { containers, images } = runtime
   const { life } = runtime
   const pending = new Set<(error: unknown) => void>()
@@ -43,7 +47,7 @@ export function connectTo(runtime: NodeRuntime, { timers, heard }: CriOptions): 
     return new Promise<T>((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       if (isClosed) return reject(new RuntimeError("Unavailable", doing, { said: "the connection is closed" }))
-      if (runtime.isDead || runtime.life !== life)
+      if (runtime.isDead || (isMounted && runtime.life !== life))
         return reject(new RuntimeError("SocketDead", doing, { said: "connect ECONNREFUSED" }))
       let leave: (() => void) | undefined
       let isOver = false
@@ -107,7 +111,7 @@ export function connectTo(runtime: NodeRuntime, { timers, heard }: CriOptions): 
         return containers.stop(found, 1000 * graceSeconds, resolve)
       })
     },
-    execSync(id, { timeoutSeconds }, options = {}) {
+    execSync(id, { command, timeoutSeconds }, options = {}) {
       const limitMs = 1000 * timeoutSeconds + (options.timeoutMs ?? ordinaryTimeoutMs)
       const doing = `running a command in container ${id}`
       return call(doing, { method: "execSync", id }, options, limitMs, ({ resolve, reject }) => {
@@ -117,10 +121,16 @@ export function connectTo(runtime: NodeRuntime, { timers, heard }: CriOptions): 
         if (!found) return refuse("NotFound", `an error occurred when try to find container "${id}": not found`)
         if (found.state !== "running")
           return refuse("Failed", `container is in CONTAINER_${found.state.toUpperCase()} state`)
-        const { takesMs = 0, exitCode = 0, output = "" } = found.behaviour.exec ?? {}
+        const { exec = {} } = found.behaviour
+        const run = typeof exec === "function" ? exec(command) : exec
+        if (!run) return refuse("Failed", `failed to exec in container: failed to start exec: ${command[0]}: not found`)
+        const { takesMs = 0, exitCode = 0, output = "" } = run
         if (timeoutSeconds > 0 && takesMs > 1000 * timeoutSeconds)
           return timers.after(1000 * timeoutSeconds, () =>
-            refuse("DeadlineExceeded", `failed to exec in container: timeout ${timeoutSeconds}s exceeded`),
+            refuse(
+              "DeadlineExceeded",
+              `failed to exec in container: timeout ${timeoutSeconds}s exceeded: context deadline exceeded`,
+            ),
           )
         return timers.after(takesMs, () => resolve({ exitCode, output }))
       })
@@ -199,7 +209,7 @@ function described(runtime: NodeRuntime, container: Container): RuntimeContainer
 }
 
 function statusOf(runtime: NodeRuntime, container: Container) {
-  const { podSandboxId: _, imageId, ...rest } = described(runtime, container)
+  const { podSandboxId: _, imageId: __, ...rest } = described(runtime, container)
   const { state, startedAt, finishedAt, exitCode, reason } = container
   return {
     ...rest,
@@ -207,7 +217,7 @@ function statusOf(runtime: NodeRuntime, container: Container) {
     ...(state === "exited" && { finishedAt: finishedAt ?? startedAt, exitCode: exitCode ?? 0 }),
     reason: state === "exited" ? (reason ?? "") : "",
     message: "",
-    image: imageId,
+    image: container.imageName,
     imageRef: container.imageId,
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { isRuntimeFailure, RuntimeError } from "#runtime/cri/index.ts"
 import type { Json } from "../../object.ts"
 import { type TestWorldOptions, testWorld } from "../node/test-world.ts"
 import type { NodeRuntime } from "./index.ts"
@@ -188,14 +189,18 @@ describe("faults of the runtime", () => {
     const stop = each.client.stopContainer(id, { graceSeconds: 3 }).catch(error => error)
     const pulled = pull(each, "ghcr.io/big:1")
     await each.advance("1s")
+    const mounted = each.runtime.connectMounted()
     each.runtime.die()
-    expect(await stop).toMatchObject({ kind: "Unavailable" })
+    const lost = await stop
+    expect(lost).toBeInstanceOf(RuntimeError)
+    expect(isRuntimeFailure(lost, "Unavailable")).toBe(true)
     await each.advance("1m")
     expect(pulled.error).toMatchObject({ kind: "Unavailable" })
     await expect(each.runtime.connect().version()).rejects.toMatchObject({ kind: "SocketDead" })
     each.runtime.revive()
-    await expect(each.client.version()).rejects.toMatchObject({ kind: "SocketDead" })
-    const fresh = each.runtime.connect()
+    await expect(mounted.version()).rejects.toMatchObject({ kind: "SocketDead" })
+    expect(await each.client.version()).toMatchObject({ name: "containerd" })
+    const fresh = each.runtime.connectMounted()
     expect(await fresh.version()).toMatchObject({ name: "containerd" })
     expect(await fresh.containerStatus(id)).toMatchObject({ state: "Running", attempt: 0 })
     await fresh.stopContainer(id, { graceSeconds: 0 })

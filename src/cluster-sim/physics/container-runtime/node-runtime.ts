@@ -1,4 +1,5 @@
 import type { ContainerRuntime, RuntimeVersion } from "#runtime/cri/container-runtime.ts"
+import type { Timers } from "../timers.ts"
 import type { PhysicsWorld } from "../world.ts"
 import { Containers } from "./containers.ts"
 import { connectTo } from "./cri.ts"
@@ -20,8 +21,7 @@ export class NodeRuntime {
   readonly containers: Containers
   readonly images: Images
   readonly version: RuntimeVersion = { name: "containerd", version: "1.6.20~ds1" }
-  readonly #world: PhysicsWorld
-  readonly #options: NodeRuntimeOptions
+  readonly #timers: Timers
   readonly #callListeners = new Set<(call: Call) => void>()
   readonly #lifeListeners = new Set<(isAnswering: boolean) => void>()
   #state: "running" | "hanging" | "dead" = "running"
@@ -31,8 +31,7 @@ export class NodeRuntime {
   #waiting: (() => void)[] = []
 
   constructor(options: NodeRuntimeOptions) {
-    this.#options = options
-    this.#world = options.world
+    this.#timers = options.timers
     const { timers, registries, platform, disk, stopMs } = options
     const { clock, random } = options.world
     const whenRunning = (callback: () => void) => this.whenRunning(callback)
@@ -56,10 +55,14 @@ export class NodeRuntime {
     return this.#life
   }
 
-  /** Mounts the socket as it is now. After the runtime's death the mount is dead for good, as that of a single file is. */
+  /** A client through the path of the socket, as a process of the node has it. It works again after a restart. */
   connect(): ContainerRuntime {
-    const { timers } = this.#options
-    return connectTo(this, { clock: this.#world.clock, timers, heard: call => this.#hear(call) })
+    return connectTo(this, { timers: this.#timers, heard: call => this.#hear(call), isMounted: false })
+  }
+
+  /** A client through a mount of the socket as it is now. After the runtime's death such a mount is dead for good. */
+  connectMounted(): ContainerRuntime {
+    return connectTo(this, { timers: this.#timers, heard: call => this.#hear(call), isMounted: true })
   }
 
   /** Every call of every client, when it arrives. */

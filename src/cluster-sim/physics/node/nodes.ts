@@ -74,7 +74,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   const { storage, clock } = world
   const registries = options.registries ?? createRegistries()
   const pace = { ...calmPace, ...options.pace }
-  const { parallelPulls = 1, heartbeat = "lazy", disk = {} } = options
+  const { heartbeat = "lazy" } = options
   const listeners = new Set<(node: string, isAlive: boolean) => void>()
   let played = new Map<string, Played>()
   let timers: Timers | undefined
@@ -92,65 +92,10 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   }
 
   function play(node: Obj, clockwork: Timers) {
-    const { name, uid } = node.metadata
+    const { name } = node.metadata
     const index = indexOf(node)
     indices.add(index)
-    const recorder = createRecorder(world, "kubelet", name)
-    const platform = `linux/${node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"}`
-    const runtime = new NodeRuntime({ world, timers: clockwork, registries, platform, disk, stopMs: pace.stop })
-    const write = () => {
-      if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
-    }
-    const sayStatus = (status: string) => each.say("Normal", status, `Node ${name} status is now: ${status}`)
-    const each: Played = {
-      runtime,
-      say: eventsAbout(world, node),
-      isRuntimeDown: false,
-      cancelDown: undefined,
-      collector: new ImageCollector({
-        clock,
-        timers: clockwork,
-        runtime,
-        policy: { ...ordinaryCollection, ...options.imageCollection },
-        isAlive: () => each.kubelet.isAlive,
-        say: (...event) => each.say(...event),
-        onPressure: () => {
-          sayStatus(each.collector.hasPressure ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure")
-          write()
-        },
-      }),
-      uid,
-      index,
-      cancelImages: undefined,
-      cancelLease: undefined,
-      kubelet: new Kubelet({
-        world,
-        timers: clockwork,
-        registries,
-        runtime,
-        recorder,
-        nodeName: name,
-        hostIP: addressOf(node) ?? hostAddress(index),
-        pace,
-        parallelPulls,
-        addresses: createAddresses(index),
-      }),
-    }
-    runtime.images.onChange(() => {
-      each.cancelImages ??= clockwork.after(imagesEveryMs, () => {
-        each.cancelImages = undefined
-        write()
-      })
-    })
-    runtime.onLife(isAnswering => {
-      each.cancelDown?.()
-      each.cancelDown = clockwork.after(isAnswering ? runtimeCheckEveryMs : runtimeDownAfterMs, () => {
-        if (each.isRuntimeDown === !isAnswering) return
-        each.isRuntimeDown = !isAnswering
-        if (each.kubelet.isAlive) sayStatus(isAnswering ? "NodeReady" : "NodeNotReady")
-        write()
-      })
-    })
+    const each = createMachine(world, node, { ...options, registries, pace, timers: clockwork, index })
     played.set(name, each)
     begin(node, each, clockwork)
   }
@@ -249,6 +194,71 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
       played.get(pod.spec.nodeName)?.kubelet.endContainer(pod.metadata.uid, container, how) ?? false,
     loadImage: (node, image) => played.get(node)?.kubelet.images.load(image) ?? false,
   }
+}
+
+type MachineOptions = NodesOptions & { registries: Registries; pace: Pace; timers: Timers; index: number }
+
+/** The machine of a node: runtime, kubelet, and what they report about the node. */
+function createMachine(world: PhysicsWorld, node: Obj, options: MachineOptions): Played {
+  const { registries, pace, timers, index, parallelPulls = 1, disk = {} } = options
+  const { name, uid } = node.metadata
+  const recorder = createRecorder(world, "kubelet", name)
+  const platform = `linux/${node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"}`
+  const runtime = new NodeRuntime({ world, timers, registries, platform, disk, stopMs: pace.stop })
+  const write = () => {
+    if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
+  }
+  const sayStatus = (status: string) => each.say("Normal", status, `Node ${name} status is now: ${status}`)
+  const each: Played = {
+    runtime,
+    say: eventsAbout(world, node),
+    isRuntimeDown: false,
+    cancelDown: undefined,
+    collector: new ImageCollector({
+      clock: world.clock,
+      timers,
+      runtime,
+      policy: { ...ordinaryCollection, ...options.imageCollection },
+      isAlive: () => each.kubelet.isAlive,
+      say: (...event) => each.say(...event),
+      onPressure: () => {
+        sayStatus(each.collector.hasPressure ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure")
+        write()
+      },
+    }),
+    uid,
+    index,
+    cancelImages: undefined,
+    cancelLease: undefined,
+    kubelet: new Kubelet({
+      world,
+      timers,
+      registries,
+      runtime,
+      recorder,
+      nodeName: name,
+      hostIP: addressOf(node) ?? hostAddress(index),
+      pace,
+      parallelPulls,
+      addresses: createAddresses(index),
+    }),
+  }
+  runtime.images.onChange(() => {
+    each.cancelImages ??= timers.after(imagesEveryMs, () => {
+      each.cancelImages = undefined
+      write()
+    })
+  })
+  runtime.onLife(isAnswering => {
+    each.cancelDown?.()
+    each.cancelDown = timers.after(isAnswering ? runtimeCheckEveryMs : runtimeDownAfterMs, () => {
+      if (each.isRuntimeDown === !isAnswering) return
+      each.isRuntimeDown = !isAnswering
+      if (each.kubelet.isAlive) sayStatus(isAnswering ? "NodeReady" : "NodeNotReady")
+      write()
+    })
+  })
+  return each
 }
 
 /** The kubelet's events about its node have the node's name as uid. */

@@ -1,5 +1,6 @@
 // `node tools/record-kubelet.ts [case…]`: records the lives of pods on a real kubelet, for the simulated one.
-// With the case `node` alone: what becomes of a node that is cordoned, tainted, lost and found, and of its pods.
+// With the case `node` alone: what becomes of a node that is cordoned, tainted, lost and found, and of its pods; with
+// `runtime` alone: of one whose container runtime dies and returns.
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { createServer as createTlsServer, request } from "node:https"
@@ -16,11 +17,15 @@ import {
 } from "../src/cluster-sim/physics/node/recorded/cases.ts"
 import {
   type NodeSighting,
+  type NodeStep,
   nodeSeconds,
   nodeSteps,
   nodeStoryLine,
+  runtimeSeconds,
+  runtimeSteps,
 } from "../src/cluster-sim/physics/node/recorded/node-story.ts"
 import { type Sighting, story } from "../src/cluster-sim/physics/node/recorded/replay.ts"
+import { connectRuntime, kubeletAnnotations, kubeletLabels } from "../src/runtime/cri/index.ts"
 import { type Api, connectApi, type Json } from "./kube/api.ts"
 import { type Cluster, startCluster } from "./kube/cluster.ts"
 import { run } from "./kube/command.ts"
@@ -37,13 +42,21 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, ()
 
 const cluster = await startCluster({ kwokNodes: 0, say: console.error, signal: stop.signal })
 const api = connectApi(cluster.access)
+const runtime = connectRuntime({ socketPath: cluster.containerdSocket as string })
+/** Labels and annotations of the containers of a case, as the runtime lists them. */
+const written: Record<string, Json> = {}
+/** The kubelet's hash of a container, with the image by its real name: of that it is made. */
+let hashed: { name: string; image: string; hash: string } | undefined
 try {
-  if (wanted.length === 1 && wanted[0] === "node") await recordNode()
+  if (wanted.length === 1 && wanted[0] === "node") await recordNode("nodeStory", nodeSteps, nodeSeconds)
+  else if (wanted.length === 1 && wanted[0] === "runtime")
+    await recordNode("runtimeStory", runtimeSteps, runtimeSeconds)
   else await record()
 } catch (error) {
   console.error(error)
 } finally {
   api.close()
+  runtime.close()
   await cluster.stop()
 }
 process.exit(0)
@@ -119,6 +132,8 @@ async function record() {
   const node = await api.get("/api/v1/nodes")
   const recorded: Json = wanted.length > 0 ? JSON.parse(readFileSync(file, "utf8")) : { cases: {} }
   for (const each of chosen) recorded.cases[each.name] = story(sightings.get(each.name) ?? [], 1000 * each.seconds)
+  for (const [name, containers] of Object.entries(written)) recorded.cases[name].containers = inward(containers)
+  if (hashed) recorded.hashed = hashed
   recorded.node = node.items[0]
   recorded.lease = await api.find(
     `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node.items[0].metadata.name}`,
@@ -128,7 +143,7 @@ async function record() {
   console.error(`wrote ${file}`)
 }
 
-async function recordNode() {
+async function recordNode(story: string, steps: readonly NodeStep[], seconds: number) {
   const registry = cluster.registry as string
   await pushImage(registry, "web:1", { command: ["/bin/sh", "-c", scriptOf({})] })
   const started = Date.now()
@@ -142,11 +157,13 @@ async function recordNode() {
   for (const path of ["nodes", `namespaces/${namespace}/pods`, `namespaces/${namespace}/events`])
     watch(cluster, `/api/v1/${path}`, see)
   await pause(1000)
-  for (const step of nodeSteps) {
+  for (const step of steps) {
     await pause(started + 1000 * step.atSeconds - Date.now())
     console.error(`${new Date().toISOString()} ${JSON.stringify(step)}`)
     if (step.do === "stopKubelet") await cluster.stopProgram("kubelet", "SIGKILL")
     if (step.do === "startKubelet") await cluster.startProgram("kubelet")
+    if (step.do === "stopRuntime") await cluster.stopProgram("containerd", "SIGKILL")
+    if (step.do === "startRuntime") await cluster.startProgram("containerd")
     if (step.do === "patchNode") await api.patch("/api/v1/nodes/real-0", step.body)
     if (step.do === "pod")
       await api.create(`/api/v1/namespaces/${namespace}/pods`, {
@@ -157,9 +174,9 @@ async function recordNode() {
         }),
       })
   }
-  await pause(started + 1000 * nodeSeconds - Date.now())
+  await pause(started + 1000 * seconds - Date.now())
   const recorded: Json = JSON.parse(readFileSync(file, "utf8"))
-  recorded.nodeStory = seen
+  recorded[story] = seen
   writeFileSync(file, `${JSON.stringify(recorded, undefined, 1)}\n`)
 }
 
@@ -184,10 +201,25 @@ async function act(api: Api, path: string, { name, spec }: RecordedCase, step: S
   if (step.do === "patch") return api.patchStrategically(path, step.body)
   if (step.do === "evict")
     return api.create(`${path}/eviction`, { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } })
+  if (step.do === "stop") return stopContainer(path, { name, spec, seconds: 0 }, step)
   const list = spec.containers.some((container: Json) => container.name === step.container)
     ? "containers"
     : "initContainers"
   return api.patchStrategically(path, { spec: { [list]: [{ name: step.container, image: step.image }] } })
+}
+
+/** Stops a container past the kubelet, and keeps what the kubelet had written on the pod's containers. */
+async function stopContainer(path: string, { name }: RecordedCase, step: Step & { do: "stop" }) {
+  const { metadata, spec, status } = await api.get(path)
+  const { containerID } = status.containerStatuses.find((each: Json) => each.name === step.container)
+  const containers = await runtime.listContainers({ labels: { [kubeletLabels.podUid]: metadata.uid } })
+  written[name] ??= containers
+    .map(({ name, labels, annotations }) => replaceAll({ name, labels, annotations }, [[metadata.uid, "UID"]]))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const { annotations } = containers.find(({ name }) => name === step.container) as Json
+  const { image } = spec.containers.find((each: Json) => each.name === step.container)
+  hashed ??= { name: step.container, image, hash: annotations[kubeletAnnotations.hash] }
+  await runtime.stopContainer(containerID.replace("containerd://", ""), { graceSeconds: step.grace })
 }
 
 function scriptOf(image: RecordedImage): string {

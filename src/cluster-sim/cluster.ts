@@ -9,7 +9,7 @@ import { serveCustomKinds } from "./crd/index.ts"
 import { createApiServer } from "./http/index.ts"
 import { builtInKinds, podAdmission } from "./kinds/index.ts"
 import { limitAdmission } from "./limits/index.ts"
-import type { Part, PhysicsWorld } from "./physics/world.ts"
+import type { Part, PhysicsWorld, SimulatedNode } from "./physics/world.ts"
 import { createStore, type HistoryEntry, type Store } from "./store/index.ts"
 
 export type ClusterOptions = {
@@ -43,6 +43,8 @@ export type Cluster = {
   storage: ServerStorage
   store: Store
   random: Random
+  /** A node with its container runtime, while the moving parts run. A restart of the parts makes it anew. */
+  node(name: string): SimulatedNode | undefined
   start(): void
   /** Stops the moving parts; the API keeps answering. */
   stop(): void
@@ -84,6 +86,7 @@ export function createCluster(options: ClusterOptions): Cluster {
     storage,
     store,
     random,
+    node: name => moving.map(part => part.node?.(name)).find(Boolean),
     start() {
       if (stops.length === 0) stops = moving.map(part => part.start())
     },

@@ -11,5 +11,5 @@ export {
   parseRegistries,
   type RegistriesDescription,
 } from "./parts.ts"
-export type { Part, PhysicsWorld } from "./physics/world.ts"
+export type { Part, PhysicsWorld, SimulatedNode } from "./physics/world.ts"
 export type { HistoryEntry } from "./store/index.ts"

@@ -65,6 +65,7 @@ function machines(world: PhysicsWorld, { nodes: wanted = 1, registries, ...optio
   const lifecycle = nodeLifecycle(world, kubelets)
   return {
     name: "machines",
+    node: kubelets.node,
     start() {
       const stops = [kubelets.start(), lifecycle.start()]
       addNodes(world, wanted)

@@ -3,7 +3,15 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { Json, Obj } from "../../object.ts"
 import { podOf } from "../node/recorded/cases.ts"
-import { type NodeSighting, nodeSeconds, nodeSteps, nodeStoryLine } from "../node/recorded/node-story.ts"
+import {
+  type NodeSighting,
+  type NodeStep,
+  nodeSeconds,
+  nodeSteps,
+  nodeStoryLine,
+  runtimeSeconds,
+  runtimeSteps,
+} from "../node/recorded/node-story.ts"
 import { type TestWorld, testWorld } from "../node/test-world.ts"
 import { nodeLifecycle } from "./node-lifecycle.ts"
 
@@ -14,10 +22,12 @@ const taints = (world: TestWorld, name: string): string[] =>
   (node(world, name).spec.taints ?? []).map(({ key, effect }: Json) => `${key}:${effect}`)
 const ready = ({ status }: Obj) => status.conditions.find(({ type }: Json) => type === "Ready").status
 
-test("a node that is cordoned, tainted, lost and found, and its pods, as on the real one", async () => {
-  const recorded: { nodeStory: NodeSighting[] } = JSON.parse(
-    readFileSync(join(import.meta.dirname, "../node/recorded/recorded.json"), "utf8"),
-  )
+const recorded: Record<"nodeStory" | "runtimeStory", NodeSighting[]> = JSON.parse(
+  readFileSync(join(import.meta.dirname, "../node/recorded/recorded.json"), "utf8"),
+)
+
+/** Lives a recorded story of a node again, compares what was seen, and returns it. */
+async function relive(real: NodeSighting[], steps: readonly NodeStep[], seconds: number): Promise<NodeSighting[]> {
   const world = worldOf(["real-0"])
   await world.advance("1s")
   const seen: NodeSighting[] = []
@@ -32,27 +42,42 @@ test("a node that is cordoned, tainted, lost and found, and its pods, as on the 
   for (const event of world.storage.list(world.kind("Event")).items) see("ADDED", event)
   for (const kind of ["Node", "Pod", "Event"])
     world.storage.subscribe(world.kind(kind), ({ type, object }) => see(type, object))
-  for (const step of nodeSteps) {
+  for (const step of steps) {
     await world.clock.advance(begin + 1000 * step.atSeconds - world.clock.now())
     if (step.do === "stopKubelet") world.machines.stopKubelet("real-0")
     if (step.do === "startKubelet") world.machines.startKubelet("real-0")
+    if (step.do === "stopRuntime") world.cluster.node("real-0")?.runtime.die()
+    if (step.do === "startRuntime") world.cluster.node("real-0")?.runtime.revive()
     if (step.do === "patchNode")
       world.storage.patch(world.kind("Node"), { name: "real-0" }, { type: "merge", body: step.body })
     if (step.do === "pod") world.create(step.name, podOf({ name: step.name, spec: spec(step.spec), seconds: 0 }).spec)
   }
-  await world.clock.advance(begin + 1000 * nodeSeconds - world.clock.now())
+  await world.clock.advance(begin + 1000 * seconds - world.clock.now())
 
   const told = (all: NodeSighting[], about: RegExp) =>
     all.filter(each => about.test(each.about)).map(({ text }) => text)
-  expect(told(seen, /^Node /)).toEqual(told(recorded.nodeStory, /^Node /))
-  for (const { name } of nodeSteps.filter(step => step.do === "pod")) {
+  expect(told(seen, /^Node /)).toEqual(told(real, /^Node /))
+  for (const { name } of steps.filter(step => step.do === "pod")) {
     const about = new RegExp(`^Pod ${name}$`)
-    expect(told(seen, about)).toEqual(told(recorded.nodeStory, about))
+    expect(told(seen, about)).toEqual(told(real, about))
   }
-  expect(told(seen, /^Event /).sort()).toEqual(told(recorded.nodeStory, /^Event /).sort())
-  const lost = (all: NodeSighting[]) => all.find(({ text }) => /Ready Unknown/.test(text))?.atMs ?? 0
+  expect(told(seen, /^Event /).sort()).toEqual(told(real, /^Event /).sort())
+  return seen
+}
+
+const firstAt = (all: NodeSighting[], what: RegExp) => all.find(({ text }) => what.test(text))?.atMs ?? 0
+
+test("a node that is cordoned, tainted, lost and found, and its pods, as on the real one", async () => {
+  const seen = await relive(recorded.nodeStory, nodeSteps, nodeSeconds)
+  const lost = (all: NodeSighting[]) => firstAt(all, /Ready Unknown/)
   // Up to ten seconds are between the last renewal and the death, and five between two checks.
   expect(Math.abs(lost(seen) - lost(recorded.nodeStory))).toBeLessThan(10_000)
+})
+
+test("a node whose container runtime dies and returns, as on the real one", async () => {
+  const seen = await relive(recorded.runtimeStory, runtimeSteps, runtimeSeconds)
+  const down = (all: NodeSighting[]) => firstAt(all, /container runtime is down/)
+  expect(Math.abs(down(seen) - down(recorded.runtimeStory))).toBeLessThan(5000)
 })
 
 describe("a node that falls silent among others", () => {

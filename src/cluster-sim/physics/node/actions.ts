@@ -1,6 +1,7 @@
 import type { Json, Obj } from "../../object.ts"
+import type { Container } from "../container-runtime/index.ts"
 import { isSidecar, specs } from "./pod-spec.ts"
-import { type Container, isRestarted, isToStart, type Runtime } from "./pod-status.ts"
+import { isRestarted, isToStart, type Runtime } from "./pod-status.ts"
 
 /** What a kubelet does next for a pod: kill first, then start, in these orders. */
 export type Actions = {

@@ -1,12 +1,11 @@
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
+import type { Container, ContainerSource, NodeRuntime } from "../container-runtime/index.ts"
 import { parseImage } from "./image-reference.ts"
-import type { NodeImages } from "./images.ts"
 import { specs } from "./pod-spec.ts"
-import type { Container, Runtime } from "./pod-status.ts"
 import type { Registries } from "./registries.ts"
 
-type Kept = Parameters<NodeImages["keep"]>
+type Kept = Parameters<NodeRuntime["images"]["keep"]>
 
 /** The containers in a pod's status, with their images, if a registry still has them. */
 export function containersOf(pod: Obj, registries: Registries, now: Instant): { container: Container; image?: Kept }[] {
@@ -26,6 +25,8 @@ export function containersOf(pod: Obj, registries: Registries, now: Instant): { 
       imageId: said.imageID,
       restartCount: said.restartCount,
       behaviour: found?.behaviour ?? {},
+      source: sourceOf(pod, spec ?? { name: said.name, image: said.image }),
+      createdAt: parseInstant(state.startedAt) ?? now,
       startedAt: parseInstant(state.startedAt) ?? now,
       state: running ? "running" : "exited",
       ...(terminated && {
@@ -41,10 +42,14 @@ export function containersOf(pod: Obj, registries: Registries, now: Instant): { 
   })
 }
 
-/** The sandbox that a pod's status implies. */
-export function sandboxOf({ status }: Obj): Runtime["sandbox"] {
-  const isReady = status.conditions?.some(
-    ({ type, status: is }: Json) => type === "PodReadyToStartContainers" && is === "True",
-  )
-  return isReady ? { isReady: true, ip: status.podIP } : undefined
+/** Whether a pod's status implies that it has a sandbox. */
+export const hasSandbox = ({ status }: Obj): boolean =>
+  status.conditions?.some(({ type, status: is }: Json) => type === "PodReadyToStartContainers" && is === "True") ??
+  false
+
+/** What a container keeps of its pod. */
+export function sourceOf({ metadata, spec }: Obj, container: Json): ContainerSource {
+  const { name, namespace = "", uid, deletionGracePeriodSeconds: deletion } = metadata
+  const pod = { name, namespace, uid, spec, ...(deletion !== undefined && { deletionGracePeriodSeconds: deletion }) }
+  return { pod, container }
 }

@@ -11,7 +11,12 @@ export type Behaviour = {
   stopExitCode?: number
   /** Ends only by SIGKILL, at the end of its grace period. */
   ignoresTerm?: boolean
+  /** What commands do that are run in it: all the same, or each its own. By default they succeed at once. */
+  exec?: CommandRun | ((command: readonly string[]) => CommandRun | undefined)
 }
+
+/** Absent: there is no such command. */
+type CommandRun = { takesMs?: number; exitCode?: number; output?: string }
 
 /** Whether a probe succeeds at this time after the start. */
 export function isWell({ neverReady, readyAfterMs = 0 }: Behaviour, sinceStartMs: number): boolean {

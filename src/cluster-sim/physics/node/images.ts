@@ -1,37 +1,35 @@
 import type { Clock } from "#runtime/clock.ts"
+import type { PullCredentials } from "#runtime/cri/container-runtime.ts"
 import type { Json } from "../../object.ts"
+import type { NamedImage, NodeRuntime, PullOutcome } from "../container-runtime/index.ts"
 import type { Timers, Wait } from "../timers.ts"
 import { BackOff } from "./back-off.ts"
-import type { Behaviour } from "./behaviour.ts"
 import { goDuration } from "./go-duration.ts"
 import { parseImage } from "./image-reference.ts"
 import type { StartFailure } from "./pod-status.ts"
 import type { Registries } from "./registries.ts"
 import type { Say, Worker } from "./worker.ts"
 
-type ImageOnNode = { name: string; digest: string; imageId: string; sizeBytes: number; behaviour: Behaviour }
-
 export type ImagesOptions = {
   clock: Clock
   timers: Timers
   registries: Registries
-  platform: string
+  images: NodeRuntime["images"]
   /** How many images are pulled at the same time; the others wait. */
   parallelPulls: number
   say: Say
-  /** Called when an image was added to the node. */
-  onImage?: (() => void) | undefined
+  /** Calls back now, or when the kubelet can work again. */
+  unlessFrozen: (resume: () => void) => void
 }
 
 /** The kubelet's own defaults: registryPullQPS and registryBurst. */
 const pullsPerSecond = 5
 const pullBurst = 10
-const heldBack = { isFound: false, durationMs: 0, message: "pull QPS exceeded" } as const
+const heldBack: PullOutcome = { message: "pull QPS exceeded" }
 
-/** The images of one node, and how the kubelet pulls them. */
+/** How the kubelet brings images to its node. */
 export class NodeImages {
   readonly #options: ImagesOptions
-  readonly #images = new Map<string, ImageOnNode>()
   readonly #backOff = new BackOff()
   readonly #waitingPulls: (() => void)[] = []
   #pulling = 0
@@ -44,7 +42,7 @@ export class NodeImages {
   /** Images on the node, biggest first, as the node's status lists them. */
   list(): Json[] {
     const byDigest = new Map<string, { names: string[]; sizeBytes: number }>()
-    for (const { name, imageId, sizeBytes } of this.#images.values()) {
+    for (const { name, imageId, sizeBytes } of this.#options.images.named()) {
       const entry = byDigest.get(imageId) ?? { names: [imageId], sizeBytes }
       if (!entry.names.includes(name)) entry.names.push(name)
       byDigest.set(imageId, entry)
@@ -59,14 +57,8 @@ export class NodeImages {
     const reference = parseImage(image)
     if ("invalid" in reference) return false
     const found = this.#options.registries.find(reference)
-    if (found) this.keep(reference, found)
+    if (found) this.#options.images.keep(reference, found)
     return found !== undefined
-  }
-
-  /** Removes an image from the node, as the kubelet's garbage collection does. */
-  remove(image: string): boolean {
-    const reference = parseImage(image)
-    return !("invalid" in reference) && this.#images.delete(reference.name)
   }
 
   /** Resets the back-off of a pod for an image. */
@@ -74,8 +66,12 @@ export class NodeImages {
     this.#backOff.forget(`${worker.uid}_${image}`)
   }
 
-  *ensure(worker: Worker, spec: Json): Generator<Wait, ImageOnNode | StartFailure, void> {
-    const { registries, platform } = this.#options
+  /** `credentials`: what the pod's pull secrets hold, read only where a registry asks for it. */
+  *ensure(
+    worker: Worker,
+    spec: Json,
+    credentials: () => readonly PullCredentials[],
+  ): Generator<Wait, NamedImage | StartFailure, void> {
     const image: string = spec.image
     const reference = parseImage(image)
     if ("invalid" in reference) {
@@ -83,7 +79,7 @@ export class NodeImages {
       this.#options.say(worker, spec, { type: "Warning", reason: "InspectFailed", message })
       return { reason: "InvalidImageName", message }
     }
-    const present = this.#images.get(reference.name)
+    const present = this.#options.images.find(reference.name)
     const policy = spec.imagePullPolicy ?? "IfNotPresent"
     if (present && policy !== "Always") {
       const message = `Container image "${image}" already present on machine and can be accessed by the pod`
@@ -108,13 +104,17 @@ export class NodeImages {
     const askedAt = this.#options.clock.now()
     yield resume => this.#takePull(resume)
     const startedAt = this.#options.clock.now()
-    const pull = this.#mayPull() ? registries.pull(reference, { now: startedAt, platform }) : heldBack
-    // Layers that are on the node are not fetched again: only the manifest is requested.
-    const hasIt = pull.isFound && [...this.#images.values()].some(({ digest }) => digest === pull.digest)
-    yield hasIt && pull.isFound ? pull.latencyMs : pull.durationMs
+    let outcome = heldBack
+    if (this.#mayPull())
+      yield resume =>
+        this.#options.images.pull(reference, credentials, each => {
+          outcome = each
+          this.#options.unlessFrozen(resume)
+        })
+    else yield 0
     this.#releasePull()
-    if (!pull.isFound) {
-      const { message } = pull
+    if (!("image" in outcome)) {
+      const { message } = outcome
       this.#options.say(worker, spec, {
         type: "Warning",
         reason: "Failed",
@@ -125,23 +125,12 @@ export class NodeImages {
       worker.pullErrors.set(image, `ErrImagePull: ${message}`)
       return { reason: "ErrImagePull", message }
     }
-    const kept = this.keep(reference, pull)
+    const { image: pulled } = outcome
     const took = goDuration(this.#options.clock.now() - startedAt)
     const whole = goDuration(this.#options.clock.now() - askedAt)
-    const message = `Successfully pulled image "${image}" in ${took} (${whole} including waiting). Image size: ${pull.sizeBytes} bytes.`
+    const message = `Successfully pulled image "${image}" in ${took} (${whole} including waiting). Image size: ${pulled.sizeBytes} bytes.`
     this.#options.say(worker, spec, { type: "Normal", reason: "Pulled", message })
-    return kept
-  }
-
-  keep(
-    { name, host, repository }: { name: string; host: string; repository: string },
-    { digest, sizeBytes, behaviour }: { digest: string; sizeBytes: number; behaviour: Behaviour },
-  ): ImageOnNode {
-    const image = { name, digest, imageId: `${host}/${repository}@${digest}`, sizeBytes, behaviour }
-    this.#images.set(name, image)
-    this.#images.set(image.imageId, image) // so that a pod that pins the digest finds it
-    this.#options.onImage?.()
-    return image
+    return pulled
   }
 
   /** Whether one more pull may start now. If so, it is counted. */

@@ -1,20 +1,21 @@
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
-import { StatusError } from "../../status-error.ts"
-import { type Process, run, type Timers, type Wait } from "../timers.ts"
+import type { Container, NodeRuntime } from "../container-runtime/index.ts"
+import { type Process, run, type Wait } from "../timers.ts"
 import { computeActions } from "./actions.ts"
-import { containersOf, sandboxOf } from "./adopt.ts"
+import { containersOf, hasSandbox, sourceOf } from "./adopt.ts"
 import { BackOff } from "./back-off.ts"
 import { goDuration } from "./go-duration.ts"
-import { hexadecimal } from "./hexadecimal.ts"
 import { NodeImages } from "./images.ts"
 import type { KubeletOptions } from "./options.ts"
 import { isSidecar, specs } from "./pod-spec.ts"
-import { type Container, finalStatus, isEnd, podStatus, withCondition } from "./pod-status.ts"
+import { finalStatus, isEnd, podStatus, withCondition } from "./pod-status.ts"
 import { Prober } from "./prober.ts"
+import { pullCredentials } from "./pull-credentials.ts"
 import { environmentProblem, mountProblems, referredBy } from "./references.ts"
-import { isEqual, writeStatus } from "./status-writer.ts"
+import { deletePod, isEqual, writeStatus } from "./status-writer.ts"
 import { killContainer, killPod, type StoppingKubelet } from "./stopping.ts"
+import { Suspension } from "./suspension.ts"
 import { createWorker, type Say, type SyncResult, type Worker } from "./worker.ts"
 
 const resyncMs = 60_000
@@ -23,34 +24,37 @@ const shortestMountRetryMs = 500
 const longestMountRetryMs = 122_000
 
 /**
- * One node's kubelet with its container runtime. It works as the real one does: every pod has a worker that compares
- * the pod with its containers, writes the status, and takes the next action. Changes in the runtime are found by a
- * relist every second, so the status lags behind them as on a real node.
+ * One node's kubelet. It works as the real one does: every pod has a worker that compares the pod with its containers,
+ * writes the status, and takes the next action. Changes in the runtime are found by a relist every second, so the status
+ * lags behind them as on a real node. Without an answering runtime it does nothing.
  */
 export class Kubelet {
   readonly #options: KubeletOptions
+  readonly #runtime: NodeRuntime
   readonly #workers = new Map<string, Worker>()
   readonly #crashBackOff = new BackOff()
   readonly #images: NodeImages
   readonly #prober: Prober
   readonly #stopping: StoppingKubelet
-  #isAlive = true
-  /** Work that is suspended while the kubelet is dead. */
-  #frozen: (() => void)[] = []
+  readonly #suspension: Suspension
 
   constructor(options: KubeletOptions) {
     this.#options = options
-    const { timers, pace, hostIP } = options
+    this.#runtime = options.runtime
+    const { timers, pace, hostIP, runtime } = options
     const { clock } = options.world
     const say: Say = (worker, spec, about) => this.#say(worker, spec, about)
-    this.#images = new NodeImages({ ...options, clock, say })
+    const suspension = new Suspension({ timers, runtime, onEnd: () => this.#goOn() })
+    this.#suspension = suspension
+    const unlessFrozen = (resume: () => void) => suspension.unlessFrozen(resume)
+    this.#images = new NodeImages({ ...options, clock, say, unlessFrozen, images: runtime.images })
     this.#prober = new Prober({
       clock,
       timers,
       hostIP,
       say,
-      isAlive: () => this.#isAlive,
-      onRevival: resume => void this.#frozen.push(resume),
+      isAlive: () => suspension.isAlive,
+      onRevival: resume => suspension.onRevival(resume),
       write: worker => writeStatus(this.#options.world, worker),
       wake: worker => this.#wake(worker),
     })
@@ -59,10 +63,14 @@ export class Kubelet {
       timers,
       pace,
       say,
-      mortal: () => this.#mortal(),
-      exit: (worker, container, exitCode) => this.#exit(worker, container, exitCode),
+      mortal: () => suspension.mortal(),
+      stop: (container, graceMs, resume) => suspension.stop(container, graceMs, resume),
       touch: worker => this.#touch(worker),
     }
+    runtime.containers.onExit(({ source }) => {
+      const worker = this.#workers.get(source.pod.uid)
+      if (worker) this.#touch(worker)
+    })
   }
 
   /** The images on the node. */
@@ -71,7 +79,7 @@ export class Kubelet {
   }
 
   get isAlive(): boolean {
-    return this.#isAlive
+    return this.#suspension.isAlive
   }
 
   /** Called with each new version of a pod of this node. */
@@ -101,7 +109,7 @@ export class Kubelet {
   /** The object is gone: its remaining containers are stopped. */
   forget(uid: string): void {
     const worker = this.#workers.get(uid)
-    if (!worker) return
+    if (!worker) return void this.#runtime.containers.removePod(uid)
     worker.isGone = true
     if (worker.stage === "terminated" || worker.stage === "finished") this.#dismiss(worker)
     else this.#wake(worker)
@@ -109,15 +117,14 @@ export class Kubelet {
 
   /** The kubelet dies; its containers keep running. */
   die(): void {
-    this.#isAlive = false
+    this.#suspension.die()
   }
 
   revive(): void {
-    if (this.#isAlive) return
-    this.#isAlive = true
-    const waiting = this.#frozen
-    this.#frozen = []
-    for (const resume of waiting) resume()
+    this.#suspension.revive()
+  }
+
+  #goOn(): void {
     for (const worker of this.#workers.values()) {
       if (worker.status) writeStatus(this.#options.world, worker) // it may have changed in the API meanwhile
       this.#wake(worker)
@@ -126,17 +133,15 @@ export class Kubelet {
 
   /** The node is gone with all its containers. */
   destroy(): void {
-    this.#isAlive = false
+    this.#suspension.destroy()
     for (const worker of this.#workers.values()) this.#dismiss(worker)
-    this.#frozen = []
   }
 
   /** Ends a container from outside, as the kernel or a bug would. Returns whether there was one. */
   endContainer(uid: string, name: string, { exitCode, reason }: { exitCode: number; reason?: string }): boolean {
-    const worker = this.#workers.get(uid)
-    const container = worker?.runtime.containers.get(name)?.current
-    if (!worker || container?.state !== "running") return false
-    this.#exit(worker, container, exitCode, reason)
+    const container = this.#workers.get(uid)?.runtime.containers.get(name)?.current
+    if (container?.state !== "running") return false
+    this.#runtime.containers.exit(container, exitCode, reason)
     return true
   }
 
@@ -150,18 +155,25 @@ export class Kubelet {
     if (!pod.status?.startTime) return
     worker.status = pod.status
     for (const { container, image } of containersOf(pod, this.#options.registries, this.#now())) {
-      runtime.containers.set(container.name, { current: container })
-      if (container.state === "running") this.#live(worker, container)
-      if (image) this.#images.keep(...image)
+      runtime.containers.set(container.name, { current: this.#runtime.containers.adopt(container) })
+      if (image) this.#runtime.images.keep(...image)
     }
-    runtime.sandbox = sandboxOf(pod)
-    worker.isMounted = runtime.sandbox !== undefined
+    worker.isMounted = hasSandbox(pod)
+    if (worker.isMounted) this.#createSandbox(worker, pod.status.podIP)
     const ip = runtime.sandbox?.ip
     if (ip && !pod.spec.hostNetwork) this.#options.addresses.hold(ip)
   }
 
+  #createSandbox(worker: Worker, ip: string | undefined): void {
+    const isOnHostNetwork = worker.pod.spec.hostNetwork === true
+    const { pod } = sourceOf(worker.pod, {})
+    worker.runtime.sandbox = this.#runtime.containers.createSandbox(pod, { ip, isOnHostNetwork })
+  }
+
   #dismiss(worker: Worker): void {
     worker.stage = "finished"
+    // The dead containers of an ended pod stay as long as its object.
+    if (worker.isGone) this.#runtime.containers.removePod(worker.uid)
     this.#workers.delete(worker.uid)
     worker.cancelRelist?.()
     worker.cancelRequeue?.()
@@ -183,7 +195,7 @@ export class Kubelet {
   /** Makes the worker sync its pod as soon as possible, but not before a relist since its last sync. */
   #wake(worker: Worker): void {
     if (worker.stage === "finished") return
-    if (worker.isWorking || !this.#isAlive) {
+    if (worker.isWorking || !this.#canSync(worker)) {
       worker.isPending = true
       return
     }
@@ -195,9 +207,14 @@ export class Kubelet {
     this.#options.timers.after(at - now, () => this.#begin(worker))
   }
 
+  /** Without a runtime the kubelet still reports that it has seen a new pod. */
+  #canSync({ status }: Worker): boolean {
+    return this.#suspension.canWork || (this.#suspension.isAlive && status === undefined)
+  }
+
   #begin(worker: Worker): void {
     if (worker.stage === "finished") return
-    if (!this.#isAlive) {
+    if (!this.#canSync(worker)) {
       worker.isWorking = false
       worker.isPending = true
       return
@@ -212,17 +229,7 @@ export class Kubelet {
         : worker.stage === "terminating"
           ? this.#terminate(worker)
           : this.#finish(worker)
-    run(this.#mortal(), process, () => this.#complete(worker, result))
-  }
-
-  /** Timers that are suspended while the kubelet is dead. */
-  #mortal(): Timers {
-    const { timers } = this.#options
-    const guard = (callback: () => void) => () => {
-      if (this.#isAlive) callback()
-      else this.#frozen.push(callback)
-    }
-    return { after: (ms, callback) => timers.after(ms, guard(callback)), clear: () => {} }
+    run(this.#suspension.mortal(), process, () => this.#complete(worker, result))
   }
 
   #complete(worker: Worker, result: SyncResult): void {
@@ -263,6 +270,7 @@ export class Kubelet {
     worker.relistedAt = this.#now() + 0.5 // later than a sync that ended just now
     if (!worker.isDirty) return
     worker.isDirty = false
+    this.#runtime.containers.prune(worker.uid)
     this.#wake(worker)
   }
 
@@ -280,6 +288,7 @@ export class Kubelet {
     this.#watchDeadline(worker)
     if (!this.#mount(worker, result)) return
     this.#prober.start(worker)
+    if (!this.#suspension.canWork) yield resume => this.#suspension.unlessFrozen(resume)
 
     const { pod } = worker
     const actions = computeActions(pod, runtime)
@@ -298,7 +307,7 @@ export class Kubelet {
       result.didSomething = true
       yield pace.sandbox
       const ip = pod.spec.hostNetwork ? this.#options.hostIP : this.#options.addresses.take()
-      runtime.sandbox = { isReady: true, ip }
+      this.#createSandbox(worker, ip)
       runtime.containers.clear()
       this.#touch(worker)
       const generation = pod.metadata.generation ?? 1
@@ -356,63 +365,41 @@ export class Kubelet {
       this.#crashBackOff.next(key, endedAt, now)
     }
 
-    const image = yield* this.#images.ensure(worker, spec)
+    const find = referredBy(this.#options.world.storage, pod)
+    const image = yield* this.#images.ensure(worker, spec, () => pullCredentials(pod, find))
     if ("reason" in image) {
       this.#say(worker, spec, { type: "Warning", reason: "Failed", message: `Error: ${image.reason}` })
       return fail(image.reason, image.message)
     }
 
-    const problem = environmentProblem(
-      spec,
-      pod.metadata.namespace!,
-      referredBy(this.#options.world.storage, worker.pod),
-    )
+    const problem = environmentProblem(spec, pod.metadata.namespace!, find)
     if (problem) {
       this.#say(worker, spec, { type: "Warning", reason: "Failed", message: `Error: ${problem}` })
       return fail("CreateContainerConfigError", problem)
     }
 
-    const { pace, world } = this.#options
+    const { pace } = this.#options
     const before = worker.runtime.containers.get(spec.name)?.current
     yield pace.create
-    this.#say(worker, spec, { type: "Normal", reason: "Created", message: "Container created" })
-    yield pace.start
-    const container: Container = {
+    const container = this.#runtime.containers.create({
       name: spec.name,
-      id: hexadecimal(world.random, 64),
       image: spec.image,
       imageName: image.name,
       imageId: image.imageId,
       restartCount: before ? before.restartCount + 1 : 0,
       behaviour: image.behaviour,
-      startedAt: this.#now(),
-      state: "running",
-    }
+      source: sourceOf(pod, spec),
+    })
+    this.#say(worker, spec, { type: "Normal", reason: "Created", message: "Container created" })
+    yield pace.start
+    this.#runtime.containers.start(container)
     worker.runtime.containers.set(spec.name, { current: container, ...(before && { previous: before }) })
     this.#say(worker, spec, { type: "Normal", reason: "Started", message: "Container started" })
     worker.failures.delete(spec.name)
-    this.#live(worker, container)
     this.#touch(worker)
     const hook = spec.lifecycle?.postStart
     if (hook?.sleep) yield 1000 * hook.sleep.seconds
     return true
-  }
-
-  /** Starts what a container does by itself. */
-  #live(worker: Worker, container: Container): void {
-    const { exits } = container.behaviour
-    if (!exits) return
-    const inMs = container.startedAt + exits.afterMs - this.#now()
-    this.#options.timers.after(inMs, () => this.#exit(worker, container, exits.exitCode, exits.reason))
-  }
-
-  #exit(worker: Worker, container: Container, exitCode: number, reason?: string): void {
-    if (container.state === "exited") return
-    container.state = "exited"
-    container.finishedAt = this.#now()
-    container.exitCode = exitCode
-    container.reason = reason ?? (exitCode === 0 ? "Completed" : "Error")
-    this.#touch(worker)
   }
 
   // ── endings ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -432,22 +419,10 @@ export class Kubelet {
     yield 0
     if (!worker.isGone && worker.status) {
       this.#tell(worker, finalStatus(this.#generate(worker, true), worker.pod), true)
-      if (worker.pod.metadata.deletionTimestamp) this.#deleteObject(worker)
+      if (worker.pod.metadata.deletionTimestamp) deletePod(this.#options.world, worker)
     }
     // The object of an ended pod stays, so that users can read it.
     this.#dismiss(worker)
-  }
-
-  #deleteObject(worker: Worker): void {
-    const { storage } = this.#options.world
-    const kind = storage.kind("v1", "Pod")
-    const { name, namespace } = worker.pod.metadata
-    if (!kind) return
-    try {
-      storage.delete(kind, { name, namespace }, { gracePeriodSeconds: 0, preconditions: { uid: worker.uid } })
-    } catch (error) {
-      if (!(error instanceof StatusError)) throw error
-    }
   }
 
   #watchDeadline(worker: Worker): void {

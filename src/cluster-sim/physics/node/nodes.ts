@@ -1,12 +1,13 @@
-import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import { StatusError } from "../../status-error.ts"
-import { createRecorder } from "../recorder.ts"
+import { NodeRuntime } from "../container-runtime/index.ts"
+import { createRecorder, type EventType } from "../recorder.ts"
 import { microTime } from "../scheduler/events.ts"
 import { createTimers, type Timers } from "../timers.ts"
-import type { Part, PhysicsWorld } from "../world.ts"
-import { hexadecimal } from "./hexadecimal.ts"
+import type { Part, PhysicsWorld, SimulatedNode } from "../world.ts"
+import { type CollectionPolicy, ImageCollector, ordinaryCollection } from "./image-collector.ts"
 import { Kubelet } from "./kubelet.ts"
+import { hostAddress, type NodeSpec, nodeObject, nodeStatus, withOwnData } from "./node-object.ts"
 import { calmPace, type Pace } from "./options.ts"
 import { createRegistries, type Registries } from "./registries.ts"
 import { isEqual } from "./status-writer.ts"
@@ -17,6 +18,10 @@ export type NodesOptions = {
   pace?: Partial<Pace>
   /** Images pulled at the same time on one node; the kubelet's default is one after the other. */
   parallelPulls?: number
+  /** The disk of each node: 100 GiB with nothing else on it, unless given. */
+  disk?: { capacityBytes?: number; otherBytes?: number }
+  /** When kubelets remove images. Default: the kubelet's own settings. */
+  imageCollection?: Partial<CollectionPolicy>
   /**
    * `lazy` writes a node's Lease only when its kubelet starts, so that a thousand idle nodes cost nothing. The node
    * controller still detects a dead kubelet. `written` renews the Lease every ten seconds, so that users can see it.
@@ -26,6 +31,7 @@ export type NodesOptions = {
 
 export type Nodes = Part & {
   readonly registries: Registries
+  node(name: string): SimulatedNode | undefined
   /** The kubelet of a node dies, or its machine is cut off: its containers keep running, and no status is written. */
   stopKubelet(node: string): void
   startKubelet(node: string): void
@@ -34,13 +40,21 @@ export type Nodes = Part & {
   onLife(listener: (node: string, isAlive: boolean) => void): () => void
   /** Ends a container from outside: a crash, or the kernel when memory is short. Returns whether there was one. */
   endContainer(pod: Obj, container: string, how: { exitCode: number; reason?: "OOMKilled" | "Error" }): boolean
-  /** Puts an image on a node without a pull, or removes it. */
+  /** Puts an image on a node without a pull. */
   loadImage(node: string, image: string): boolean
-  removeImage(node: string, image: string): boolean
 }
+
+type SayOfNode = (type: EventType, reason: string, message: string) => void
 
 type Played = {
   kubelet: Kubelet
+  runtime: NodeRuntime
+  collector: ImageCollector
+  /** Records an event about the node. */
+  say: SayOfNode
+  /** The runtime has not answered for so long that the node is not ready. */
+  isRuntimeDown: boolean
+  cancelDown: (() => void) | undefined
   uid: string
   index: number
   cancelImages: (() => void) | undefined
@@ -49,6 +63,8 @@ type Played = {
 
 const imagesEveryMs = 10_000
 const leaseEveryMs = 10_000
+const runtimeDownAfterMs = 30_000
+const runtimeCheckEveryMs = 5000
 
 /**
  * A kubelet for every Node object: a created Node gets a machine that runs pods. Reads Pods and Nodes; writes the
@@ -58,7 +74,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   const { storage, clock } = world
   const registries = options.registries ?? createRegistries()
   const pace = { ...calmPace, ...options.pace }
-  const { parallelPulls = 1, heartbeat = "lazy" } = options
+  const { heartbeat = "lazy" } = options
   const listeners = new Set<(node: string, isAlive: boolean) => void>()
   let played = new Map<string, Played>()
   let timers: Timers | undefined
@@ -76,34 +92,10 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   }
 
   function play(node: Obj, clockwork: Timers) {
-    const { name, uid } = node.metadata
+    const { name } = node.metadata
     const index = indexOf(node)
     indices.add(index)
-    const recorder = createRecorder(world, "kubelet", name)
-    const each: Played = {
-      uid,
-      index,
-      cancelImages: undefined,
-      cancelLease: undefined,
-      kubelet: new Kubelet({
-        world,
-        timers: clockwork,
-        registries,
-        recorder,
-        nodeName: name,
-        hostIP: addressOf(node) ?? hostAddress(index),
-        platform: `linux/${node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"}`,
-        pace,
-        parallelPulls,
-        addresses: createAddresses(index),
-        onImage: () => {
-          each.cancelImages ??= clockwork.after(imagesEveryMs, () => {
-            each.cancelImages = undefined
-            if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
-          })
-        },
-      }),
-    }
+    const each = createMachine(world, node, { ...options, registries, pace, timers: clockwork, index })
     played.set(name, each)
     begin(node, each, clockwork)
   }
@@ -115,10 +107,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     writeNodeStatus(world, name, each)
     renew(node, each, clockwork)
     if (wasReady) return
-    const message = `Node ${name} status is now: NodeReady`
-    // The kubelet's events about its node have the node's name as uid.
-    const about = { ...node, metadata: { ...node.metadata, uid: name } }
-    createRecorder(world, "kubelet", name)(about, "Normal", "NodeReady", message)
+    each.say("Normal", "NodeReady", `Node ${name} status is now: NodeReady`)
   }
 
   function renew(node: Obj, each: Played, clockwork: Timers) {
@@ -135,6 +124,7 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
   return {
     name: "nodes",
     registries,
+    node: name => played.get(name),
     start() {
       const clockwork = createTimers(clock)
       timers = clockwork
@@ -156,6 +146,8 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
           known.kubelet.destroy()
           known.cancelImages?.()
           known.cancelLease?.()
+          known.cancelDown?.()
+          known.collector.stop()
           indices.delete(known.index)
           played.delete(name)
         }
@@ -187,8 +179,10 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
       const each = played.get(node)
       const found = storage.find(kind("v1", "Node"), { name: node })
       if (!each || !found || !timers || each.kubelet.isAlive) return
+      each.say = eventsAbout(world, found) // a new process knows no earlier events
       begin(found, each, timers)
       each.kubelet.revive()
+      each.collector.check()
       tell(node, true)
     },
     isAlive: node => played.get(node)?.kubelet.isAlive ?? false,
@@ -199,8 +193,80 @@ export function nodes(world: PhysicsWorld, options: NodesOptions = {}): Nodes {
     endContainer: (pod, container, how) =>
       played.get(pod.spec.nodeName)?.kubelet.endContainer(pod.metadata.uid, container, how) ?? false,
     loadImage: (node, image) => played.get(node)?.kubelet.images.load(image) ?? false,
-    removeImage: (node, image) => played.get(node)?.kubelet.images.remove(image) ?? false,
   }
+}
+
+type MachineOptions = NodesOptions & { registries: Registries; pace: Pace; timers: Timers; index: number }
+
+/** The machine of a node: runtime, kubelet, and what they report about the node. */
+function createMachine(world: PhysicsWorld, node: Obj, options: MachineOptions): Played {
+  const { registries, pace, timers, index, parallelPulls = 1, disk = {} } = options
+  const { name, uid } = node.metadata
+  const recorder = createRecorder(world, "kubelet", name)
+  const platform = `linux/${node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"}`
+  const runtime = new NodeRuntime({ world, timers, registries, platform, disk, stopMs: pace.stop })
+  const write = () => {
+    if (each.kubelet.isAlive) writeNodeStatus(world, name, each)
+  }
+  const sayStatus = (status: string) => each.say("Normal", status, `Node ${name} status is now: ${status}`)
+  const each: Played = {
+    runtime,
+    say: eventsAbout(world, node),
+    isRuntimeDown: false,
+    cancelDown: undefined,
+    collector: new ImageCollector({
+      clock: world.clock,
+      timers,
+      runtime,
+      policy: { ...ordinaryCollection, ...options.imageCollection },
+      isAlive: () => each.kubelet.isAlive,
+      say: (...event) => each.say(...event),
+      onPressure: () => {
+        sayStatus(each.collector.hasPressure ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure")
+        write()
+      },
+    }),
+    uid,
+    index,
+    cancelImages: undefined,
+    cancelLease: undefined,
+    kubelet: new Kubelet({
+      world,
+      timers,
+      registries,
+      runtime,
+      recorder,
+      nodeName: name,
+      hostIP: addressOf(node) ?? hostAddress(index),
+      pace,
+      parallelPulls,
+      addresses: createAddresses(index),
+    }),
+  }
+  runtime.images.onChange(() => {
+    each.cancelImages ??= timers.after(imagesEveryMs, () => {
+      each.cancelImages = undefined
+      write()
+    })
+  })
+  runtime.onLife(isAnswering => {
+    each.cancelDown?.()
+    each.cancelDown = timers.after(isAnswering ? runtimeCheckEveryMs : runtimeDownAfterMs, () => {
+      if (each.isRuntimeDown === !isAnswering) return
+      each.isRuntimeDown = !isAnswering
+      if (each.kubelet.isAlive) sayStatus(isAnswering ? "NodeReady" : "NodeNotReady")
+      write()
+    })
+  })
+  return each
+}
+
+/** The kubelet's events about its node have the node's name as uid. */
+function eventsAbout(world: PhysicsWorld, node: Obj): SayOfNode {
+  const { name } = node.metadata
+  const recorder = createRecorder(world, "kubelet", name)
+  const about = { ...node, metadata: { ...node.metadata, uid: name } }
+  return (type, reason, message) => recorder(about, type, reason, message)
 }
 
 /** The index of a node's address ranges: the one it already has, or the first free one. */
@@ -213,14 +279,16 @@ function networkIndex(node: Obj, taken: ReadonlySet<number>): number {
 }
 
 /** Writes the status of a kubelet's node. Values that are already set stay, such as a given capacity. */
-function writeNodeStatus({ storage, clock, random }: PhysicsWorld, name: string, { kubelet, index }: Played): void {
+function writeNodeStatus({ storage, clock, random }: PhysicsWorld, name: string, each: Played): void {
+  const { kubelet, index, collector, isRuntimeDown } = each
   const kind = storage.kind("v1", "Node")
   const node = kind && storage.find(kind, { name })
   if (!node) return
   try {
     const labelled = withOwnData(node, index)
     const stored = labelled === node ? node : storage.update(kind, labelled, { fieldManager: "kubelet" })
-    const status = nodeStatus(stored, index, kubelet.images.list(), clock.now(), random)
+    const state = { hasDiskPressure: collector.hasPressure, isRuntimeDown }
+    const status = nodeStatus(stored, { index, images: kubelet.images.list(), now: clock.now(), random, state })
     if (isEqual(stored.status, status)) return
     storage.update(kind, { ...stored, status }, { subresource: "status", fieldManager: "kubelet" })
   } catch (error) {
@@ -252,28 +320,6 @@ function writeLease({ storage, clock }: PhysicsWorld, node: Obj): void {
   }
 }
 
-export type NodeSpec = {
-  name: string
-  cpu?: string
-  memory?: string
-  pods?: string
-  labels?: Record<string, string>
-  taints?: { key: string; value?: string; effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute" }[]
-  arch?: "amd64" | "arm64"
-}
-
-/** A Node to create: its kubelet adds the rest. */
-export function nodeObject({ name, cpu = "8", memory = "32Gi", pods = "110", labels, taints, arch }: NodeSpec): Json {
-  const capacity = { cpu, "ephemeral-storage": "100Gi", "hugepages-1Gi": "0", "hugepages-2Mi": "0", memory, pods }
-  return {
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: { name, labels: { ...(arch && { "kubernetes.io/arch": arch }), ...labels } },
-    spec: { ...(taints && { taints }) },
-    status: { capacity, allocatable: capacity },
-  }
-}
-
 /** Creates nodes: a number of them, named `node-0`, `node-1`, …, or the given ones. Existing nodes are unchanged. */
 export function addNodes({ storage }: PhysicsWorld, wanted: number | readonly NodeSpec[]): void {
   const kind = storage.kind("v1", "Node")
@@ -283,80 +329,8 @@ export function addNodes({ storage }: PhysicsWorld, wanted: number | readonly No
     if (!storage.find(kind, { name: spec.name })) storage.create(kind, nodeObject(spec), { fieldManager: "kubelet" })
 }
 
-/** Adds the data of the machine: labels, and the range of its pods' addresses. */
-function withOwnData(node: Obj, index: number): Obj {
-  const { name, labels = {}, annotations = {} } = node.metadata
-  const arch = labels["kubernetes.io/arch"] ?? "amd64"
-  const own = {
-    "beta.kubernetes.io/arch": arch,
-    "beta.kubernetes.io/os": "linux",
-    "kubernetes.io/arch": arch,
-    "kubernetes.io/hostname": name,
-    "kubernetes.io/os": "linux",
-  }
-  const notes = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" }
-  const has = (some: object, all: object) => Object.keys(some).every(key => Object.hasOwn(all, key))
-  if (has(own, labels) && has(notes, annotations) && node.spec?.podCIDR) return node
-  const podCIDR = node.spec?.podCIDR ?? cidrOf(index)
-  return {
-    ...node,
-    metadata: { ...node.metadata, labels: { ...own, ...labels }, annotations: { ...notes, ...annotations } },
-    spec: { ...node.spec, podCIDR, podCIDRs: node.spec?.podCIDRs ?? [podCIDR] },
-  }
-}
-
-const healthy = [
-  { type: "MemoryPressure", status: "False", reason: "KubeletHasSufficientMemory", message: "kubelet has sufficient memory available" },
-  { type: "DiskPressure", status: "False", reason: "KubeletHasNoDiskPressure", message: "kubelet has no disk pressure" },
-  { type: "PIDPressure", status: "False", reason: "KubeletHasSufficientPID", message: "kubelet has sufficient PID available" },
-  { type: "Ready", status: "True", reason: "KubeletReady", message: "kubelet is posting ready status" },
-] // biome-ignore format: a table
-
-function nodeStatus(node: Obj, index: number, images: Json[], now: Instant, random: PhysicsWorld["random"]): Json {
-  const old = node.status ?? {}
-  const time = formatInstant(now)
-  const capacity = old.capacity ?? nodeObject({ name: "" }).status.capacity
-  const arch = node.metadata.labels?.["kubernetes.io/arch"] ?? "amd64"
-  const conditions = healthy.map(condition => {
-    const before = old.conditions?.find(({ type }: Json) => type === condition.type)
-    const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : time
-    return { type: condition.type, status: condition.status, lastHeartbeatTime: time, lastTransitionTime, reason: condition.reason, message: condition.message } // biome-ignore format: as on the wire
-  })
-  const others = (old.conditions ?? []).filter(({ type }: Json) => !healthy.some(each => each.type === type))
-  return {
-    ...old,
-    capacity,
-    allocatable: old.allocatable ?? capacity,
-    conditions: [...others, ...conditions],
-    addresses: old.addresses ?? [
-      { type: "InternalIP", address: hostAddress(index) },
-      { type: "Hostname", address: node.metadata.name },
-    ],
-    daemonEndpoints: { kubeletEndpoint: { Port: 10250 } },
-    nodeInfo: old.nodeInfo?.kubeletVersion
-      ? old.nodeInfo
-      : {
-          machineID: hexadecimal(random, 32),
-          systemUUID: random.uuid(),
-          bootID: random.uuid(),
-          kernelVersion: "6.1.0-cluster-sim",
-          osImage: "cluster-sim",
-          containerRuntimeVersion: "containerd://1.6.20",
-          kubeletVersion: "v1.36.3",
-          kubeProxyVersion: "",
-          operatingSystem: "linux",
-          architecture: arch,
-        },
-    ...((images.length > 0 || old.images) && { images }),
-  }
-}
-
 const addressOf = (node: Obj): string | undefined =>
   node.status?.addresses?.find(({ type }: Json) => type === "InternalIP")?.address
-
-const cidrOf = (index: number) => `10.${128 + (index >> 6)}.${(index & 63) * 4}.0/22`
-
-const hostAddress = (index: number) => `172.18.${(index >> 7) & 255}.${2 + 2 * (index & 127)}`
 
 /** Addresses of a node's pods: a /22 of 10.128.0.0/9 for each node. As in CNI, the next one follows the last one. */
 function createAddresses(index: number) {

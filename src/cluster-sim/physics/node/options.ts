@@ -1,3 +1,4 @@
+import type { NodeRuntime } from "../container-runtime/index.ts"
 import type { Recorder } from "../recorder.ts"
 import type { Timers } from "../timers.ts"
 import type { PhysicsWorld } from "../world.ts"
@@ -23,15 +24,13 @@ export type KubeletOptions = {
   world: PhysicsWorld
   timers: Timers
   registries: Registries
+  runtime: NodeRuntime
   recorder: Recorder
   nodeName: string
   hostIP: string
-  platform: string
   pace: Pace
   /** How many images are pulled at the same time; the others wait. */
   parallelPulls: number
   /** The addresses of the node's pods. */
   addresses: { take(): string; free(ip: string): void; hold(ip: string): void }
-  /** Called when an image was added to the node. */
-  onImage?: () => void
 }

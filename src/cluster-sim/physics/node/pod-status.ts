@@ -1,34 +1,11 @@
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
-import type { Behaviour } from "./behaviour.ts"
+import type { Container, Sandbox } from "../container-runtime/index.ts"
 import { isSidecar, podLevelResources, specs } from "./pod-spec.ts"
 
-/** One container of the runtime, from its creation to its removal. */
-export type Container = {
-  readonly name: string
-  /** 64 hexadecimal digits. */
-  readonly id: string
-  /** As in the pod's spec when the container was created. If the spec has another one now, it must be replaced. */
-  readonly image: string
-  /** As the container runtime names it, and its digest. */
-  readonly imageName: string
-  readonly imageId: string
-  readonly restartCount: number
-  readonly behaviour: Behaviour
-  readonly startedAt: Instant
-  state: "running" | "exited"
-  finishedAt?: Instant
-  exitCode?: number
-  reason?: string
-  /** The results of the probes; absent: no result yet. */
-  startup?: boolean
-  readiness?: boolean
-  liveness?: boolean
-}
-
-/** The state of a pod in the container runtime: its sandbox, and the current and previous run of each container. */
+/** What the kubelet knows of a pod in the runtime: its sandbox, and the current and previous run of each container. */
 export type Runtime = {
-  sandbox: { isReady: boolean; ip: string | undefined } | undefined
+  sandbox: Sandbox | undefined
   containers: Map<string, { current: Container; previous?: Container }>
 }
 

@@ -1,8 +1,9 @@
 import type { Clock } from "#runtime/clock.ts"
 import type { Json } from "../../object.ts"
+import type { Container } from "../container-runtime/index.ts"
 import type { Timers } from "../timers.ts"
 import { isSidecar, specs } from "./pod-spec.ts"
-import { type Container, withReadiness } from "./pod-status.ts"
+import { withReadiness } from "./pod-status.ts"
 import { ask, failureMessage, isDue, nextTick, type Probe, probesOf } from "./probes.ts"
 import type { Say, Worker } from "./worker.ts"
 

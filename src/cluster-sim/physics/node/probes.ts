@@ -1,7 +1,7 @@
 import type { Instant } from "#lib/instant.ts"
 import type { Json } from "../../object.ts"
+import type { Container } from "../container-runtime/index.ts"
 import { isWell } from "./behaviour.ts"
-import type { Container } from "./pod-status.ts"
 
 export type ProbeType = "startup" | "liveness" | "readiness"
 

@@ -28,6 +28,7 @@ registries:
       nginx: { "1.25": }
   127.0.0.1:5000:
     fault: refused
+    accounts: { anna: secret }
 `),
   ).toEqual([
     {
@@ -56,7 +57,7 @@ registries:
       fault: { kind: "status", status: 429, retryAfterSeconds: 30, until: 601_000, times: 3 },
       images: { "library/nginx": { 1.25: {} } },
     },
-    { host: "127.0.0.1:5000", fault: { kind: "refused" } },
+    { host: "127.0.0.1:5000", fault: { kind: "refused" }, accounts: { anna: "secret" } },
   ])
 })
 
@@ -68,6 +69,10 @@ const wrong: Record<string, [text: string, problems: string[]]> = {
   "a path instead of a host": [
     "registries: { ghcr.io/shop: {} }",
     ["registries.ghcr.io/shop names a host (docker.io, 127.0.0.1:5000), not ghcr.io/shop"],
+  ],
+  "a password that is none": [
+    "registries: { ghcr.io: { accounts: { anna: [a] } } }",
+    ["registries.ghcr.io.accounts.anna is a password, not a list"],
   ],
   "several things at once": [
     "registries: { ghcr.io: { latency: fast, bandwidth: 20, fault: refuse } }",

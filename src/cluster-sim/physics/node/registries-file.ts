@@ -69,19 +69,28 @@ class Reader {
         bandwidth: (each, at) => this.#bandwidth(each, at),
         latency: (each, at) => this.#duration(each, at),
         fault: (each, at) => this.#fault(each, at),
+        accounts: (each, at) => this.#accounts(each, at),
         images: (each, at) => this.#images(host, each, at),
       })
-      const { bandwidth, latency, fault, images } = own
+      const { bandwidth, latency, fault, accounts, images } = own
       return [
         {
           host: host === "index.docker.io" ? "docker.io" : host,
           ...(bandwidth !== undefined && { bytesPerSecond: bandwidth as number }),
           ...(latency !== undefined && { latencyMs: latency as number }),
           ...(fault !== undefined && { fault: fault as Fault }),
+          ...(accounts !== undefined && { accounts: accounts as Record<string, string> }),
           ...(images !== undefined && { images: images as NonNullable<RegistryOptions["images"]> }),
         },
       ]
     })
+  }
+
+  #accounts(value: Json, path: string): Record<string, string> {
+    const accounts = this.#map(value, path)
+    for (const [user, password] of Object.entries(accounts))
+      if (typeof password !== "string") this.#wrong(`${path}.${user}`, `is a password, not ${shown(password)}`)
+    return accounts
   }
 
   #images(host: string, value: Json, path: string) {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import type { Instant } from "#lib/instant.ts"
+import type { PullCredentials } from "#runtime/cri/container-runtime.ts"
 import type { Behaviour } from "./behaviour.ts"
 import { type ImageReference, parseImage } from "./image-reference.ts"
 
@@ -31,6 +32,8 @@ export type RegistryOptions = {
   bytesPerSecond?: number
   latencyMs?: number
   fault?: Fault
+  /** User → password. With accounts, nothing can be pulled without one of them. */
+  accounts?: Readonly<Record<string, string>>
   /** Repository → tag → content. A registry with contents has only these; one without has every image. */
   images?: Readonly<Record<string, Readonly<Record<string, ImageContent & { fault?: Fault }>>>>
 }
@@ -41,8 +44,11 @@ export type Pull =
   | { isFound: false; durationMs: number; message: string }
 
 export type Registries = {
-  /** The outcome of a pull at this time. */
-  pull(image: ImageReference, at: { now: Instant; platform: string }): Pull
+  /** The outcome of a pull at this time. `credentials` is called where the registry has accounts. */
+  pull(
+    image: ImageReference,
+    at: { now: Instant; platform: string; credentials?: () => readonly PullCredentials[] },
+  ): Pull
   /** An image, regardless of faults. */
   find(image: ImageReference): { digest: string; sizeBytes: number; behaviour: Behaviour } | undefined
   /** Adds an image or moves its tag; returns its digest. In an open registry all other images stay pullable. */
@@ -51,6 +57,8 @@ export type Registries = {
   remove(image: string): void
   /** Sets the fault of a host, a repository or one image; the narrowest counts. */
   setFault(place: string, fault: Fault | undefined): void
+  /** Sets the accounts of a registry, user → password. With none of them, it is public. */
+  setAccounts(host: string, accounts: Readonly<Record<string, string>>): void
   /** Sets the speed of a registry. */
   setSpeed(host: string, speed: { bytesPerSecond?: number; latencyMs?: number }): void
 }
@@ -59,6 +67,7 @@ type Registry = {
   bytesPerSecond: number
   latencyMs: number
   isOpen: boolean
+  accounts: ReadonlyMap<string, string>
   /** By `repository:tag`, and by `repository@digest`; undefined: removed. */
   images: Map<string, ImageContent | undefined>
 }
@@ -80,7 +89,7 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
     const found = registries.get(host)
     if (found) return found
     const { bytesPerSecond, latencyMs } = ordinary
-    const made = { bytesPerSecond, latencyMs, isOpen: true, images: new Map() }
+    const made = { bytesPerSecond, latencyMs, isOpen: true, accounts: new Map(), images: new Map() }
     registries.set(host, made)
     return made
   }
@@ -93,11 +102,12 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
     return digest
   }
 
-  for (const { host, bytesPerSecond, latencyMs, fault, images } of options) {
+  for (const { host, bytesPerSecond, latencyMs, fault, accounts = {}, images } of options) {
     const made = registry(host)
     made.bytesPerSecond = bytesPerSecond ?? made.bytesPerSecond
     made.latencyMs = latencyMs ?? made.latencyMs
     made.isOpen = images === undefined
+    made.accounts = new Map(Object.entries(accounts))
     if (fault) faults.set(host, fault)
     for (const [repository, tags] of Object.entries(images ?? {}))
       for (const [tag, { fault: own, ...content }] of Object.entries(tags)) {
@@ -139,9 +149,10 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
       const { digest = "", sizeBytes = ordinary.sizeBytes, platforms: _, ...behaviour } = content
       return { digest, sizeBytes, behaviour }
     },
-    pull(image, { now, platform }) {
-      const { bytesPerSecond, latencyMs } = registry(image.host)
-      const fault = faultAt(image, now)
+    pull(image, { now, platform, credentials = () => [] }) {
+      const { bytesPerSecond, latencyMs, accounts } = registry(image.host)
+      const isAdmitted = accounts.size === 0 || credentials().some(each => isAccount(each, image.host, accounts))
+      const fault = faultAt(image, now) ?? (isAdmitted ? undefined : refused)
       if (fault) {
         const durationMs = fault.kind === "timeout" ? timeoutMs : fault.kind === "status" ? latencyMs : 5
         return { isFound: false, durationMs, message: explain(image, fault) }
@@ -175,10 +186,22 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
       if (fault) faults.set(place, fault)
       else faults.delete(place)
     },
+    setAccounts(host, accounts) {
+      registry(host).accounts = new Map(Object.entries(accounts))
+    },
     setSpeed(host, speed) {
       Object.assign(registry(host), speed)
     },
   }
+}
+
+/** As a registry with a file of passwords answers a pull without one of its accounts. */
+const refused: Fault = { kind: "status", status: 401, challenge: "basic" }
+
+function isAccount(given: PullCredentials, host: string, accounts: ReadonlyMap<string, string>): boolean {
+  if (given.host !== host) return false
+  if ("identityToken" in given) return [...accounts.values()].includes(given.identityToken)
+  return accounts.get(given.username) === given.password
 }
 
 function parsed(image: string): ImageReference {

@@ -33,6 +33,18 @@ export function writeStatus({ storage }: PhysicsWorld, worker: Worker): void {
   }
 }
 
+/** Removes the object of a pod that has ended on its node. */
+export function deletePod({ storage }: PhysicsWorld, { pod, uid }: Worker): void {
+  const kind = storage.kind("v1", "Pod")
+  const { name, namespace } = pod.metadata
+  if (!kind) return
+  try {
+    storage.delete(kind, { name, namespace }, { gracePeriodSeconds: 0, preconditions: { uid } })
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
+  }
+}
+
 /** Whether two values are equal. Statuses share most of their parts, so this is fast. */
 export function isEqual(a: Json, b: Json): boolean {
   if (a === b) return true

@@ -1,19 +1,20 @@
 import type { Clock } from "#runtime/clock.ts"
 import type { Json } from "../../object.ts"
+import type { Container } from "../container-runtime/index.ts"
 import { type Process, run, type Timers } from "../timers.ts"
 import { isSidecar, specs } from "./pod-spec.ts"
-import type { Container } from "./pod-status.ts"
 import type { Say, Worker } from "./worker.ts"
 
 /** The part of a kubelet that stopping containers uses. */
 export type StoppingKubelet = {
   clock: Clock
   timers: Timers
-  pace: { stop: number; stopSandbox: number }
+  pace: { stopSandbox: number }
   /** Timers that are suspended while the kubelet is dead. */
   mortal(): Timers
   say: Say
-  exit(worker: Worker, container: Container, exitCode: number): void
+  /** Calls the runtime's stop. Resumes when the container has ended, or when the call was lost. */
+  stop(container: Container, graceMs: number, resume: () => void): void
   /** Something changed in the runtime. */
   touch(worker: Worker): void
 }
@@ -107,11 +108,8 @@ export function* killContainer(
   }
   grace = Math.max(grace, shortestGraceSeconds)
   if (container.state === "exited") return
-  const { behaviour } = container
-  const politeMs = behaviour.stopsAfterMs ?? kubelet.pace.stop
-  const isPolite = !behaviour.ignoresTerm && politeMs <= 1000 * grace
-  yield isPolite ? politeMs : 1000 * grace
-  kubelet.exit(worker, container, isPolite ? (behaviour.stopExitCode ?? 0) : 137)
+  // A call is lost when the kubelet or the runtime dies. SIGTERM was sent then, and no kill follows, so it is repeated.
+  while (container.state === "running") yield resume => kubelet.stop(container, 1000 * grace, resume)
   yield 5
 }
 

@@ -5,7 +5,8 @@ import { createCluster } from "../../cluster.ts"
 import type { Json, Obj } from "../../object.ts"
 import { scheduler } from "../scheduler/scheduler.ts"
 import type { Part, PhysicsWorld } from "../world.ts"
-import { type NodeSpec, type Nodes, type NodesOptions, nodeObject, nodes } from "./nodes.ts"
+import { type NodeSpec, nodeObject } from "./node-object.ts"
+import { type Nodes, type NodesOptions, nodes } from "./nodes.ts"
 import { createRegistries, type RegistryOptions } from "./registries.ts"
 
 export type TestWorldOptions = NodesOptions & {

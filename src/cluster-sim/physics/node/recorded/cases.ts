@@ -19,6 +19,8 @@ export type Step = { atSeconds: number } & (
   | { do: "delete"; grace?: number }
   | { do: "evict" }
   | { do: "patch"; body: Json }
+  /** A running container is stopped through CRI, past the kubelet. */
+  | { do: "stop"; container: string; grace: number }
 )
 
 /** What an image does on the real node; the simulated registries say the same in their words (see `registriesFile`). */
@@ -155,6 +157,61 @@ export const cases: RecordedCase[] = [
     ),
     steps: [{ atSeconds: 10, do: "setImage", container: "side", image: "good.test/stubborn:1" }],
     seconds: 30,
+  },
+  {
+    name: "cri-stop-once",
+    spec: {
+      containers: [
+        {
+          name: "app",
+          image: "good.test/web:1",
+          ports: [{ containerPort: 8080, name: "http" }, { containerPort: 9090 }],
+          lifecycle: { preStop: { exec: { command: ["sleep", "1"] } } },
+        },
+        { name: "side", image: "good.test/deaf:1" },
+      ],
+    },
+    steps: [{ atSeconds: 8, do: "stop", container: "app", grace: 10 }],
+    seconds: 25,
+  },
+  {
+    name: "cri-stop-three-times",
+    spec: {
+      containers: [
+        { name: "app", image: "good.test/web:1" },
+        { name: "side", image: "good.test/deaf:1" },
+      ],
+    },
+    steps: [
+      { atSeconds: 8, do: "stop", container: "app", grace: 10 },
+      { atSeconds: 14, do: "stop", container: "app", grace: 10 },
+      { atSeconds: 40, do: "stop", container: "app", grace: 10 },
+    ],
+    seconds: 85,
+  },
+  {
+    name: "cri-stop-stubborn",
+    spec: one("good.test/stubborn:1"),
+    steps: [{ atSeconds: 8, do: "stop", container: "app", grace: 3 }],
+    seconds: 20,
+  },
+  {
+    name: "cri-stop-probe",
+    spec: one("good.test/slow:1", { readinessProbe: http({ periodSeconds: 2 }) }),
+    steps: [{ atSeconds: 15, do: "stop", container: "app", grace: 10 }],
+    seconds: 30,
+  },
+  {
+    name: "cri-stop-never",
+    spec: one("good.test/web:1", {}, { restartPolicy: "Never" }),
+    steps: [{ atSeconds: 8, do: "stop", container: "app", grace: 10 }],
+    seconds: 20,
+  },
+  {
+    name: "cri-stop-on-failure",
+    spec: one("good.test/web:1", {}, { restartPolicy: "OnFailure" }),
+    steps: [{ atSeconds: 8, do: "stop", container: "app", grace: 10 }],
+    seconds: 20,
   },
   { name: "crash-loop", spec: one("good.test/crash:1"), seconds: 200 },
   { name: "crash-loop-completed", spec: one("good.test/once:1"), seconds: 60 },

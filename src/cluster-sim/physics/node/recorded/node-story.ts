@@ -4,7 +4,7 @@ import type { Json } from "../../../object.ts"
 export type NodeStep = { atSeconds: number } & (
   | { do: "pod"; name: string; spec?: Json }
   | { do: "patchNode"; body: Json }
-  | { do: "stopKubelet" | "startKubelet" }
+  | { do: "stopKubelet" | "startKubelet" | "stopRuntime" | "startRuntime" }
 )
 
 export type NodeSighting = { atMs: number; about: string; text: string }
@@ -32,6 +32,15 @@ export const nodeSteps: NodeStep[] = [
   { atSeconds: 130, do: "startKubelet" },
 ]
 export const nodeSeconds = 160
+
+/** The container runtime dies and returns; the kubelet lives. */
+export const runtimeSteps: NodeStep[] = [
+  { atSeconds: 2, do: "pod", name: "stays" },
+  { atSeconds: 10, do: "stopRuntime" },
+  { atSeconds: 20, do: "pod", name: "later" },
+  { atSeconds: 70, do: "startRuntime" },
+]
+export const runtimeSeconds = 100
 
 /** One version of a node, a pod or an event, in a line that can be compared. */
 export function nodeStoryLine(object: Json): string | undefined {

@@ -115,10 +115,16 @@ export async function replay(each: RecordedCase, seed = 1): Promise<Sighting[]> 
   return sightings
 }
 
-async function act({ storage, transport }: Cluster, pods: ServedKind, each: RecordedCase, step: Step) {
+async function act({ storage, transport, node }: Cluster, pods: ServedKind, each: RecordedCase, step: Step) {
   const place = { name: each.name, namespace: "default" }
   if (step.do === "delete")
     return storage.delete(pods, place, step.grace === undefined ? {} : { gracePeriodSeconds: step.grace })
+  if (step.do === "stop") {
+    const { containerStatuses } = storage.get(pods, place).status
+    const { containerID } = containerStatuses.find(({ name }: Json) => name === step.container)
+    const id = containerID.replace("containerd://", "")
+    return void node("real-0")?.runtime.connect().stopContainer(id, { graceSeconds: step.grace })
+  }
   if (step.do === "patch") return storage.patch(pods, place, { type: "strategic", body: step.body })
   if (step.do === "evict") {
     const { signal } = new AbortController()

@@ -12,7 +12,6 @@ const functionLinesMost = 150
 const tooLong = new Set([
   "src/api/v1alpha1/serviceimage/schema.ts",
   "src/cli/tree.ts",
-  "src/core/fleet/fleet.ts",
   "src/registry/client.ts createRegistryClient",
   "src/runtime/cache/feed.ts createFeed",
   "src/runtime/cache/store.ts createStore",

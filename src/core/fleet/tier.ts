@@ -68,6 +68,8 @@ export type TierView = {
     readonly message: string
     examples(limit: number): string[]
   }[]
+  /** Whether any object has this trouble. */
+  has(trouble: FailureReason): boolean
   /** Pods on lost nodes that may run another image than their object's. */
   readonly lostPods: number
   lostExamples(limit: number): LostPod[]
@@ -85,6 +87,8 @@ export type TierView = {
   increment(step: number): Counts
   /** Objects with an image that is not the target and may be stamped now, in the order of the queue. */
   stale(limit: number, step: number): Candidate[]
+  /** Whether the steps up to this one take in the object. */
+  takesIn(object: Pick<Candidate, "key" | "cohort">, step: number): boolean
   /** Objects that never had an image. */
   blank(limit: number): Candidate[]
 }
@@ -194,6 +198,7 @@ export class Tier implements TierView {
       .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
   }
 
+  has = (trouble: FailureReason) => (this.#troubles.get(trouble)?.size ?? 0) > 0
   haltingExamples = (limit: number) => keysOf(this.#halting, limit)
   regressedExamples = (limit: number) => keysOf(this.#regressed, limit)
   waitingExamples = (limit: number) => keysOf(this.#waiting, limit)
@@ -236,12 +241,22 @@ export class Tier implements TierView {
 
   stale(limit: number, step: number): Candidate[] {
     if (step >= this.#cohorts.length - 1) return this.#stale.firstItems(limit).map(candidate)
-    if (this.#cohorts.slice(0, step + 1).every(counts => counts.total === 0)) {
+    if (this.#isWithout(step)) {
       const first = this.#queue.first()
       return first && this.#stale.has(first.item) ? [candidate(first.item)] : []
     }
     const candidates = this.#stale.firstItems(limit).map(candidate)
     return candidates.filter(({ cohort }) => cohort <= step)
+  }
+
+  takesIn({ key, cohort }: Pick<Candidate, "key" | "cohort">, step: number): boolean {
+    return cohort <= step || (this.#isWithout(step) && this.#queue.first()?.item.key === key)
+  }
+
+  /** No object is in the share of these steps: the first in the queue stands for it. */
+  #isWithout(step: number): boolean {
+    for (let index = 0; index <= step; index++) if (this.#cohorts[index]!.total > 0) return false
+    return true
   }
 
   add(entry: Entry): void {

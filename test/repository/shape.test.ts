@@ -63,7 +63,15 @@ describe("every controller has the same files", () => {
   for (const folder of folders)
     test(folder, () =>
       expect(readdirSync(join(root, "src/controllers", folder))).toEqual(
-        expect.arrayContaining(["controller.ts", "observe.ts", "checks.ts", "plan.ts", "report.ts", "apply.ts", "resources.ts"]),
+        expect.arrayContaining([
+          "controller.ts",
+          "observe.ts",
+          "checks.ts",
+          "plan.ts",
+          "report.ts",
+          "apply.ts",
+          "resources.ts",
+        ]),
       ),
     )
 })

@@ -114,15 +114,12 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Queu
     const room =
       maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.underWay
     const left = () => Math.max(0, limit - intents.length)
+    const writing =
+      busy.size === 0
+        ? 0
+        : [...view.blank(left() + more), ...view.stale(left() + more, step)].filter(({ key }) => busy.has(key)).length
     // Objects that are being written are not yet counted as under way.
-    const near = [...view.blank(left() + more), ...view.stale(left() + more, step)]
-    const turn: Turn = {
-      tier,
-      fence,
-      shares,
-      room: room - near.filter(({ key }) => busy.has(key)).length,
-      pods: podsLeft,
-    }
+    const turn: Turn = { tier, fence, shares, room: room - writing, pods: podsLeft }
     turns.push(turn)
     for (const candidate of pick(turn, view.blank, left())) {
       const goesToTarget = isOpen && turn.room > 0 && candidate.cohort <= step

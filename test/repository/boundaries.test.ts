@@ -26,6 +26,7 @@ const cases: { path: string; source: string; finds?: string }[] = [
   { path: "src/controllers/web/f.ts", source: imports("#controllers/shop/plan.ts"), finds: direction },
   { path: "src/controllers/web/g.ts", source: imports("../grants.ts") },
   { path: "src/controllers/web/plan.ts", source: imports("#runtime/clock.ts"), finds: direction },
+  { path: "src/controllers/web/checks.ts", source: imports("#runtime/clock.ts"), finds: direction },
   { path: "src/controllers/shop/plan.ts", source: imports("#core/image/reference.ts") },
   { path: "src/explain/a.ts", source: imports("#cli/main.ts"), finds: direction },
   { path: "src/explain/web/b.ts", source: imports("#controllers/web/plan.ts") },

@@ -37,14 +37,14 @@ const rules: Rule[] = [
     ],
     message: `src/${folder} may import only: ${allowed.join(", ") || "nothing of src"} (docs/architecture.md, imports).`,
   })),
-  // A plan is pure: no client, no clock, no cache.
+  // A plan and its checks are pure: no client, no clock, no cache.
   {
-    includes: ["src/controllers/*/plan.ts"],
+    includes: ["src/controllers/*/plan.ts", "src/controllers/*/checks.ts"],
     group: folders
       .filter(each => !["lib", "api", "core", "controllers"].includes(each))
       .flatMap(each => [`#${each}/**`, `**/${each}/**`])
       .concat(["#controllers/**", "../*/**"]),
-    message: "plan.ts is pure: it imports lib, api, core and its own folder.",
+    message: "plan.ts and checks.ts are pure: they import lib, api, core and their own folder.",
   },
 ]
 

@@ -7,7 +7,6 @@ import {
   maxTargetsAvailable,
   type Reason,
   type Switch,
-  stuck,
   type TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { repositoryTextOf, whyUseless } from "#core/image/equivalent.ts"
@@ -16,6 +15,7 @@ import { clip, clipMiddle, counted, nameSome } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
 import type { Report } from "#runtime/kind-controller.ts"
 import type { Done } from "./apply.ts"
+import { type CheckName, checkOn, needsPerson, type SourceFacts } from "./checks.ts"
 import { most } from "./claims.ts"
 import { type Decision, isCrashing } from "./group.ts"
 import { untold } from "./incident.ts"
@@ -50,15 +50,14 @@ export function report(
   }
 }
 
-/** The status after acting: it has a switch only if the server accepted it. */
-export function statusOf(
-  { metadata, spec, status: before }: AlternateImageSource,
+/** The containers of a source as its status lists them, and what that says about the source as a whole. */
+export function sumUp(
+  { spec, status: before }: AlternateImageSource,
   { roster, claimed, missing }: Pick<Scene, "roster" | "claimed" | "missing">,
   decisions: readonly Decision[],
   accepted: Accepted,
   now: Instant,
-): AlternateImageSourceStatus {
-  const { generation = 0 } = metadata
+): { entries: TargetAvailable[]; facts: SourceFacts } {
   const known = new Map(before?.targetsAvailable.map(entry => [idOf(entry), entry]))
   const decided = new Map(
     decisions.map(decision => [`${decision.group.workload.uid}/${decision.group.container}`, decision]),
@@ -73,15 +72,39 @@ export function statusOf(
     decision =>
       decision.group.failing.length + decision.repairs.length > 0 && !isMended(decision, accepted.get(decision) ?? 0),
   )
-  const staying = decisions.filter(staysElsewhere).length
-  const elsewhere = all.flatMap((entry, index) =>
-    fromElsewhere(entry, entries[index]!, decided.get(`${entry.workload.uid}/${entry.container.name}`)),
-  )
-  const switched = elsewhere.length
   const { imageSourceReplacements, policy } = spec
-  const useless = imageSourceReplacements.flatMap(each => whyUseless(each, policy.disabledRepositories) ?? [])
-  const crashing = decisions.filter(({ group }) => isCrashing(group, now))
-  const verdict = judge(troubled, { crashing, elsewhere, missing, claimed, useless, staying, total })
+  return {
+    entries,
+    facts: {
+      troubled,
+      worst: [...troubled].sort((a, b) => gravity(b.reason) - gravity(a.reason))[0],
+      crashing: decisions.filter(({ group }) => isCrashing(group, now)),
+      missing,
+      claimed,
+      useless: imageSourceReplacements.flatMap(each => whyUseless(each, policy.disabledRepositories) ?? []),
+      elsewhere: all.flatMap((entry, index) =>
+        fromElsewhere(entry, entries[index]!, decided.get(`${entry.workload.uid}/${entry.container.name}`)),
+      ),
+      staying: decisions.filter(staysElsewhere).length,
+      total,
+    },
+  }
+}
+
+/** The status after acting: it has a switch only if the server accepted it. */
+export function statusOf(
+  source: AlternateImageSource,
+  scene: Pick<Scene, "roster" | "claimed" | "missing">,
+  decisions: readonly Decision[],
+  accepted: Accepted,
+  now: Instant,
+): AlternateImageSourceStatus {
+  const { metadata, status: before } = source
+  const { generation = 0 } = metadata
+  const { entries, facts } = sumUp(source, scene, decisions, accepted, now)
+  const { troubled, crashing, useless, staying, elsewhere, missing, total } = facts
+  const switched = elsewhere.length
+  const verdict = verdictOn(facts)
   const condition = conditionWriter<Condition>(generation, now)
   const write = (...[type, isTrue, reason, message]: [ConditionType, boolean, Reason, string]) =>
     condition(before?.conditions, type, isTrue, reason, message)
@@ -268,64 +291,55 @@ function switchesOf(
 
 type Verdict = { reason: Reason; message: string; isStalled: boolean }
 
-function judge(
-  troubled: readonly Decision[],
-  {
-    crashing,
-    elsewhere,
-    staying,
-    missing,
-    claimed,
-    useless,
-    total,
-  }: {
-    crashing: readonly Decision[]
-    elsewhere: readonly string[]
-    staying: number
-    missing: readonly string[]
-    claimed: number
-    useless: readonly string[]
-    total: number
-  },
-): Verdict {
-  const worst = [...troubled].sort((a, b) => gravity(b.reason) - gravity(a.reason))[0]
-  if (useless[0] && !(worst && needsPerson.has(worst.reason)))
-    return { reason: "NoAlternative", message: nameSome(useless.slice(0, 1), useless.length), isStalled: true }
-  if (worst) {
-    const more = troubled.length > 1 ? ` (and ${troubled.length - 1} more)` : ""
-    return { reason: worst.reason, message: worst.message + more, isStalled: needsPerson.has(worst.reason) }
-  }
-  const [crash] = crashing
-  if (crash) {
-    const { workload, container, repaired, crashes } = crash.group
+/** The words for each check of a source. */
+const wordsFor: Record<CheckName, (facts: SourceFacts) => Verdict> = {
+  stuck: worstOf,
+  useless: ({ useless }) => ({
+    reason: "NoAlternative",
+    message: nameSome(useless.slice(0, 1), useless.length),
+    isStalled: true,
+  }),
+  troubled: worstOf,
+  crashing({ crashing }) {
+    const { workload, container, repaired, crashes } = crashing[0]!.group
     const more = crashing.length > 1 ? ` (and ${crashing.length - 1} more)` : ""
     const message = `${workload.type.kind}/${workload.name} ${container} was sent to ${repositoryTextOf(repaired!.to)}, and ${counted(crashes!.pods, "pod")} crashed there: ${crashes!.worst.message}${more}`
     return { reason: "CrashLoop", message, isStalled: false }
-  }
+  },
   // The target may be created any moment, as in one apply with its AlternateImageSource, and is then looked after.
-  if (missing.length > 0)
-    return {
-      reason: "TargetNotFound",
-      message: `not in this namespace: ${nameSome(missing.slice(0, 3), missing.length)}`,
-      isStalled: false,
-    }
-  if (claimed > 0)
-    return {
-      reason: "ClaimedByAnother",
-      message: `an older AlternateImageSource has ${counted(claimed, "container")} of these`,
-      isStalled: true,
-    }
-  if (elsewhere.length > 0) {
-    const message = `${elsewhere.length} of ${total}: ${nameSome(elsewhere.slice(0, 2), elsewhere.length)}`
-    return { reason: elsewhere.length === staying ? "SwitchedBack" : "Switched", message, isStalled: false }
-  }
-  return { reason: "Watching", message: counted(total, "container"), isStalled: false }
+  missing: ({ missing }) => ({
+    reason: "TargetNotFound",
+    message: `not in this namespace: ${nameSome(missing.slice(0, 3), missing.length)}`,
+    isStalled: false,
+  }),
+  claimed: ({ claimed }) => ({
+    reason: "ClaimedByAnother",
+    message: `an older AlternateImageSource has ${counted(claimed, "container")} of these`,
+    isStalled: true,
+  }),
+  elsewhere: ({ elsewhere, staying, total }) => ({
+    reason: elsewhere.length === staying ? "SwitchedBack" : "Switched",
+    message: `${elsewhere.length} of ${total}: ${nameSome(elsewhere.slice(0, 2), elsewhere.length)}`,
+    isStalled: false,
+  }),
 }
 
-const needsPerson = new Set<Reason>(stuck)
+function worstOf({ troubled, worst }: SourceFacts): Verdict {
+  const { reason, message } = worst!
+  const more = troubled.length > 1 ? ` (and ${troubled.length - 1} more)` : ""
+  return { reason, message: message + more, isStalled: needsPerson(reason) }
+}
+
+/** What there is to say about a source, for its Ready condition and for `aim why`. */
+export function verdictOn(facts: SourceFacts): Verdict {
+  const check = checkOn(facts)
+  return check
+    ? wordsFor[check](facts)
+    : { reason: "Watching", message: counted(facts.total, "container"), isStalled: false }
+}
 
 /** 3: a person must act; 2: nothing can be done now; 1: it goes on. */
-const gravity = (reason: Reason) => (needsPerson.has(reason) ? 3 : patient.has(reason) ? 1 : 2)
+const gravity = (reason: Reason) => (needsPerson(reason) ? 3 : patient.has(reason) ? 1 : 2)
 const patient = new Set<Reason>([
   "Confirming",
   "CoolingDown",

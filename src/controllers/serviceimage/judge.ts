@@ -1,5 +1,6 @@
 import {
   approvedAnnotation,
+  type FailureReason,
   type Operation,
   type Reason,
   type ServiceImage,
@@ -8,12 +9,13 @@ import {
 import { parseApproval } from "#core/fleet/approval.ts"
 import { changedInSameWrite } from "#core/fleet/contests.ts"
 import { anAdmissionWebhook, type Counts, type TierView } from "#core/fleet/fleet.ts"
-import { budgetOf, countOf, type EffectiveTier, effectiveTiers } from "#core/fleet/tiers.ts"
+import { budgetOf, type EffectiveTier, effectiveTiers } from "#core/fleet/tiers.ts"
 import { sameImage } from "#core/image/reference.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
 import { nameSome } from "#lib/text.ts"
+import { type Rollout, type TierCheckName, tierChecks } from "./checks.ts"
 
 /** A tier, and how far it has come. */
 export type JudgedTier = EffectiveTier & {
@@ -127,7 +129,7 @@ function haltOf({ name, image, failureBudget }: EffectiveTier, view: TierView, s
   const { counted, halting, ignored, early } = view
   const title = tierTitle(name)
   const added = view.increment(step)
-  const why = view.troubles.map(trouble => `${trouble.count} ${trouble.reason}`).join(", ")
+  const why = () => view.troubles.map(trouble => `${trouble.count} ${trouble.reason}`).join(", ")
   if (counted.total > 0 && counted.invalid === counted.total)
     return { reason: "WrongTarget", message: `${title}: spec.target fits no object: ${view.invalidExample()}` }
   if (cannotPull(added)) {
@@ -139,17 +141,17 @@ function haltOf({ name, image, failureBudget }: EffectiveTier, view: TierView, s
     return { reason: "AllFailed", message, isEarly: true }
   }
   if (allFailed(added)) {
-    const message = `${title}: all ${added.failed} objects failed with ${image} (${why})`
+    const message = `${title}: all ${added.failed} objects failed with ${image} (${why()})`
     return { reason: "AllFailed", message }
   }
   if (halting > 0) {
     const names = nameSome(view.haltingExamples(2), halting)
-    const message = `${title}: ${names} failed and failureHaltsUpdate is set (${why})`
+    const message = `${title}: ${names} failed and failureHaltsUpdate is set (${why()})`
     return { reason: "FailureHaltsUpdate", message, isEarly: early >= halting }
   }
   const budget = failureBudget === undefined ? Number.POSITIVE_INFINITY : budgetOf(failureBudget, counted.total)
   if (ignored > budget) {
-    const message = `${title}: ${ignored} of ${counted.total} objects failed, more than failureBudget ${failureBudget} allows (${why})`
+    const message = `${title}: ${ignored} of ${counted.total} objects failed, more than failureBudget ${failureBudget} allows (${why()})`
     return { reason: "FailureBudgetSpent", message, isEarly: ignored - early <= budget }
   }
   return undefined
@@ -165,55 +167,73 @@ const allCrash = ({ total, done, settling, crashing }: Counts) =>
 const allFailed = ({ total, stamped, done, waiting, settling, failed }: Counts) =>
   total > 0 && (failed === total || (stamped >= enough && done === 0 && waiting === 0 && settling === 0))
 
-/** What a tier that is being worked waits for. */
-export function describeTier(tier: JudgedTier): { reason: Reason; message: string } {
-  const { name, view, isReopened, maxConcurrent, steps, step, soaksUntil, isAwaitingApproval } = tier
-  const { counted, underWay } = view
-  const share = steps.length > 1 ? ` at step ${steps[step]!.percent}%` : ""
-  const progress = `${progressOf(tier)}${share}`
-  if (tier.isRegressed || tier.isHeldBack) {
-    const names = nameSome(view.regressedExamples(2), view.regressed)
-    const message = `${progress}; ${names || "an earlier step"} lost health, and later steps and tiers wait for that`
-    return { reason: "WaitingForHealth", message }
-  }
-  if (isAwaitingApproval)
-    return { reason: "AwaitingApproval", message: `${tierTitle(name)}: ${counted.total} objects wait for aim approve` }
-  const refused = view.troubles.find(trouble => trouble.reason === "Forbidden")
-  if (refused)
-    return { reason: "Forbidden", message: `${progress}; ${refused.count} may not be changed: run aim grant NAMESPACE` }
-  const contested = view.troubles.find(trouble => trouble.reason === "Contested")
-  if (contested) {
-    const writers = view.contestants(2)
+type Described = { reason: Reason; message: string }
+type Words = (tier: JudgedTier, progress: string) => Described
+
+const lostHealth: Words = ({ view }, progress) => {
+  const names = nameSome(view.regressedExamples(2), view.regressed)
+  const message = `${progress}; ${names || "an earlier step"} lost health, and later steps and tiers wait for that`
+  return { reason: "WaitingForHealth", message }
+}
+
+const troubleOf = ({ view }: JudgedTier, reason: FailureReason) =>
+  view.troubles.find(trouble => trouble.reason === reason)!
+
+/** The words for each check of a tier. */
+const wordsFor: Record<TierCheckName, Words> = {
+  priority: () => ({ reason: "WaitingForPriority", message: "tiers of a higher priority come first" }),
+  regressed: lostHealth,
+  heldBack: lostHealth,
+  approval: ({ name, view }) => ({
+    reason: "AwaitingApproval",
+    message: `${tierTitle(name)}: ${view.counted.total} objects wait for aim approve`,
+  }),
+  forbidden: (tier, progress) => ({
+    reason: "Forbidden",
+    message: `${progress}; ${troubleOf(tier, "Forbidden").count} may not be changed: run aim grant NAMESPACE`,
+  }),
+  contests(tier, progress) {
+    const { count } = troubleOf(tier, "Contested")
+    const writers = tier.view.contestants(2)
     const how = writers.every(each => each === anAdmissionWebhook)
-      ? `of ${contested.count}: ${changedInSameWrite}`
-      : `${writers.join(" and ")} puts another image back on ${contested.count}`
+      ? `of ${count}: ${changedInSameWrite}`
+      : `${writers.join(" and ")} puts another image back on ${count}`
     return { reason: "Contested", message: `${progress}; ${how}` }
-  }
-  const failing = view.troubles.find(trouble => trouble.reason === "WriteFailed")
-  if (failing) {
-    const some = nameSome(failing.examples(2), failing.count)
-    return { reason: "WriteFailed", message: `${progress}; ${some} cannot be written: ${failing.message}` }
-  }
-  if (isReopened)
-    return {
-      reason: "TierReopened",
-      message: `${progress}; ${counted.stale} ${counted.stale === 1 ? "has" : "have"} another image again`,
-    }
-  if (soaksUntil !== undefined)
-    return { reason: "Soaking", message: `${progress}; soaking until ${formatInstant(soaksUntil)}` }
-  const { stale, waiting } = view.cohort(step)
-  if (stale === 0 && waiting > 0) {
+  },
+  failedWrites(tier, progress) {
+    const { examples, count, message } = troubleOf(tier, "WriteFailed")
+    const some = nameSome(examples(2), count)
+    return { reason: "WriteFailed", message: `${progress}; ${some} cannot be written: ${message}` }
+  },
+  reopened: ({ view: { counted } }, progress) => ({
+    reason: "TierReopened",
+    message: `${progress}; ${counted.stale} ${counted.stale === 1 ? "has" : "have"} another image again`,
+  }),
+  soaking: ({ soaksUntil }, progress) => ({
+    reason: "Soaking",
+    message: `${progress}; soaking until ${formatInstant(soaksUntil!)}`,
+  }),
+  stamped(tier, progress) {
+    const { view, step } = tier
+    // No number that changes by itself: each change of the status is a write.
+    if (view.cohort(step).waiting === 0)
+      return { reason: "Settling", message: `${progress}; done when that has lasted ${settleWords(tier)}` }
     const names = nameSome(view.waitingExamples(2), view.waiting)
     return { reason: "WaitingForHealth", message: `${progress}; waiting for ${names}` }
-  }
-  // No number that changes by itself: each change of the status is a write.
-  if (stale === 0) return { reason: "Settling", message: `${progress}; done when that has lasted ${settleWords(tier)}` }
-  if (maxConcurrent !== undefined && underWay >= countOf(maxConcurrent, view.total))
-    return {
-      reason: "WaitingForConcurrency",
-      message: `${progress}; ${underWay} on their way, as many as maxConcurrent allows`,
-    }
-  return { reason: "RollingOut", message: progress }
+  },
+  full: ({ view: { underWay } }, progress) => ({
+    reason: "WaitingForConcurrency",
+    message: `${progress}; ${underWay} on their way, as many as maxConcurrent allows`,
+  }),
+}
+
+/** What a tier waits for. */
+export function describeTier(tier: JudgedTier, rollout: Pick<Rollout, "active">): Described {
+  const { steps, step } = tier
+  const share = steps.length > 1 ? ` at step ${steps[step]!.percent}%` : ""
+  const progress = `${progressOf(tier)}${share}`
+  const check = tierChecks.find(each => each.applies(tier, rollout))
+  return check ? wordsFor[check.name](tier, progress) : { reason: "RollingOut", message: progress }
 }
 
 const settleWords = ({ settleSeconds }: JudgedTier) => formatDuration(settleSeconds * 1000)

@@ -3,8 +3,9 @@ import type { TierView, Unmatched } from "#core/fleet/fleet.ts"
 import { lastGoodImage } from "#core/fleet/operation.ts"
 import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
+import { type RolloutCheckName, rolloutChecks } from "./checks.ts"
 import { describeTier, type JudgedTier, judgeTiers } from "./judge.ts"
-import { type Chosen, choose, type Fence, intend, type Stamp } from "./stamps.ts"
+import { type Allowance, choose, type Fence, intend, type Queue, type Stamp } from "./stamps.ts"
 import { statusOf, type Verdict } from "./status.ts"
 
 /** Everything a decision is made from. The fleet is counted, never listed: deciding costs the same at any size. */
@@ -40,6 +41,8 @@ export type Plan = {
   tiers: readonly JudgedTier[]
   /** The tiers at work: those of the highest unfinished priority, or of the lowest during a rollback. */
   active: readonly JudgedTier[]
+  /** The stamps that are declared or will be next, and what the others wait for. */
+  queue: Queue
   lookAgainAt?: Instant | undefined // when the passing of time alone would change this plan
 }
 
@@ -53,26 +56,9 @@ export function plan(seen: Snapshot): Plan {
 
 function planForward(seen: Snapshot): Plan {
   const tiers = judgeTiers(seen)
-  const active = activeOf(seen, tiers)
-  const verdict =
-    paused(seen, active) ??
-    takenBack(seen, active) ??
-    halted(active) ??
-    fencing(seen) ??
-    conflicted(seen) ??
-    complete(seen, tiers, active) ??
-    rolling(active)
-
-  const isHalted = active.some(tier => tier.halt)
-  const isOpen = (tier: JudgedTier) =>
-    !isHalted &&
-    !tier.isAwaitingApproval &&
-    !tier.isHeldBack &&
-    (tier.isComplete || active.includes(tier)) &&
-    tier.soaksUntil === undefined
-  const newImage = (tier: JudgedTier) => newDeploymentImage(tier)
-  const chosen = chooseFrom(seen, tiers, { isOpen, newImage, reason: "Stamped" })
-  return concluded(seen, verdict, { tiers, active, newImage }, chosen)
+  const rollout = { seen, tiers, active: activeOf(seen, tiers) }
+  const verdict = verdictOn(rollout, forward) ?? rolling(rollout.active)
+  return concluded(rollout, verdict, tiers, { newImage: newDeploymentImage, reason: "Stamped" })
 }
 
 /**
@@ -105,42 +91,49 @@ function planBack(seen: Snapshot): Plan {
   )
   const unfinished = tiers.filter(({ view }) => view.counted.stale > 0 || view.counted.waiting > 0).reverse()
   const active = unfinished.filter(tier => tier.priority === unfinished[0]?.priority)
-  const verdict = paused(seen, active) ?? fencing(seen) ?? back(seen, tiers, active)
+  const rollout = { seen, tiers, active }
   const history = seen.serviceImage.status?.history ?? []
   const newImage = (tier: JudgedTier) => lastGoodImage(history, tier.name) ?? newDeploymentImage(tier)
-  const isOpen = (tier: JudgedTier) => active.includes(tier)
-  const chosen = chooseFrom(seen, [...tiers].reverse(), { isOpen, newImage, reason: "RolledBack" })
-  return concluded(seen, verdict, { tiers, active, newImage }, chosen)
+  const verdict = verdictOn(rollout, backward) ?? back(rollout)
+  return concluded(rollout, verdict, [...tiers].reverse(), { newImage, reason: "RolledBack" })
 }
 
-const chooseFrom = (
-  { serviceImage, pace, fence }: Snapshot,
-  tiers: readonly JudgedTier[],
-  how: Pick<Parameters<typeof intend>[1], "isOpen" | "newImage" | "reason">,
-): Chosen => {
-  const allowance = { ...how, pods: pace.pods, fence }
-  return choose(serviceImage.spec.paused ? [] : intend(tiers, allowance), fence)
+type Judged = { readonly seen: Snapshot; readonly tiers: readonly JudgedTier[]; readonly active: readonly JudgedTier[] }
+
+/** The words for each check of the rollout; undefined where another says more. */
+type Verdicts = Record<RolloutCheckName, (rollout: Judged) => Verdict | undefined>
+
+function verdictOn(rollout: Judged, verdicts: Verdicts): Verdict | undefined {
+  for (const check of rolloutChecks) {
+    const verdict = check.applies(rollout) ? verdicts[check.name](rollout) : undefined
+    if (verdict) return verdict
+  }
+  return undefined
 }
 
+/** Chooses the stamps, tier by tier in the order given. */
 function concluded(
-  seen: Snapshot,
+  { seen, tiers, active }: Judged,
   verdict: Verdict,
-  judged: Parameters<typeof statusOf>[3] & {},
-  { stamps, intents, declares }: Chosen,
+  order: readonly JudgedTier[],
+  { newImage, reason }: Pick<Allowance, "newImage" | "reason">,
 ): Plan {
   const { fence, fleetChangesAt, pace, now } = seen
-  const soaks = judged.active.map(tier => tier.soaksUntil)
+  const queue = intend(order, { rollout: { seen, active }, newImage, reason, pods: pace.pods, fence })
+  const { stamps, intents, declares } = choose(queue.intents, fence)
+  const soaks = active.map(tier => tier.soaksUntil)
   // While the pace delays an object, another look is due as soon as one more pod is allowed.
-  const isHeldBack = judged.active.some(tier => tier.view.cohort(tier.step).stale > 0) && !seen.serviceImage.spec.paused
+  const isHeldBack = active.some(tier => tier.view.cohort(tier.step).stale > 0) && !seen.serviceImage.spec.paused
   const paceAt = isHeldBack && pace.readyAt > now ? pace.readyAt : undefined
   return {
-    status: statusOf(seen, verdict, inflightOf(fence, intents), judged),
+    status: statusOf(seen, verdict, inflightOf(fence, intents), { tiers, active, newImage }),
     declares,
     intents,
     touches: [...fence.unsure],
     stamps,
-    tiers: judged.tiers,
-    active: judged.active,
+    tiers,
+    active,
+    queue,
     lookAgainAt: earliest(fleetChangesAt, paceAt, verdict.lookAgainAt, ...soaks),
   }
 }
@@ -150,7 +143,8 @@ function impossiblePlan(seen: Snapshot, verdict: Verdict): Plan {
   const intents = new Map<string, string>()
   const status = statusOf(seen, verdict, inflightOf(seen.fence, intents), undefined)
   const touches = [...seen.fence.unsure]
-  return { status, declares: false, intents, touches, stamps: [], tiers: [], active: [], lookAgainAt }
+  const queue = { intents: [], turns: [] }
+  return { status, declares: false, intents, touches, stamps: [], tiers: [], active: [], queue, lookAgainAt }
 }
 
 /** Every object that a write may be under way to, in a fixed order. */
@@ -174,17 +168,18 @@ function unreadable({ target }: Snapshot): Verdict | undefined {
     : undefined
 }
 
-function paused({ serviceImage }: Snapshot, active: readonly JudgedTier[]): Verdict | undefined {
-  if (!serviceImage.spec.paused || active.length === 0) return undefined
-  return { reason: "Paused", message: "spec.paused is true; nothing is stamped until it is false", also: "Paused" }
-}
+/** Where nothing is left to do, the rollout is complete, paused or not. */
+const paused = ({ active }: Judged): Verdict | undefined =>
+  active.length === 0
+    ? undefined
+    : { reason: "Paused", message: "spec.paused is true; nothing is stamped until it is false", also: "Paused" }
 
 /** A short outage of a registry must not roll back a whole fleet. */
 const earlyHaltMs = 30_000
 
-function takenBack({ serviceImage, operation, now }: Snapshot, active: readonly JudgedTier[]): Verdict | undefined {
-  const halt = active.find(tier => tier.halt)?.halt
-  if (!halt || serviceImage.spec.onFailure !== "Rollback") return undefined
+function halted({ seen: { serviceImage, operation, now }, active }: Judged): Verdict {
+  const halt = active.find(tier => tier.halt)!.halt!
+  if (serviceImage.spec.onFailure !== "Rollback") return stopped(halt)
   const haltedAt = parseInstant(
     serviceImage.status?.conditions.find(({ type, status }) => type === "Halted" && status === "True")
       ?.lastTransitionTime,
@@ -202,11 +197,6 @@ function takenBack({ serviceImage, operation, now }: Snapshot, active: readonly 
   }
 }
 
-function halted(active: readonly JudgedTier[]): Verdict | undefined {
-  const halt = active.find(tier => tier.halt)?.halt
-  return halt && stopped(halt)
-}
-
 const stopped = ({ reason, message }: { reason: Reason; message: string }): Verdict => ({
   reason,
   message,
@@ -215,35 +205,25 @@ const stopped = ({ reason, message }: { reason: Reason; message: string }): Verd
   also: "Halted",
 })
 
-/** Nothing becomes complete while a write that we do not know of may still arrive. */
-function fencing({ fence: { unsure, isBehind }, serviceImage: { metadata, status } }: Snapshot): Verdict | undefined {
-  if (unsure.size === 0 && !isBehind) return undefined
-  const { generation } = metadata
-  const was = status?.conditions.find(({ type }) => type === "Complete")
-  if (was?.status === "True" && was.observedGeneration === generation) return undefined
-  const who = nameSome([...unsure].slice(0, 2), unsure.size)
-  const message = isBehind ? "seeing what another leader did last" : `making sure that no late write reaches ${who}`
+function fencing({ seen: { fence } }: Judged): Verdict {
+  const { unsure, isBehind } = fence
+  const some = nameSome([...unsure].slice(0, 2), unsure.size)
+  const message = isBehind ? "seeing what another leader did last" : `making sure that no late write reaches ${some}`
   return { reason: "WaitingForFence", message, isInProgress: true }
 }
 
-function conflicted({ conflicts }: Snapshot): Verdict | undefined {
-  return (
-    conflicts && {
-      reason: "ClaimedByAnother",
-      message: `the ServiceImage ${conflicts.with} has ${counted(conflicts.count, "object")} of these; narrow spec.target.selector`,
-      isInProgress: true,
-      isStalled: true,
-      also: "Conflict",
-    }
-  )
+function conflicting({ seen: { conflicts } }: Judged): Verdict {
+  const { count, with: other } = conflicts!
+  return {
+    reason: "ClaimedByAnother",
+    message: `the ServiceImage ${other} has ${counted(count, "object")} of these; narrow spec.target.selector`,
+    isInProgress: true,
+    isStalled: true,
+    also: "Conflict",
+  }
 }
 
-function complete(
-  { unmatched, serviceImage }: Snapshot,
-  tiers: readonly JudgedTier[],
-  active: readonly JudgedTier[],
-): Verdict | undefined {
-  if (active.length > 0) return undefined
+function complete({ seen: { unmatched, serviceImage }, tiers }: Judged): Verdict {
   const of = (count: (view: TierView) => number) => sum(tiers, tier => count(tier.view))
   const left =
     unmatched.size > 0
@@ -301,12 +281,12 @@ function lostSentence(tiers: readonly JudgedTier[]): string {
 }
 
 function rolling(active: readonly JudgedTier[]): Verdict {
-  const said = active.map(describeTier)
+  const said = active.map(tier => describeTier(tier, { active }))
   const first = said.find(({ reason }) => reason !== "AwaitingApproval") ?? said[0]!
   return { reason: first.reason, message: said.map(each => each.message).join("; "), isInProgress: true }
 }
 
-function back({ operation }: Snapshot, tiers: readonly JudgedTier[], active: readonly JudgedTier[]): Verdict {
+function back({ seen: { operation }, tiers, active }: Judged): Verdict {
   const { id, cause = "" } = operation
   const [total, done] = [sum(tiers, tier => tier.view.counted.total), sum(tiers, tier => tier.view.counted.done)]
   const failed = sum(tiers, tier => tier.view.counted.failed)
@@ -319,6 +299,11 @@ function back({ operation }: Snapshot, tiers: readonly JudgedTier[], active: rea
   const message = `${cause}; ${total === 1 ? "the one object" : `all ${total} objects`} changed by operation ${id} ${total === 1 ? "is" : "are"} back${trouble}. The spec still names the new image: change it, or run aim resume to try again`
   return { ...common, reason: "RolledBack", message, phase: "RolledBack", isStalled: true }
 }
+
+const forward: Verdicts = { paused, halted, fencing, conflict: conflicting, complete }
+/** Nothing halts a rollback, and it concerns only objects that the operation changed. */
+const nothing = () => undefined
+const backward: Verdicts = { paused, halted: nothing, fencing, conflict: nothing, complete: back }
 
 /** The last image that completed in this tier; on its very first rollout, the one being rolled out. */
 const newDeploymentImage = ({ before, image, isComplete }: JudgedTier) =>

@@ -2,8 +2,9 @@ import { maxInflight, type Reason } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Candidate } from "#core/fleet/fleet.ts"
 import { countOf } from "#core/fleet/tiers.ts"
 import { sameImage } from "#core/image/reference.ts"
+import { delayOf, gateOf, isDeclarable, type Rollout, type Turn, type TurnCheckName } from "./checks.ts"
 import type { JudgedTier } from "./judge.ts"
-import { shareOut } from "./trust.ts"
+import { Shares } from "./trust.ts"
 
 /** One object gets an image, provided it has not changed since the decision. */
 export type Stamp = Pick<Candidate, "key" | "member" | "to" | "pods"> & { do: "stamp"; reason: Reason }
@@ -51,7 +52,7 @@ export type Chosen = {
  * concurrency allow: otherwise a careful rollout would write the status once per object.
  */
 export function choose(intended: readonly Intent[], { declared, isFresh }: Fence): Chosen {
-  const now = intended.filter(intent => intent.isDue)
+  const now = intended.filter(({ waitsFor }) => waitsFor === undefined)
   const isDeclared = ({ key, member }: Intent) => declared.get(key) === member.resourceVersion
   const writable = isFresh ? now.filter(isDeclared) : []
   if (now.length === 0 || writable.length > 0) {
@@ -61,18 +62,20 @@ export function choose(intended: readonly Intent[], { declared, isFresh }: Fence
   return { stamps: now, intents, declares: true }
 }
 
-type Intent = Stamp & { isDue: boolean }
+/** A stamp that is declared, and what it waits for if it is not due yet. */
+export type Intent = Stamp & Pick<Candidate, "cohort"> & { waitsFor: TurnCheckName | undefined }
 
 export type Allowance = {
-  /**
-   * Whether objects of the tier with another image are stamped. The next two are the image they get, and the reason.
-   */
-  isOpen(tier: JudgedTier): boolean
+  rollout: Rollout
+  /** The image of new objects, while their tier is not being rolled out. */
   newImage(tier: JudgedTier): string
   reason: Reason
   pods: number
   fence: Pick<Fence, "unsure" | "busy" | "outdated" | "trust">
 }
+
+/** What a plan intends, and what that leaves for the rest of each tier. */
+export type Queue = { readonly intents: readonly Intent[]; readonly turns: readonly Turn[] }
 
 /**
  * Objects without an image get one at once, whatever their priority: the target if their tier is being rolled out and
@@ -80,22 +83,22 @@ export type Allowance = {
  * turn. In a finished tier these are only new objects that were never deployed: they gate nothing and are stamped at
  * once.
  */
-export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Intent[] {
-  const { isOpen, newImage, reason, fence } = allowance
+export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Queue {
+  const { rollout, newImage, reason, fence } = allowance
   const { unsure, busy, outdated } = fence
-  const intended: Intent[] = []
+  const intents: Intent[] = []
+  const turns: Turn[] = []
   const limit = Math.min(batch, maxInflight - unsure.size - busy.size)
   // Objects that cannot be taken now stand first in the queue.
   const more = unsure.size + busy.size + outdated.size
-  const isTaken = ({ key, member }: Candidate) =>
-    unsure.has(key) || busy.has(key) || outdated.get(key) === member.resourceVersion
-  const shares = shareOut(fence.trust, [...unsure, ...busy])
-  const pick = (candidates: (limit: number) => Candidate[], count: number): Candidate[] => {
+  const shares = new Shares(fence.trust, [...unsure, ...busy])
+  const pick = (turn: Turn, candidates: (limit: number) => Candidate[], count: number): Candidate[] => {
     const picked: Candidate[] = []
     const near = candidates(count + more)
     const take = (candidate: Candidate) => {
-      if (picked.length < count && !isTaken(candidate) && shares.take(candidate.member.namespace))
-        picked.push(candidate)
+      if (picked.length >= count || !isDeclarable(turn, candidate)) return
+      shares.take(candidate.member.namespace)
+      picked.push(candidate)
     }
     near.forEach(take)
     // Some objects at the front have to wait for others of their namespace. Further back there may be some that need
@@ -105,31 +108,36 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Inte
   }
   let podsLeft = allowance.pods
   for (const tier of tiers) {
-    const open = isOpen(tier)
+    if (gateOf(tier, rollout, true)) continue
+    const isOpen = gateOf(tier, rollout, false) === undefined
     const { maxConcurrent, view, step } = tier
-    let room =
+    const room =
       maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.underWay
-    const left = () => Math.max(0, limit - intended.length)
+    const left = () => Math.max(0, limit - intents.length)
+    const writing =
+      busy.size === 0
+        ? 0
+        : [...view.blank(left() + more), ...view.stale(left() + more, step)].filter(({ key }) => busy.has(key)).length
     // Objects that are being written are not yet counted as under way.
-    const near = [...view.blank(left() + more), ...view.stale(left() + more, step)]
-    room -= near.filter(({ key }) => busy.has(key)).length
-    for (const candidate of pick(view.blank, left())) {
-      const goesToTarget = open && room > 0 && candidate.cohort <= step
+    const turn: Turn = { tier, fence, shares, room: room - writing, pods: podsLeft }
+    turns.push(turn)
+    for (const candidate of pick(turn, view.blank, left())) {
+      const goesToTarget = isOpen && turn.room > 0 && candidate.cohort <= step
       const to = goesToTarget ? candidate.to : newImage(tier)
       // On the very first rollout both images are the same, and every object with the target is on its way.
-      if (sameImage(to, candidate.to)) room--
-      intended.push({ ...candidate, do: "stamp", to, reason: "StampedNew", isDue: true })
+      if (sameImage(to, candidate.to)) turn.room--
+      intents.push({ ...candidate, do: "stamp", to, reason: "StampedNew", waitsFor: undefined })
     }
-    if (!open) continue
-    for (const candidate of pick(limit => view.stale(limit, step), left())) {
-      // An object without pods costs nothing. Otherwise the bucket must not be empty; a large object may overdraw it.
-      const isDue = room > 0 && (candidate.pods === 0 || podsLeft >= 1)
-      if (isDue) {
-        room--
-        podsLeft -= candidate.pods
+    if (!isOpen) continue
+    for (const candidate of pick(turn, limit => view.stale(limit, step), left())) {
+      const waitsFor = delayOf(turn, candidate)
+      if (waitsFor === undefined) {
+        turn.room--
+        turn.pods -= candidate.pods
       }
-      intended.push({ ...candidate, do: "stamp", reason, isDue })
+      intents.push({ ...candidate, do: "stamp", reason, waitsFor })
     }
+    podsLeft = turn.pods
   }
-  return intended
+  return { intents, turns }
 }

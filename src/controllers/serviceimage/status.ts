@@ -144,10 +144,10 @@ function tierStatusOf(
     : isBack(verdict.reason)
       ? { reason: verdict.reason, message: `${view.counted.done} of ${view.counted.total} changed objects are back` }
       : isActive
-        ? (halt ?? (verdict.isInProgress ? describeTier(tier) : verdict))
+        ? (halt ?? (verdict.isInProgress ? describeTier(tier, { active }) : verdict))
         : isHalted
           ? { reason: verdict.reason, message: "the rollout has halted before this tier" }
-          : { reason: "WaitingForPriority" as const, message: "tiers of a higher priority come first" }
+          : describeTier(tier, { active })
   const message = plain(said.message)
   return {
     upgradeTier: tier.name,

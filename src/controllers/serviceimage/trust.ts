@@ -18,27 +18,29 @@ const mostInAll = maxInflight / 2
  * webhook must leave room for the others before its first write is answered. The rest is for namespaces where writes
  * succeed.
  */
-export function shareOut(trust: ReadonlyMap<string, "Proven" | "Suspect">, taken: Iterable<string>) {
-  const inFlight = new Map<string, number>()
-  let extra = 0
-  const count = (namespace: string) => {
-    const known = inFlight.get(namespace) ?? 0
-    inFlight.set(namespace, known + 1)
-    if (known > 0) extra++
+export class Shares {
+  readonly #trust: ReadonlyMap<string, "Proven" | "Suspect">
+  readonly #inFlight = new Map<string, number>()
+  #extra = 0
+
+  /** `taken`: the keys of objects that have a place. */
+  constructor(trust: ReadonlyMap<string, "Proven" | "Suspect">, taken: Iterable<string>) {
+    this.#trust = trust
+    for (const key of taken) this.take(nameOf(key).namespace ?? "")
   }
-  for (const key of taken) {
-    const { namespace = "" } = nameOf(key)
-    if (trustOf(trust, namespace) !== "Proven") count(namespace)
+
+  /** Whether there is a place for one more object of the namespace. */
+  hasRoom(namespace: string): boolean {
+    const standing = trustOf(this.#trust, namespace)
+    if (standing === "Proven") return true
+    const known = this.#inFlight.get(namespace) ?? 0
+    return known === 0 || (standing !== "Suspect" && known < mostOfOne && this.#extra < mostInAll)
   }
-  return {
-    /** Takes a place for an object of the namespace, if there is one. */
-    take(namespace: string): boolean {
-      const standing = trustOf(trust, namespace)
-      if (standing === "Proven") return true
-      const known = inFlight.get(namespace) ?? 0
-      const hasRoom = known === 0 || (standing !== "Suspect" && known < mostOfOne && extra < mostInAll)
-      if (hasRoom) count(namespace)
-      return hasRoom
-    },
+
+  take(namespace: string): void {
+    if (trustOf(this.#trust, namespace) === "Proven") return
+    const known = this.#inFlight.get(namespace) ?? 0
+    this.#inFlight.set(namespace, known + 1)
+    if (known > 0) this.#extra++
   }
 }

@@ -1,8 +1,9 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { type HeapOptions, IndexedHeap } from "#lib/indexed-heap.ts"
-import type { Instant } from "#lib/instant.ts"
 import { type LostPod, lostWithOther, type Trace } from "../pods/trace.ts"
+import { isStopped } from "./checks.ts"
 import type { Member } from "./member.ts"
+import type { Entry, Standing, State } from "./standing.ts"
 
 /** What the spec says of one tier, with every default resolved. */
 export type TierRule = {
@@ -67,6 +68,8 @@ export type TierView = {
     readonly message: string
     examples(limit: number): string[]
   }[]
+  /** Whether any object has this trouble. */
+  has(trouble: FailureReason): boolean
   /** Pods on lost nodes that may run another image than their object's. */
   readonly lostPods: number
   lostExamples(limit: number): LostPod[]
@@ -84,6 +87,8 @@ export type TierView = {
   increment(step: number): Counts
   /** Objects with an image that is not the target and may be stamped now, in the order of the queue. */
   stale(limit: number, step: number): Candidate[]
+  /** Whether the steps up to this one take in the object. */
+  takesIn(object: Pick<Candidate, "key" | "cohort">, step: number): boolean
   /** Objects that never had an image. */
   blank(limit: number): Candidate[]
 }
@@ -98,108 +103,6 @@ export type Candidate = {
   /** How many pods stamping it disturbs. */
   readonly pods: number
   readonly cohort: number
-}
-
-type State = "Unmanaged" | "Blank" | "Stale" | "Waiting" | "Settling" | "Done"
-
-/** How an object stands in the operation. It is filled in anew whenever it is judged. */
-export type Standing = {
-  state: State
-  isCounted: boolean
-  /** Created after the operation started. */
-  isNew: boolean
-  cohort: number
-  /** The image it must have. */
-  wanted: string
-  /** It has that image and is up to date, with no container in a crash loop. */
-  isWell: boolean
-  /** Since when it is well; undefined while it is not, or where it was well before we first saw it. */
-  wellAt: Instant | undefined
-  /** Only our own first look dates `wellAt`. */
-  isWellGuessed: boolean
-  /** It has been well for long enough that losing it would be a regression. */
-  isSteady: boolean
-  /** Since when it is no longer well, after it was steady. */
-  lapsedAt: Instant | undefined
-  /** This operation stamped it. */
-  isOurs: boolean
-  /** It was steady and is not well, for longer than a moment. */
-  isRegressed: boolean
-  /** When time alone makes a well object steady. */
-  settlesAt: Instant | undefined
-  /** When time alone changes any of this. */
-  changesAt: Instant | undefined
-  /** When it came from another ServiceImage, or by a label, if the others were there already: its time starts then. */
-  cameAt: Instant | undefined
-  /** When it fails if nothing changes: a waiting object, or one whose stamp is refused. */
-  deadline: Instant | undefined
-  isFailed: boolean
-  /** It failed before its deadline: waiting longer would not have helped. */
-  isEarly: boolean
-  /** The target is wrong for it: no place for the image, or no health that can be determined. */
-  isInvalid: boolean
-  /** The class of failure it is counted under, from the first sign or from its deadline. */
-  trouble: FailureReason | undefined
-  /** Not to be tried now. */
-  isHeld: boolean
-  isContested: boolean
-  /** Admission changed the image in our own write. */
-  isAltered: boolean
-  /** The message about the trouble, from the server or from another cause. */
-  words: string | undefined
-  lost: number
-}
-
-/**
- * One object of a fleet. A changed spec judges every object again, so each keeps its standing and its places in the
- * heaps: allocating those for ten thousand objects was most of the time to the first stamp.
- */
-export class Entry {
-  readonly key: string
-  /** In the queue of its ServiceImage. */
-  readonly place: number
-  member: Member
-  trace: Trace | undefined
-  /** The tier it is counted in. */
-  tier: Tier | undefined
-  readonly standing: Standing = { ...unjudged }
-  queueAt = -1
-  turnAt = -1
-  deadlineAt = -1
-
-  constructor(key: string, place: number, member: Member) {
-    this.key = key
-    this.place = place
-    this.member = member
-  }
-}
-
-const unjudged: Standing = {
-  state: "Done",
-  isCounted: false,
-  isNew: false,
-  cohort: 0,
-  wanted: "",
-  isWell: false,
-  wellAt: undefined,
-  isWellGuessed: false,
-  isSteady: false,
-  lapsedAt: undefined,
-  isOurs: false,
-  isRegressed: false,
-  settlesAt: undefined,
-  changesAt: undefined,
-  cameAt: undefined,
-  deadline: undefined,
-  isFailed: false,
-  isEarly: false,
-  isInvalid: false,
-  trouble: undefined,
-  isHeld: false,
-  isContested: false,
-  isAltered: false,
-  words: undefined,
-  lost: 0,
 }
 
 const nameOf = (entry: Entry) => entry.key
@@ -295,6 +198,7 @@ export class Tier implements TierView {
       .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
   }
 
+  has = (trouble: FailureReason) => (this.#troubles.get(trouble)?.size ?? 0) > 0
   haltingExamples = (limit: number) => keysOf(this.#halting, limit)
   regressedExamples = (limit: number) => keysOf(this.#regressed, limit)
   waitingExamples = (limit: number) => keysOf(this.#waiting, limit)
@@ -308,7 +212,7 @@ export class Tier implements TierView {
   contestants(limit: number): string[] {
     const entries = this.#troubles.get("Contested")?.firstItems(limit) ?? []
     const writers = entries.map(({ member, standing }) =>
-      standing.isAltered ? anAdmissionWebhook : (member.contestedBy ?? "another writer"),
+      standing.contest?.isInSameWrite ? anAdmissionWebhook : (member.contestedBy ?? "another writer"),
     )
     return [...new Set(writers)]
   }
@@ -337,7 +241,7 @@ export class Tier implements TierView {
 
   stale(limit: number, step: number): Candidate[] {
     if (step >= this.#cohorts.length - 1) return this.#stale.firstItems(limit).map(candidate)
-    if (this.#cohorts.slice(0, step + 1).every(counts => counts.total === 0)) {
+    if (this.#isWithout(step)) {
       const first = this.#queue.first()
       return first && this.#stale.has(first.item) ? [candidate(first.item)] : []
     }
@@ -345,16 +249,25 @@ export class Tier implements TierView {
     return candidates.filter(({ cohort }) => cohort <= step)
   }
 
+  takesIn({ key, cohort }: Pick<Candidate, "key" | "cohort">, step: number): boolean {
+    return cohort <= step || (this.#isWithout(step) && this.#queue.first()?.item.key === key)
+  }
+
+  /** No object is in the share of these steps: the first in the queue stands for it. */
+  #isWithout(step: number): boolean {
+    for (let index = 0; index <= step; index++) if (this.#cohorts[index]!.total > 0) return false
+    return true
+  }
+
   add(entry: Entry): void {
     const { standing, place, member } = entry
     this.#count(standing, 1)
-    const { state, isCounted, isFailed, isHeld, trouble, deadline, lost } = standing
+    const { state, isCounted, isFailed, trouble, deadline, lost } = standing
     if (state === "Unmanaged") return
     if (standing.isRegressed && isCounted) this.#regressed.set(entry, 0)
     if (standing.isInvalid && isCounted) this.#invalid.set(entry, 0)
     if (isCounted && this.#cohorts.length > 1) this.#queue.set(entry, place)
-    if (state === "Stale" && !isHeld) this.#stale.set(entry, place)
-    if (state === "Blank" && !isHeld) this.#blank.set(entry, place)
+    if (!isStopped(standing)) (state === "Blank" ? this.#blank : this.#stale).set(entry, place)
     if (state === "Waiting" && !isFailed) this.#waiting.set(entry, deadline!)
     if (trouble) this.#trouble(trouble).set(entry, 0)
     if (isFailed && isCounted) (member.haltsOnFailure ? this.#halting : this.#ignored).set(entry, 0)

@@ -1,8 +1,10 @@
 import { type AlternateImageSource, type Reason, reasons } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { checkOn, type SourceFacts } from "#controllers/alternateimagesource/checks.ts"
 import { type Container, type PodFacts, readPod } from "#controllers/alternateimagesource/facts.ts"
 import type { Decision } from "#controllers/alternateimagesource/group.ts"
+import { sumUp, verdictOn } from "#controllers/alternateimagesource/report.ts"
 import type { Claim, Entry, Standing } from "#controllers/alternateimagesource/sources.ts"
-import { imageAt, isEquivalent, repositoryTextOf, sameSource, whyUseless } from "#core/image/equivalent.ts"
+import { imageAt, isEquivalent, repositoryTextOf, sameSource } from "#core/image/equivalent.ts"
 import type { ImageRecord } from "#core/image/record.ts"
 import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
@@ -49,47 +51,50 @@ export function whyPod(survey: Survey, pod: KubeObject): Why {
   }
 }
 
-/** Why an AlternateImageSource is in its state. */
+/** Why an AlternateImageSource is in its state: for the same reason as its Ready condition. */
 export function whySource(survey: Survey, source: AlternateImageSource): Omit<Why, "containers" | "lastDecision"> {
-  const { roster, claimed, missing } = survey.sources.scene(source)
+  const scene = survey.sources.scene(source)
+  const { roster, claimed, missing } = scene
   const isActive = survey.sources.isActive(keyOf(source.metadata))
   if (!isActive) return { reason: "TooMany", sentences: [`${nameOf(source)} looks after nothing. ${reasons.TooMany}`] }
   const decisions = decisionsOf(survey, source)
-  const failing = decisions.filter(({ group, repairs }) => group.failing.length + repairs.length > 0)
-  const switched = decisions.filter(each => !failing.includes(each) && each.incident?.working !== undefined)
+  const { facts } = sumUp(source, scene, decisions, new Map(), survey.now)
+  const { troubled, useless, crashing } = facts
+  const switched = decisions.filter(each => !troubled.includes(each) && each.incident?.working !== undefined)
   const changed = roster.filter(({ retargeted }) => retargeted !== undefined)
   const name = nameOf(source)
-  const { imageSourceReplacements, policy } = source.spec
-  const useless = imageSourceReplacements.flatMap(each => whyUseless(each, policy.disabledRepositories) ?? [])
-  const standing = standingOf(source, failing[0], switched[0], changed[0]?.retargeted?.at)
-  const quiet = useless.length > 0 ? "NoAlternative" : missing.length > 0 ? "TargetNotFound" : "Watching"
+  const { reason, message } = verdictOn(facts)
   return {
-    ...(standing ?? { reason: quiet }),
+    reason,
+    since: sinceOf(source, facts, switched[0], changed[0]?.retargeted?.at),
     sentences: [
       `${name} looks after ${counted(roster.length, "container")} of namespace ${survey.namespace}.`,
       ...(missing.length > 0 ? [`Not there: ${nameSome(missing.slice(0, 5), missing.length)}.`] : []),
       ...(claimed > 0 ? [`${claimed} more belong to an older AlternateImageSource of the namespace.`] : []),
       ...useless.map(each => `It cannot help: ${each}.`),
-      ...failing.slice(0, shownMost).map(each => `${each.message}. ${aboutDecision(each)}`),
+      ...troubled.slice(0, shownMost).map(each => `${each.message}. ${aboutDecision(each)}`),
+      ...(reason === "CrashLoop" && crashing.length > 0 ? [`${message}.`] : []),
       ...switched.slice(0, shownMost).map(each => `${each.message}.`),
       ...changed.slice(0, shownMost).map(each => aboutChange(name, each)),
-      ...(failing.length + switched.length + changed.length === 0
+      ...(troubled.length + switched.length + changed.length === 0
         ? ["Every image is pulled where its workload says."]
         : []),
     ],
   }
 }
 
-/** What a source is doing, and since when: a failure since its first failed pull, a switch since it was made. */
-function standingOf(
+/** Since when: a failure since its first failed pull, a switch since it was made. */
+function sinceOf(
   source: AlternateImageSource,
-  failing: Decision | undefined,
+  facts: SourceFacts,
   switched: Decision | undefined,
   changedAt: Instant | undefined,
-): Pick<Why, "reason" | "since"> | undefined {
-  if (failing) return { reason: failing.reason, since: parseInstant(failing.incident?.since) }
-  if (switched) return { reason: switched.reason, since: switchedAt(source, switched.group) }
-  return changedAt === undefined ? undefined : { reason: "Switched", since: changedAt }
+): Instant | undefined {
+  const check = checkOn(facts)
+  if (check === "stuck" || check === "troubled") return parseInstant(facts.worst!.incident?.since)
+  if (check === "crashing") return switchedAt(source, facts.crashing[0]!.group)
+  if (check !== "elsewhere") return undefined
+  return switched ? switchedAt(source, switched.group) : changedAt
 }
 
 /** When a container was last sent elsewhere, by the status. */

@@ -63,7 +63,8 @@ export function outlookOf(rollout: Surveyed): Outlook {
       settleMs: isBack ? 0 : Math.max(0, ...settleMs),
       approvals: isBack ? [] : group.filter(tier => tier.isAwaitingApproval).map(tier => tier.name),
       isActive,
-      waits: isActive && !isBack ? group.map(tier => ({ tier: tier.name, ...(tier.halt ?? describeTier(tier)) })) : [],
+      waits:
+        isActive && !isBack ? group.map(tier => ({ tier: tier.name, ...(tier.halt ?? describeTier(tier, plan)) })) : [],
     }
   })
   const msAtLeast = stages.reduce((sum, { paceMs, soakMs, settleMs }) => sum + paceMs + settleMs + soakMs, 0)

@@ -1,9 +1,28 @@
 import { type Reason, type ServiceImageStatus, upgradeTierLabel } from "#api/v1alpha1/serviceimage/index.ts"
+import type { JudgedTier } from "#controllers/serviceimage/judge.ts"
+import type { Fleet } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
+import type { KubeObject } from "#runtime/resource.ts"
 import type { Surveyed } from "./survey.ts"
 
 // The words that explanations share.
+
+type Standing = NonNullable<ReturnType<Fleet["standing"]>>
+
+/** Everything known about the object in question. */
+export type Known = {
+  title: string
+  asked: { key: string; object: KubeObject }
+  member: Member
+  rollout: Surveyed
+  fleet: Fleet
+  standing: Standing
+  tier: JudgedTier
+  now: Instant
+}
+
+export type Said = { reason: Reason; sentences: string[]; since?: Instant | undefined }
 
 export const si = ({ serviceImage }: Surveyed) => `si/${serviceImage.metadata.name}`
 
@@ -45,3 +64,30 @@ export const capital = (text: string) => (/^(spec|status|metadata)\./.test(text)
 const capitalised = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 export const many = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`
+
+/** Its image, the image it is to get, from which ServiceImage, and its place in the order. */
+export function head({ title, member, rollout, standing, tier }: Known): string {
+  const has = member.image === "" ? "has no image yet" : `has ${(member.images ?? [member.image]).join(" and ")}`
+  return `${title} ${has} and is to get ${standing.wanted} from ${si(rollout)}: ${place(tier, standing, member)}.`
+}
+
+export function place(tier: JudgedTier, standing: Standing, member: Member): string {
+  const because =
+    tier.name === ""
+      ? member.labels[upgradeTierLabel]
+        ? `${labelWords(member)} names no other tier`
+        : `it has no label ${upgradeTierLabel}`
+      : `by its label ${upgradeTierLabel}`
+  const step = tier.steps.length > 1 ? `, ${stepWords(tier, standing)}` : ""
+  return `it is in ${titleOf(tier.name)} (${because}), priority ${tier.priority}${step}`
+}
+
+function stepWords({ steps, step, isComplete }: JudgedTier, { cohort, state }: Standing): string {
+  // Where the share of a step is less than one object, the first in the queue stands for it.
+  const hasGoneAhead = !isComplete && cohort > step && (state === "Waiting" || state === "Done")
+  if (hasGoneAhead) return `first in the queue, for the step to ${steps[step]!.percent}%`
+  const { percent } = steps[cohort]!
+  return cohort === 0
+    ? `among the first ${percent}%`
+    : `with the step to ${percent}%, after ${steps[cohort - 1]!.percent}%`
+}

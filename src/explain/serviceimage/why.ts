@@ -8,8 +8,8 @@ import { type Instant, parseInstant } from "#lib/instant.ts"
 import { formatSelector } from "#lib/label-selector.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import type { Survey, Surveyed } from "./survey.ts"
-import { type Known, type Said, whyStanding } from "./why-standing.ts"
-import { capital, labelWords, list, remedyOf, si, sinceOf, titleOf } from "./why-words.ts"
+import { whyStanding } from "./why-standing.ts"
+import { capital, type Known, labelWords, list, remedyOf, type Said, si, sinceOf, titleOf } from "./why-words.ts"
 
 /** An explanation, with the reason from the vocabulary and sentences for a person. */
 export type Why = {

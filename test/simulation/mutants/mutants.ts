@@ -69,15 +69,15 @@ export const mutants: Record<string, Mutant> = {
     "an upgrade over two tiers",
   ),
   "a halted rollout that goes on": edit(
-    `${controllers}/plan.ts`,
-    "const isHalted = active.some(tier => tier.halt)",
-    "const isHalted = active.length < 0",
+    `${controllers}/checks.ts`,
+    'name: "halted",\n    stops: true,',
+    'name: "halted",',
     "halts the rollout",
   ),
   "a paused rollout that goes on": edit(
-    `${controllers}/plan.ts`,
-    "choose(serviceImage.spec.paused ? [] : intend(tiers, allowance), fence)",
-    "choose(intend(tiers, allowance), fence)",
+    `${controllers}/checks.ts`,
+    'name: "paused", stops: true,',
+    'name: "paused",',
     "change of mind",
   ),
   "health that speaks of an older generation, believed": {
@@ -110,9 +110,9 @@ export const mutants: Record<string, Mutant> = {
     "withdrawn.*it arrives a minute late, at",
   ),
   "Complete, while a write of the predecessor may be on its way": edit(
-    `${controllers}/plan.ts`,
-    "if (unsure.size === 0 && !isBehind) return undefined",
-    "if (!isBehind) return undefined",
+    `${controllers}/checks.ts`,
+    "(fence.unsure.size > 0 || fence.isBehind)",
+    "fence.isBehind",
     "withdrawn",
   ),
   "a time that moves with every status": edit(

@@ -38,8 +38,8 @@ export const operationMutants: Record<string, Mutant> = {
     "soak:",
   ),
   "an object that is done at once": edit(
-    "src/core/fleet/fleet.ts",
-    "standing.isSteady = isWell && (isProven || due <= this.#now)",
+    "src/core/fleet/judge-object.ts",
+    "standing.isSteady = isWell && (isProven || due <= this.now)",
     "standing.isSteady = isWell",
     "has not settled",
   ),

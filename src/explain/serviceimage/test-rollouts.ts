@@ -1,0 +1,172 @@
+import { ServiceImage, type ServiceImageSpecInput } from "#api/v1alpha1/serviceimage/index.ts"
+import { rulesOf } from "#controllers/serviceimage/observe.ts"
+import { plan, type Snapshot } from "#controllers/serviceimage/plan.ts"
+import { Fleet } from "#core/fleet/fleet.ts"
+import type { Member } from "#core/fleet/member.ts"
+import { currentOperation } from "#core/fleet/operation.ts"
+import type { Instant } from "#lib/instant.ts"
+import { seededRandom } from "#runtime/random.ts"
+import type { Surveyed } from "./survey.ts"
+
+// Rollouts at random: each takes a few rounds, in which objects, spec and writes go well or badly.
+
+const start = Date.parse("2026-01-01T00:00:00Z")
+const [v1, v2, v3] = ["shop/web:1", "shop/web:2", "shop/web:3"]
+const target = { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" }
+
+export type Moment = { seed: number; rollout: Surveyed & { fleet: Fleet }; now: Instant }
+
+/** Every moment of a few rollouts. */
+export function* moments(seeds: number): Generator<Moment> {
+  for (let seed = 1; seed <= seeds; seed++) yield* rolloutOf(seed)
+}
+
+function chanceOf(seed: number) {
+  const random = seededRandom(seed)
+  const below = (end: number) => Math.floor(random.next() * end)
+  return {
+    below,
+    often: (share: number) => random.next() < share,
+    pick: <T>(list: readonly T[]): T => list[below(list.length)]!,
+  }
+}
+type Chance = ReturnType<typeof chanceOf>
+
+function* rolloutOf(seed: number): Generator<Moment> {
+  const chance = chanceOf(seed)
+  const { often, pick, below } = chance
+  let serviceImage = serviceImageOf(chance)
+  const members = membersOf(chance)
+  let now = start
+  let operation = currentOperation(serviceImage, now)
+  const fleet = new Fleet(rulesOf(serviceImage, operation, now), now)
+  for (const [key, member] of members) fleet.set(key, member)
+
+  for (let round = 0; round < 8; round++) {
+    const next = currentOperation(serviceImage, now)
+    if (next.phase !== operation.phase) fleet.renew(rulesOf(serviceImage, next, now), now)
+    operation = next
+    fleet.advance(now)
+    const keys = [...members.keys()]
+    const snapshot: Snapshot = {
+      serviceImage,
+      operation,
+      problem: undefined,
+      target: { state: "Synced" },
+      tiers: fleet.tiers(),
+      unmatched: fleet.unmatched,
+      conflicts: often(0.1) ? { count: 1, with: "other" } : undefined,
+      pace: { pods: pick([0, 1, 3, Number.POSITIVE_INFINITY]), readyAt: now },
+      fence: {
+        electionID: "me",
+        declared: new Map(),
+        isFresh: false,
+        unsure: new Set(often(0.2) ? [pick(keys)] : []),
+        busy: new Set(often(0.2) ? [pick(keys)] : []),
+        trust: new Map([["a", pick(["Proven", "Suspect"])]]),
+        outdated: new Map(often(0.2) ? [[pick(keys), "1"]] : []),
+        isBehind: often(0.05),
+      },
+      fleetChangesAt: fleet.nextChangeAt(),
+      now,
+    }
+    const planned = plan(snapshot)
+    yield {
+      seed,
+      now,
+      rollout: { serviceImage, resource: undefined, snapshot, plan: planned, fleet, conflicts: new Map() },
+    }
+
+    now += pick([1, 20, 120, 700]) * 1000
+    fleet.advance(now)
+    for (const { key, to } of planned.stamps) {
+      if (often(0.15)) fleet.refuse(often(0.7) ? { key } : { namespace: key.slice(0, 1) }, refusal(chance))
+      else write(key, { image: to, isUpToDate: often(0.6), decision: decided(members.get(key)!, to) }, true)
+    }
+    for (const key of keys) {
+      if (often(0.1)) write(key, { isUpToDate: often(0.5) }, false)
+      if (often(0.03)) write(key, { image: pick([v1, v3, ""]) }, false)
+    }
+    const annotations = often(0.07)
+      ? { "autoimagemanager.io/rollback": operation.id }
+      : serviceImage.metadata.annotations
+    const spec = { ...serviceImage.spec, paused: often(0.15) }
+    const metadata = { ...serviceImage.metadata, ...(annotations && { annotations }) }
+    serviceImage = { ...serviceImage, metadata, spec, status: planned.status }
+  }
+
+  function write(key: string, change: Partial<Member>, isStamp: boolean): void {
+    const before = members.get(key)!
+    const member = { ...before, ...change, resourceVersion: String(Number(before.resourceVersion) + 1) }
+    members.set(key, member)
+    // A webhook may change what we write.
+    if (isStamp && below(20) > 0) fleet.stamped(key, member)
+    else fleet.set(key, member)
+  }
+
+  function decided({ image: from }: Member, to: string): Member["decision"] {
+    const { id } = operation
+    const reason = operation.phase === "RollingBack" ? "RolledBack" : "Stamped"
+    return { from, to, reason, operation: id, by: "serviceimage/web", uid: "uid-web", at: now }
+  }
+}
+
+const refusal = ({ pick }: Chance) => ({
+  reason: pick(["Forbidden", "AdmissionDenied", "WriteFailed"] as const),
+  message: "no",
+})
+
+function serviceImageOf(chance: Chance): ServiceImage {
+  const { often, pick } = chance
+  const tier = (upgradeTier: string, priority: number) => ({
+    upgradeTier,
+    priority,
+    settleSeconds: pick([0, 0, 60]),
+    ...(often(0.4) && { maxConcurrent: pick([1, 3, "50%"]) }),
+    ...(often(0.2) && { requireApproval: true }),
+    ...(often(0.2) && { failureBudget: 0 }),
+    ...(often(0.5) && { steps: [{ percent: pick([1, 20, 50]), soakSeconds: pick([0, 3600]) }, { percent: 100 }] }),
+  })
+  const spec: ServiceImageSpecInput = {
+    target,
+    defaultImage: v2,
+    tiers: [tier("early", 1), tier("", 0)],
+    pace: { podsPerSecond: pick([0, 2]) },
+    onFailure: pick(["Halt", "Rollback"]),
+    paused: often(0.1),
+  }
+  return {
+    apiVersion: ServiceImage.apiVersion,
+    kind: "ServiceImage",
+    metadata: { name: "web", uid: "uid-web", generation: 1 },
+    spec: ServiceImage.spec.parse(spec),
+  }
+}
+
+function membersOf({ often, pick, below }: Chance): Map<string, Member> {
+  const count = often(0.1) ? 150 : 2 + below(12)
+  return new Map(
+    Array.from({ length: count }, (_, index): [string, Member] => {
+      const namespace = pick(["a", "b"])
+      const isNew = often(0.15)
+      const member: Member = {
+        resourceVersion: "1",
+        uid: `uid-${index}`,
+        namespace,
+        labels: often(0.5) ? { "upgrade-tier": "early" } : {},
+        createdAt: isNew ? start + 1000 : start - 1000,
+        isDeleting: false,
+        image: isNew ? pick(["", v1]) : pick([v1, v1, v1, v2]),
+        isUnmanaged: often(0.05),
+        haltsOnFailure: often(0.1),
+        isUpToDate: often(0.9),
+        isDeployed: !isNew,
+        decision: undefined,
+        replicas: pick([0, 1, 1, 4]),
+        ...(often(0.05) && { problem: "has no container web" }),
+        ...(often(0.5) && { contestedBy: "argocd" }),
+      }
+      return [`${namespace}/o${index}`, member]
+    }),
+  )
+}

@@ -1,31 +1,77 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** Two floors of tests: `unit` needs nothing but Node, `e2e` shares one real Kubernetes. */
+/** Stories and runs over simulated clusters, and programs that bring one along: minutes of virtual time, seconds of CPU. */
+const simulation = ["test/{scenarios,simulation,model}/**/*.test.ts", "src/cli/commands/{demo,up}.test.ts"]
+
+const withoutACluster = {
+  setupFiles: ["src/lib/plain-names.ts", "test/support/judge-every-run.ts"],
+  // Hundreds of runs in one test, on a machine that may be busy with a whole Kubernetes.
+  testTimeout: 120_000,
+  maxWorkers: availableParallelism(),
+}
+
+const onACluster = {
+  setupFiles: ["test/support/open-floor.ts"],
+  // A cluster on two cores: what is awaited is a condition, and this is only the end of patience.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+}
+
+/** How many real clusters run side by side. Their tests wait most of the time, so there are more of them than cores. */
+const floors = Number(process.env.AIM_FLOORS ?? Math.min(availableParallelism() + 1, 4))
+
+/** They take longest, so they begin first: one that begins last is waited for alone. */
+const longest = ["conformance.test", "thousand", "guide-real", "canary-of-customers", "guide-up"]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = (name: string) => (file: TestSpecification) => file.moduleId.includes(name)
+    const first = longest.flatMap(name => files.filter(isLong(name)))
+    return [...first, ...(await super.sort(files)).filter(file => !first.includes(file))]
+  }
+}
+
+/**
+ * Kinds of tests by what they need. `unit` and `simulation` need nothing but Node. `e2e` and `alone` need a real
+ * Kubernetes: each worker has one of its own, so files side by side share nothing but the machine. The files in
+ * `test/e2e/alone` measure time, or count what is left on the machine, so nothing else runs beside them.
+ */
 export default defineConfig({
   test: {
+    globalSetup: ["test/support/floor-setup.ts"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
           name: "unit",
           include: [
             "{src,tools,examples}/**/*.test.ts",
-            "test/{support,repository,scenarios,simulation,model}/**/*.test.ts",
+            "test/{support,repository}/**/*.test.ts",
+            "test/conformance/harness/**/*.test.ts",
           ],
-          setupFiles: ["src/lib/plain-names.ts", "test/support/judge-every-run.ts"],
-          // Hundreds of runs in one test, on a machine that may be busy with a whole Kubernetes.
-          testTimeout: 120_000,
+          exclude: simulation,
+          ...withoutACluster,
+        },
+      },
+      { test: { name: "simulation", include: simulation, ...withoutACluster } },
+      {
+        test: {
+          name: "alone",
+          include: ["test/e2e/alone/*.test.ts"],
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+          ...onACluster,
         },
       },
       {
         test: {
           name: "e2e",
-          include: ["test/{e2e,conformance}/**/*.test.ts"],
-          globalSetup: ["test/support/floor-setup.ts"],
-          // A cluster on two cores: what is awaited is a condition, and this is only the end of patience.
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-          // The tests share the machine's two cores with a whole Kubernetes; side by side they would only wait longer.
-          fileParallelism: false,
+          include: ["test/e2e/*.test.ts", "test/conformance/*.test.ts"],
+          maxWorkers: floors,
+          sequence: { groupOrder: 2 },
+          ...onACluster,
         },
       },
     ],

@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, relative } from "node:path"
 import { boundaryFiles } from "./generate/boundaries.ts"
 import { chartFiles } from "./generate/chart/files.ts"
+import { cliSamples } from "./generate/cli-samples.ts"
 import { crdFiles } from "./generate/crds.ts"
 import { decisionIndex } from "./generate/decisions.ts"
 import { exampleFiles } from "./generate/examples.ts"
@@ -13,6 +14,7 @@ import { monitoringFiles } from "./generate/monitoring/files.ts"
 const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [
   boundaryFiles,
   chartFiles,
+  cliSamples,
   crdFiles,
   () => [decisionIndex()],
   kindPages,

@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os"
 import { parseArgs } from "node:util"
 import { startVitest, type TestModule, type Vitest } from "vitest/node"
 
@@ -92,30 +91,37 @@ async function sideBySide(): Promise<Vitest[]> {
   const real = startVitest([], { ...options, project: onAFloor, reporters: [lines, progress] })
   await Promise.race([alone.promise, real])
   const project = projects.filter(name => !onAFloor.includes(name))
-  const maxWorkers = Math.max(availableParallelism() - 1, 1)
-  const rest = startVitest([], { ...options, project, maxWorkers, reporters: [lines] })
+  const rest = startVitest([], { ...options, project, reporters: [lines] })
   return Promise.all([real, rest])
 }
 
 if (!watch) {
   for (const vitest of runs) await vitest.close()
-  const counts = { passed: 0, failed: 0, skipped: 0 }
+  const counts: Counts = { passed: 0, failed: 0, skipped: 0, failures: [] }
   for (const vitest of runs) count(vitest, counts)
-  const isNothing = first !== "changed" && counts.passed + counts.failed + counts.skipped === 0
+  const { passed, failed, failures } = counts
+  // Of two runs side by side, the first may have printed its own long ago.
+  for (const name of failures) process.stdout.write(`FAILED ${name}\n`)
+  const isNothing = first !== "changed" && passed + failed + counts.skipped === 0
   if (isNothing) process.stderr.write(`no test file matches ${filters.join(" ")}\n`)
   const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : ""
-  process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed${skipped}\n`)
-  process.exit(counts.failed > 0 || isNothing ? 1 : 0)
+  process.stdout.write(`\n${passed} passed, ${failed} failed${skipped}\n`)
+  process.exit(failed > 0 || isNothing ? 1 : 0)
 }
 
-function count({ state }: Vitest, counts: { passed: number; failed: number; skipped: number }): void {
+type Counts = { passed: number; failed: number; skipped: number; failures: string[] }
+
+function count({ state }: Vitest, counts: Counts): void {
   for (const module of state.getTestModules()) {
+    const failed = [...module.children.allTests("failed")].map(({ fullName }) => ` > ${fullName}`)
     // A file that does not load, or a suite whose hook throws, runs no test and must not count as none failed.
-    if (module.state() === "failed" && !module.children.allTests("failed").next().value) counts.failed++
+    if (module.state() === "failed" && failed.length === 0) failed.push("")
+    counts.failed += failed.length
+    counts.failures.push(...failed.map(name => `${module.relativeModuleId}${name}`))
     for (const test of module.children.allTests()) {
       const { state } = test.result()
-      if (state === "passed" || state === "failed") counts[state]++
-      else counts.skipped++
+      if (state === "passed") counts.passed++
+      else if (state !== "failed") counts.skipped++
     }
   }
   counts.failed += state.getUnhandledErrors().length

@@ -1,33 +1,79 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** Floors of tests: `unit` needs nothing but Node, `e2e` shares one real Kubernetes, `long` starts what it needs. */
+/** Stories and runs over simulated clusters, and programs that bring one along: minutes of virtual time, seconds of CPU. */
+const simulation = ["test/{scenarios,simulation,model}/**/*.test.ts", "src/cli/commands/{demo,up}.test.ts"]
+
+const withoutACluster = {
+  setupFiles: ["src/lib/plain-names.ts", "test/support/judge-every-run.ts"],
+  // Hundreds of runs in one test, on a machine that may be busy with a whole Kubernetes.
+  testTimeout: 120_000,
+  maxWorkers: availableParallelism(),
+}
+
+const onACluster = {
+  setupFiles: ["test/support/open-floor.ts"],
+  // A cluster on two cores: what is awaited is a condition, and this is only the end of patience.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+}
+
+/** How many real clusters run side by side. Their tests wait most of the time, so there are more of them than cores. */
+const floors = Number(process.env.AIM_FLOORS ?? Math.min(availableParallelism() + 1, 4))
+
+/** They take longest, so they begin first: one that begins last is waited for alone. */
+const longest = ["thousand", "canary-of-customers", "guide-real", "guide-up"]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = (name: string) => (file: TestSpecification) => file.moduleId.includes(name)
+    const first = longest.flatMap(name => files.filter(isLong(name)))
+    return [...first, ...(await super.sort(files)).filter(file => !first.includes(file))]
+  }
+}
+
+/**
+ * Kinds of tests by what they need. `unit` and `simulation` need nothing but Node. `e2e` and `alone` need a real
+ * Kubernetes: each worker has one of its own, so files side by side share nothing but the machine. Nothing else runs
+ * beside those that are `alone`: they measure time, count what is left on the machine, or compare what two clusters do
+ * within the same seconds. `long` starts what it needs.
+ */
 export default defineConfig({
   test: {
+    globalSetup: ["test/support/floor-setup.ts"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
           name: "unit",
           include: [
             "{src,tools,examples}/**/*.test.ts",
-            "test/{support,repository,scenarios,simulation,model}/**/*.test.ts",
-            "test/cri/harness/**/*.test.ts",
+            "test/{support,repository}/**/*.test.ts",
+            "test/{conformance,cri}/harness/**/*.test.ts",
           ],
-          setupFiles: ["src/lib/plain-names.ts", "test/support/judge-every-run.ts"],
-          // Hundreds of runs in one test, on a machine that may be busy with a whole Kubernetes.
-          testTimeout: 120_000,
+          exclude: simulation,
+          ...withoutACluster,
+        },
+      },
+      { test: { name: "simulation", include: simulation, ...withoutACluster } },
+      {
+        test: {
+          name: "alone",
+          include: ["test/e2e/alone/*.test.ts", "test/conformance/*.test.ts"],
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+          ...onACluster,
         },
       },
       {
         test: {
           name: "e2e",
-          include: ["test/{e2e,conformance}/**/*.test.ts", "test/cri/*.test.ts"],
+          include: ["test/{e2e,cri}/*.test.ts"],
           exclude: ["**/*.long.test.ts"],
-          globalSetup: ["test/support/floor-setup.ts"],
-          // A cluster on two cores: what is awaited is a condition, and this is only the end of patience.
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-          // The tests share the machine's two cores with a whole Kubernetes; side by side they would only wait longer.
-          fileParallelism: false,
+          maxWorkers: floors,
+          sequence: { groupOrder: 2 },
+          ...onACluster,
         },
       },
       {

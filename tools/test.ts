@@ -1,24 +1,39 @@
-import { startVitest } from "vitest/node"
+import { parseArgs } from "node:util"
+import { startVitest, type TestModule, type Vitest } from "vitest/node"
 
 const usage = `Runs the tests.
 
-  npm test                 everything but the long ones: needs root and Go, prepares the rest by itself
-  npm run test:unit        those that need nothing but Node
-  npm run test:long        properties and fault campaigns with many more runs (AIM_RUNS sets how many), and what needs
-                           a second real cluster (*.long.test.ts)
-  npm test -- FILE…        only files whose path contains one of these
+  npm test                     everything but the long ones: needs root and Go, prepares the rest by itself
+  npm run test:unit            those that need nothing but Node and a minute
+  npm run test:simulation      stories and random runs over simulated clusters
+  npm run test:changed         of these two, those that import a file that differs from main
+  npm run test:long            properties and fault campaigns with many more runs (AIM_RUNS sets how many), and what needs
+                               a second real cluster (*.long.test.ts)
 
-  AIM_SEED=N               plays one seed of the simulation's random runs and prints every operation of it
+  npm test -- FILE… [-t NAME]  only files whose path contains one of these, only tests whose name matches
+  npm run test:unit -- --watch runs again what a change touches
+
+  AIM_SEED=N                   plays one seed of the simulation's random runs and prints every operation of it
+  AIM_FLOORS=N                 how many real clusters run side by side
 `
 
-const suites: Record<string, string[]> = { unit: ["unit"], e2e: ["e2e"], long: ["unit", "long"] }
-const [first = "", ...rest] = process.argv.slice(2)
-if (["-h", "--help"].includes(first)) {
+const suites: Record<string, string[]> = {
+  unit: ["unit"],
+  simulation: ["simulation"],
+  changed: ["unit", "simulation"],
+  long: ["unit", "simulation", "long"],
+  e2e: ["alone", "e2e"],
+}
+const everything = ["unit", "simulation", "alone", "e2e"]
+
+const { values, positionals } = readArguments()
+if (values.help) {
   process.stdout.write(usage)
   process.exit(0)
 }
-const project = suites[first] ?? ["unit", "e2e"]
-const named = suites[first] || first === "" ? rest : [first, ...rest]
+const [first = ""] = positionals
+const named = suites[first] ? positionals.slice(1) : positionals
+const projects = suites[first] ?? everything
 
 // The long form of a test is the same test with many more runs: a seed found there fails in the short form too.
 const isLong = first === "long"
@@ -26,22 +41,89 @@ if (isLong) Object.assign(process.env, { AIM_RUNS: "20000", AIM_ELECTION_RUNS: "
 const properties = ["property", "leader", "queue", "fleet", "simulation", "long.test"]
 const filters = isLong && named.length === 0 ? properties : named
 
-const patience = isLong ? { testTimeout: 3_600_000 } : {}
-const vitest = await startVitest(filters, { project, run: true, watch: false, ...patience })
-await vitest.close()
+const { watch = false, update = false, testNamePattern } = values
+const options = {
+  watch,
+  run: !watch,
+  update,
+  passWithNoTests: true,
+  ...(testNamePattern !== undefined && { testNamePattern }),
+  ...(first === "changed" && { changed: "main" }),
+  ...(isLong && { testTimeout: 3_600_000 }),
+}
 
-const counts = { passed: 0, failed: 0, skipped: 0 }
-for (const module of vitest.state.getTestModules()) {
-  // A file that does not load, or a suite whose hook throws, runs no test and must not count as none failed.
-  if (module.state() === "failed" && !module.children.allTests("failed").next().value) counts.failed++
-  for (const test of module.children.allTests()) {
-    const { state } = test.result()
-    if (state === "passed" || state === "failed") counts[state]++
-    else counts.skipped++
+const onAFloor = suites.e2e!
+const isWhole = projects === everything && filters.length === 0 && !watch
+const runs = isWhole ? await sideBySide() : [await startVitest(filters, { ...options, project: projects })]
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        help: { type: "boolean", short: "h" },
+        testNamePattern: { type: "string", short: "t" },
+        update: { type: "boolean", short: "u" },
+        watch: { type: "boolean", short: "w" },
+      },
+    })
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${usage}`)
+    process.exit(2)
   }
 }
-const unhandled = vitest.state.getUnhandledErrors().length
-const failed = counts.failed + unhandled
-const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : ""
-process.stdout.write(`\n${counts.passed} passed, ${failed} failed${skipped}\n`)
-process.exit(failed > 0 ? 1 : 0)
+
+/** Tests on real clusters wait most of the time; the others use the cores meanwhile. First come those that run alone. */
+async function sideBySide(): Promise<Vitest[]> {
+  const alone = Promise.withResolvers<void>()
+  let left = 0
+  const isAlone = ({ project }: { project: { name: string } }) => project.name === "alone"
+  const progress = {
+    onTestRunStart(files: readonly { project: { name: string } }[]) {
+      left = files.filter(isAlone).length
+      if (left === 0) alone.resolve()
+    },
+    onTestModuleEnd(module: TestModule) {
+      if (isAlone(module) && --left === 0) alone.resolve()
+    },
+  }
+  // Two at a time would draw over each other's progress.
+  const lines: ["default", { summary: boolean }] = ["default", { summary: false }]
+  const real = startVitest([], { ...options, project: onAFloor, reporters: [lines, progress] })
+  await Promise.race([alone.promise, real])
+  const project = projects.filter(name => !onAFloor.includes(name))
+  const rest = startVitest([], { ...options, project, reporters: [lines] })
+  return Promise.all([real, rest])
+}
+
+if (!watch) {
+  for (const vitest of runs) await vitest.close()
+  const counts: Counts = { passed: 0, failed: 0, skipped: 0, failures: [] }
+  for (const vitest of runs) count(vitest, counts)
+  const { passed, failed, failures } = counts
+  // Of two runs side by side, the first may have printed its own long ago.
+  for (const name of failures) process.stdout.write(`FAILED ${name}\n`)
+  const isNothing = first !== "changed" && passed + failed + counts.skipped === 0
+  if (isNothing) process.stderr.write(`no test file matches ${filters.join(" ")}\n`)
+  const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : ""
+  process.stdout.write(`\n${passed} passed, ${failed} failed${skipped}\n`)
+  process.exit(failed > 0 || isNothing ? 1 : 0)
+}
+
+type Counts = { passed: number; failed: number; skipped: number; failures: string[] }
+
+function count({ state }: Vitest, counts: Counts): void {
+  for (const module of state.getTestModules()) {
+    const failed = [...module.children.allTests("failed")].map(({ fullName }) => ` > ${fullName}`)
+    // A file that does not load, or a suite whose hook throws, runs no test and must not count as none failed.
+    if (module.state() === "failed" && failed.length === 0) failed.push("")
+    counts.failed += failed.length
+    counts.failures.push(...failed.map(name => `${module.relativeModuleId}${name}`))
+    for (const test of module.children.allTests()) {
+      const { state } = test.result()
+      if (state === "passed") counts.passed++
+      else if (state !== "failed") counts.skipped++
+    }
+  }
+  counts.failed += state.getUnhandledErrors().length
+}

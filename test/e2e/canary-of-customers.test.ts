@@ -11,6 +11,7 @@ import {
   dicomsPath,
   installKinds,
   isTrue,
+  quickTiers,
   recordHistory,
   serviceImagePath,
   startController,
@@ -75,14 +76,16 @@ test("a few customers first, then the approved ones, while people pause, resume 
   await createDicoms(namespace, fleet, numbered("other", 4))
   startDicomController(kubeconfig)
   startController(kubeconfig)
-  const tiers = [
+  const tiers = quickTiers([
     { upgradeTier: "early", priority: 1 },
     { upgradeTier: "", priority: 0 },
-  ]
+  ])
   await createServiceImage(fleet, { defaultImage: v1, tiers })
   await complete(fleet)
 
-  const steps = [{ percent: 25, soakSeconds: 10 }, { percent: 100 }]
+  // Time for two commands before it is over, on a busy machine too.
+  const soakSeconds = 15
+  const steps = [{ percent: 25, soakSeconds }, { percent: 100 }]
   const careful = [
     { ...tiers[0], steps },
     { ...tiers[1], requireApproval: true },
@@ -105,7 +108,7 @@ test("a few customers first, then the approved ones, while people pause, resume 
 
   await aimDoes("pause", `si/${fleet}`)
   await says(fleet, "Paused", now => isTrue(now, "Paused"))
-  const soaked = Date.parse(tierOf(soaking, "early").step.upToDateAt) + 10_000
+  const soaked = Date.parse(tierOf(soaking, "early").step.upToDateAt) + soakSeconds * 1000
   await until("the soak to be long over", async () => Date.now() > soaked + 2000)
   expect(await having(v2)).toEqual(first)
   await aimDoes("resume", `si/${fleet}`)
@@ -263,7 +266,11 @@ test("an image that exits a second after its start stops at the first tier, and 
       image: { container: "app" },
     },
     defaultImage: good,
-    tiers: [{ upgradeTier: "early", priority: 1 }, { upgradeTier: "" }],
+    // It is for such an image that objects settle.
+    tiers: [
+      { upgradeTier: "early", priority: 1, settleSeconds: 10 },
+      { upgradeTier: "", settleSeconds: 10 },
+    ],
   })
   await complete(fleet)
 

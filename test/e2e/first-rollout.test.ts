@@ -10,6 +10,7 @@ import {
   isTrue,
   isUpToDateNow,
   type Moment,
+  quickTiers,
   recordHistory,
   serviceImagePath,
   startController,
@@ -22,7 +23,14 @@ import { runProgram } from "#test/support/program.ts"
 const tiers = ["early", "", "late"]
 const priorities: Record<string, number> = { early: 2, "": 1, late: 0 }
 const tierSpecs = (more: Json = {}) =>
-  tiers.map(upgradeTier => ({ upgradeTier, priority: priorities[upgradeTier], progressDeadlineSeconds: 120, ...more }))
+  quickTiers(
+    tiers.map(upgradeTier => ({
+      upgradeTier,
+      priority: priorities[upgradeTier],
+      progressDeadlineSeconds: 120,
+      ...more,
+    })),
+  )
 
 let images: { v1: string; v2: string; v3: string }
 

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { parseAllDocuments } from "yaml"
 import { ask } from "#test/support/ask.ts"
-import { isComplete, serviceImagePath, startController } from "#test/support/fleet.ts"
+import { isComplete, quickTiers, serviceImagePath, startController } from "#test/support/fleet.ts"
 import { type Json, onKwok, ownCluster, until } from "#test/support/floor.ts"
 import { runProgram } from "#test/support/program.ts"
 import { connectApi } from "#tools/kube/api.ts"
@@ -70,6 +70,7 @@ test(`on Kubernetes ${oldest}, as the control plane emulates it: everything but 
         image: { container: "app" },
       },
       defaultImage: image("v2"),
+      tiers: quickTiers([{ upgradeTier: "" }]),
       serialize: "Enforce",
     },
   }

@@ -1,24 +1,53 @@
-import { rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:http"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
-import { startCluster } from "#tools/kube/cluster.ts"
+import { type Cluster, startCluster } from "#tools/kube/cluster.ts"
 import { repository } from "#tools/kube/folders.ts"
-import type {} from "./floor.ts"
+import type { FloorInfo } from "./floor.ts"
 
 /**
- * Vitest's globalSetup for tests on a real Kubernetes: one cluster for the run, with a real node and three of kwok's.
- * The programs' logs are kept when a test failed.
+ * Vitest's globalSetup for tests on a real Kubernetes: a cluster for each worker, with a real node and three of kwok's,
+ * started when the worker first asks for it. The programs' logs are kept when a test failed.
  */
-export default async function setUpFloor(project: TestProject): Promise<() => Promise<void>> {
+export default async function setUpFloors({ vitest, provide }: TestProject): Promise<() => Promise<void>> {
   const logsFolder = join(repository, ".logs", "floor")
-  rmSync(logsFolder, { recursive: true, force: true })
   const say = (line: string) => process.stderr.write(`floor: ${line}\n`)
-  // Vitest ends by itself on a signal, without waiting for us; the cluster then ends with it.
-  const cluster = await startCluster({ kwokNodes: 3, kubelet: true, say, logsFolder })
-  const { folder, kubeconfig, access, kubectl, pid, registry = "", containerdSocket = "" } = cluster
-  project.provide("floor", { folder, kubeconfig, access, kubectl, pid, registry, containerdSocket })
-  return async () => {
-    if (project.vitest.state.getCountOfFailedTests() > 0) say(`logs of the cluster: ${cluster.keepLogs(logsFolder)}`)
-    await cluster.stop()
+  const floors = new Map<string, Promise<Cluster>>()
+  const start = (worker: string) => {
+    const logs = join(logsFolder, worker)
+    rmSync(logs, { recursive: true, force: true })
+    // Vitest ends by itself on a signal, without waiting for us; the cluster then ends with it.
+    return startCluster({ kwokNodes: 3, kubelet: true, say, logsFolder: logs })
   }
+
+  const folder = mkdtempSync(join(tmpdir(), "aim-floors-"))
+  const socket = join(folder, "floors.sock")
+  const server = createServer((request, response) => {
+    const worker = request.url!.slice(1)
+    if (!floors.has(worker)) floors.set(worker, start(worker))
+    floors.get(worker)!.then(
+      cluster => response.end(JSON.stringify(infoOf(cluster))),
+      error => response.writeHead(500).end(String(error)),
+    )
+  })
+  await new Promise<void>(resolve => server.listen(socket, resolve))
+  provide("floors", socket)
+
+  return async () => {
+    server.close()
+    rmSync(folder, { recursive: true, force: true })
+    for (const [worker, starting] of floors) {
+      const cluster = await starting.catch(() => undefined) // the test that asked for it has failed
+      const hasFailed = vitest.state.getCountOfFailedTests() > 0
+      if (cluster && hasFailed) say(`logs of the cluster: ${cluster.keepLogs(join(logsFolder, worker))}`)
+      await cluster?.stop()
+    }
+  }
+}
+
+function infoOf(cluster: Cluster): FloorInfo {
+  const { folder, kubeconfig, access, kubectl, pid, registry = "", containerdSocket = "" } = cluster
+  return { folder, kubeconfig, access, kubectl, pid, registry, containerdSocket }
 }

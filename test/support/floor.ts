@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { type IncomingMessage, request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { text } from "node:stream/consumers"
 import { inject, onTestFinished } from "vitest"
 import { type Access, type Api, connectApi, type Json, until } from "#tools/kube/api.ts"
 import { type Cluster, type ClusterOptions, startCluster } from "#tools/kube/cluster.ts"
@@ -11,7 +13,7 @@ import { orderCluster } from "#tools/kube/control.ts"
 import { type ImageOptions, type PushedImage, pushImage } from "#tools/kube/images.ts"
 import { type FaultProxy, faultProxy } from "./fault-proxy.ts"
 
-/** What `floor-setup.ts` passes to the tests about the cluster they share. */
+/** What `floor-setup.ts` passes to a worker about its cluster, which the files that it runs share one after another. */
 export type FloorInfo = {
   folder: string
   /** Path of an administrator's kubeconfig. */
@@ -28,11 +30,12 @@ export type FloorInfo = {
 
 declare module "vitest" {
   interface ProvidedContext {
-    floor: FloorInfo
+    /** Path of the socket that answers with the cluster of a worker. */
+    floors: string
   }
 }
 
-/** The shared cluster as a test uses it. */
+/** The worker's cluster as a test uses it. */
 export type Floor = FloorInfo & {
   /** As administrator. */
   api: Api
@@ -49,14 +52,26 @@ export type Floor = FloorInfo & {
   startProgram(name: string): Promise<void>
 }
 
-let shared: Floor | undefined
+let opened: Floor | undefined
 
 export function floor(): Floor {
-  if (shared) return shared
-  const info = inject("floor")
-  if (!info) throw new Error("no cluster: test/support/floor-setup.ts must be among vitest's globalSetup files")
+  if (!opened) throw new Error("no cluster: test/support/open-floor.ts must be among the project's setupFiles")
+  return opened
+}
+
+/** Waits for the cluster of this worker; the first file that it runs starts it. */
+export async function openFloor(): Promise<void> {
+  const path = `/${process.env.VITEST_POOL_ID}`
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    request({ socketPath: inject("floors"), path }, resolve)
+      .once("error", reject)
+      .end()
+  })
+  const said = await text(answer)
+  if (answer.statusCode !== 200) throw new Error(`the cluster did not start: ${said}`)
+  const info: FloorInfo = JSON.parse(said)
   const env = { ...process.env, KUBECONFIG: info.kubeconfig }
-  shared = {
+  opened = {
     ...info,
     api: connectApi(info.access),
     kubectlRun: (...args) => run(info.kubectl, args, { env }),
@@ -65,7 +80,6 @@ export function floor(): Floor {
     stopProgram: (name, signal = "SIGTERM") => orderCluster(info.folder, { do: "stopProgram", name, signal }),
     startProgram: name => orderCluster(info.folder, { do: "startProgram", name }),
   }
-  return shared
 }
 
 /** A namespace for the test that runs; deleted when it ends. Pods can be created in it at once. */

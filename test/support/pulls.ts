@@ -62,7 +62,8 @@ function note(pulls: Pull[], { metadata, spec, status }: Json): void {
       pull.message ??= state.waiting.message
       if (!pull.messages.includes(state.waiting.message)) pull.messages.push(state.waiting.message)
     }
-    if (state?.running || state?.terminated) {
+    // A container of a deleted pod that never started is called terminated too; it has no image.
+    if (imageID && (state?.running || state?.terminated)) {
       pull.startedAt ??= now
       pull.digest = imageID.slice(imageID.indexOf("@") + 1)
     }

@@ -1,5 +1,6 @@
 import { boundaryFiles } from "./boundaries.ts"
 import { chartFiles } from "./chart/files.ts"
+import { cliSamples } from "./cli-samples.ts"
 import { crdFiles } from "./crds.ts"
 import { decisionIndex } from "./decisions.ts"
 import { exampleFiles } from "./examples.ts"
@@ -11,6 +12,7 @@ import { monitoringFiles } from "./monitoring/files.ts"
 const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [
   boundaryFiles,
   chartFiles,
+  cliSamples,
   crdFiles,
   () => [decisionIndex()],
   async () => [await kindIndex()],

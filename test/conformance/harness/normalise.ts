@@ -87,7 +87,7 @@ function cleaned(text: string, words: [string | RegExp, string][], names: Names)
     .replace(/resource version: RV \(\d+\)/g, "resource version: RV (RV)")
     .replace(/:3\d{4}\/(TCP|UDP)/g, ":PORT/$1")
     // The server collects these paths from a map: their order is another one in each run.
-    .replace(/(?<=atomic arrays, maps or structs: )\S+(, \S+)*/g, paths => paths.split(", ").sort().join(", "))
+    .replace(/(?<=atomic arrays, maps or structs: )[^\s,]+(, [^\s,]+)*/g, paths => paths.split(", ").sort().join(", "))
     .replace(/-\d{8}(?=-|\b)/g, "-MINUTE")
     .replace(suffix, "$1XXXXX")
   return names.withHashes ? clean : clean.replace(hash, ordinal(names.hashes, "HASH"))

@@ -33,7 +33,7 @@ async function failureOf(
     await symlink(join(repository, "node_modules"), join(folder, "node_modules"))
     await change(folder)
     const vitest = join(repository, "node_modules/vitest/vitest.mjs")
-    const args = [vitest, "run", "--project", "unit", tests, "-t", caughtBy, "--bail", "1"]
+    const args = [vitest, "run", "--project", "unit", "--project", "simulation", tests, "-t", caughtBy, "--bail", "1"]
     const { VITEST: _, VITEST_POOL_ID: __, VITEST_WORKER_ID: ___, ...outer } = process.env
     const env = { ...outer, AIM_RUNS: "60" } // every fault at every write, and enough random operations
     return await new Promise(resolve => {

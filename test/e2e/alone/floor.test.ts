@@ -4,12 +4,6 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { connectApi } from "#tools/kube/api.ts"
-import { repository } from "#tools/kube/folders.ts"
-import { pushImage } from "#tools/kube/images.ts"
-import { network } from "#tools/kube/orders.ts"
-import { isAlive, mark, type ProcessMark } from "#tools/kube/processes.ts"
-import { removeLeftovers } from "#tools/kube/state.ts"
 import {
   floor,
   floorWithFaults,
@@ -23,7 +17,13 @@ import {
   serviceAccountAccess,
   uniqueNamespace,
   until,
-} from "../support/floor.ts"
+} from "#test/support/floor.ts"
+import { connectApi } from "#tools/kube/api.ts"
+import { repository } from "#tools/kube/folders.ts"
+import { pushImage } from "#tools/kube/images.ts"
+import { network } from "#tools/kube/orders.ts"
+import { isAlive, mark, type ProcessMark } from "#tools/kube/processes.ts"
+import { removeLeftovers } from "#tools/kube/state.ts"
 
 test("every node is ready: the real one and kwok's", async () => {
   const { items } = await floor().api.get("/api/v1/nodes")

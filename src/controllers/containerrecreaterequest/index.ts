@@ -1,0 +1,1 @@
+export { createContainerRecreateRequestController } from "./controller.ts"

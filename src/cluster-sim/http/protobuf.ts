@@ -1,4 +1,5 @@
 import { formatInstant } from "#lib/instant.ts"
+import { ProtobufError, type Wire, wiresOf } from "#lib/protobuf.ts"
 import { badRequest } from "../apiserver/refusals.ts"
 import type { Json } from "../object.ts"
 import table from "./protobuf.generated.json" with { type: "json" }
@@ -14,12 +15,21 @@ export const protobufType = "application/vnd.kubernetes.protobuf"
 
 const magic = Buffer.from("k8s\0")
 
-/** Reads a body: four bytes of magic number, then an envelope that names the content. */
+/** Reads a body. Bytes that are no protobuf are the sender's mistake. */
 export function readProtobuf(body: Buffer): Json {
+  try {
+    return readBody(body)
+  } catch (error) {
+    throw error instanceof ProtobufError ? badRequest(error.message) : error
+  }
+}
+
+/** Four bytes of magic number, then an envelope that names the content. */
+function readBody(body: Buffer): Json {
   if (!body.subarray(0, 4).equals(magic)) throw badRequest("provided data does not appear to be a protobuf message")
   let raw: Buffer = Buffer.alloc(0)
   let header: Json = {}
-  for (const { number, bytes } of fieldsOf(body.subarray(4))) {
+  for (const { number, bytes } of wiresOf(body.subarray(4))) {
     if (number === 1 && bytes) header = stringsOf(bytes)
     if (number === 2 && bytes) raw = bytes
   }
@@ -30,7 +40,7 @@ export function readProtobuf(body: Buffer): Json {
 }
 
 const stringsOf = (bytes: Buffer): Record<number, string> =>
-  Object.fromEntries(fieldsOf(bytes).map(({ number, bytes: text }) => [number, text?.toString("utf8") ?? ""]))
+  Object.fromEntries(wiresOf(bytes).map(({ number, bytes: text }) => [number, text?.toString("utf8") ?? ""]))
 
 /** `apps/v1` Deployment → `apps.v1.Deployment`; options are the same in every group. */
 function messageName(apiVersion: string, kind: string): string {
@@ -39,44 +49,12 @@ function messageName(apiVersion: string, kind: string): string {
   return `${group?.split(".", 1)[0]}.${version}.${kind}`
 }
 
-type Wire = { number: number; value: bigint; bytes?: Buffer }
-
-function fieldsOf(bytes: Buffer): Wire[] {
-  const found: Wire[] = []
-  let at = 0
-  const varint = (): bigint => {
-    let value = 0n
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = bytes[at++]
-      if (byte === undefined || shift > 63n) throw badRequest("unexpected EOF")
-      value |= BigInt(byte & 0x7f) << shift
-      if (byte < 0x80) return value
-    }
-  }
-  const take = (length: number) => {
-    if (at + length > bytes.length) throw badRequest("unexpected EOF")
-    at += length
-    return bytes.subarray(at - length, at)
-  }
-  while (at < bytes.length) {
-    const key = Number(varint())
-    const number = key >>> 3
-    const wire = key & 7
-    if (wire === 0) found.push({ number, value: varint() })
-    else if (wire === 1) found.push({ number, value: take(8).readBigUInt64LE() })
-    else if (wire === 2) found.push({ number, value: 0n, bytes: take(Number(varint())) })
-    else if (wire === 5) found.push({ number, value: BigInt(take(4).readUInt32LE()) })
-    else throw badRequest(`proto: illegal wireType ${wire}`)
-  }
-  return found
-}
-
 function read(name: string, bytes: Buffer): Json {
   const special = specials[name]
   if (special) return special(bytes)
   const fields = messages[name] ?? {}
   const object: Json = {}
-  for (const wire of fieldsOf(bytes)) {
+  for (const wire of wiresOf(bytes)) {
     const field = fields[wire.number]
     if (!field) continue // from a newer client
     const [given, type, many] = field
@@ -109,7 +87,7 @@ const isList = (fields: Record<string, Field>) => {
 function entryOf(type: string, bytes: Buffer): Json {
   let key = ""
   let value: Json = type === "string" || type === "bytes" ? "" : {}
-  for (const wire of fieldsOf(bytes)) {
+  for (const wire of wiresOf(bytes)) {
     if (wire.number === 1) key = wire.bytes?.toString("utf8") ?? ""
     else value = readField(type, wire)
   }
@@ -126,9 +104,9 @@ function readField(type: string, { value, bytes = Buffer.alloc(0) }: Wire): Json
 }
 
 const numbers = (bytes: Buffer): Record<number, number> =>
-  Object.fromEntries(fieldsOf(bytes).map(({ number, value }) => [number, Number(BigInt.asIntN(64, value))]))
+  Object.fromEntries(wiresOf(bytes).map(({ number, value }) => [number, Number(BigInt.asIntN(64, value))]))
 
-const text = (bytes: Buffer) => fieldsOf(bytes)[0]?.bytes?.toString("utf8") ?? ""
+const text = (bytes: Buffer) => wiresOf(bytes)[0]?.bytes?.toString("utf8") ?? ""
 
 function time(bytes: Buffer): { seconds: string; nanos: number } | null {
   const { 1: seconds, 2: nanos = 0 } = numbers(bytes)
@@ -150,7 +128,7 @@ const specials: Record<string, (bytes: Buffer) => Json> = {
     const { 1: type = 0, 2: number = 0 } = numbers(bytes)
     return type === 0
       ? number
-      : (fieldsOf(bytes)
+      : (wiresOf(bytes)
           .find(each => each.number === 3)
           ?.bytes?.toString("utf8") ?? "")
   },

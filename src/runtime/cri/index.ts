@@ -1,3 +1,4 @@
+export { connectRuntime } from "./client.ts"
 export type * from "./container-runtime.ts"
 export { isRuntimeFailure, RuntimeError, type RuntimeFailure } from "./errors.ts"
 export {

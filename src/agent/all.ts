@@ -1,5 +1,6 @@
 import type { Controller } from "#runtime/controller.ts"
 import type { ContainerRuntime } from "#runtime/cri/index.ts"
+import { createRecreateController } from "./recreate/controller.ts"
 
 /** The node that an agent works on: its name in the API, and its container runtime. */
 export type AgentNode = { name: string; runtime: ContainerRuntime }
@@ -13,4 +14,6 @@ export type AgentLimits = {
 export const usualLimits: AgentLimits = { stopsPerMinute: 10 }
 
 /** Every controller of `aim agent`. The agent's role is generated from this list. */
-export const agentControllers = (_node: AgentNode, _limits: AgentLimits = usualLimits): readonly Controller[] => []
+export const agentControllers = (node: AgentNode, limits: AgentLimits = usualLimits): readonly Controller[] => [
+  createRecreateController(node, limits),
+]

@@ -1,8 +1,8 @@
 import { type Clock, sleep } from "#runtime/clock.ts"
 import { type ContainerRuntime, type ContainerStatus, RuntimeError } from "#runtime/cri/index.ts"
 
-/** How a container takes SIGTERM: it ends at once, or only when it is killed. */
-export type FakeContainer = ContainerStatus & { isStubborn?: boolean; address?: string }
+/** A stubborn container ends only when it is killed. */
+export type FakeContainer = ContainerStatus & { isStubborn?: boolean }
 
 export type FakeRuntime = ContainerRuntime & {
   readonly containers: Map<string, FakeContainer>
@@ -12,6 +12,8 @@ export type FakeRuntime = ContainerRuntime & {
   trouble: RuntimeError | undefined
   /** Called when a container has ended. */
   onEnd: (container: FakeContainer) => void
+  /** The runtime as a process sees it that may die: then no kill follows its SIGTERM. */
+  connect(caller: { readonly isDead: boolean }): ContainerRuntime
 }
 
 /** A container runtime in memory, enough for the agent: containers that can be looked at and stopped. */
@@ -30,11 +32,7 @@ export function fakeRuntime(clock: Clock): FakeRuntime {
     Object.assign(container, { state: "Exited", exitCode, finishedAt: clock.now() })
     fake.onEnd(container)
   }
-  const fake: FakeRuntime = {
-    containers,
-    calls,
-    trouble: undefined,
-    onEnd: () => {},
+  const connect = (caller: { readonly isDead: boolean }): ContainerRuntime => ({
     async version() {
       say("version")
       return { name: "fake", version: "1" }
@@ -50,22 +48,28 @@ export function fakeRuntime(clock: Clock): FakeRuntime {
       if (!container) return
       if (!container.isStubborn) return end(container, 0)
       await sleep(clock, graceSeconds * 1000, options?.signal)
+      if (caller.isDead) return new Promise(() => {})
       end(container, 137)
     },
     async execSync(id, { command, timeoutSeconds }) {
       say(`execSync ${id} ${timeoutSeconds} ${command.join(" ")}`)
       return { exitCode: 0, output: "" }
     },
-    async podSandboxStatus(id) {
-      say(`podSandboxStatus ${id}`)
-      return undefined
-    },
+    podSandboxStatus: unused,
     listImages: unused,
     imageStatus: unused,
     pullImage: unused,
     imageFsInfo: unused,
     pullProgress: unused,
     close: () => {},
+  })
+  const fake: FakeRuntime = {
+    ...connect({ isDead: false }),
+    connect,
+    containers,
+    calls,
+    trouble: undefined,
+    onEnd: () => {},
   }
   return fake
 }

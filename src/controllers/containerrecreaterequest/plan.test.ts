@@ -1,9 +1,9 @@
 import { expect, test } from "vitest"
 import type { ContainerRecreateRequest, ContainerState } from "#api/v1alpha1/containerrecreaterequest/index.ts"
-import { ContainerRecreateRequest as Kind } from "#api/v1alpha1/containerrecreaterequest/index.ts"
+import { ContainerRecreateRequest as Kind, limitPrefix } from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import { validate } from "#api/validate.ts"
 import { formatMicroInstant } from "#lib/instant.ts"
-import { agentAnswersMs, type Plan, plan, type Snapshot, wantsUnready } from "./plan.ts"
+import { agentAnswersMs, agentIsQuickMs, type Plan, plan, type Snapshot, wantsUnready } from "./plan.ts"
 import type { ContainerFacts, PodFacts } from "./pod.ts"
 import { report } from "./report.ts"
 
@@ -130,10 +130,10 @@ const cases: Record<string, { given: Partial<Snapshot>; want: Want }> = {
     given: {},
     want: {
       phase: "Recreating",
-      reason: "WaitingForAgent",
+      reason: "Recreating",
       states: ["app Pending"],
       says: "node node-a",
-      lookAgainAt: now + agentAnswersMs,
+      lookAgainAt: now + agentIsQuickMs,
     },
   },
   "a second request for the pod is recorded and waits": {
@@ -151,7 +151,7 @@ const cases: Record<string, { given: Partial<Snapshot>; want: Want }> = {
     },
     want: {
       phase: "Recreating",
-      reason: "WaitingForAgent",
+      reason: "Recreating",
       states: ["app Succeeded", "sidecar Pending"],
       says: "node-a",
     },
@@ -161,7 +161,7 @@ const cases: Record<string, { given: Partial<Snapshot>; want: Want }> = {
       request: pending({ strategy: { forceRecreate: true } }, [state("app")]),
       pod: pod({ containers: [again("app")] }),
     },
-    want: { phase: "Recreating", reason: "WaitingForAgent", states: ["app Pending containerd://app-2"] },
+    want: { phase: "Recreating", reason: "Recreating", states: ["app Pending containerd://app-2"] },
   },
 
   // The drain.
@@ -175,11 +175,11 @@ const cases: Record<string, { given: Partial<Snapshot>; want: Want }> = {
   },
   "after the drain it is handed over": {
     given: { request: pending(drained, [state("app")]), pod: gated("False", now - 4000) },
-    want: { phase: "Recreating", reason: "WaitingForAgent" },
+    want: { phase: "Recreating", reason: "Recreating" },
   },
   "a pod without the gate is not drained, which is reported": {
     given: { request: request(drained) },
-    want: { phase: "Recreating", reason: "WaitingForAgent", says: "InPlaceUpdateReady" },
+    want: { phase: "Recreating", reason: "Recreating", says: "InPlaceUpdateReady" },
   },
   "a pod that may not be set to not ready is not touched": {
     given: {
@@ -200,8 +200,11 @@ const cases: Record<string, { given: Partial<Snapshot>; want: Want }> = {
     want: { phase: "Completed", reason: "AgentMissing", states: ["app Failed"] },
   },
   "an agent that waits for its limit is not missing": {
-    given: { request: handedOver({}, [state("app", { message: "waits" })]), now: started + 5 * agentAnswersMs },
-    want: { phase: "Recreating", reason: "WaitingForLimit", says: "app: waits" },
+    given: {
+      request: handedOver({}, [state("app", { message: `${limitPrefix} of 10` })]),
+      now: started + 5 * agentAnswersMs,
+    },
+    want: { phase: "Recreating", reason: "WaitingForLimit", says: "app: waits for the limit" },
   },
   "a container is being stopped": {
     given: { request: handedOver({}, [state("app", stopped)]) },

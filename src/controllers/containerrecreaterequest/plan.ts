@@ -1,10 +1,11 @@
-import type {
-  ContainerRecreateRequest,
-  ContainerRecreateRequestSpec,
-  ContainerSnapshot,
-  ContainerState,
-  Phase,
-  Reason,
+import {
+  type ContainerRecreateRequest,
+  type ContainerRecreateRequestSpec,
+  type ContainerSnapshot,
+  type ContainerState,
+  limitPrefix,
+  type Phase,
+  type Reason,
 } from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
@@ -39,7 +40,8 @@ export type Plan = {
   lookAgainAt?: Instant | undefined
 }
 
-/** An agent that runs answers within a second; a node that is being restarted within this. */
+/** An agent that runs answers within a second; one that is being restarted within a minute. */
+export const agentIsQuickMs = 5_000
 export const agentAnswersMs = 60_000
 
 /**
@@ -91,7 +93,7 @@ function progressed(state: ContainerState, pod: PodFacts, { request: { spec }, r
   const since = runningSince(container.id)
   const isStarted = container.state.is === "Running" && container.isReady && since !== undefined
   if (isStarted && now >= since + minStartedSeconds * 1000)
-    return without({ ...state, phase: "Succeeded", isKilled: state.stopTime !== undefined })
+    return without({ ...state, phase: "Succeeded", ...(state.stopTime !== undefined && { isKilled: true }) })
   return withBackOff({ ...state, phase: "Recreating" }, container)
 }
 
@@ -144,59 +146,61 @@ function late(draft: Draft, { request: { spec }, now }: Snapshot): Plan | undefi
 const deadlineOf = ({ startedAt }: Draft, { activeDeadlineSeconds }: ContainerRecreateRequestSpec) =>
   activeDeadlineSeconds === undefined ? undefined : startedAt + activeDeadlineSeconds * 1000
 
-/** Not over: whose turn it is. */
-function waitFor(draft: Draft, pod: PodFacts, seen: Snapshot): Plan {
-  const { request, ahead, gateRefusal, now } = seen
-  const deadline = deadlineOf(draft, request.spec)
-  const startsAt = nextStart(draft, pod, seen)
-  const wait = (reason: Reason, message: string, until?: Instant, more: Partial<Plan> = {}): Plan => ({
+/** A plan that waits: for an event, or for the first of the times that matter. */
+const waiting =
+  (draft: Draft, pod: PodFacts, seen: Snapshot) =>
+  (reason: Reason, message: string, until?: Instant): Plan => ({
     ...draft,
-    ...more,
     reason,
     message,
     isExpired: false,
-    lookAgainAt: earliest(until, deadline, startsAt),
+    lookAgainAt: earliest(until, deadlineOf(draft, seen.request.spec), nextStart(draft, pod, seen)),
   })
-  if (draft.phase === "Recreating") return underWay(draft, pod, seen, wait)
+
+/** Not over: whose turn it is. */
+function waitFor(draft: Draft, pod: PodFacts, seen: Snapshot): Plan {
+  const { request, ahead, gateRefusal, now } = seen
+  if (draft.phase === "Recreating" && draft.handedOver) return underWay(draft, pod, seen)
+  const wait = waiting(draft, pod, seen)
   if (ahead !== undefined) return wait("Queued", `waits for request ${ahead}, which is for the same pod`)
   const drain = drainOf(request.spec, pod)
   if (drain !== undefined && gateRefusal) return wait(gateRefusal.reason, gateRefusal.message)
   if (drain !== undefined && now < drain)
     return wait("Draining", `pod ${request.spec.podName} is set to not ready`, drain === Infinity ? undefined : drain)
-  const handedOver = { node: pod.node, at: now }
-  const message = handOverMessage(pod.node, request.spec, pod)
-  return wait("WaitingForAgent", message, now + agentAnswersMs, { phase: "Recreating", handedOver })
+  return underWay({ ...draft, phase: "Recreating", handedOver: { node: pod.node, at: now } }, pod, seen)
 }
 
-type Wait = (reason: Reason, message: string, until?: Instant) => Plan
-
-/** In the hands of the agent. */
-function underWay(draft: Draft, pod: PodFacts, { request, now }: Snapshot, wait: Wait): Plan {
+/** In the hands of the agent. The beginning of a stop changes nothing here, so that it costs no second write. */
+function underWay(draft: Draft, pod: PodFacts, seen: Snapshot): Plan {
+  const { request, now } = seen
   const { handedOver, states } = draft
+  const { node, at } = handedOver!
+  const wait = waiting(draft, pod, seen)
   const isPending = states.some(({ phase }) => phase === "Pending")
-  if (isPending && handedOver && !states.some(isAnswer)) {
-    const until = handedOver.at + agentAnswersMs
-    if (now < until) return wait("WaitingForAgent", handOverMessage(handedOver.node, request.spec, pod), until)
-    const message = `no agent has answered on node ${handedOver.node} within ${agentAnswersMs / 1000} s; see: aim manifests agent`
+  const isUnanswered = isPending && !states.some(isAnswer)
+  if (isUnanswered && now >= at + agentAnswersMs) {
+    const message = `no agent has answered on node ${node} within ${agentAnswersMs / 1000} s; see: aim manifests agent`
     return ended(draft, "AgentMissing", message)
   }
+  if (isUnanswered && now >= at + agentIsQuickMs)
+    return wait("WaitingForAgent", `the agent of node ${node} has not answered yet`, at + agentAnswersMs)
   const done = states.filter(({ phase }) => phase === "Succeeded").length
-  const open = states.find(state => !isOver(state))!
-  const message = `${done} of ${counted(states.length, "container")} recreated; ${open.name}: ${open.message ?? "being recreated"}`
-  const reason = isBackOff(open)
-    ? "WaitingForBackOff"
-    : open.message && open.phase === "Pending"
-      ? "WaitingForLimit"
-      : "Recreating"
-  return wait(reason, message)
+  const open = states.filter(state => !isOver(state))
+  const slow = open.find(({ message }) => message !== undefined)
+  const detail = slow ? `; ${slow.name}: ${slow.message}` : ""
+  const message = `${done} of ${counted(states.length, "container")} recreated on node ${node}${detail}${gateWarning(request.spec, pod)}`
+  const reason = open.some(isBackOff) ? "WaitingForBackOff" : open.some(isLimited) ? "WaitingForLimit" : "Recreating"
+  return wait(reason, message, isUnanswered ? at + agentIsQuickMs : undefined)
 }
 
 /** Only the agent writes these: the beginning of a stop, a wait before it, its failure. */
-const isAnswer = ({ phase, message, stopTime }: ContainerState) =>
-  stopTime !== undefined || phase === "Failed" || (phase === "Pending" && message !== undefined)
+const isAnswer = ({ phase, message, stopTime, isKilled }: ContainerState) =>
+  stopTime !== undefined ||
+  isKilled !== undefined ||
+  phase === "Failed" ||
+  (phase === "Pending" && message !== undefined)
 
-const handOverMessage = (node: string, spec: ContainerRecreateRequestSpec, pod: PodFacts) =>
-  `handed over to the agent of node ${node}${gateWarning(spec, pod)}`
+const isLimited = ({ phase, message }: ContainerState) => phase === "Pending" && message?.startsWith(limitPrefix)
 
 /** When the first of the new containers has run for long enough. */
 function nextStart({ states }: Draft, pod: PodFacts, { request: { spec }, runningSince }: Snapshot) {

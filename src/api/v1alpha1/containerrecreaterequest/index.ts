@@ -8,5 +8,6 @@ export {
   type ContainerSnapshot,
   type ContainerState,
   containerMessageMax,
+  limitPrefix,
   type Phase,
 } from "./schema.ts"

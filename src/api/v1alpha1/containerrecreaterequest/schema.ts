@@ -10,6 +10,8 @@ const daySeconds = 86_400
 const maxTtlSeconds = 365 * daySeconds
 /** Each message of a container. */
 export const containerMessageMax = 256
+/** How the message of a container begins that waits for the limit of its node. */
+export const limitPrefix = "waits for the limit"
 
 const containerName = () =>
   z

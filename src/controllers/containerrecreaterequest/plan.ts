@@ -164,7 +164,8 @@ function waitFor(draft: Draft, pod: PodFacts, seen: Snapshot): Plan {
   const wait = waiting(draft, pod, seen)
   if (ahead !== undefined) return wait("Queued", `waits for request ${ahead}, which is for the same pod`)
   const drain = drainOf(request.spec, pod)
-  if (drain !== undefined && gateRefusal) return wait(gateRefusal.reason, gateRefusal.message)
+  // Once the pod is shown as not ready, an earlier refusal is over.
+  if (drain === Infinity && gateRefusal) return wait(gateRefusal.reason, gateRefusal.message)
   if (drain !== undefined && now < drain)
     return wait("Draining", `pod ${request.spec.podName} is set to not ready`, drain === Infinity ? undefined : drain)
   return underWay({ ...draft, phase: "Recreating", handedOver: { node: pod.node, at: now } }, pod, seen)

@@ -1,42 +1,37 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, relative } from "node:path"
-import { boundaryFiles } from "./generate/boundaries.ts"
-import { chartFiles } from "./generate/chart/files.ts"
-import { crdFiles } from "./generate/crds.ts"
-import { decisionIndex } from "./generate/decisions.ts"
-import { exampleFiles } from "./generate/examples.ts"
+import { kindNames } from "#api/names.ts"
+import { barrels } from "./generate/barrels.ts"
 import type { GeneratedFile } from "./generate/file.ts"
-import { kindPages } from "./generate/kind-pages.ts"
-import { monitoringFiles } from "./generate/monitoring/files.ts"
-
-/** Everything that is derived from the code and kept in the repository. */
-const producers: (() => GeneratedFile[] | Promise<GeneratedFile[]>)[] = [
-  boundaryFiles,
-  chartFiles,
-  crdFiles,
-  () => [decisionIndex()],
-  kindPages,
-  exampleFiles,
-  monitoringFiles,
-]
 
 const check = process.argv.includes("--check")
-const files = (await Promise.all(producers.map(produce => produce()))).flat()
+const all: GeneratedFile[] = []
 const stale: GeneratedFile[] = []
-for (const file of files) if ((await read(file.path)) !== file.content) stale.push(file)
-const names = stale.map(({ path }) => relative(process.cwd(), path))
 
-if (check && stale.length > 0) {
+await settle(barrels(kindNames))
+// Only now: what makes the other files imports every kind through the barrels.
+const { derived } = await import("./generate/all.ts")
+await settle(await derived())
+
+const names = stale.map(({ path }) => relative(process.cwd(), path))
+if (!check) console.log(stale.length === 0 ? `${all.length} files, none to change` : `wrote ${names.join(", ")}`)
+else if (stale.length > 0) {
   console.error(
     `These files do not match the code they are generated from:\n  ${names.join("\n  ")}\nRun: npm run generate`,
   )
   process.exitCode = 1
-} else if (!check) {
-  for (const { path, content } of stale) {
-    await mkdir(dirname(path), { recursive: true })
-    await writeFile(path, content)
+}
+
+/** Compares the files and, unless they are only checked, writes those that differ. */
+async function settle(files: readonly GeneratedFile[]): Promise<void> {
+  for (const file of files) {
+    all.push(file)
+    if ((await read(file.path)) === file.content) continue
+    stale.push(file)
+    if (check) continue
+    await mkdir(dirname(file.path), { recursive: true })
+    await writeFile(file.path, file.content)
   }
-  console.log(stale.length === 0 ? `${files.length} files, none to change` : `wrote ${names.join(", ")}`)
 }
 
 /** Undefined for a file that does not exist yet. */

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream"
+import type { KindPlural } from "#api/names.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Connected } from "#runtime/client/connect.ts"
 import type { Clock } from "#runtime/clock.ts"
@@ -9,8 +10,7 @@ export const groups = ["See", "Operate", "Install", "Run"] as const
 
 /** What can be completed by asking the cluster or the shell. */
 export type Completes =
-  | "serviceimages"
-  | "alternateimagesources"
+  | KindPlural
   | "ours"
   | "tiers"
   | "settings"

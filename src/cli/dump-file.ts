@@ -1,6 +1,5 @@
 import type { Kind } from "#api/kind.ts"
-import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { kinds } from "#api/kinds.ts"
 import { validate } from "#api/validate.ts"
 import { Inventory } from "#explain/inventory.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
@@ -84,9 +83,7 @@ export async function readDump(
     if (isKind(failed)) return { failed, message: String(message ?? "") }
     if (!isKind(value) || !isMetadata(metadata)) throw refuse("an object needs apiVersion, kind and metadata.name")
     objects++
-    const ours = [ServiceImage, AlternateImageSource].find(
-      ({ apiVersion, kind }) => value.apiVersion === apiVersion && value.kind === kind,
-    )
+    const ours = kinds.find(({ apiVersion, kind }) => value.apiVersion === apiVersion && value.kind === kind)
     if (!ours) return { object: value as never }
     const { errors, object } = validate<Kind>(ours, value)
     if (!object) throw refuse(`${ours.kind} ${metadata.name}: ${errors[0]!.path}: ${errors[0]!.message}`)

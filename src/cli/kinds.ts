@@ -1,7 +1,5 @@
-import { type KindNames, kindNames } from "#api/names.ts"
-import { alternateImageSourceNames } from "#api/v1alpha1/alternateimagesource/names.ts"
+import { kindNames, type namesOf } from "#api/names.ts"
 import { group, version } from "#api/v1alpha1/group.ts"
-import { serviceImageNames } from "#api/v1alpha1/serviceimage/names.ts"
 import { closest } from "#lib/closest.ts"
 import { type Resource, resourceOf } from "#runtime/resource.ts"
 import { UsageError } from "./command.ts"
@@ -12,9 +10,11 @@ const kinds = kindNames.map(names => ({
   words: [...names.shortNames, names.kind.toLowerCase(), names.plural],
 }))
 
-const resourceFor = ({ kind }: KindNames) => kinds.find(({ resource }) => resource.kind === kind)!.resource
-export const serviceImages = resourceFor(serviceImageNames)
-export const alternateImageSources = resourceFor(alternateImageSourceNames)
+/** The one object of each kind: commands compare by identity. */
+const resourceFor = (named: Parameters<typeof namesOf>[0]) =>
+  kinds.find(({ resource }) => resource.kind === named)!.resource
+export const serviceImages = resourceFor("ServiceImage")
+export const alternateImageSources = resourceFor("AlternateImageSource")
 
 /** Every kind of ours. */
 export const ours: readonly Resource[] = kinds.map(({ resource }) => resource)

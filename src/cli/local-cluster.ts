@@ -17,9 +17,10 @@ import type { FailureClass, RegistryClient } from "#registry/index.ts"
 import { type Client, createClient, type Transport } from "#runtime/client/index.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { Controller } from "#runtime/controller.ts"
-import { type Logger, silentLogger } from "#runtime/log.ts"
+import type { Logger } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
+import { silentLogger } from "#runtime/silent-logger.ts"
 import { policies } from "./manifests/policies.ts"
 
 export type LocalClusterOptions = {

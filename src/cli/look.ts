@@ -1,8 +1,9 @@
 import { Inventory, kindOf } from "#explain/inventory.ts"
+import type { Reading } from "#explain/reading.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Resource } from "#runtime/resource.ts"
-import { collect, keep, type Piece, type Wanted } from "./collect.ts"
+import { collect, keep, type Piece } from "./collect.ts"
 import { connectionOf, Failure, type Input, type World } from "./command.ts"
 import { readDump } from "./dump-file.ts"
 
@@ -17,7 +18,7 @@ export type Sight = {
 export async function look(
   input: Input,
   world: World,
-  wanted: Wanted | ((client: Client) => Promise<Wanted>),
+  wanted: Reading | ((client: Client) => Promise<Reading>),
 ): Promise<Sight> {
   const from = input.options.from as string | undefined
   if (from !== undefined) {
@@ -33,9 +34,9 @@ export async function look(
 }
 
 /** The objects of a cluster now. Lists that may not be read are named. */
-export async function lookAt(client: Client, world: World, wanted: Wanted): Promise<Sight> {
+export async function lookAt(client: Client, world: World, wanted: Reading): Promise<Sight> {
   const inventory = new Inventory()
-  const pieces = collect(client, { ...wanted, signal: world.signal }, inventory)
+  const pieces = collect(client, [wanted], { seen: inventory, signal: world.signal })
   for await (const piece of counted(pieces, world)) keep(inventory, piece)
   for (const [kind, message] of inventory.unreadable) world.say(`Not readable, and left out: ${kind} (${message})`)
   const now = world.clock.now()

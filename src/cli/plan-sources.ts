@@ -7,9 +7,10 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { type Answer, type Input, UsageError, type World } from "./command.ts"
 import { checkNamespace } from "./names.ts"
+import { notThere } from "./question.ts"
 import { sourcePlanText } from "./render/source.ts"
 import { toYaml } from "./render/yaml.ts"
-import { lookAtSources, notThere } from "./why-sources.ts"
+import { lookAtSources } from "./why-sources.ts"
 
 /** What the controller does next for one AlternateImageSource, from its own planner. */
 export type PlannedSource = {

@@ -1,12 +1,10 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { type Standing, standingOf } from "#runtime/standing.ts"
 
 /** The facts about one AlternateImageSource that are shown and that `aim wait` decides by. Derived from the object alone. */
-export type Source = {
+export type Source = Standing & {
   name: string
   namespace: string
-  state: "NotSeenYet" | "Stalled" | "Ready" | "NotReady"
-  reason: string
-  message: string
   targets: number
   /** Containers that do not run as their workload says. */
   astray: Astray[]
@@ -24,7 +22,7 @@ export function sourceOf(object: AlternateImageSource): Source {
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? "",
-    ...judge(object),
+    ...standingOf(object),
     targets: status?.targets ?? 0,
     astray: all
       .filter(each => each.incident !== undefined || isSwitched(each))
@@ -46,15 +44,4 @@ export function sourceOf(object: AlternateImageSource): Source {
 function isSwitched({ switches = [], currentRepository }: Target): boolean {
   const last = switches.at(-1)
   return last !== undefined && last.reason !== "SwitchedBack" && last.newImage.startsWith(currentRepository)
-}
-
-/** A condition counts only for the last generation. */
-function judge({ metadata, status }: AlternateImageSource): Pick<Source, "state" | "reason" | "message"> {
-  const { generation = 0 } = metadata
-  const current = (status?.conditions ?? []).filter(({ observedGeneration = 0 }) => observedGeneration >= generation)
-  const ready = current.find(({ type }) => type === "Ready")
-  const stalled = current.find(({ type, status: is }) => type === "Stalled" && is === "True")
-  if (!ready) return { state: "NotSeenYet", reason: "", message: "no controller has observed it yet" }
-  const { reason, message } = stalled ?? ready
-  return { state: stalled ? "Stalled" : ready.status === "True" ? "Ready" : "NotReady", reason, message }
 }

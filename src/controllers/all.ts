@@ -1,12 +1,10 @@
 import type { Controller } from "#runtime/controller.ts"
-import { createAlternateImageSourceController } from "./alternateimagesource/controller.ts"
-import { createServiceImageController, type Surroundings } from "./serviceimage/controller.ts"
+import { creators } from "./all.generated.ts"
+import type { Surroundings } from "./surroundings.ts"
 
 /** Every controller of `aim controller`, with what they reach beside the cluster. */
-export const controllersWith = (surroundings: Surroundings): readonly Controller[] => [
-  createServiceImageController(surroundings),
-  createAlternateImageSourceController(surroundings),
-]
+export const controllersWith = (surroundings: Surroundings): readonly Controller[] =>
+  creators.map(create => create(surroundings))
 
 /** The same without anything beside the cluster. The roles are generated from this list. */
 export const controllers = controllersWith({})

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest"
 import { KubeError } from "./client/errors.ts"
 import { virtualClock } from "./clock.ts"
 import { createEventRecorder } from "./events.ts"
-import { silentLogger } from "./log.ts"
 import { seededRandom } from "./random.ts"
+import { silentLogger } from "./silent-logger.ts"
 
 type Stored = { metadata: { name: string; namespace: string } } & Record<string, unknown>
 

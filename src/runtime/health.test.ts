@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net"
 import { afterEach, describe, expect, test } from "vitest"
 import { type Check, type HealthServer, startHealthServer } from "./health.ts"
-import { silentLogger } from "./log.ts"
+import { silentLogger } from "./silent-logger.ts"
 
 let server: HealthServer | undefined
 const cleanups: (() => void)[] = []

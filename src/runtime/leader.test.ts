@@ -4,8 +4,8 @@ import type { Client } from "./client/client.ts"
 import { KubeError } from "./client/errors.ts"
 import { type Clock, type VirtualClock, virtualClock } from "./clock.ts"
 import { type Election, type ElectionOptions, type Lease, takePartInElection } from "./leader.ts"
-import { silentLogger } from "./log.ts"
 import { seededRandom } from "./random.ts"
+import { silentLogger } from "./silent-logger.ts"
 
 /** One Lease, kept as the API server keeps it. */
 function leaseServer() {

@@ -4,9 +4,9 @@ import { json, type Reply, statusBody, testServer } from "./client/test-server.t
 import { systemClock } from "./clock.ts"
 import type { Controller } from "./controller.ts"
 import type { Lease } from "./leader.ts"
-import { silentLogger } from "./log.ts"
 import { runManager } from "./manager.ts"
 import { seededRandom } from "./random.ts"
+import { silentLogger } from "./silent-logger.ts"
 
 const secrets = { group: "", version: "v1", plural: "secrets", kind: "Secret", namespaced: true }
 

@@ -50,9 +50,6 @@ export function createLogger(options: LogOptions = {}): Logger {
   return logger({})
 }
 
-/** Writes nothing: for tests and for callers that have no log. */
-export const silentLogger: Logger = createLogger({ level: "silent", write: () => {} })
-
 type Emit = (level: Level, message: string, facts: Record<string, unknown>) => void
 
 function jsonLines(level: LogLevel, clock: Clock, write?: (line: string) => void): Emit {

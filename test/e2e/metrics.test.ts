@@ -19,7 +19,7 @@ import {
   startPrometheus,
   unusedPort,
 } from "#test/support/prometheus.ts"
-import { rows } from "#tools/generate/monitoring/dashboard.ts"
+import { rows } from "#tools/generate/monitoring/serviceimage.ts"
 import { run } from "#tools/kube/command.ts"
 import { repository } from "#tools/kube/folders.ts"
 

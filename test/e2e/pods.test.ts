@@ -3,9 +3,9 @@ import { Pods, podPermissions } from "#controllers/serviceimage/pods.ts"
 import { type Diagnosis, diagnose } from "#core/pods/trace.ts"
 import { connect } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
-import { silentLogger } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
 import { systemRandom } from "#runtime/random.ts"
+import { silentLogger } from "#runtime/silent-logger.ts"
 import {
   floor,
   type Json,

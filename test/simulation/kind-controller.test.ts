@@ -1,30 +1,17 @@
 import { describe, expect, test } from "vitest"
+import { crdOf } from "#api/crd.ts"
 import { isDecision, nth } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { scenario, type World } from "#test/support/scenario.ts"
-import { configMaps, mottoController, mottoNames, mottos } from "#test/support/toy-kind/controller.ts"
+import { Motto } from "#test/support/toy-kind/src/api/v1alpha1/motto/index.ts"
+import { configMaps, createMottoController, mottos } from "#test/support/toy-kind/src/controllers/motto/controller.ts"
 import { faults, keepRunning } from "./fates.ts"
 
 // The frame of a controller, with the smallest kind there is, and with every fault at every write.
 
-const { group, version, kind, plural, scope, shortNames } = mottoNames
-const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true }
-const definition = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: `${plural}.${group}` },
-  spec: {
-    group,
-    scope,
-    names: { kind, plural, singular: "motto", shortNames },
-    versions: [
-      { name: version, served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: schema } },
-    ],
-  },
-}
 const motto = (text: string): Json => ({
-  apiVersion: `${group}/${version}`,
-  kind,
+  apiVersion: Motto.apiVersion,
+  kind: Motto.kind,
   metadata: { name: "ours", namespace: "default" },
   spec: { text },
 })
@@ -36,7 +23,7 @@ const map = (name: string, labels: Json = { motto: "" }): Json => ({
 
 async function begin(): Promise<World> {
   const world = await scenario()
-  await world.apply(definition, ...["a", "b", "c"].map(name => map(name)), map("other", {}))
+  await world.apply(crdOf(Motto) as Json, ...["a", "b", "c"].map(name => map(name)), map("other", {}))
   await world.advance("1s")
   await world.apply(motto("slow is smooth"))
   return world
@@ -50,7 +37,7 @@ const isReady = async (world: World, count: number) => (await readyOf(world))?.m
 
 test("objects get what they are to have, the status says so, and then nothing is written", async () => {
   const world = await begin()
-  world.run([mottoController()])
+  world.run([createMottoController()])
   await world.until("all have it", () => isReady(world, 3), "1m")
   const all = "slow is smooth"
   expect(await textsIn(world)).toEqual({ a: all, b: all, c: all, other: undefined })
@@ -66,7 +53,7 @@ describe("every fault at every write ends in the same state", () => {
     test(name, async () => {
       for (const at of [1, 2, 3, 4, 5]) {
         const world = await begin()
-        keepRunning(world, mottoController, make(nth(isDecision, at), world.clock, nth(isDecision, at + 1)))
+        keepRunning(world, createMottoController, make(nth(isDecision, at), world.clock, nth(isDecision, at + 1)))
         await world.until(`all have it, fault at ${at}`, () => isReady(world, 3), "1h")
         await world.apply(map("d"))
         await world.until(`the new one has it, fault at ${at}`, () => isReady(world, 4), "1h")
@@ -77,7 +64,7 @@ describe("every fault at every write ends in the same state", () => {
 
 test("a Motto made anew under its name is another one", async () => {
   const world = await begin()
-  world.run([mottoController()])
+  world.run([createMottoController()])
   await world.until("all have it", () => isReady(world, 3), "1m")
   await world.client.delete(mottos, { name: "ours", namespace: "default" })
   await world.apply(motto("measure twice"))

@@ -8,11 +8,9 @@ import {
   type PartsOptions,
   parseRegistries,
 } from "#cluster-sim/index.ts"
-import {
-  createAlternateImageSourceController,
-  type Surroundings,
-} from "#controllers/alternateimagesource/controller.ts"
+import { createAlternateImageSourceController } from "#controllers/alternateimagesource/controller.ts"
 import { alternateImageSources, pods } from "#controllers/alternateimagesource/resources.ts"
+import type { Surroundings } from "#controllers/surroundings.ts"
 import { formatImageReference } from "#core/image/reference.ts"
 import type { FailureClass, Resolution } from "#registry/index.ts"
 import type { Clock } from "#runtime/clock.ts"

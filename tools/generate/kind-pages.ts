@@ -1,48 +1,58 @@
 import { readFile } from "node:fs/promises"
+import { kinds } from "#api/kinds.ts"
 import { type StructuralSchema, structuralSchema } from "#api/structural-schema.ts"
-import * as alternateImageSource from "#api/v1alpha1/alternateimagesource/index.ts"
-import * as serviceImage from "#api/v1alpha1/serviceimage/index.ts"
+import { imageSpec, imageSpecConditions } from "#api/v1alpha1/serviceimage/index.ts"
 import { type GeneratedFile, inRepository, withSections } from "./file.ts"
+import { declared } from "./kinds.generated.ts"
 import { code, table } from "./markdown.ts"
 
+/** What the page of a kind is made from, as the kind exports it. */
 type Documented = {
-  page: string
-  /** Further sections of this page alone. */
-  more?: Record<string, string>
-  schema: StructuralSchema
   conditions: Record<string, { means: string; reasons: readonly string[] }>
   reasons: Record<string, string>
   phases?: Record<string, string>
 }
 
-const pages = (): Documented[] => [
-  { page: "alternateimagesource", schema: alternateImageSource.AlternateImageSource.schema, ...alternateImageSource },
-  { page: "serviceimage", schema: serviceImage.ServiceImage.schema, more: { contract: contract() }, ...serviceImage },
-]
+/** Further sections of one page. */
+const more: Record<string, () => Record<string, string>> = { serviceimage: () => ({ contract: contract() }) }
 
 /** The reference part of each kind's page. People write the YAML and the explanation at the top of the page. */
 export const kindPages = (): Promise<GeneratedFile[]> =>
   Promise.all(
-    pages().map(async ({ page, schema, conditions, reasons, phases, more }) => {
-      const path = inRepository(`docs/kinds/${page}.md`)
+    kinds.map(async ({ singular, schema }) => {
+      const path = inRepository(`docs/kinds/${singular}.md`)
+      const { conditions, reasons, phases } = (declared as Record<string, Documented>)[singular]!
       const { spec, status } = schema.properties ?? {}
       const sections = {
         spec: fieldTable(spec ?? {}, "spec"),
         status: fieldTable(status ?? {}, "status"),
         conditions: table(["Condition", "True means", "Reasons"], conditionRows(conditions)),
         reasons: table(["Reason", "Meaning"], wordRows(reasons)),
-        ...more,
+        ...more[singular]?.(),
         ...(phases && { phases: table(["Phase", "Meaning"], wordRows(phases)) }),
       }
       return { path, content: withSections(await readFile(path, "utf8"), sections) }
     }),
   )
 
+/** The index of docs/kinds. */
+export async function kindIndex(): Promise<GeneratedFile> {
+  const path = inRepository("docs/kinds/README.md")
+  const rows = kinds.map(({ kind, singular, plural, shortNames, scope, description }) => [
+    `[${kind}](${singular}.md)`,
+    [...shortNames, singular, plural].map(code).join(", "),
+    scope === "Cluster" ? "cluster" : "namespace",
+    description,
+  ])
+  const index = table(["Kind", "Names", "Scope", "What it is for"], rows)
+  return { path, content: withSections(await readFile(path, "utf8"), { index }) }
+}
+
 /** What a custom kind must have to be managed. */
 function contract(): string {
-  const { properties = {} } = structuralSchema(serviceImage.imageSpec)
+  const { properties = {} } = structuralSchema(imageSpec)
   const spec = Object.entries(properties).map(([name, { description = "" }]) => [code(`spec.${name}`), description])
-  const conditions = Object.entries(serviceImage.imageSpecConditions).map(([type, means]) => [
+  const conditions = Object.entries(imageSpecConditions).map(([type, means]) => [
     `\`status.conditions\`, ${code(type)}`,
     means,
   ])

@@ -1,8 +1,9 @@
+import type { KindPlural } from "#api/names.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { core, type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 import { type Completes, connectionOf, type Input, type Run, type World } from "../command.ts"
-import { alternateImageSources, kindNamed, ours, serviceImages, shortOf } from "../kinds.ts"
+import { kindNamed, ours, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { imagesIn, type Seen } from "../rollout.ts"
 
@@ -35,8 +36,7 @@ type Answer = (client: Client, asked: Asked, input: Input, world: World) => Prom
 const namespaces = core("namespaces", "Namespace", false)
 
 const answers: Record<Exclude<Completes, "files" | "contexts">, Answer> = {
-  serviceimages: namesOf(serviceImages),
-  alternateimagesources: namesOf(alternateImageSources),
+  ...(Object.fromEntries(ours.map(resource => [resource.plural, namesOf(resource)])) as Record<KindPlural, Answer>),
   ours: async (...given) => (await Promise.all(ours.map(resource => namesOf(resource)(...given)))).flat(),
   namespaces: async (client, _, __, world) =>
     (await listed(client, namespaces, world)).map(({ metadata }) => metadata.name),

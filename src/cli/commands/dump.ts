@@ -4,14 +4,18 @@ import { pipeline } from "node:stream/promises"
 import { collect, type Piece } from "../collect.ts"
 import { connectionOf, Failure, type Run } from "../command.ts"
 import { linesOf } from "../dump-file.ts"
+import { ours } from "../kinds.ts"
 import { counted } from "../look.ts"
+import { explainedOf } from "../question.ts"
 
 export const run: Run = async (input, world) => {
   const file = (input.options.output as string | undefined) ?? "-"
   const client = await world.connect(connectionOf(input))
   const tally = { objects: 0, missing: [] as string[] }
   try {
-    const pieces = tallied(counted(collect(client, { rollouts: {}, sources: {}, signal: world.signal }), world), tally)
+    const every = await Promise.all(ours.map(explainedOf))
+    const readings = every.map(({ reading }) => reading({}))
+    const pieces = tallied(counted(collect(client, readings, { signal: world.signal }), world), tally)
     const lines = linesOf(pieces, {
       takenAt: world.clock.now(),
       serverTime: () => client.serverTime?.(),

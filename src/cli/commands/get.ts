@@ -7,8 +7,9 @@ import { listAll } from "#runtime/client/list-all.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { connectionOf, Failure, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
+import { kindTable } from "../render/kind.ts"
 import { machineReadable, rolloutTable, sourceTable } from "../render/table.ts"
 import type { Seen } from "../rollout.ts"
 
@@ -35,7 +36,7 @@ export const run: Run = async (input, world) => {
       return { text: "", exitCode: 0 }
     }
     if (objects.length > 0) return { text: table(objects, world.clock.now()), exitCode: 0 }
-    world.say(resource === serviceImages ? noneYet : noSourceYet(namespace))
+    world.say(noneYet(resource, namespace))
     return { text: "", exitCode: 0 }
   } finally {
     client.close()
@@ -47,9 +48,14 @@ type Table = (objects: readonly Seen[], now: Instant, widths?: number[]) => stri
 const tableFor =
   (resource: Resource, { view }: World, { wide, everywhere }: { wide: boolean; everywhere: boolean }): Table =>
   (objects, now, widths = []) =>
-    resource === serviceImages
-      ? rolloutTable(objects, { view, now, wide, widths })
-      : sourceTable(objects as unknown as AlternateImageSource[], { view, now, wide, widths, everywhere })
+    tableOf(resource, objects, { view, now, wide, widths, everywhere })
+
+/** The table of a kind: its own one, or what its conditions tell. */
+export function tableOf(resource: Resource, objects: readonly Seen[], how: Parameters<typeof kindTable>[1]): string {
+  if (resource === serviceImages) return rolloutTable(objects, how)
+  if (resource === alternateImageSources) return sourceTable(objects as unknown as AlternateImageSource[], how)
+  return kindTable(objects, how)
+}
 
 type Chosen = {
   resource: Resource
@@ -85,9 +91,8 @@ async function watch(client: Client, table: Table, world: World, chosen: Chosen)
   }
 }
 
-export const noneYet = "There is no ServiceImage yet. docs/kinds/serviceimage.md shows how to write one."
-export const noSourceYet = (namespace: string | undefined) =>
-  `There is no AlternateImageSource${namespace === undefined ? "" : ` in namespace ${namespace}`} yet. docs/kinds/alternateimagesource.md shows how to write one.`
+export const noneYet = ({ kind }: Resource, namespace?: string) =>
+  `There is no ${kind}${namespace === undefined ? "" : ` in namespace ${namespace}`} yet. docs/kinds/${kind.toLowerCase()}.md shows how to write one.`
 
 /** The objects of these names, or all; a missing name is an error that suggests the closest one. */
 export async function fetchAll<T extends KubeObject = Seen>(

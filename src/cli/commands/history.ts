@@ -2,7 +2,7 @@ import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/in
 import { endOfOperation } from "#core/fleet/rollout-state.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { type Answer, connectionOf, type Input, type Run, UsageError, type World } from "../command.ts"
-import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { alternateImageSources, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { isUnobserved, unobservedSentence } from "../operate.ts"
 import { type Happened, historyTable } from "../render/history.ts"
@@ -13,7 +13,7 @@ import { sourceOf } from "../source.ts"
 import { fetchAll } from "./get.ts"
 
 export const run: Run = async (input, world) => {
-  const { resource, names } = parseReferences(input.arguments, ours)
+  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
   const [name] = names
   if (name === undefined) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)
   if (names.length > 1) throw new UsageError("history shows one object: write one name")

@@ -2,14 +2,15 @@ import type { Operation, Reason, ServiceImage } from "#api/v1alpha1/serviceimage
 import { isInProgress, recordedOperation } from "#core/fleet/operation.ts"
 import type { Inventory } from "#explain/inventory.ts"
 import { type Outlook, outlookOf, type Warning, warningsOf } from "#explain/serviceimage/outlook.ts"
+import { readRollouts, targetsIn } from "#explain/serviceimage/reading.ts"
 import { type Survey, type Surveyed, survey } from "#explain/serviceimage/survey.ts"
 import { closest } from "#lib/closest.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { targetsIn } from "../collect.ts"
 import { Failure, type Run } from "../command.ts"
-import { alternateImageSources, parseReferences, serviceImages } from "../kinds.ts"
+import { alternateImageSources, ours, parseReferences, serviceImages } from "../kinds.ts"
 import { demand, look } from "../look.ts"
+import { planKind } from "../plan-kind.ts"
 import { planSources } from "../plan-sources.ts"
 import { planText } from "../render/plan.ts"
 import { toYaml } from "../render/yaml.ts"
@@ -37,14 +38,15 @@ export type Planned = {
 const shownMost = 5
 
 export const run: Run = async (input, world) => {
-  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  const { resource, names } = parseReferences(input.arguments, ours)
   if (resource === alternateImageSources) return planSources(input, world, names)
+  if (resource !== serviceImages) return planKind(input, world, { resource, names })
   const format = input.options.output as "json" | "yaml" | undefined
   const file = input.options.file as string | undefined
   const written = file === undefined ? [] : await readManifests(file, world)
   const more = written.map(targetOf)
   const targets = (seen: Inventory) => [...targetsIn(seen), ...more]
-  const { inventory, now } = await look(input, world, { rollouts: { targets } })
+  const { inventory, now } = await look(input, world, readRollouts(targets))
   demand(inventory, serviceImages)
 
   const befores = new Map<string, ServiceImage | undefined>()
@@ -73,7 +75,7 @@ export const run: Run = async (input, world) => {
     }))
     return { text: format === "json" ? `${JSON.stringify(whole, null, 2)}\n` : toYaml(whole), exitCode }
   }
-  if (plans.length === 0) world.say(noneYet)
+  if (plans.length === 0) world.say(noneYet(serviceImages))
   const text = plans.map(plan => planText(plan, { view: world.view, now, program: world.program })).join("\n")
   if (file === undefined) return { text, exitCode }
   return { text, exitCode, next: [...impossible, "Nothing was applied."].join("\n") }

@@ -2,19 +2,21 @@ import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/in
 import { countOf } from "#core/fleet/tiers.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Clock } from "#runtime/clock.ts"
-import type { KubeObject } from "#runtime/resource.ts"
+import type { KubeObject, Resource } from "#runtime/resource.ts"
+import { standingOf } from "#runtime/standing.ts"
 import { connectionOf, type Run, UsageError, type View, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { alternateImageSources, ours, parseReferences, serviceImages } from "../kinds.ts"
+import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { painterFor, type Shown } from "../live.ts"
 import { namespaceOf } from "../namespace.ts"
 import { addSample, outlook, type Sample } from "../rate.ts"
+import { standingBlock, standingLine, titleOf } from "../render/kind.ts"
 import { sourceBlock, sourceLines } from "../render/source.ts"
 import { fittedText, type Outlooks, pictureOf, statusBlock, statusLines } from "../render/status.ts"
-import { machineReadable, rolloutTable, sourceTable } from "../render/table.ts"
+import { machineReadable } from "../render/table.ts"
 import { isGoing, type Rollout, rolloutOf, type Seen, type TierProgress } from "../rollout.ts"
-import { type Source, sourceOf } from "../source.ts"
-import { fetchAll, noneYet, noSourceYet } from "./get.ts"
+import { sourceOf } from "../source.ts"
+import { fetchAll, noneYet, tableOf } from "./get.ts"
 
 type Format = "wide" | "name" | "json" | "yaml"
 
@@ -34,54 +36,60 @@ export const run: Run = async (input, world) => {
     const how = { view: world.view, now: world.clock.now(), wide: true }
     const isRollouts = resource === serviceImages
     if (input.options.watch) {
-      await (isRollouts ? watch(client, names, world) : watchSources(client, { names, namespace }, world))
+      await (isRollouts ? watch(client, names, world) : watchOthers(client, { resource, names, namespace }, world))
       return { text: "", exitCode: 0 }
     }
-    const sources = objects as unknown as AlternateImageSource[]
-    if (format === "wide")
-      return {
-        text: isRollouts ? rolloutTable(objects, how) : sourceTable(sources, { ...how, everywhere }),
-        exitCode: 0,
-      }
+    if (format === "wide") return { text: tableOf(resource, objects, { ...how, everywhere }), exitCode: 0 }
     if (format) return { text: machineReadable(objects, { format, resource, single: names.length === 1 }), exitCode: 0 }
-    if (objects.length === 0) world.say(isRollouts ? noneYet : noSourceYet(namespace))
-    const text = isRollouts ? picture(objects.map(rolloutOf), world) : sourcePicture(sources.map(sourceOf), world.view)
+    if (objects.length === 0) world.say(noneYet(resource, namespace))
+    const text = isRollouts ? picture(objects.map(rolloutOf), world) : othersPicture(resource, objects, world.view)
     return { text, exitCode: 0 }
   } finally {
     client.close()
   }
 }
 
-const sourcePicture = (sources: readonly Source[], view: View) =>
+/** One object of another kind than ServiceImage: as lines, and as a block for a terminal. */
+function linesOf(resource: Resource, object: KubeObject): string {
+  if (resource === alternateImageSources) return sourceLines(sourceOf(object as AlternateImageSource))
+  return `${standingLine(shortOf(resource), { ...object.metadata, ...standingOf(object) })}\n`
+}
+
+function blockOf(resource: Resource, object: KubeObject, view: View): string {
+  if (resource === alternateImageSources) return sourceBlock(sourceOf(object as AlternateImageSource), view)
+  return `${standingBlock({ ...object.metadata, ...standingOf(object) }, view).join("\n")}\n`
+}
+
+const othersPicture = (resource: Resource, objects: readonly KubeObject[], view: View) =>
   view.isTerminal
-    ? sources.map(source => sourceBlock(source, view)).join("\n")
-    : sources.map(source => sourceLines(source)).join("")
+    ? objects.map(object => blockOf(resource, object, view)).join("\n")
+    : objects.map(object => linesOf(resource, object)).join("")
 
-type Chosen = { names: readonly string[]; namespace: string | undefined }
+type Chosen = { resource: Resource; names: readonly string[]; namespace: string | undefined }
 
-async function watchSources(client: Client, { names, namespace }: Chosen, world: World): Promise<void> {
+async function watchOthers(client: Client, { resource, names, namespace }: Chosen, world: World): Promise<void> {
   const { clock, random, signal, view } = world
-  const painter = painterFor<Shown & { source: Source }>(world, {
+  const painter = painterFor<Shown & { object: KubeObject }>(world, {
     frame: shown =>
       shown.length > 0
-        ? sourcePicture(
-            shown.map(({ source }) => source),
+        ? othersPicture(
+            resource,
+            shown.map(({ object }) => object),
             view,
           )
-        : noSourceYet(namespace),
+        : noneYet(resource, namespace),
   })
   const name = names.length === 1 ? names[0] : undefined
   const { trouble: onTrouble, contact: onContact } = painter
-  const of = { client, resource: alternateImageSources, name, namespace, clock, random, signal, onTrouble, onContact }
+  const of = { client, resource, name, namespace, clock, random, signal, onTrouble, onContact }
   try {
-    for await (const objects of follow<AlternateImageSource & KubeObject>(of))
+    for await (const objects of follow<KubeObject>(of))
       painter.show(
         [...objects.values()]
           .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
-          .map(sourceOf)
-          .map(source => {
-            const lines = sourceLines(source)
-            return { source, title: `ais/${source.name} -n ${source.namespace}`, lines, told: () => lines }
+          .map(object => {
+            const lines = linesOf(resource, object)
+            return { object, title: titleOf(shortOf(resource), object.metadata), lines, told: () => lines }
           }),
       )
   } finally {
@@ -100,7 +108,7 @@ async function watch(client: Client, names: readonly string[], world: World): Pr
   const pace = paceKeeper(clock)
   const painter = painterFor<Shown & { rollout: Rollout }>(world, {
     frame(shown, at, taken) {
-      if (shown.length === 0) return noneYet
+      if (shown.length === 0) return noneYet(serviceImages)
       const pictures = shown.map(({ rollout }) => pictureOf(rollout, view, at, pace.outlooks(rollout)))
       return fittedText(pictures, view.rows === undefined ? undefined : view.rows - 1 - taken)
     },

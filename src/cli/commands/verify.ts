@@ -1,6 +1,7 @@
 import { askAs, keyringsOf } from "#controllers/alternateimagesource/ask.ts"
 import { parseImageReference } from "#core/image/reference.ts"
 import { type Finding, isWell, type Use, usesOf, verify } from "#explain/alternateimagesource/equivalence.ts"
+import { readSources } from "#explain/alternateimagesource/reading.ts"
 import { survey } from "#explain/alternateimagesource/survey.ts"
 import { closest } from "#lib/closest.ts"
 import { forEachLimited } from "#lib/for-each-limited.ts"
@@ -37,7 +38,7 @@ export const run: Run = async (input, world) => {
   const client = await world.connect(connectionOf(input))
   try {
     const { clock, random, signal } = world
-    const { inventory, serverNow } = await lookAt(client, world, { sources: { namespace, asks: true } })
+    const { inventory, serverNow } = await lookAt(client, world, readSources({ namespace, asks: true }))
     const seen = survey(inventory, namespace, serverNow)
     const source = seen.all.find(({ metadata }) => metadata.name === name)
     if (!source) {

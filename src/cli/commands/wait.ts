@@ -1,16 +1,15 @@
-import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { closest } from "#lib/closest.ts"
 import { formatDuration, parseDuration } from "#lib/duration.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
+import { standingOf } from "#runtime/standing.ts"
 import { type Answer, connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
-import { sourceLine } from "../render/source.ts"
+import { standingLine } from "../render/kind.ts"
 import { progressLine } from "../render/status.ts"
 import { type Rollout, rolloutOf, type Seen } from "../rollout.ts"
-import { sourceOf } from "../source.ts"
 
 /** How the waiting for one rollout ended. */
 export type Ending = { name: string; of: Watched; line?: string | undefined; rollout?: Rollout | undefined } & (
@@ -25,7 +24,8 @@ export const run: Run = async (input, world) => {
   const { resource, names } = parseReferences(input.arguments, ours)
   if (names.length === 0) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)
   const timeoutMs = timeoutOf(input)
-  const of = resource === serviceImages ? rollouts() : sources(await namespaceOf(input, world))
+  const namespace = resource.namespaced ? await namespaceOf(input, world) : undefined
+  const of = resource === serviceImages ? rollouts() : readiness(resource, namespace)
   const client = await world.connect(connectionOf(input))
   try {
     return await waitUntilOver([...new Set(names)], { client, world, timeoutMs, of })
@@ -61,7 +61,7 @@ type Waiting = {
 /** What is waited for. */
 type Watched = {
   resource: Resource
-  namespace?: string
+  namespace?: string | undefined
   /** Its state in a line, and how it ended, if it has. */
   read(object: KubeObject): { line: string; is: "complete" | "failed" | undefined; rollout?: Rollout }
 }
@@ -74,14 +74,14 @@ export const rollouts = (judge: (rollout: Rollout) => "complete" | "failed" | un
   },
 })
 
-/** Waits until an AlternateImageSource is ready, which it may be while containers run from elsewhere. */
-const sources = (namespace: string): Watched => ({
-  resource: alternateImageSources,
+/** Waits for Ready. An AlternateImageSource may be ready while containers run from elsewhere. */
+const readiness = (resource: Resource, namespace: string | undefined): Watched => ({
+  resource,
   namespace,
   read(object) {
-    const source = sourceOf(object as AlternateImageSource)
-    const is = source.state === "Ready" ? "complete" : source.state === "Stalled" ? "failed" : undefined
-    return { line: sourceLine(source), is }
+    const standing = standingOf(object)
+    const is = standing.state === "Ready" ? "complete" : standing.state === "Stalled" ? "failed" : undefined
+    return { line: standingLine(shortOf(resource), { ...object.metadata, ...standing }), is }
   },
 })
 

@@ -1,14 +1,15 @@
 import type { Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { type Inventory, kindOf } from "#explain/inventory.ts"
+import { readRollouts, targetsIn } from "#explain/serviceimage/reading.ts"
 import { survey } from "#explain/serviceimage/survey.ts"
 import { type Why, whyObject, whyRollout } from "#explain/serviceimage/why.ts"
 import { closest } from "#lib/closest.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
-import { targetsIn } from "../collect.ts"
 import { type Answer, Failure, type Run } from "../command.ts"
-import { serviceImages } from "../kinds.ts"
+import { kindNamed, serviceImages } from "../kinds.ts"
 import { demand, look } from "../look.ts"
 import { checkNamespace } from "../names.ts"
+import { askAboutKind } from "../plan-kind.ts"
 import { type Answered, whyText } from "../render/why.ts"
 import { toYaml } from "../render/yaml.ts"
 import { findObject, resolveKind, type StampedKind, splitReference } from "../stamped-kinds.ts"
@@ -24,12 +25,17 @@ export const run: Run = async (input, world) => {
     const { answer, now } = await askAboutSources(input, world, { resource, name, namespace })
     return told(answer, now)
   }
+  const own = kindNamed(word)
+  if (own && own !== serviceImages) {
+    const { answer, now } = await askAboutKind(input, world, { resource: own, name, namespace })
+    return told(answer, now)
+  }
   let kind: Kind | undefined
   const targets = (seen: Inventory) => {
     kind = resolveKind(word, seen)
     return targetsFor(kind, name, seen)
   }
-  const { inventory, now } = await look(input, world, { rollouts: { targets } })
+  const { inventory, now } = await look(input, world, readRollouts(targets))
   demand(inventory, serviceImages)
   return told(explain(kind ?? resolveKind(word, inventory), inventory, now), now)
 

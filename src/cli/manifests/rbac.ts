@@ -1,4 +1,5 @@
-import { builtInGroups, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { group as ownGroup } from "#api/v1alpha1/group.ts"
+import { builtInGroups } from "#api/v1alpha1/serviceimage/index.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
 import {
@@ -125,7 +126,7 @@ export const foreignNames = {
   plural: /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
   group: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
   version: /^v[0-9]+((alpha|beta)[0-9]+)?\./,
-  groupsOfOthers: [...builtInGroups, ServiceImage.group],
+  groupsOfOthers: [...builtInGroups, ownGroup],
 }
 
 /** Reads `dicoms.services.example.com`; the answer is the kind, or what to write instead. */

@@ -1,3 +1,4 @@
+import { kindNames } from "#api/names.ts"
 import type { Command, Completes, Option } from "../command.ts"
 import { commonOptions, flagsOf, optionsOf } from "../options.ts"
 
@@ -114,8 +115,7 @@ _aim_ask() {
   found=(\${(f)"$(aim __complete $1 "$PREFIX" "\${words[(r)s*/*]}" $connection 2>/dev/null)"})
   compadd "\${@:2}" -a found
 }
-_aim_serviceimages() { _aim_ask serviceimages }
-_aim_alternateimagesources() { _aim_ask alternateimagesources }
+${kindNames.map(({ plural }) => `_aim_${plural}() { _aim_ask ${plural} }`).join("\n")}
 _aim_ours() { _aim_ask ours }
 _aim_tiers() { _aim_ask tiers }
 _aim_settings() { _aim_ask settings -S '' }

@@ -4,17 +4,12 @@ import { counted } from "#lib/text.ts"
 import type { View } from "../command.ts"
 import type { PlannedSource } from "../plan-sources.ts"
 import type { Source, Switch } from "../source.ts"
+import { standingBlock, standingLine } from "./kind.ts"
 import { paint, printable } from "./paint.ts"
 import { tableOf } from "./table.ts"
 import { wrappedText } from "./wrap.ts"
 
-/** One AlternateImageSource in one line: for logs, pipes and the progress of `aim wait`. */
-export function sourceLine({ name, namespace, state, reason, message }: Source): string {
-  const why = [reason && reason !== state ? reason : "", printable(message)].filter(Boolean).join(": ")
-  return `ais/${name} -n ${namespace} ${state}${why ? ` (${why})` : ""}`
-}
-
-/** The same with the containers that do not run as their workload says. */
+/** One AlternateImageSource as lines, with the containers that do not run as their workload says. */
 export function sourceLines(source: Source): string {
   const lines = source.astray.map(({ target, container, from, incident }) => {
     const why = incident ? ` (${incident.reason} since ${incident.since}: ${incident.image})` : ""
@@ -25,19 +20,13 @@ export function sourceLines(source: Source): string {
     rest > 0
       ? [`  ${counted(rest, source.astray.length > 0 ? "other container" : "container")} as the workload says`]
       : []
-  return `${[sourceLine(source), ...lines, ...others].join("\n")}\n`
+  return `${[standingLine("ais", source), ...lines, ...others].join("\n")}\n`
 }
 
 /** The same for a terminal. */
 export function sourceBlock(source: Source, view: View): string {
-  const { bold, dim, green, yellow, red } = paint(view)
-  const { name, namespace, state, reason, message } = source
-  const painted = { NotSeenYet: dim, Stalled: red, Ready: green, NotReady: yellow }[state]
-  const marker = { NotSeenYet: "○", Stalled: "✗", Ready: "✓", NotReady: "●" }[state]
-  const why = [reason, printable(message)].filter(Boolean).join(": ")
   const [, ...lines] = sourceLines(source).trimEnd().split("\n")
-  const below = [...(why ? [`  ${why}`] : []), ...lines].map(line => wrappedText(line, view.columns, 2))
-  return `${[`${bold(name)}  ${painted(`${marker} ${state}`)}  ${namespace}`, ...below].join("\n")}\n`
+  return `${[...standingBlock(source, view), ...lines.map(line => wrappedText(line, view.columns, 2))].join("\n")}\n`
 }
 
 /** `aim plan ais/NAME`: which image each container gets next, and what the others wait for. */

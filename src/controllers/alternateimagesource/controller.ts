@@ -1,7 +1,7 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import type { RegistryClient } from "#registry/index.ts"
 import type { Controller } from "#runtime/controller.ts"
 import { kindController } from "#runtime/kind-controller.ts"
+import type { Surroundings } from "../surroundings.ts"
 import { apply, type Done } from "./apply.ts"
 import { observe } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
@@ -9,8 +9,6 @@ import { report } from "./report.ts"
 import { alternateImageSources, permissions } from "./resources.ts"
 import { sourceIndexes } from "./sources.ts"
 import { openWorld, type World } from "./world.ts"
-
-export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
 
 /** What only this process knows. */
 export type Memory = {

@@ -1,10 +1,10 @@
-import { alternateImageSourceNames } from "#api/v1alpha1/alternateimagesource/names.ts"
+import { namesOf } from "#api/names.ts"
 import { workloadKinds as kinds, type WorkloadKind as Traits } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { core, type Resource, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 
-export const alternateImageSources = resourceOf(alternateImageSourceNames)
+export const alternateImageSources = resourceOf(namesOf("AlternateImageSource"))
 
 export const pods = core("pods", "Pod")
 export const secrets = core("secrets", "Secret")

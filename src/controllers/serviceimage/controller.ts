@@ -7,7 +7,6 @@ import {
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { spend } from "#core/fleet/pace.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
-import type { RegistryClient } from "#registry/index.ts"
 import type { Cache } from "#runtime/cache/cache.ts"
 import { isFailure, saysWebhookFailed } from "#runtime/client/errors.ts"
 import { saysNotGranted } from "#runtime/client/outcome.ts"
@@ -17,6 +16,7 @@ import { type Held, hold } from "#runtime/kind-controller.ts"
 import { memoriesOf } from "#runtime/memories.ts"
 import { nameOf } from "#runtime/resource.ts"
 import { type StatusWriter, statusWriter } from "#runtime/status.ts"
+import type { Surroundings } from "../surroundings.ts"
 import { beginStamps, beginTouches, type Outcomes } from "./apply.ts"
 import { type Memory, newMemory, pass, takeOver } from "./memory.ts"
 import { createServiceImageMetrics, type ServiceImageMetrics, tierNumbers } from "./metrics.ts"
@@ -31,7 +31,7 @@ import { trustOf } from "./trust.ts"
 /**
  * Brings a fleet to the images its ServiceImage names, tier by tier. Reads ServiceImages, CustomResourceDefinitions,
  * Namespaces, the target's objects and the pods behind them; writes the image of those objects and the ServiceImage's
- * status.
+ * status. Without a registry, specs that ask for digests are refused.
  */
 export const createServiceImageController = ({ registry }: Surroundings = {}): Controller => ({
   name: "serviceimage",
@@ -120,9 +120,6 @@ async function look(
   const actedAt = seen.claim && act(wiring, metrics, seen.claim, serviceImage, next, memory)
   return { lookAgainAt: earliest(reportAt, actedAt, next.lookAgainAt), hasBegun: next.stamps.length > 0 }
 }
-
-/** Without a registry, specs that ask for digests are refused. */
-export type Surroundings = { registry?: Pick<RegistryClient, "resolve"> | undefined }
 
 /** How soon to look again when a list is not complete, or when objects turned out to have changed. */
 const listingMs = 5000

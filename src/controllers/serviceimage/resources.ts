@@ -1,15 +1,14 @@
-import { alternateImageSourceNames } from "#api/v1alpha1/alternateimagesource/names.ts"
-import { serviceImageNames } from "#api/v1alpha1/serviceimage/names.ts"
+import { namesOf } from "#api/names.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { core, type Resource, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 import { podPermissions } from "./pods.ts"
 
-export const serviceImages = resourceOf(serviceImageNames)
+export const serviceImages = resourceOf(namesOf("ServiceImage"))
 
 /** A pull that an AlternateImageSource may mend does not count against a tier. */
-export const alternateImageSources = resourceOf(alternateImageSourceNames)
+export const alternateImageSources = resourceOf(namesOf("AlternateImageSource"))
 
 export const customResourceDefinitions: Resource = {
   group: "apiextensions.k8s.io",

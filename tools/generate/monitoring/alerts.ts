@@ -1,6 +1,7 @@
 import { stringify } from "yaml"
 import { conditions } from "#api/v1alpha1/serviceimage/index.ts"
 import { controllerName } from "#cli/manifests/names.ts"
+import { controllers } from "#controllers/all.ts"
 import type { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
 import type { ServiceImageMetric } from "#controllers/serviceimage/metrics.ts"
 
@@ -124,7 +125,7 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: "AimReconcileErrors",
-    expr: 'sum by (controller) (rate(controller_runtime_reconcile_errors_total{controller=~"serviceimage|alternateimagesource"}[10m])) > 0',
+    expr: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{controller=~"${controllers.map(({ name }) => name).join("|")}"}[10m])) > 0`,
     for: "15m",
     severity: "warning",
     summary: "The controller {{ $labels.controller }} keeps failing.",

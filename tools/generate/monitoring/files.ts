@@ -1,21 +1,25 @@
 import { readFile } from "node:fs/promises"
-import { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
-import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
+import { kindNames } from "#api/names.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { createMetrics } from "#runtime/metrics.ts"
-import { type GeneratedFile, inRepository, withSections } from "../file.ts"
+import { type GeneratedFile, inRepository, withPlace, withSections } from "../file.ts"
+import { dashboards, metrics } from "../kinds.generated.ts"
 import { code, table } from "../markdown.ts"
 import { alerts, rulesFile } from "./alerts.ts"
-import { alternateImageSourceDashboard } from "./alternateimagesource.ts"
-import { type Dashboard, dashboardFile, serviceImageDashboard } from "./dashboard.ts"
+import { type Dashboard, dashboardFile } from "./dashboard.ts"
+import { type Declared, plainDashboard } from "./plain.ts"
 
-/** Each kind's metrics, and the dashboard that shows them. */
-export const monitored = {
-  serviceimage: { metrics: serviceImageMetrics, dashboard: serviceImageDashboard },
-  alternateimagesource: { metrics: alternateImageSourceMetrics, dashboard: alternateImageSourceDashboard },
-} satisfies Record<string, { metrics: Record<string, Declared>; dashboard: Dashboard }>
+const drawn: Record<string, Dashboard> = dashboards
+const titleOf = (name: string) => kindNames.find(({ kind }) => kind.toLowerCase() === name)?.kind ?? name
 
-type Declared = { type: string; labels: readonly string[]; unit: string; help: string }
+/** Each controller's metrics, and the dashboard that shows them. */
+export const monitored: Record<string, { metrics: Record<string, Declared>; dashboard: Dashboard }> =
+  Object.fromEntries(
+    Object.entries<Record<string, Declared>>(metrics).map(([name, metrics]) => [
+      name,
+      { metrics, dashboard: drawn[name] ?? plainDashboard(name, titleOf(name), metrics) },
+    ]),
+  )
 
 /** Dashboards, alert rules, and the tables of docs/metrics.md, all from the declared metrics. */
 export async function monitoringFiles(): Promise<GeneratedFile[]> {
@@ -25,13 +29,18 @@ export async function monitoringFiles(): Promise<GeneratedFile[]> {
     process: table(["Metric", "Type", "Meaning"], await processRows()),
     alerts: alertTable(),
   }
+  const before = "\n## Every metric of a process\n"
+  const placed = Object.keys(monitored).reduce(
+    (text, name) => withPlace(text, name, { heading: `Every metric of ${titleOf(name)}`, before }),
+    await readFile(page, "utf8"),
+  )
   return [
     ...Object.entries(monitored).map(([kind, { dashboard }]) => ({
       path: inRepository(`charts/aim/dashboards/${kind}.json`),
       content: dashboardFile(dashboard),
     })),
     { path: inRepository("charts/aim/rules/aim.yaml"), content: rulesFile() },
-    { path: page, content: withSections(await readFile(page, "utf8"), sections) },
+    { path: page, content: withSections(placed, sections) },
   ]
 }
 

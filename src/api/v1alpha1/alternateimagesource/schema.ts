@@ -15,8 +15,8 @@ import {
   word,
 } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
+import { namesOf } from "../../names.ts"
 import { repository, repositoryMaxLength } from "../image-reference.ts"
-import { alternateImageSourceNames } from "./names.ts"
 import type { ConditionType, PullFailure, Reason } from "./reasons.ts"
 
 /** More workloads of a namespace than a person would list by hand. */
@@ -292,7 +292,7 @@ const status = z.object({
 })
 
 export const AlternateImageSource = defineKind({
-  ...alternateImageSourceNames,
+  ...namesOf("AlternateImageSource"),
   description:
     "An AlternateImageSource says which repositories hold the same images. When one fails, containers are pulled from the next.",
   printerColumns: [

@@ -16,9 +16,9 @@ import {
   word,
 } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
+import { namesOf } from "../../names.ts"
 import { group } from "../group.ts"
 import { imageReference, imageReferenceMaxLength } from "../image-reference.ts"
-import { serviceImageNames } from "./names.ts"
 import type { ConditionType, FailureReason, FailureScope, Phase, Reason, State } from "./reasons.ts"
 
 /** More than any fleet we know has; the bounds of the status follow from it. */
@@ -511,7 +511,7 @@ const status = z.object({
 })
 
 export const ServiceImage = defineKind({
-  ...serviceImageNames,
+  ...namesOf("ServiceImage"),
   description: "A ServiceImage says which image a set of objects runs and rolls it out to them, tier by tier.",
   printerColumns: [
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },

@@ -1,0 +1,10 @@
+// Generated from src/api/names.ts and the folders of the kinds by npm run generate.
+import type { Kind } from "./kind.ts"
+import { ServiceImage } from "./v1alpha1/serviceimage/index.ts"
+import { AlternateImageSource } from "./v1alpha1/alternateimagesource/index.ts"
+
+/** Every kind of ours. */
+export const kinds: readonly Kind[] = [
+  ServiceImage,
+  AlternateImageSource,
+]

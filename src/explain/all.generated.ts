@@ -1,0 +1,8 @@
+// Generated from src/api/names.ts and the folders of the kinds by npm run generate.
+import type { Explained } from "./explained.ts"
+
+/** How to explain each kind. Loaded when it is asked for. */
+export const explanations: Readonly<Record<string, () => Promise<Explained>>> = {
+  ServiceImage: async () => (await import("./serviceimage/index.ts")).explained,
+  AlternateImageSource: async () => (await import("./alternateimagesource/index.ts")).explained,
+}

@@ -1,0 +1,25 @@
+// Generated from src/api/names.ts and the folders of the kinds by npm run generate.
+import * as serviceimage from "#api/v1alpha1/serviceimage/index.ts"
+import * as alternateimagesource from "#api/v1alpha1/alternateimagesource/index.ts"
+import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
+import { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
+import { serviceImageDashboard } from "./monitoring/serviceimage.ts"
+import { alternateImageSourceDashboard } from "./monitoring/alternateimagesource.ts"
+
+/** What each kind exports, for its page. */
+export const declared = {
+  serviceimage,
+  alternateimagesource,
+}
+
+/** The metrics of each controller. */
+export const metrics = {
+  serviceimage: serviceImageMetrics,
+  alternateimagesource: alternateImageSourceMetrics,
+}
+
+/** Dashboards that people drew. The others follow from the metrics. */
+export const dashboards = {
+  serviceimage: serviceImageDashboard,
+  alternateimagesource: alternateImageSourceDashboard,
+}

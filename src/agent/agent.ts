@@ -2,7 +2,8 @@ import { type Clock, sleep } from "#runtime/clock.ts"
 import { type ContainerRuntime, isRuntimeFailure } from "#runtime/cri/index.ts"
 import type { Logger } from "#runtime/log.ts"
 import { type ManagerOptions, runManager } from "#runtime/manager.ts"
-import { type AgentLimits, type AgentNode, agentControllers } from "./all.ts"
+import { agentControllers } from "./all.ts"
+import type { AgentLimits, AgentNode } from "./surroundings.ts"
 
 export type AgentOptions = Omit<ManagerOptions, "controllers" | "leaderElect" | "warm"> & {
   node: AgentNode

@@ -1,2 +1,3 @@
 export { type AgentOptions, runAgent } from "./agent.ts"
-export { type AgentLimits, type AgentNode, agentControllers, usualLimits } from "./all.ts"
+export { agentControllers, agentPermissions, usualLimits } from "./all.ts"
+export type { AgentLimits, AgentNode } from "./surroundings.ts"

@@ -33,6 +33,24 @@ const dryRun: Option = {
 }
 
 /** Every command, in the order of `aim --help`. Nothing is loaded before it is run: `aim --version` stays fast. */
+const metricsOptions: readonly Option[] = [
+  {
+    flags: "--metrics-port <PORT>",
+    description: "/metrics, /livez and /readyz; 0: none (default: 8080 in a pod, else none)",
+  },
+  {
+    flags: "--metrics-host <ADDRESS>",
+    description: "where they listen (default: every address in a pod, else 127.0.0.1)",
+  },
+]
+
+const logLevel: Option = {
+  flags: "--log-level <LEVEL>",
+  description: "debug, info, warn, error",
+  default: "info",
+  choices: ["debug", "info", "warn", "error"],
+}
+
 export const commands: readonly Command[] = [
   {
     name: "demo",
@@ -444,7 +462,7 @@ export const commands: readonly Command[] = [
   {
     name: "manifests",
     group: "Install",
-    summary: "print what kubectl apply needs: CRDs, roles, policies, the controller",
+    summary: "print what kubectl apply needs: CRDs, roles, policies, the controller, the agents",
     details: [
       "YAML on stdout and nothing else. The roles hold the verbs that the controllers declare and no others.",
       "With rbac --for, only the roles that let the controllers read a custom kind and, where granted, change it.",
@@ -452,8 +470,8 @@ export const commands: readonly Command[] = [
     arguments: [
       {
         name: "SECTION",
-        description: "crds, rbac, policies or all (default: all)",
-        choices: ["crds", "rbac", "policies", "all"],
+        description: "crds, rbac, policies, agent or all (default: all)",
+        choices: ["crds", "rbac", "policies", "agent", "all"],
       },
     ],
     options: [
@@ -464,6 +482,11 @@ export const commands: readonly Command[] = [
       },
       { flags: "--image <REF>", description: "the image of the controller (default: autoimagemanager/aim:VERSION)" },
       {
+        flags: "--cri-socket <PATH>",
+        description:
+          "the runtime's socket on the nodes, for agent (default: containerd's); with it, all has the agents",
+      },
+      {
         flags: "-n, --namespace <NAMESPACE>",
         description: "where the controller runs",
         default: defaultNamespace,
@@ -471,6 +494,7 @@ export const commands: readonly Command[] = [
     ],
     examples: [
       { line: "manifests | kubectl apply -f -", says: "install everything" },
+      { line: "manifests agent | kubectl apply -f -", says: "and an agent on every node, which restarts containers" },
       {
         line: "manifests rbac --for dicoms.services.example.com | kubectl apply -f -",
         says: "let it manage Dicoms too",
@@ -527,14 +551,7 @@ export const commands: readonly Command[] = [
       "ends it at once. Any number may run; the holder of the Lease acts, the others stand by.",
     ],
     options: [
-      {
-        flags: "--metrics-port <PORT>",
-        description: "/metrics, /livez and /readyz; 0: none (default: 8080 in a pod, else none)",
-      },
-      {
-        flags: "--metrics-host <ADDRESS>",
-        description: "where they listen (default: every address in a pod, else 127.0.0.1)",
-      },
+      ...metricsOptions,
       { flags: "--no-leader-elect", description: "act without a Lease; only where no other controller runs" },
       {
         flags: "--lease-namespace <NAMESPACE>",
@@ -553,12 +570,7 @@ export const commands: readonly Command[] = [
         description: "a registry that may be on a private address; http://HOST:PORT: without TLS; may be repeated",
         many: true,
       },
-      {
-        flags: "--log-level <LEVEL>",
-        description: "debug, info, warn, error",
-        default: "info",
-        choices: ["debug", "info", "warn", "error"],
-      },
+      logLevel,
     ],
     connects: true,
     examples: [
@@ -566,6 +578,34 @@ export const commands: readonly Command[] = [
       { line: "controller --kinds ServiceImage --metrics-port 9090", says: "one controller, with metrics" },
     ],
     load: () => import("./commands/controller.ts"),
+  },
+  {
+    name: "agent",
+    group: "Run",
+    summary: "run the agent of one node: it restarts containers that were asked for",
+    details: [
+      "One per node, as the DaemonSet of: aim manifests agent. It reaches the node's containers through the socket of",
+      "the runtime (containerd; CRI-O is untested), keeps nothing on disk and sends no heartbeat. Where the runtime was",
+      "restarted, the mounted socket is dead: the agent ends with exit code 1, and is started again with a new one.",
+    ],
+    options: [
+      { flags: "--node-name <NAME>", description: "the node that it runs on (default: the variable NODE_NAME)" },
+      {
+        flags: "--cri-socket <PATH>",
+        description: "the socket of the container runtime (default: containerd's)",
+        completes: "files",
+      },
+      {
+        flags: "--stops-per-minute <N>",
+        description: "how many containers may be stopped on the node in any minute",
+        default: "10",
+      },
+      ...metricsOptions,
+      logLevel,
+    ],
+    connects: true,
+    examples: [{ line: "agent --node-name worker-1", says: "on the node itself, with a kubeconfig" }],
+    load: () => import("./commands/agent.ts"),
   },
   {
     name: "__complete",

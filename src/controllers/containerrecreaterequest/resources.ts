@@ -1,9 +1,9 @@
-import { containerRecreateRequestNames } from "#api/v1alpha1/containerrecreaterequest/names.ts"
+import { namesOf } from "#api/names.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { core, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 
-export const containerRecreateRequests = resourceOf(containerRecreateRequestNames)
+export const containerRecreateRequests = resourceOf(namesOf("ContainerRecreateRequest"))
 export const pods = core("pods", "Pod")
 
 /** Pods are set to not ready only where a namespace has granted it: see the roles. No container is stopped from here. */

@@ -1,7 +1,7 @@
 import { z } from "zod"
 import { condition, count, generation, listMap, rules, text, timestamp, word } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
-import { containerRecreateRequestNames } from "./names.ts"
+import { namesOf } from "../../names.ts"
 import type { ConditionType, Reason } from "./reasons.ts"
 
 /** More containers than a pod sensibly has. */
@@ -161,7 +161,7 @@ const status = z.object({
 })
 
 export const ContainerRecreateRequest = defineKind({
-  ...containerRecreateRequestNames,
+  ...namesOf("ContainerRecreateRequest"),
   description:
     "A ContainerRecreateRequest restarts containers of a running pod. The pod, its address, its volumes and its other containers stay as they are.",
   printerColumns: [

@@ -1,1 +1,0 @@
-export { createContainerRecreateRequestController } from "./controller.ts"

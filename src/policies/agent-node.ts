@@ -30,7 +30,7 @@ export const agentNode: ValidatingPolicy = {
     },
     matchConditions: named({ agent: `request.userInfo.username == '${agentUser}'` }),
     variables: named({
-      node: "request.userInfo.extra[?'authentication.kubernetes.io/node-name'].orValue([''])[0]",
+      node: "request.userInfo.?extra[?'authentication.kubernetes.io/node-name'].orValue([''])[0]",
     }),
     validations: [
       {
@@ -40,7 +40,7 @@ export const agentNode: ValidatingPolicy = {
         messageExpression: "'the token of an agent must be bound to a pod on a node'",
       },
       {
-        expression: "request.operation == 'UPDATE' && request.subResource == 'status'",
+        expression: "request.operation == 'UPDATE' && request.?subResource.orValue('') == 'status'",
         reason: "Forbidden",
         message: "an agent writes status only",
         messageExpression: "'an agent writes status only'",

@@ -12,7 +12,7 @@ import { type ProcessOptions, scenario, type World } from "./scenario.ts"
 
 // One pod on one node, a runtime in memory, and a kubelet that does for this pod what a real one was seen to do.
 
-export const pods = core("pods", "Pod")
+const pods = core("pods", "Pod")
 export const requests = resourceOf(ContainerRecreateRequest)
 const namespace = "default"
 

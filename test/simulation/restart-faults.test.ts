@@ -6,7 +6,7 @@ import type { Process, ProcessOptions } from "#test/support/scenario.ts"
 import { type Fate, faults } from "./fates.ts"
 
 // Every fault at every write of a restart, in the manager and in the agent. S26: for one request and container only one
-// container ID is ever stopped, the recorded one.
+// container ID is ever stopped, the recorded one, and the beginning of its stop is written before.
 
 /** Runs a process and, whenever it is found dead, another. */
 function keep(story: Restarts, run: (options: ProcessOptions) => Process, { successor, ...options }: Fate): void {
@@ -40,6 +40,7 @@ for (const struck of ["manager", "agent"] as const)
           const words = status.containerRecreateStates.map(({ name, phase }: Json) => `${name} ${phase}`)
           expect([`fault at ${at}`, ...words]).toEqual([`fault at ${at}`, "app Succeeded", "sidecar Succeeded"])
           expect(new Set(story.stopped())).toEqual(new Set(["app-0", "sidecar-0"]))
+          expect(story.unannounced).toEqual([])
         }
       })
   })

@@ -10,6 +10,8 @@ export type FakeRuntime = ContainerRuntime & {
   readonly calls: string[]
   /** What every call fails with. */
   trouble: RuntimeError | undefined
+  /** Called before a container is stopped, with its ID. */
+  onStop: (id: string) => void
   /** Called when a container has ended. */
   onEnd: (container: FakeContainer) => void
   /** The runtime as a process sees it that may die: then no kill follows its SIGTERM. */
@@ -43,6 +45,7 @@ export function fakeRuntime(clock: Clock): FakeRuntime {
       return containers.get(id)
     },
     async stopContainer(id, { graceSeconds }, options) {
+      fake.onStop(id)
       say(`stopContainer ${id} ${graceSeconds}`)
       const container = containers.get(id)
       if (!container) return
@@ -69,6 +72,7 @@ export function fakeRuntime(clock: Clock): FakeRuntime {
     containers,
     calls,
     trouble: undefined,
+    onStop: () => {},
     onEnd: () => {},
   }
   return fake

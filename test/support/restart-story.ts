@@ -29,6 +29,8 @@ export type Restarts = World & {
   pod(): Promise<Json>
   /** IDs of containers that were stopped, in order. */
   stopped(): string[]
+  /** IDs whose stop began before any request said so. */
+  unannounced: string[]
 }
 
 export type PodOptions = {
@@ -119,8 +121,19 @@ export async function restarts({ containers = { app: {}, sidecar: {} }, hasGate,
     })
   }
 
+  const unannounced: string[] = []
+  runtime.onStop = id => {
+    const isWritten = world.history.some(({ object }) =>
+      object.status?.containerRecreateStates?.some(
+        ({ containerID, stopTime }: Json) => containerID === `containerd://${id}` && stopTime !== undefined,
+      ),
+    )
+    if (!isWritten) unannounced.push(id)
+  }
+
   const story: Restarts = {
     ...world,
+    unannounced,
     runtime,
     manager: options => world.run([createContainerRecreateRequestController()], options),
     agent({ stopsPerMinute = usualLimits.stopsPerMinute, ...options } = {}) {

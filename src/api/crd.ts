@@ -3,7 +3,7 @@ import type { StructuralSchema } from "./structural-schema.ts"
 
 /** The CustomResourceDefinition of a kind, ready for `kubectl apply`. */
 export function crdOf(kind: Kind) {
-  const { group, version, plural, singular, shortNames, categories, scope, printerColumns } = kind
+  const { group, version, plural, singular, shortNames, categories, scope, printerColumns, selectableFields } = kind
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
@@ -19,6 +19,7 @@ export function crdOf(kind: Kind) {
           storage: true,
           subresources: { status: {} },
           additionalPrinterColumns: printerColumns,
+          ...(selectableFields && { selectableFields: selectableFields.map(jsonPath => ({ jsonPath })) }),
           schema: { openAPIV3Schema: withoutHints(kind.schema) },
         },
       ],

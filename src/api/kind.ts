@@ -15,6 +15,8 @@ export type KindDeclaration<Spec extends z.ZodType = z.ZodType, Status extends z
   /** One sentence: what an object of this kind is for. */
   description: string
   printerColumns: PrinterColumn[]
+  /** Paths of fields by which lists and watches can be narrowed, as `.status.nodeName`; at most eight. */
+  selectableFields?: string[]
   spec: Spec
   status: Status
 }

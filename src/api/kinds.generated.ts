@@ -2,9 +2,11 @@
 import type { Kind } from "./kind.ts"
 import { ServiceImage } from "./v1alpha1/serviceimage/index.ts"
 import { AlternateImageSource } from "./v1alpha1/alternateimagesource/index.ts"
+import { ContainerRecreateRequest } from "./v1alpha1/containerrecreaterequest/index.ts"
 
 /** Every kind of ours. */
 export const kinds: readonly Kind[] = [
   ServiceImage,
   AlternateImageSource,
+  ContainerRecreateRequest,
 ]

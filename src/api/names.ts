@@ -17,6 +17,7 @@ export type KindNames = {
 const registered = {
   ServiceImage: { plural: "serviceimages", scope: "Cluster", shortNames: ["si"] },
   AlternateImageSource: { plural: "alternateimagesources", scope: "Namespaced", shortNames: ["ais"] },
+  ContainerRecreateRequest: { plural: "containerrecreaterequests", scope: "Namespaced", shortNames: ["crr"] },
 } as const satisfies Record<string, Pick<KindNames, "plural" | "scope" | "shortNames">>
 
 type Registered = typeof registered

@@ -2,10 +2,12 @@
 import type { Controller } from "#runtime/controller.ts"
 import { createServiceImageController } from "./serviceimage/controller.ts"
 import { createAlternateImageSourceController } from "./alternateimagesource/controller.ts"
+import { createContainerRecreateRequestController } from "./containerrecreaterequest/controller.ts"
 import type { Surroundings } from "./surroundings.ts"
 
 /** What makes the controllers of this program: those of kinds in the order of the kinds, then the others by name. */
 export const creators: readonly ((surroundings: Surroundings) => Controller)[] = [
   createServiceImageController,
   createAlternateImageSourceController,
+  createContainerRecreateRequestController,
 ]

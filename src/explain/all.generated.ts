@@ -5,4 +5,5 @@ import type { Explained } from "./explained.ts"
 export const explanations: Readonly<Record<string, () => Promise<Explained>>> = {
   ServiceImage: async () => (await import("./serviceimage/index.ts")).explained,
   AlternateImageSource: async () => (await import("./alternateimagesource/index.ts")).explained,
+  ContainerRecreateRequest: async () => (await import("./containerrecreaterequest/index.ts")).explained,
 }

@@ -1,5 +1,7 @@
+import { agentNode } from "./agent-node.ts"
 import { alternateImageSourceAuthor } from "./alternateimagesource-author.ts"
 import { alternateImageSourceNewPods } from "./alternateimagesource-new-pods.ts"
+import { containerRecreateRequestAuthor } from "./containerrecreaterequest-author.ts"
 import type { Policy } from "./policy.ts"
 import { serviceImageAuthor } from "./serviceimage-author.ts"
 import { serializeEnforce, serializeWarn } from "./serviceimage-serialize.ts"
@@ -10,5 +12,7 @@ export const policies: readonly Policy[] = [
   serializeWarn,
   serviceImageAuthor,
   alternateImageSourceAuthor,
+  containerRecreateRequestAuthor,
+  agentNode,
   alternateImageSourceNewPods,
 ]

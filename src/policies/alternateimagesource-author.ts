@@ -1,6 +1,6 @@
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
-import { named, type ValidatingPolicy } from "./policy.ts"
+import { mayPatch, named, type ValidatingPolicy } from "./policy.ts"
 
 /** The workloads whose templates we could change. Of a custom kind we change only pods, so `pods` covers it. */
 const workloads = workloadKinds.map(({ group, name, plural }) => ({
@@ -13,9 +13,6 @@ const workloads = workloadKinds.map(({ group, name, plural }) => ({
 /** As targets may write it: with its group or without, one or many. */
 const spellings = ({ group, kind, plural }: (typeof workloads)[number]) =>
   [group, ""].flatMap(each => [kind, plural].map(word => `'${each} ${word}'`)).join(", ")
-
-const mayPatch = (group: string, resource: string) =>
-  `authorizer.group('${group}').resource('${resource}').namespace(request.namespace).check('patch').allowed()`
 
 const variables = named({
   // `GROUP KIND` of each target, a list for each replacement; `apps/v1` is how older tools write the group.

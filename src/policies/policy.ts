@@ -46,3 +46,7 @@ type Validation = {
 
 export const named = (expressions: Readonly<Record<string, string>>): NamedExpression[] =>
   Object.entries(expressions).map(([name, expression]) => ({ name, expression }))
+
+/** Whether the author of the request may patch a resource in the namespace of the request. */
+export const mayPatch = (group: string, resource: string) =>
+  `authorizer.group('${group}').resource('${resource}').namespace(request.namespace).check('patch').allowed()`

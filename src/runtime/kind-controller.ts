@@ -40,6 +40,8 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
 > & {
   /** The kind that is looked at: one of ours, or one of Kubernetes. */
   resource: Resource
+  /** Only objects with these fields, such as those of one node. */
+  fieldSelector?: string
   indexes?: Record<string, (held: Held<O>) => readonly string[]>
   /** Opens caches, indexes and questions beside the objects themselves. */
   open(wiring: Wiring, objects: WatchedCache<Held<O>>): World
@@ -65,14 +67,18 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
 export function kindController<O extends WithStatus, World, Memory, Seen, Plan extends Timed, Done extends Timed>(
   kind: KindController<O, World, Memory, Seen, Plan, Done>,
 ): Controller {
-  const { name, permissions, concurrency, turns, resource, indexes } = kind
+  const { name, permissions, concurrency, turns, resource, fieldSelector, indexes } = kind
   return {
     name,
     permissions,
     ...(concurrency !== undefined && { concurrency }),
     ...(turns && { turns }),
     setup(wiring) {
-      const objects = wiring.watch<Held<O>>(resource, { project: hold, ...(indexes && { indexes }) })
+      const objects = wiring.watch<Held<O>>(resource, {
+        project: hold,
+        ...(fieldSelector !== undefined && { fieldSelector }),
+        ...(indexes && { indexes }),
+      })
       const world = kind.open(wiring, objects)
       const statuses = statusWriter<O>(wiring, resource)
       const memories = memoriesOf<Memory>(kind.remember ?? (() => undefined as Memory))

@@ -1,6 +1,7 @@
 // Generated from src/api/names.ts and the folders of the kinds by npm run generate.
 import * as serviceimage from "#api/v1alpha1/serviceimage/index.ts"
 import * as alternateimagesource from "#api/v1alpha1/alternateimagesource/index.ts"
+import * as containerrecreaterequest from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
 import { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
 import { serviceImageDashboard } from "./monitoring/serviceimage.ts"
@@ -10,6 +11,7 @@ import { alternateImageSourceDashboard } from "./monitoring/alternateimagesource
 export const declared = {
   serviceimage,
   alternateimagesource,
+  containerrecreaterequest,
 }
 
 /** The metrics of each controller. */

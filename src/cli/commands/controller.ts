@@ -1,4 +1,3 @@
-import { networkInterfaces } from "node:os"
 import { setFlagsFromString } from "node:v8"
 import { controllersWith, controllers as everyController } from "#controllers/all.ts"
 import { isUntouched } from "#controllers/untouched.ts"
@@ -11,9 +10,9 @@ import { runManager } from "#runtime/manager.ts"
 import { startWatchdog } from "#runtime/watchdog.ts"
 import { connectionOf, type Input, type Run, UsageError } from "../command.ts"
 import { kindNamed } from "../kinds.ts"
-import { metricsPort } from "../manifests/controller.ts"
 import { controllerName } from "../manifests/names.ts"
 import { checkNamespace } from "../names.ts"
+import { readMetrics } from "../serve-metrics.ts"
 
 export const run: Run = async (input, world) => {
   // By default V8 lets the heap grow far beyond what a fleet needs before it collects: docs/benchmarks.md.
@@ -65,15 +64,13 @@ type Wanted = {
 }
 
 export function read({ options }: Pick<Input, "options">, isPod: boolean, known: readonly Controller[]): Wanted {
-  const port = readPort(options.metricsPort as string | undefined, isPod)
-  const host = (options.metricsHost as string | undefined) ?? (isPod ? everyAddress() : "127.0.0.1")
   const leaseNamespace = options.leaseNamespace as string | undefined
   return {
     controllers: pick(options.kinds as string | undefined, known),
     leaderElect: options.leaderElect !== false,
     leaseNamespace: leaseNamespace === undefined ? undefined : checkNamespace(leaseNamespace, "--lease-namespace"),
     warm: options.warm !== "false",
-    metrics: port === 0 ? undefined : { host, port },
+    metrics: readMetrics(options, isPod),
     logLevel: options.logLevel as LogLevel,
     allowRegistries: readRegistries((options.allowRegistry as string[] | undefined) ?? []),
   }
@@ -86,18 +83,6 @@ function readRegistries(list: readonly string[]): readonly string[] {
   }
   return list
 }
-
-function readPort(text: string | undefined, isPod: boolean): number {
-  if (text === undefined) return isPod ? metricsPort : 0
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
-  throw new UsageError(`--metrics-port: ${text} is not a port: write 1 to 65535, or 0 for none`)
-}
-
-/** The kubelet probes the pod's address, which may be IPv4 or IPv6. A kernel without IPv6 refuses `::`. */
-const everyAddress = () =>
-  Object.values(networkInterfaces()).some(addresses => addresses?.some(({ family }) => family === "IPv6"))
-    ? "::"
-    : "0.0.0.0"
 
 /** By the kind they are for, in any spelling kubectl would take. */
 function pick(list: string | undefined, known: readonly Controller[]): readonly Controller[] {

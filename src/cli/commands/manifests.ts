@@ -1,5 +1,6 @@
 import { parseImageReference } from "#core/image/reference.ts"
 import { type Input, type Run, UsageError } from "../command.ts"
+import { usualSocket } from "../manifests/agent.ts"
 import { manifests, type Section, type Wanted } from "../manifests/all.ts"
 import { parseForeignKind } from "../manifests/rbac.ts"
 import { sources } from "../manifests/sources.ts"
@@ -24,8 +25,17 @@ function read({ arguments: [section = "all"], options }: Input, version: string)
     section: section as Section,
     foreign: foreign.filter((kind, i) => given.indexOf(`${kind.plural}.${kind.group}`) === i),
     namespace: checkNamespace(options.namespace as string, "--namespace"),
+    ...(options.criSocket !== undefined && { criSocket: checkSocket(options.criSocket as string, section) }),
     image: checkImage((options.image as string | undefined) ?? `autoimagemanager/aim:${version}`),
   }
+}
+
+/** As the node has it: the DaemonSet mounts this one file. */
+function checkSocket(path: string, section: string): string {
+  if (section !== "agent" && section !== "all")
+    throw new UsageError(`--cri-socket is for the agents, and ${section} has none: write agent --cri-socket ${path}`)
+  if (/^\/[\w./@-]+$/.test(path) && !path.includes("/../")) return path
+  throw new UsageError(`--cri-socket: ${path} is not the path of a socket: write one such as ${usualSocket}`)
 }
 
 function checkImage(image: string): string {

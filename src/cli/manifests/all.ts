@@ -1,22 +1,26 @@
+import type { Permission } from "#runtime/controller.ts"
+import { agentManifests, usualSocket } from "./agent.ts"
 import { controllerDeployment, controllerNetworkPolicy, namespaceManifest } from "./controller.ts"
 import type { Manifest } from "./names.ts"
 import { policies } from "./policies.ts"
 import { type Declared, type ForeignKind, roles, rolesFor } from "./rbac.ts"
 
-export type Section = "crds" | "rbac" | "policies" | "all"
+export type Section = "crds" | "rbac" | "policies" | "agent" | "all"
 
 export type Wanted = {
   section: Section
   foreign: readonly ForeignKind[]
   namespace: string
   image: string
+  /** The socket of the nodes' container runtime: with it, `all` has the agents too. */
+  criSocket?: string | undefined
 }
 
 /** What the code declares. */
-export type Sources = Declared & { crds: readonly Manifest[] }
+export type Sources = Declared & { crds: readonly Manifest[]; agent: readonly Permission[] }
 
 /** What `aim manifests` prints, in an order in which it can be applied. */
-export function manifests({ section, foreign, namespace, image }: Wanted, sources: Sources): Manifest[] {
+export function manifests({ section, foreign, namespace, image, criSocket }: Wanted, sources: Sources): Manifest[] {
   const extra = foreign.flatMap(rolesFor)
   switch (section) {
     case "crds":
@@ -26,6 +30,8 @@ export function manifests({ section, foreign, namespace, image }: Wanted, source
     case "rbac":
       // For an existing installation: only the additions, so that the rest need not be compared.
       return foreign.length > 0 ? extra : roles(sources, namespace)
+    case "agent":
+      return agentManifests({ image, criSocket: criSocket ?? usualSocket, permissions: sources.agent })
     case "all":
       return [
         namespaceManifest(namespace),
@@ -35,6 +41,7 @@ export function manifests({ section, foreign, namespace, image }: Wanted, source
         ...policies(),
         controllerNetworkPolicy(namespace),
         controllerDeployment({ namespace, image }),
+        ...(criSocket ? agentManifests({ image, criSocket, permissions: sources.agent }) : []),
       ]
   }
 }

@@ -22,16 +22,21 @@ export const controllerLabels = { "app.kubernetes.io/name": controllerName }
 /** On a namespace whose pods may read the metrics; other controllers use the same label. */
 const scrapes = { metrics: "enabled" }
 
+type Placed = { name: string; namespace: string; labels: Record<string, string> }
+
 /**
  * Health and metrics are for the kubelet, whose traffic to pods of its own node every network allows, and for
  * Prometheus. Where the network does not enforce policies, the server's own limits still apply.
  */
-export const controllerNetworkPolicy = (namespace: string): Manifest => ({
+export const controllerNetworkPolicy = (namespace: string): Manifest =>
+  metricsNetworkPolicy({ name: controllerName, namespace, labels: controllerLabels })
+
+export const metricsNetworkPolicy = ({ name, namespace, labels }: Placed): Manifest => ({
   apiVersion: "networking.k8s.io/v1",
   kind: "NetworkPolicy",
-  metadata: { name: controllerName, namespace, labels: { ...partOf, ...controllerLabels } },
+  metadata: { name, namespace, labels: { ...partOf, ...labels } },
   spec: {
-    podSelector: { matchLabels: controllerLabels },
+    podSelector: { matchLabels: labels },
     policyTypes: ["Ingress"],
     ingress: [
       {

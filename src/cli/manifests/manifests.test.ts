@@ -22,6 +22,7 @@ const declared: Sources = {
     { resource: { group: "apps", plural: "deployments" }, verbs: ["get", "patch", "delete"] },
   ],
   election: [{ resource: { group: "coordination.k8s.io", plural: "leases" }, verbs: ["update", "get", "create"] }],
+  agent: [widgets],
 }
 
 type PolicySpec = { policyName?: string; failurePolicy?: string; validationActions?: string[] }
@@ -125,6 +126,7 @@ describe("sections", () => {
       "Namespace/aim-system",
       "CustomResourceDefinition/serviceimages.autoimagemanager.io",
       "CustomResourceDefinition/alternateimagesources.autoimagemanager.io",
+      "CustomResourceDefinition/containerrecreaterequests.autoimagemanager.io",
       "ServiceAccount/aim-controller",
       "ClusterRole/aim-controller",
       "ClusterRole/aim-controller-base",
@@ -143,6 +145,10 @@ describe("sections", () => {
       "ValidatingAdmissionPolicyBinding/aim-serviceimage-author",
       "ValidatingAdmissionPolicy/aim-alternateimagesource-author",
       "ValidatingAdmissionPolicyBinding/aim-alternateimagesource-author",
+      "ValidatingAdmissionPolicy/aim-containerrecreaterequest-author",
+      "ValidatingAdmissionPolicyBinding/aim-containerrecreaterequest-author",
+      "ValidatingAdmissionPolicy/aim-agent-node",
+      "ValidatingAdmissionPolicyBinding/aim-agent-node",
       "MutatingAdmissionPolicy/aim-alternateimagesource-new-pods",
       "MutatingAdmissionPolicyBinding/aim-alternateimagesource-new-pods",
       "NetworkPolicy/aim-controller",
@@ -150,8 +156,31 @@ describe("sections", () => {
     ])
   })
 
+  test("agent prints the agents alone, and all has them only where the socket is named", () => {
+    const agents = [
+      "Namespace/aim-agents",
+      "ServiceAccount/aim-agent",
+      "ClusterRole/aim-agent",
+      "ClusterRoleBinding/aim-agent",
+      "NetworkPolicy/aim-agent",
+      "DaemonSet/aim-agent",
+    ]
+    const printed = manifests({ ...wanted, section: "agent" }, sources())
+    expect(names(printed)).toEqual(agents)
+    expect(names(manifests({ ...wanted, criSocket: "/run/k3s/containerd.sock" }, sources())).slice(-6)).toEqual(agents)
+    // Requests and their status, and nothing else of the cluster.
+    const rules = rulesOf(printed, "aim-agent")
+    expect(rules.map(({ apiGroups }) => apiGroups)).toEqual(rules.map(() => ["autoimagemanager.io"]))
+    const pod = (printed.at(-1) as Json).spec.template.spec
+    expect(pod.volumes).toEqual([
+      { name: "runtime", hostPath: { path: "/run/containerd/containerd.sock", type: "Socket" } },
+    ])
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65532, runAsGroup: 0 })
+    expect(pod.hostNetwork).toBeUndefined()
+  })
+
   test("all that is printed is taken by a cluster, in the order of printing, and kept", async () => {
-    const objects = manifests({ ...wanted, foreign: [dicoms] }, sources()) as Json[]
+    const objects = manifests({ ...wanted, foreign: [dicoms], criSocket: "/run/containerd.sock" }, sources()) as Json[]
     const { client } = await storedWorld(virtualClock(0), ...objects)
     for (const { apiVersion, kind, metadata } of objects)
       expect(await client.get((await client.discover(apiVersion, kind))!, metadata)).toMatchObject({ kind, metadata })

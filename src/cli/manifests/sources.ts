@@ -1,3 +1,4 @@
+import { agentPermissions } from "#agent/index.ts"
 import { crdOf } from "#api/crd.ts"
 import { kinds } from "#api/kinds.ts"
 import { controllers } from "#controllers/all.ts"
@@ -14,4 +15,5 @@ export const sources = (): Sources => ({
   crds: kinds.map(crdOf),
   controllers: [...controllers.flatMap(controller => controller.permissions), ...recording],
   election: electionPermissions,
+  agent: agentPermissions,
 })

@@ -6,7 +6,7 @@ export const install: readonly Command[] = [
   {
     name: "manifests",
     group: "Install",
-    summary: "print what kubectl apply needs: CRDs, roles, policies, the controller",
+    summary: "print what kubectl apply needs: CRDs, roles, policies, the controller, the agents",
     details: [
       "YAML on stdout and nothing else. The roles hold the verbs that the controllers declare and no others.",
       "With rbac --for, only the roles that let the controllers read a custom kind and, where granted, change it.",
@@ -14,8 +14,8 @@ export const install: readonly Command[] = [
     arguments: [
       {
         name: "SECTION",
-        description: "crds, rbac, policies or all (default: all)",
-        choices: ["crds", "rbac", "policies", "all"],
+        description: "crds, rbac, policies, agent or all (default: all)",
+        choices: ["crds", "rbac", "policies", "agent", "all"],
       },
     ],
     options: [
@@ -26,6 +26,11 @@ export const install: readonly Command[] = [
       },
       { flags: "--image <REF>", description: "the image of the controller (default: autoimagemanager/aim:VERSION)" },
       {
+        flags: "--cri-socket <PATH>",
+        description:
+          "the runtime's socket on the nodes, for agent (default: containerd's); with it, all has the agents",
+      },
+      {
         flags: "-n, --namespace <NAMESPACE>",
         description: "where the controller runs",
         default: defaultNamespace,
@@ -33,6 +38,7 @@ export const install: readonly Command[] = [
     ],
     examples: [
       { line: "manifests | kubectl apply -f -", says: "install everything" },
+      { line: "manifests agent | kubectl apply -f -", says: "and an agent on every node, which restarts containers" },
       {
         line: "manifests rbac --for dicoms.services.example.com | kubectl apply -f -",
         says: "let it manage Dicoms too",

@@ -1,4 +1,22 @@
-import type { Command } from "../command.ts"
+import type { Command, Option } from "../command.ts"
+
+const metricsOptions: readonly Option[] = [
+  {
+    flags: "--metrics-port <PORT>",
+    description: "/metrics, /livez and /readyz; 0: none (default: 8080 in a pod, else none)",
+  },
+  {
+    flags: "--metrics-host <ADDRESS>",
+    description: "where they listen (default: every address in a pod, else 127.0.0.1)",
+  },
+]
+
+const logLevel: Option = {
+  flags: "--log-level <LEVEL>",
+  description: "debug, info, warn, error",
+  default: "info",
+  choices: ["debug", "info", "warn", "error"],
+}
 
 /** Commands that keep running: clusters in this process, and the controllers. */
 export const run: readonly Command[] = [
@@ -78,14 +96,7 @@ export const run: readonly Command[] = [
       "ends it at once. Any number may run; the holder of the Lease acts, the others stand by.",
     ],
     options: [
-      {
-        flags: "--metrics-port <PORT>",
-        description: "/metrics, /livez and /readyz; 0: none (default: 8080 in a pod, else none)",
-      },
-      {
-        flags: "--metrics-host <ADDRESS>",
-        description: "where they listen (default: every address in a pod, else 127.0.0.1)",
-      },
+      ...metricsOptions,
       { flags: "--no-leader-elect", description: "act without a Lease; only where no other controller runs" },
       {
         flags: "--lease-namespace <NAMESPACE>",
@@ -104,12 +115,7 @@ export const run: readonly Command[] = [
         description: "a registry that may be on a private address; http://HOST:PORT: without TLS; may be repeated",
         many: true,
       },
-      {
-        flags: "--log-level <LEVEL>",
-        description: "debug, info, warn, error",
-        default: "info",
-        choices: ["debug", "info", "warn", "error"],
-      },
+      logLevel,
     ],
     connects: true,
     examples: [
@@ -117,5 +123,33 @@ export const run: readonly Command[] = [
       { line: "controller --kinds ServiceImage --metrics-port 9090", says: "one controller, with metrics" },
     ],
     load: () => import("../commands/controller.ts"),
+  },
+  {
+    name: "agent",
+    group: "Run",
+    summary: "run the agent of one node: it restarts containers that were asked for",
+    details: [
+      "One per node, as the DaemonSet of: aim manifests agent. It reaches the node's containers through the socket of",
+      "the runtime (containerd; CRI-O is untested), keeps nothing on disk and sends no heartbeat. Where the runtime was",
+      "restarted, the mounted socket is dead: the agent ends with exit code 1, and is started again with a new one.",
+    ],
+    options: [
+      { flags: "--node-name <NAME>", description: "the node that it runs on (default: the variable NODE_NAME)" },
+      {
+        flags: "--cri-socket <PATH>",
+        description: "the socket of the container runtime (default: containerd's)",
+        completes: "files",
+      },
+      {
+        flags: "--stops-per-minute <N>",
+        description: "how many containers may be stopped on the node in any minute",
+        default: "10",
+      },
+      ...metricsOptions,
+      logLevel,
+    ],
+    connects: true,
+    examples: [{ line: "agent --node-name worker-1", says: "on the node itself, with a kubeconfig" }],
+    load: () => import("../commands/agent.ts"),
   },
 ]

@@ -1,0 +1,61 @@
+import { setFlagsFromString } from "node:v8"
+import { runAgent } from "#agent/index.ts"
+import { runsInCluster } from "#runtime/client/in-cluster.ts"
+import { connectRuntime } from "#runtime/cri/index.ts"
+import { createLogger, type LogLevel } from "#runtime/log.ts"
+import { connectionOf, type Input, type Run, UsageError, type World } from "../command.ts"
+import { usualSocket } from "../manifests/agent.ts"
+import { readMetrics } from "../serve-metrics.ts"
+
+export const run: Run = async (input, world) => {
+  setFlagsFromString("--optimize-for-size")
+  const { clock, random, signal } = world
+  const wanted = read(input, world.variables)
+  const { transport, describe } = await world.reach({ ...connectionOf(input), isUnattended: true })
+  const log = createLogger({ level: wanted.logLevel, clock })
+  const { nodeName, socketPath, stopsPerMinute, metrics } = wanted
+  log.info("starting", { version: world.version, server: describe, node: nodeName, socket: socketPath, stopsPerMinute })
+  const exitCode = await runAgent({
+    node: { name: nodeName, runtime: connectRuntime({ socketPath, clock }) },
+    limits: { stopsPerMinute },
+    transport,
+    metrics,
+    clock,
+    random,
+    log,
+    userAgent: `aim/${world.version}`,
+    signal,
+  })
+  return { text: "", exitCode: exitCode === 0 ? 0 : 1 }
+}
+
+type Wanted = {
+  nodeName: string
+  socketPath: string
+  stopsPerMinute: number
+  metrics: { host: string; port: number } | undefined
+  logLevel: LogLevel
+}
+
+export function read({ options }: Pick<Input, "options">, variables: World["variables"]): Wanted {
+  const nodeName = (options.nodeName as string | undefined) ?? variables.NODE_NAME ?? ""
+  if (nodeName === "") throw new UsageError("--node-name is missing: write the name of the node, as kubectl get nodes")
+  // It becomes part of a field selector.
+  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(nodeName) || nodeName.length > 253)
+    throw new UsageError(`--node-name: ${nodeName} is not the name of a node`)
+  if (process.platform === "win32") throw new UsageError("aim agent does not run on Windows nodes")
+  const socketPath = (options.criSocket as string | undefined) ?? usualSocket
+  if (!socketPath.startsWith("/")) throw new UsageError(`--cri-socket: ${socketPath} is not an absolute path`)
+  return {
+    nodeName,
+    socketPath,
+    stopsPerMinute: readCount(options.stopsPerMinute as string),
+    metrics: readMetrics(options, runsInCluster(variables)),
+    logLevel: options.logLevel as LogLevel,
+  }
+}
+
+function readCount(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text)
+  throw new UsageError(`--stops-per-minute: ${text} is not a number from 1 to 9999`)
+}

@@ -48,7 +48,7 @@ const apply = async (object: Json) =>
   })
 
 beforeAll(async () => {
-  for (const path of ["src", "tools", "docs", "charts", "examples", "package.json"])
+  for (const path of ["src", "tools", "docs", "charts", "examples", "test/support", "package.json"])
     cpSync(join(root, path), join(copy, path), { recursive: true, filter: from => !from.endsWith(".test.ts") })
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))
   const [line = ""] = /^ {2}Motto: .*\n/m.exec(readFileSync(join(toy, "src/api/names.ts"), "utf8")) ?? []

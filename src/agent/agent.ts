@@ -7,7 +7,7 @@ import type { AgentLimits, AgentNode } from "./surroundings.ts"
 
 export type AgentOptions = Omit<ManagerOptions, "controllers" | "leaderElect" | "warm"> & {
   node: AgentNode
-  limits?: AgentLimits
+  limits?: Partial<AgentLimits>
 }
 
 /**

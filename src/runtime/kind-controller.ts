@@ -43,6 +43,8 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   /** Only objects with these fields, such as those of one node. */
   fieldSelector?: string
   indexes?: Record<string, (held: Held<O>) => readonly string[]>
+  /** What is kept of an object, where its kind has many or large ones. Default: all of it. */
+  keep?: (object: KubeObject) => O
   /** Opens caches, indexes and questions beside the objects themselves. */
   open(wiring: Wiring, objects: WatchedCache<Held<O>>): World
   remember?(): Memory
@@ -67,7 +69,7 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
 export function kindController<O extends WithStatus, World, Memory, Seen, Plan extends Timed, Done extends Timed>(
   kind: KindController<O, World, Memory, Seen, Plan, Done>,
 ): Controller {
-  const { name, permissions, concurrency, turns, resource, fieldSelector, indexes } = kind
+  const { name, permissions, concurrency, turns, resource, fieldSelector, indexes, keep } = kind
   return {
     name,
     permissions,
@@ -75,7 +77,7 @@ export function kindController<O extends WithStatus, World, Memory, Seen, Plan e
     ...(turns && { turns }),
     setup(wiring) {
       const objects = wiring.watch<Held<O>>(resource, {
-        project: hold,
+        project: keep ? object => ({ ...hold<O>(object), object: keep(object) }) : hold,
         ...(fieldSelector !== undefined && { fieldSelector }),
         ...(indexes && { indexes }),
       })

@@ -96,13 +96,17 @@ export function barrels(names: readonly KindNames[], tree: Tree = thisRepository
   }
 }
 
+const apiVersion = "v1alpha1"
+
 type Registered = { kind: string; folder: string }
 type Found = { program: string; folder: string; identifier: string }
 
 /** Every folder of a program with a `controller.ts`: the folder of a kind, or one without a kind. */
 function controllersOf(program: string, kinds: readonly Registered[], tree: Tree): Found[] {
   const folders = tree.foldersIn(program).filter(folder => tree.has(`${program}/${folder}/controller.ts`))
-  const others = folders.filter(folder => !kinds.some(kind => kind.folder === folder))
+  // A kind that is declared and not registered yet is not part of a program.
+  const isDeclared = (folder: string) => tree.has(`src/api/${apiVersion}/${folder}/index.ts`)
+  const others = folders.filter(folder => !kinds.some(kind => kind.folder === folder) && !isDeclared(folder))
   return [
     ...kinds
       .filter(({ folder }) => folders.includes(folder))

@@ -1,0 +1,170 @@
+import type { Disk } from "#core/pulls/disk.ts"
+import { diskProblem } from "#core/pulls/disk.ts"
+import { splitImage } from "#core/pulls/image-name.ts"
+import type { SealKey } from "#lib/seal.ts"
+import type { Clock } from "#runtime/clock.ts"
+import { type ContainerRuntime, isRuntimeFailure, type PullCredentials, type Transfer } from "#runtime/cri/index.ts"
+import { type Attempt, failureOf, type Wanted } from "./state.ts"
+
+type Flight = {
+  readonly version: number
+  readonly namespace: string
+  readonly controller: AbortController
+  /** What was seen of it on the way, where it was the only pull. */
+  readonly seen: Map<string, Transfer>
+}
+
+export type FlightsOptions = {
+  runtime: ContainerRuntime
+  clock: Clock
+  key: SealKey
+  disk: () => Promise<Disk>
+  thresholdPercent: number
+  onEnd(wanted: Wanted, attempt: Attempt): void
+}
+
+const progressMs = 5000
+
+/** The pulls of one node that are under way. Each ends with an attempt, unless it is cancelled. */
+export class Flights {
+  readonly #options: FlightsOptions
+  readonly #flights = new Map<string, Flight>()
+  #askedAt = 0
+
+  constructor(options: FlightsOptions) {
+    this.#options = options
+  }
+
+  get all(): ReadonlyMap<string, Pick<Flight, "version" | "namespace">> {
+    return this.#flights
+  }
+
+  begin(wanted: Wanted, nodeUid: string): void {
+    const { clock, onEnd } = this.#options
+    const { version, ownerReferences, pullPolicy } = wanted.tag
+    const controller = new AbortController()
+    const namespace = ownerReferences[0]?.namespace ?? ""
+    const flight: Flight = { version, namespace, controller, seen: new Map() }
+    this.#flights.set(wanted.id, flight)
+    const seconds = pullPolicy.timeoutSeconds
+    const late = new Ended({ is: "Failed", reason: "Timeout", message: `not done after ${seconds} s` })
+    const stopTimer = clock.after(seconds * 1000, () => controller.abort(late))
+    const end = (attempt: Attempt) => {
+      stopTimer()
+      if (this.#flights.get(wanted.id) !== flight) return // cancelled
+      this.#flights.delete(wanted.id)
+      onEnd(wanted, attempt)
+    }
+    this.#attempt(wanted, nodeUid, controller.signal).then(end, error => end(attemptOf(error)))
+  }
+
+  cancel(id: string): void {
+    const flight = this.#flights.get(id)
+    this.#flights.delete(id)
+    flight?.controller.abort(new Error("not wanted any more"))
+  }
+
+  cancelAll(): void {
+    for (const id of [...this.#flights.keys()]) this.cancel(id)
+  }
+
+  /** Percent of what is known to be needed; undefined where it is not known. */
+  progressOf(id: string): number | undefined {
+    const seen = [...(this.#flights.get(id)?.seen.values() ?? [])]
+    const total = seen.reduce((sum, { totalBytes }) => sum + totalBytes, 0)
+    const done = seen.reduce((sum, { doneBytes }) => sum + doneBytes, 0)
+    return total > 0 ? Math.min(100, Math.floor((done / total) * 100)) : undefined
+  }
+
+  /** Asks how far the pulls are, at most every few seconds, and ends those for which the disk has no room. */
+  async follow(): Promise<void> {
+    const { runtime, clock, disk, thresholdPercent } = this.#options
+    if (this.#flights.size === 0 || clock.now() - this.#askedAt < progressMs) return
+    this.#askedAt = clock.now()
+    const transfers = await runtime.pullProgress().catch(() => undefined)
+    if (!transfers) return
+    const [only, ...others] = this.#flights.values()
+    // Nothing says which pull a layer belongs to, so it is told only of one that is alone.
+    if (only && others.length === 0) note(only.seen, transfers)
+    const missing = transfers.reduce((sum, { totalBytes, doneBytes }) => sum + Math.max(0, totalBytes - doneBytes), 0)
+    const problem = diskProblem(await disk(), missing, thresholdPercent)
+    const full = problem && new Ended({ is: "Failed", reason: "DiskFull", message: problem })
+    if (full) for (const { controller } of this.#flights.values()) controller.abort(full)
+  }
+
+  async #attempt(wanted: Wanted, nodeUid: string, signal: AbortSignal): Promise<Attempt> {
+    const { runtime, disk, thresholdPercent } = this.#options
+    const { reference, tag } = wanted
+    const there = await runtime.imageStatus(reference, { signal })
+    if (there && tag.imagePullPolicy === "IfNotPresent") return { is: "Present", imageID: there.id }
+    const problem = there ? undefined : diskProblem(await disk(), 0, thresholdPercent)
+    if (problem) return { is: "Failed", reason: "DiskFull", message: problem }
+    const imageID = await this.#pull(wanted, nodeUid, signal)
+    if (typeof imageID !== "string") return imageID
+    // What the runtime says of the image afterwards is the proof, not that the pull said it was done.
+    const proof = await runtime.imageStatus(reference, { signal })
+    if (proof?.id === imageID) return { is: "Present", imageID }
+    const message = "the pull ended well, and the runtime does not show the image: was it removed at once?"
+    return { is: "Failed", reason: "UnknownFailure", message }
+  }
+
+  /** Tries every account, then none. Returns the image's ID, or why the last one failed. */
+  async #pull(wanted: Wanted, nodeUid: string, signal: AbortSignal): Promise<string | Attempt> {
+    const { runtime } = this.#options
+    const accounts: (PullCredentials | undefined)[] = [...this.#accountsOf(wanted, nodeUid), undefined]
+    let denied: Attempt | undefined
+    for (const credentials of accounts) {
+      try {
+        return (await runtime.pullImage({ reference: wanted.reference, credentials }, { signal })).imageId
+      } catch (error) {
+        const attempt = attemptOf(error)
+        if (attempt.is !== "Failed" || attempt.reason !== "Denied") throw error
+        denied ??= attempt // of the first account: it is the most specific one
+      }
+    }
+    return denied!
+  }
+
+  #accountsOf({ name, tag }: Wanted, nodeUid: string): PullCredentials[] {
+    const host = splitImage(name)?.host ?? ""
+    return (tag.sealedCredentials ?? []).flatMap(({ job, box }) => {
+      const text = this.#options.key.open(box, [nodeUid, job, host])
+      return text === undefined ? [] : accountsIn(text).map(account => ({ host, ...account }))
+    })
+  }
+}
+
+/** Why a pull was ended from here. */
+class Ended extends Error {
+  readonly attempt: Attempt
+
+  constructor(attempt: Attempt) {
+    super("ended")
+    this.attempt = attempt
+  }
+}
+
+function attemptOf(error: unknown): Attempt {
+  if (error instanceof Ended) return error.attempt
+  const message = error instanceof Error ? error.message : String(error)
+  if (isRuntimeFailure(error, "Unavailable", "SocketDead")) return { is: "Unknown", message }
+  if (isRuntimeFailure(error, "NotFound")) return { is: "Failed", reason: "NotFound", message: error.said }
+  const said = isRuntimeFailure(error, "Failed", "DeadlineExceeded") ? error.said : message
+  return { is: "Failed", reason: failureOf(said), message: said }
+}
+
+/** Sealed by the manager, so its shape is trusted; it is checked all the same, because it costs nothing. */
+function accountsIn(text: string): { username: string; password: string }[] {
+  const list: unknown = JSON.parse(text)
+  return Array.isArray(list)
+    ? list.filter(each => typeof each?.username === "string" && typeof each?.password === "string")
+    : []
+}
+
+/** A layer that is gone from the list is done. */
+function note(seen: Map<string, Transfer>, transfers: readonly Transfer[]): void {
+  const now = new Set(transfers.map(({ name }) => name))
+  for (const [name, transfer] of seen)
+    if (!now.has(name)) seen.set(name, { ...transfer, doneBytes: transfer.totalBytes })
+  for (const transfer of transfers) seen.set(transfer.name, transfer)
+}

@@ -1,0 +1,85 @@
+import { z } from "zod"
+import {
+  condition,
+  count,
+  generation,
+  listAtomic,
+  listMap,
+  plainText,
+  rules,
+  text,
+  timestamp,
+  word,
+} from "../../fields.ts"
+import { defineKind, type ObjectOf } from "../../kind.ts"
+import { pulledImage } from "../pull-fields.ts"
+import { jobFields, jobRules } from "../pull-job-fields.ts"
+import { imagePullJobNames } from "./names.ts"
+import type { ConditionType, Reason } from "./reasons.ts"
+
+/** So that the status of a job over thousands of nodes stays small. */
+export const maxFailedNodes = 10
+
+const spec = z
+  .object({
+    image: pulledImage().describe("The image, with a tag or a digest."),
+    ...jobFields,
+  })
+  .meta(rules(...jobRules))
+
+const failedNode = z.object({
+  name: z
+    .string()
+    .max(253)
+    .regex(/^[a-z0-9.-]*$/)
+    .describe("The node."),
+  reason: word<Reason>(32).describe("Why, in one word."),
+  message: text(256).describe("The same, in a sentence.").default(""),
+})
+
+const status = z.object({
+  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
+  conditions: z
+    .array(condition<ConditionType, Reason>(text(512)))
+    .max(2)
+    .meta(listMap("type"))
+    .describe("The answers to the questions below.")
+    .default([]),
+  startTime: timestamp().describe("When the job was first looked at.").optional(),
+  completionTime: timestamp().describe("When it ended.").optional(),
+  desired: count(100_000).describe("How many nodes are selected.").default(0),
+  active: count(100_000).describe("How many are pulling.").default(0),
+  succeeded: count(100_000).describe("How many have the image.").default(0),
+  failed: count(100_000).describe("How many failed.").default(0),
+  failedNodes: z
+    .array(failedNode)
+    .max(maxFailedNodes)
+    .meta(listAtomic)
+    .describe("Some of the nodes that failed, and why.")
+    .default([]),
+  message: text(512).describe("How it stands, in a sentence.").default(""),
+  summary: plainText(64).describe("Nodes that have the image, of those selected.").default(""),
+})
+
+export const ImagePullJob = defineKind({
+  ...imagePullJobNames,
+  description: "An ImagePullJob brings an image to nodes before a pod needs it.",
+  printerColumns: [
+    { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    { name: "Total", type: "integer", jsonPath: ".status.desired" },
+    { name: "Active", type: "integer", jsonPath: ".status.active" },
+    { name: "Succeed", type: "integer", jsonPath: ".status.succeeded" },
+    { name: "Failed", type: "integer", jsonPath: ".status.failed" },
+    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    { name: "Message", type: "string", jsonPath: ".status.message", priority: 1 },
+  ],
+  spec,
+  status,
+})
+
+export type ImagePullJob = ObjectOf<typeof ImagePullJob>
+export type ImagePullJobSpec = ImagePullJob["spec"]
+export type ImagePullJobStatus = NonNullable<ImagePullJob["status"]>
+export type FailedNode = ImagePullJobStatus["failedNodes"][number]
+export type Condition = ImagePullJobStatus["conditions"][number]

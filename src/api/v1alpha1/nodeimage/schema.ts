@@ -1,0 +1,188 @@
+import { z } from "zod"
+import { condition, count, generation, listAtomic, listMap, rules, text, timestamp, word } from "../../fields.ts"
+import { defineKind, type ObjectOf } from "../../kind.ts"
+import {
+  backoffLimit,
+  imagePullPolicy,
+  maxImages,
+  priority,
+  pullTimeoutSeconds,
+  sandboxConfig,
+  seconds,
+} from "../pull-fields.ts"
+import { nodeImageNames } from "./names.ts"
+import type { ConditionType, Reason } from "./reasons.ts"
+
+/** Jobs that want the same image on the same node. */
+const maxOwners = 64
+const maxTagsOfImage = 64
+/** Four accounts with the longest tokens that registries give out, sealed and in base64. */
+const sealedMaxLength = 32_768
+
+const uid = () =>
+  z
+    .string()
+    .max(64)
+    .regex(/^[A-Za-z0-9-]*$/)
+const dnsName = () =>
+  z
+    .string()
+    .max(253)
+    .regex(/^[a-z0-9.-]*$/)
+const base64 = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .regex(/^[A-Za-z0-9+/_=-]*$/)
+
+/** A tag, a digest, or a tag with a digest behind it. */
+const tag = () =>
+  z
+    .string()
+    .min(1)
+    .max(128 + "@sha512:".length + 128)
+    .regex(
+      /^([A-Za-z0-9_][-A-Za-z0-9_.]{0,127}(@sha(256|384|512):[a-f0-9]{64,128})?|sha(256|384|512):[a-f0-9]{64,128})$/,
+    )
+    .meta({ hint: "write a tag such as v2, or a digest: sha256: and 64 hexadecimal digits" })
+
+const owner = z.object({
+  apiVersion: z.string().max(128).describe("The API group and version of the job.").optional(),
+  kind: word<string>(63).describe("The kind of the job.").optional(),
+  namespace: dnsName().describe("The namespace of the job.").default(""),
+  name: dnsName().describe("The name of the job."),
+  uid: uid().describe("Which one: a job made anew under its name is another one."),
+})
+
+const sealed = z.object({
+  job: uid().describe("The job whose pull secrets these are."),
+  key: base64(64).describe("The agent's key that they were sealed to, as in `status.publicKey`."),
+  box: base64(sealedMaxLength).describe("The credentials. The agent with that key can open it, and nothing else can."),
+})
+
+const imageTag = z.object({
+  tag: tag().describe("The tag. A digest (`sha256:…`) is written as the tag."),
+  createdAt: timestamp().describe("When it was first wanted.").optional(),
+  version: count(2_147_483_647).describe("A higher number than in the status asks for another pull.").default(0),
+  imagePullPolicy: imagePullPolicy(),
+  priority: priority(),
+  ownerReferences: z
+    .array(owner)
+    .max(maxOwners)
+    .meta(listMap("uid"))
+    .describe("The jobs that want it. Without any it stays until it is removed by hand.")
+    .default([]),
+  pullPolicy: z
+    .object({
+      timeoutSeconds: pullTimeoutSeconds(),
+      backoffLimit: backoffLimit(),
+      ttlSecondsAfterFinished: seconds("Accepted for manifests of OpenKruise; entries end with their job."),
+      activeDeadlineSeconds: seconds("All attempts together may take this long."),
+    })
+    .describe("How long and how often the node tries.")
+    .prefault({}),
+  sealedCredentials: z
+    .array(sealed)
+    .max(8)
+    .meta(listMap("job"))
+    .describe("Credentials of jobs with pull secrets. They are removed when the pull has ended.")
+    .optional(),
+})
+
+const image = z.object({
+  tags: z.array(imageTag).max(maxTagsOfImage).meta(listMap("tag")).describe("Its tags and digests.").default([]),
+  sandboxConfig: sandboxConfig().optional(),
+})
+
+const spec = z.object({
+  images: z
+    .record(z.string(), image)
+    .meta({
+      maxProperties: maxImages,
+      hint: `write at most ${maxImages} images`,
+      ...rules({
+        rule: `self.map(name, self[name].tags.size()).sum() <= ${maxImages}`,
+        message: `a node is given at most ${maxImages} images at a time`,
+      }),
+    })
+    .describe("The images that are wanted on the node, by their repository.")
+    .default({}),
+})
+
+const tagStatus = z.object({
+  tag: tag().describe("The tag or digest, as in the spec."),
+  version: count(2_147_483_647).describe("The version of the spec that this is about.").default(0),
+  phase: z
+    .enum(["Waiting", "Pulling", "Succeeded", "Failed"])
+    .describe("Waiting for its turn or for the next attempt, Pulling, Succeeded or Failed."),
+  reason: word<Reason>(24).describe("Why it is not there.").optional(),
+  message: text(256).describe("The same, in a sentence.").optional(),
+  attempts: count(999).describe("How many attempts have ended.").default(0),
+  progress: count(100)
+    .describe("Percent of the bytes that are known to be needed; only where the runtime tells.")
+    .optional(),
+  startTime: timestamp().describe("When the first attempt began.").optional(),
+  completionTime: timestamp().describe("When it ended.").optional(),
+  imageID: z
+    .string()
+    .max(512)
+    .regex(/^[!#-%'-;=?-[\]-~]*$/)
+    .describe("What the runtime answered for it after the pull: the image's ID.")
+    .optional(),
+})
+
+const status = z.object({
+  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
+  conditions: z
+    .array(condition<ConditionType, Reason>(text(256)))
+    .max(2)
+    .meta(listMap("type"))
+    .describe("The answers to the questions below.")
+    .default([]),
+  publicKey: base64(64)
+    .describe("The agent's key, made at its start: credentials for this node are sealed to it.")
+    .optional(),
+  runtime: z.string().max(128).describe("The container runtime and its version.").optional(),
+  desired: count(maxImages).describe("How many images are wanted.").default(0),
+  succeeded: count(maxImages).describe("How many are there.").default(0),
+  failed: count(maxImages).describe("How many could not be pulled.").default(0),
+  pulling: count(maxImages).describe("How many are being pulled.").default(0),
+  waiting: count(maxImages).describe("How many wait.").default(0),
+  imageStatuses: z
+    .record(
+      z.string(),
+      z.object({
+        tags: z
+          .array(tagStatus)
+          .max(maxTagsOfImage)
+          .meta(listAtomic)
+          .describe("One for each tag of the spec that the agent has seen.")
+          .default([]),
+      }),
+    )
+    .meta({ maxProperties: maxImages })
+    .describe("How it stands with each image.")
+    .default({}),
+})
+
+export const NodeImage = defineKind({
+  ...nodeImageNames,
+  description:
+    "A NodeImage lists the images that are wanted on the node of its name, and what the node's agent says of each.",
+  printerColumns: [
+    { name: "Desired", type: "integer", jsonPath: ".status.desired" },
+    { name: "Pulling", type: "integer", jsonPath: ".status.pulling" },
+    { name: "Succeeded", type: "integer", jsonPath: ".status.succeeded" },
+    { name: "Failed", type: "integer", jsonPath: ".status.failed" },
+    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    { name: "Message", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
+  ],
+  spec,
+  status,
+})
+
+export type NodeImage = ObjectOf<typeof NodeImage>
+export type NodeImageSpec = NodeImage["spec"]
+export type NodeImageStatus = NonNullable<NodeImage["status"]>
+export type ImageTag = NodeImageSpec["images"][string]["tags"][number]
+export type TagStatus = NodeImageStatus["imageStatuses"][string]["tags"][number]

@@ -1,0 +1,1 @@
+export { createImageListPullJobController } from "./controller.ts"

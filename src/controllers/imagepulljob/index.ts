@@ -1,0 +1,1 @@
+export { createImagePullJobController } from "./controller.ts"

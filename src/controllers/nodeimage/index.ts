@@ -1,0 +1,1 @@
+export { createNodeImageController } from "./controller.ts"

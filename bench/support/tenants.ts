@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parse } from "yaml"
 import {
@@ -22,13 +22,10 @@ const pods = core("pods", "Pod")
 export const imageOf = (tag: string) => `registry.example.com/team/dicom-service:${tag}`
 export const name = "bench"
 
-/** Both kinds and the namespaces. */
+/** Every kind of ours, the example's, and the namespaces. A controller asks again and again for a kind that is missing. */
 export async function prepare(client: Client): Promise<void> {
-  for (const file of [
-    "charts/aim/crds/serviceimages.yaml",
-    "charts/aim/crds/alternateimagesources.yaml",
-    "examples/dicom/crd.yaml",
-  ]) {
+  const ours = readdirSync(join(repository, "charts/aim/crds")).map(file => `charts/aim/crds/${file}`)
+  for (const file of [...ours, "examples/dicom/crd.yaml"]) {
     const definition: KubeObject = parse(readFileSync(join(repository, file), "utf8"))
     const created = await client.create(definitions, definition)
     await until("its kind to be served", async () =>

@@ -1,35 +1,22 @@
 import assert from "node:assert/strict"
 import { formatMicroInstant } from "#lib/instant.ts"
 import type { Client } from "./client/client.ts"
-import { isFailure, KubeError } from "./client/errors.ts"
+import { KubeError } from "./client/errors.ts"
 import type { Clock } from "./clock.ts"
-import type { Permission } from "./controller.ts"
+import {
+  freeAt,
+  holderOf,
+  type Lease,
+  type LeaseAccess,
+  type LeaseSpec,
+  leaseAccess,
+  type SeenLease,
+  wholeSeconds,
+} from "./lease.ts"
 import type { Logger } from "./log.ts"
 import { jitter, type Random } from "./random.ts"
-import type { KubeObject, Resource } from "./resource.ts"
 
-const leases: Resource = {
-  group: "coordination.k8s.io",
-  version: "v1",
-  plural: "leases",
-  kind: "Lease",
-  namespaced: true,
-}
-
-/** The permissions for an election, in the namespace of the Lease. */
-export const electionPermissions: readonly Permission[] = [
-  { resource: leases, verbs: ["get", "create", "update"] },
-] as const
-
-export type Lease = KubeObject & {
-  spec?: {
-    holderIdentity?: string
-    leaseDurationSeconds?: number
-    acquireTime?: string
-    renewTime?: string
-    leaseTransitions?: number
-  }
-}
+export { electionPermissions, type Lease } from "./lease.ts"
 
 export type ElectionDeps = {
   /** Must not be guarded by this election: the guard depends on it. */
@@ -94,278 +81,263 @@ export const usualRenewDeadlineMs = 10_000
  *
  * It is no fence: a write that left in time may arrive late. What must not be undone carries its own precondition.
  */
-export function takePartInElection(deps: ElectionDeps, options: ElectionOptions): Election {
-  const { client, clock, random, log } = deps
-  const {
-    namespace,
-    name,
-    identity,
-    leaseMs = 15_000,
-    renewDeadlineMs = usualRenewDeadlineMs,
-    retryMs = 2_000,
-    pollMs = 500,
-  } = options
-  assert(renewDeadlineMs < leaseMs, "the holder gives up before others take over")
-  assert(2 * retryMs < renewDeadlineMs, "there is time for a second try")
-  assert(identity.length > 0, "a holder has an identity")
+export const takePartInElection = (deps: ElectionDeps, options: ElectionOptions): Election =>
+  new Participant(deps, options)
 
-  /** One request must not use up the whole time for a renewal: the next may find a better connection. */
-  const requestMs = renewDeadlineMs / 2
-
-  let phase: "candidate" | "leader" | "lost" | "out" = "candidate"
-  /** The Lease as last seen, and since when (monotonic) it is unchanged. */
-  let seen: { lease: Lease; at: number } | undefined
+class Participant implements Election {
+  readonly #deps: ElectionDeps
+  readonly #options: ElectionOptions & Required<Omit<ElectionOptions, "trustAbsence">>
+  readonly #access: LeaseAccess
+  readonly #acquired = Promise.withResolvers<void>()
+  readonly #lost = Promise.withResolvers<string>()
+  #phase: "candidate" | "leader" | "lost" | "out" = "candidate"
+  #seen: SeenLease | undefined
   /** When the last PUT, and the last successful one, was sent (monotonic). */
-  let lastSentAt = 0
-  let renewedAt = 0
+  #lastSentAt = 0
+  #renewedAt = 0
   /** A PUT that makes us the holder was sent, and nothing since has shown that we are not. */
-  let mayHold = false
-  let trouble: Election["trouble"]
-  let cancelWatchdog = () => {}
-  let wake = () => {}
-  const acquired = Promise.withResolvers<void>()
-  const lost = Promise.withResolvers<string>()
+  #mayHold = false
+  #trouble: Election["trouble"]
+  #cancelWatchdog = () => {}
+  #wake = () => {}
+  readonly #running: Promise<void>
+  #left: Promise<void> | undefined
 
-  const isOverdue = () => clock.monotonic() - renewedAt >= renewDeadlineMs
-  const isLeader = () => phase === "leader" && !isOverdue()
-  const holderOf = (lease: Lease) => lease.spec?.holderIdentity || undefined
-  const isOurs = (lease: Lease) => holderOf(lease) === identity
-
-  function lose(why: string) {
-    if (phase !== "leader") return
-    phase = "lost"
-    cancelWatchdog()
-    log.warn("lost the lead, ending", { lease: name, why })
-    lost.resolve(why)
-    wake()
+  constructor(deps: ElectionDeps, options: ElectionOptions) {
+    const times = { leaseMs: 15_000, renewDeadlineMs: usualRenewDeadlineMs, retryMs: 2_000, pollMs: 500 }
+    this.#deps = deps
+    this.#options = { ...times, ...options }
+    const { leaseMs, renewDeadlineMs, retryMs, identity } = this.#options
+    assert(renewDeadlineMs < leaseMs, "the holder gives up before others take over")
+    assert(2 * retryMs < renewDeadlineMs, "there is time for a second try")
+    assert(identity.length > 0, "a holder has an identity")
+    // One request must not use up the whole time for a renewal: the next may find a better connection.
+    this.#access = leaseAccess(deps, { ...options, requestMs: renewDeadlineMs / 2 })
+    this.#running = this.#run()
   }
 
-  function loseIfOverdue() {
-    if (phase === "leader" && isOverdue()) lose(`the Lease was not renewed for ${renewDeadlineMs / 1000} s`)
+  get isLeader(): boolean {
+    return this.#phase === "leader" && !this.#isOverdue()
+  }
+
+  get acquired(): Promise<void> {
+    return this.#acquired.promise
+  }
+
+  get lost(): Promise<string> {
+    return this.#lost.promise
+  }
+
+  get trouble(): Election["trouble"] {
+    return this.#trouble
+  }
+
+  guard(): void {
+    this.#loseIfOverdue()
+    if (this.#phase !== "leader")
+      throw new KubeError("WritesRefused", `${this.#options.identity} does not lead (${this.#phase})`)
+  }
+
+  release(): Promise<void> {
+    const { log } = this.#deps
+    this.#left ??= this.#handOn().catch(error =>
+      log.warn("cannot hand the Lease on, it will run out", { lease: this.#options.name, error }),
+    )
+    return this.#left
+  }
+
+  abandon(): Promise<void> {
+    this.#left ??= this.#leave()
+    return this.#left
+  }
+
+  #isOverdue(): boolean {
+    return this.#deps.clock.monotonic() - this.#renewedAt >= this.#options.renewDeadlineMs
+  }
+
+  #isOurs(lease: Lease): boolean {
+    return holderOf(lease) === this.#options.identity
+  }
+
+  #takesPart(): boolean {
+    return this.#phase === "candidate" || this.#phase === "leader"
+  }
+
+  #lose(why: string): void {
+    if (this.#phase !== "leader") return
+    this.#phase = "lost"
+    this.#cancelWatchdog()
+    this.#deps.log.warn("lost the lead, ending", { lease: this.#options.name, why })
+    this.#lost.resolve(why)
+    this.#wake()
+  }
+
+  #loseIfOverdue(): void {
+    if (this.#phase === "leader" && this.#isOverdue())
+      this.#lose(`the Lease was not renewed for ${this.#options.renewDeadlineMs / 1000} s`)
   }
 
   /** Ours until `sentAt` + deadline, since no other process takes over sooner after a write that was sent then. */
-  function hold(lease: Lease, sentAt: number) {
-    see(lease)
-    renewedAt = sentAt
-    cancelWatchdog()
-    cancelWatchdog = clock.after(renewedAt + renewDeadlineMs - clock.monotonic(), loseIfOverdue)
+  #hold(lease: Lease, sentAt: number): void {
+    const { clock } = this.#deps
+    this.#see(lease)
+    this.#renewedAt = sentAt
+    this.#cancelWatchdog()
+    const leftMs = sentAt + this.#options.renewDeadlineMs - clock.monotonic()
+    this.#cancelWatchdog = clock.after(leftMs, () => this.#loseIfOverdue())
   }
 
-  function see(lease: Lease) {
-    const before = seen?.lease
+  #see(lease: Lease): void {
+    const before = this.#seen?.lease
     const { uid, resourceVersion } = lease.metadata
     if (before?.metadata.uid === uid && before?.metadata.resourceVersion === resourceVersion) return
-    seen = { lease, at: clock.monotonic() }
+    this.#seen = { lease, at: this.#deps.clock.monotonic() }
     const holder = holderOf(lease)
-    if (phase === "candidate" && holder && holder !== identity && (!before || holderOf(before) !== holder)) {
-      log.info("standing by, another leads", { lease: name, holder })
-    }
+    const isNews = holder && !this.#isOurs(lease) && (!before || holderOf(before) !== holder)
+    if (this.#phase === "candidate" && isNews)
+      this.#deps.log.info("standing by, another leads", { lease: this.#options.name, holder })
   }
 
-  /** The time (monotonic) from which the Lease may be taken. */
-  function freeAt({ lease, at }: { lease: Lease; at: number }): number {
-    const { leaseDurationSeconds } = lease.spec ?? {}
-    if (isOurs(lease)) return at // taken by a request of ours whose answer was lost or late
-    if (!holderOf(lease) && leaseDurationSeconds === 1) return at // released by a holder that had stopped
-    return at + (leaseDurationSeconds && leaseDurationSeconds > 1 ? leaseDurationSeconds * 1000 : leaseMs)
-  }
-
-  async function run() {
-    while (phase === "candidate" || phase === "leader") {
+  async #run(): Promise<void> {
+    const { clock, log } = this.#deps
+    while (this.#takesPart()) {
       try {
-        if (phase === "leader") await renew()
-        else await campaign()
-        trouble = undefined
+        if (this.#phase === "leader") await this.#renew()
+        else await this.#campaign()
+        this.#trouble = undefined
       } catch (error) {
-        const isNews = !trouble || kindOf(trouble.error) !== kindOf(error)
-        trouble = { since: trouble?.since ?? clock.monotonic(), error }
+        const isNews = !this.#trouble || kindOf(this.#trouble.error) !== kindOf(error)
+        this.#trouble = { since: this.#trouble?.since ?? clock.monotonic(), error }
         const say = isNews ? log.warn : log.debug
-        say("cannot reach the Lease", { lease: name, error })
+        say("cannot reach the Lease", { lease: this.#options.name, error })
       }
-      loseIfOverdue()
-      if (phase === "candidate" || phase === "leader") await pause(untilNext())
+      this.#loseIfOverdue()
+      if (this.#takesPart()) await this.#pause(this.#untilNext())
     }
   }
 
-  function untilNext(): number {
+  #untilNext(): number {
+    const { clock, random } = this.#deps
+    const { retryMs, pollMs } = this.#options
     const retry = jitter(random, retryMs)
     // Counted from the last PUT: a slow answer must not add a pause on top.
-    if (phase === "leader") return Math.max(0, lastSentAt + retry - clock.monotonic())
-    if (!seen || trouble) return retry
+    if (this.#phase === "leader") return Math.max(0, this.#lastSentAt + retry - clock.monotonic())
+    if (!this.#seen || this.#trouble) return retry
     const poll = jitter(random, pollMs)
-    const untilFree = freeAt(seen) - clock.monotonic()
+    const untilFree = freeAt(this.#seen, this.#options) - clock.monotonic()
     return untilFree > 0 ? Math.min(poll, untilFree) : poll
   }
 
-  async function campaign() {
-    const lease = await read()
-    if (!lease) return found()
-    see(lease)
-    await take()
+  async #campaign(): Promise<void> {
+    const lease = await this.#access.read()
+    if (!lease) return this.#found()
+    this.#see(lease)
+    await this.#take()
   }
 
   /** Creates the Lease without a holder, so that every process takes it by a conditional write. */
-  async function found() {
-    seen = undefined
-    const vacant: Lease = {
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: { name, namespace },
-      spec: { leaseDurationSeconds: wholeSeconds(leaseMs), leaseTransitions: 0 },
-    }
-    try {
-      see(await within(client.create(leases, vacant, { deadlineMs: requestMs })))
-    } catch (error) {
-      if (isFailure(error, "Exists")) return
-      throw error
-    }
-    if (await isTrusted()) await take({ atOnce: true })
-    else log.info("there was no Lease; waiting in case another process still acts", { lease: name, leaseMs })
+  async #found(): Promise<void> {
+    const { name, leaseMs } = this.#options
+    this.#seen = undefined
+    const vacant = await this.#access.found(leaseMs)
+    if (!vacant) return
+    this.#see(vacant)
+    if (await this.#isAbsenceTrusted()) await this.#take({ atOnce: true })
+    else this.#deps.log.info("there was no Lease; waiting in case another process still acts", { lease: name, leaseMs })
   }
 
   /** What cannot be found out in time is not trusted. */
-  async function isTrusted(): Promise<boolean> {
-    const { trustAbsence = false } = options
-    return typeof trustAbsence === "boolean" ? trustAbsence : within(trustAbsence()).catch(() => false)
+  async #isAbsenceTrusted(): Promise<boolean> {
+    const { trustAbsence = false } = this.#options
+    return typeof trustAbsence === "boolean" ? trustAbsence : this.#access.within(trustAbsence()).catch(() => false)
   }
 
-  async function take({ atOnce = false } = {}) {
-    if (phase !== "candidate" || !seen || (!atOnce && clock.monotonic() < freeAt(seen))) return
+  async #take({ atOnce = false } = {}): Promise<void> {
+    const { clock, log } = this.#deps
+    const { name, identity, leaseMs, renewDeadlineMs } = this.#options
+    const seen = this.#seen
+    if (this.#phase !== "candidate" || !seen || (!atOnce && clock.monotonic() < freeAt(seen, this.#options))) return
     const { spec } = seen.lease
     const now = formatMicroInstant(clock.now())
     const isFirst = spec?.acquireTime === undefined
     const sentAt = clock.monotonic()
-    const lease = await put(seen.lease, {
+    const lease = await this.#put(seen.lease, {
       holderIdentity: identity,
       leaseDurationSeconds: wholeSeconds(leaseMs),
       acquireTime: now,
       renewTime: now,
-      leaseTransitions: (spec?.leaseTransitions ?? 0) + (isFirst || isOurs(seen.lease) ? 0 : 1),
+      leaseTransitions: (spec?.leaseTransitions ?? 0) + (isFirst || this.#isOurs(seen.lease) ? 0 : 1),
     })
     if (!lease) return
-    if (phase !== "candidate" || clock.monotonic() - sentAt >= renewDeadlineMs) return see(lease) // too late to act on
-    hold(lease, sentAt)
-    phase = "leader"
+    if (this.#phase !== "candidate" || clock.monotonic() - sentAt >= renewDeadlineMs) return this.#see(lease) // too late
+    this.#hold(lease, sentAt)
+    this.#phase = "leader"
     log.info("leading", { lease: name, identity })
-    acquired.resolve()
+    this.#acquired.resolve()
   }
 
-  async function renew() {
-    if (await renewOnce()) return
+  async #renew(): Promise<void> {
+    if (await this.#renewOnce()) return
     // The Lease is not as we left it. If only our own lost answer or a foreign label changed it, we go on.
-    const lease = await read()
-    if (phase !== "leader") return
-    if (!lease) return lose("the Lease was deleted")
-    if (lease.metadata.uid !== seen?.lease.metadata.uid) return lose("the Lease was replaced by another")
-    if (!isOurs(lease)) return lose(`the Lease is held by ${holderOf(lease) ?? "no process"}`)
-    see(lease)
-    await renewOnce()
+    const lease = await this.#access.read()
+    if (this.#phase !== "leader") return
+    if (!lease) return this.#lose("the Lease was deleted")
+    if (lease.metadata.uid !== this.#seen?.lease.metadata.uid) return this.#lose("the Lease was replaced by another")
+    if (!this.#isOurs(lease)) return this.#lose(`the Lease is held by ${holderOf(lease) ?? "no process"}`)
+    this.#see(lease)
+    await this.#renewOnce()
   }
 
-  async function renewOnce(): Promise<boolean> {
-    assert(seen, "a leader has seen the Lease")
+  async #renewOnce(): Promise<boolean> {
+    const { clock } = this.#deps
+    assert(this.#seen, "a leader has seen the Lease")
+    const { lease: before } = this.#seen
     const sentAt = clock.monotonic()
-    const lease = await put(seen.lease, { ...seen.lease.spec, renewTime: formatMicroInstant(clock.now()) })
-    loseIfOverdue() // a renewal that comes after the deadline is none, whatever the server says
-    if (!lease) return phase !== "leader"
-    if (phase === "leader") hold(lease, sentAt)
-    else see(lease)
+    const lease = await this.#put(before, { ...before.spec, renewTime: formatMicroInstant(clock.now()) })
+    this.#loseIfOverdue() // a renewal that comes after the deadline is none, whatever the server says
+    if (!lease) return this.#phase !== "leader"
+    if (this.#phase === "leader") this.#hold(lease, sentAt)
+    else this.#see(lease)
     return true
   }
 
-  async function read(): Promise<Lease | undefined> {
-    try {
-      return await within(client.get<Lease>(leases, { namespace, name }))
-    } catch (error) {
-      if (isFailure(error, "NotFound")) return undefined
-      throw error
-    }
+  #put(lease: Lease, spec: LeaseSpec): Promise<Lease | undefined> {
+    if (spec.holderIdentity === this.#options.identity) this.#mayHold = true
+    this.#lastSentAt = this.#deps.clock.monotonic()
+    return this.#access.put(lease, spec)
   }
 
-  /**
-   * Replaces exactly this version of the Lease; undefined if it is gone. The metadata include the uid: without it, the
-   * server would create a Lease by this PUT if it was deleted meanwhile.
-   */
-  async function put(lease: Lease, spec: NonNullable<Lease["spec"]>): Promise<Lease | undefined> {
-    const { uid, resourceVersion } = lease.metadata
-    assert(uid && resourceVersion, "what the server sends has a uid and a version")
-    if (spec.holderIdentity === identity) mayHold = true
-    lastSentAt = clock.monotonic()
-    try {
-      return await within(client.replace<Lease>(leases, { ...lease, spec }, { deadlineMs: requestMs }))
-    } catch (error) {
-      if (isFailure(error, "Conflict", "NotFound")) return undefined
-      throw error
-    }
-  }
-
-  /** A request that never ends must not delay the next. A write that was given up may still arrive: see `freeAt`. */
-  function within<T>(request: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const cancel = clock.after(requestMs, () =>
-        reject(new KubeError("UnknownOutcome", `no answer about the Lease within ${requestMs / 1000} s`)),
-      )
-      request.then(resolve, reject).finally(cancel)
-    })
-  }
-
-  function pause(ms: number): Promise<void> {
+  #pause(ms: number): Promise<void> {
     return new Promise(resolve => {
-      const cancel = clock.after(ms, resolve)
-      wake = () => {
+      const cancel = this.#deps.clock.after(ms, resolve)
+      this.#wake = () => {
         cancel()
         resolve()
       }
     })
   }
 
-  async function leave() {
-    if (phase !== "lost") phase = "out"
-    cancelWatchdog()
-    wake()
-    await running
+  async #leave(): Promise<void> {
+    if (this.#phase !== "lost") this.#phase = "out"
+    this.#cancelWatchdog()
+    this.#wake()
+    await this.#running
   }
 
-  async function handOn() {
-    const wasLost = phase === "lost"
-    await leave()
-    if (wasLost || !mayHold) return
+  async #handOn(): Promise<void> {
+    const { clock, log } = this.#deps
+    const wasLost = this.#phase === "lost"
+    await this.#leave()
+    if (wasLost || !this.#mayHold) return
     for (let attempt = 0; attempt < 3; attempt++) {
-      const lease = attempt === 0 && seen && isOurs(seen.lease) ? seen.lease : await read()
-      if (!lease || !isOurs(lease)) return
+      const seen = this.#seen?.lease
+      const lease = attempt === 0 && seen && this.#isOurs(seen) ? seen : await this.#access.read()
+      if (!lease || !this.#isOurs(lease)) return
       const now = formatMicroInstant(clock.now())
       const vacant = { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now }
-      if (await put(lease, vacant)) return log.info("handed the Lease on", { lease: name })
+      if (await this.#put(lease, vacant)) return log.info("handed the Lease on", { lease: this.#options.name })
     }
   }
-
-  const running = run()
-  let left: Promise<void> | undefined
-  return {
-    get isLeader() {
-      return isLeader()
-    },
-    guard() {
-      loseIfOverdue()
-      if (phase !== "leader") throw new KubeError("WritesRefused", `${identity} does not lead (${phase})`)
-    },
-    acquired: acquired.promise,
-    lost: lost.promise,
-    get trouble() {
-      return trouble
-    },
-    release() {
-      left ??= handOn().catch(error => log.warn("cannot hand the Lease on, it will run out", { lease: name, error }))
-      return left
-    },
-    abandon() {
-      left ??= leave()
-      return left
-    },
-  }
 }
-
-const wholeSeconds = (ms: number) => Math.max(2, Math.ceil(ms / 1000)) // 1 s means released
 
 const kindOf = (error: unknown) => (error instanceof KubeError ? error.kind : undefined)

@@ -111,7 +111,7 @@ export async function runManager(options: ManagerOptions): Promise<number> {
     const working = new AbortController()
     const client = createClient({
       ...basics,
-      guard: election?.guard,
+      guard: election && (() => election?.guard()),
       onWarning: message => log.warn("the API server warns", { warning: message }),
     })
     const events = createEventRecorder({ client, clock, random, log, identity })

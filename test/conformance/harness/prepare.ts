@@ -1,14 +1,11 @@
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parse } from "yaml"
 import { repository } from "#tools/kube/folders.ts"
 import { type Ground, whole } from "./floor.ts"
 
-const definitions = [
-  "charts/aim/crds/alternateimagesources.yaml",
-  "charts/aim/crds/serviceimages.yaml",
-  "examples/dicom/crd.yaml",
-]
+const ours = "charts/aim/crds"
+const definitions = [...readdirSync(join(repository, ours)).map(file => join(ours, file)), "examples/dicom/crd.yaml"]
 
 /** Teaches a floor our own kinds, from the files that users apply. */
 export async function prepare(ground: Ground): Promise<void> {

@@ -1,9 +1,10 @@
 import { setFlagsFromString } from "node:v8"
-import { runAgent } from "#agent/index.ts"
+import { type AgentLimits, runAgent } from "#agent/index.ts"
 import { runsInCluster } from "#runtime/client/in-cluster.ts"
 import { connectRuntime } from "#runtime/cri/index.ts"
 import { createLogger, type LogLevel } from "#runtime/log.ts"
 import { connectionOf, type Input, type Run, UsageError, type World } from "../command.ts"
+import { readCount } from "../count.ts"
 import { usualSocket } from "../manifests/agent.ts"
 import { readMetrics } from "../serve-metrics.ts"
 
@@ -13,11 +14,11 @@ export const run: Run = async (input, world) => {
   const wanted = read(input, world.variables)
   const { transport, describe } = await world.reach({ ...connectionOf(input), isUnattended: true })
   const log = createLogger({ level: wanted.logLevel, clock })
-  const { nodeName, socketPath, stopsPerMinute, metrics } = wanted
-  log.info("starting", { version: world.version, server: describe, node: nodeName, socket: socketPath, stopsPerMinute })
+  const { nodeName, socketPath, limits, metrics } = wanted
+  log.info("starting", { version: world.version, server: describe, node: nodeName, socket: socketPath, ...limits })
   const exitCode = await runAgent({
     node: { name: nodeName, runtime: connectRuntime({ socketPath, clock }) },
-    limits: { stopsPerMinute },
+    limits,
     transport,
     metrics,
     clock,
@@ -32,7 +33,7 @@ export const run: Run = async (input, world) => {
 type Wanted = {
   nodeName: string
   socketPath: string
-  stopsPerMinute: number
+  limits: Pick<AgentLimits, "stopsPerMinute" | "pullsPerNode">
   metrics: { host: string; port: number } | undefined
   logLevel: LogLevel
 }
@@ -49,13 +50,11 @@ export function read({ options }: Pick<Input, "options">, variables: World["vari
   return {
     nodeName,
     socketPath,
-    stopsPerMinute: readCount(options.stopsPerMinute as string),
+    limits: {
+      stopsPerMinute: readCount("--stops-per-minute", options.stopsPerMinute as string),
+      pullsPerNode: readCount("--pulls-per-node", options.pullsPerNode as string),
+    },
     metrics: readMetrics(options, runsInCluster(variables)),
     logLevel: options.logLevel as LogLevel,
   }
-}
-
-function readCount(text: string): number {
-  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text)
-  throw new UsageError(`--stops-per-minute: ${text} is not a number from 1 to 9999`)
 }

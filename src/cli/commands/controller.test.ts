@@ -4,7 +4,7 @@ import { read } from "./controller.ts"
 
 const controllers = ["serviceimage", "alternateimagesource", "canary"].map(name => ({ name }) as Controller)
 const given = (options: Record<string, unknown>, isPod = false) =>
-  read({ options: { leaderElect: true, logLevel: "info", ...options } }, isPod, controllers)
+  read({ options: { leaderElect: true, logLevel: "info", pullsPerRegistry: "20", ...options } }, isPod, controllers)
 
 describe("controller", () => {
   test("outside a cluster it serves nothing unless a flag asks for it, and then on loopback", () => {
@@ -30,6 +30,10 @@ describe("controller", () => {
     expect(given({}).allowRegistries).toEqual([])
     const registries = ["127.0.0.1:5000", "http://registry.inside:80"]
     expect(given({ allowRegistry: registries }).allowRegistries).toEqual(registries)
+  })
+  test("--pulls-per-registry is a number", () => {
+    expect([given({}), given({ pullsPerRegistry: "5" })].map(each => each.pullsPerRegistry)).toEqual([20, 5])
+    expect(() => given({ pullsPerRegistry: "0" })).toThrow("--pulls-per-registry: 0 is not a number from 1 to 9999")
   })
   test("what it does not understand is refused with what there is", () => {
     expect(() => given({ kinds: "Widget" })).toThrow(

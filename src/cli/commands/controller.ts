@@ -9,6 +9,7 @@ import { createLogger, type LogLevel } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
 import { startWatchdog } from "#runtime/watchdog.ts"
 import { connectionOf, type Input, type Run, UsageError } from "../command.ts"
+import { readCount } from "../count.ts"
 import { kindNamed } from "../kinds.ts"
 import { controllerName } from "../manifests/names.ts"
 import { checkNamespace } from "../names.ts"
@@ -21,7 +22,7 @@ export const run: Run = async (input, world) => {
   const { clock, random, signal } = world
   const wanted = read(input, isPod, everyController)
   const registry = createRegistryClient({ clock, random, allow: wanted.allowRegistries })
-  const controllers = controllersWith({ registry }).filter(({ name }) =>
+  const controllers = controllersWith({ registry, pullsPerRegistry: wanted.pullsPerRegistry }).filter(({ name }) =>
     wanted.controllers.some(controller => controller.name === name),
   )
   const { transport, namespace, describe } = await world.reach({ ...connectionOf(input), isUnattended: true })
@@ -61,6 +62,7 @@ type Wanted = {
   logLevel: LogLevel
   /** Registries that may be on private addresses. */
   allowRegistries: readonly string[]
+  pullsPerRegistry: number
 }
 
 export function read({ options }: Pick<Input, "options">, isPod: boolean, known: readonly Controller[]): Wanted {
@@ -73,6 +75,7 @@ export function read({ options }: Pick<Input, "options">, isPod: boolean, known:
     metrics: readMetrics(options, isPod),
     logLevel: options.logLevel as LogLevel,
     allowRegistries: readRegistries((options.allowRegistry as string[] | undefined) ?? []),
+    pullsPerRegistry: readCount("--pulls-per-registry", options.pullsPerRegistry as string),
   }
 }
 

@@ -139,6 +139,49 @@ test("the later shape and a ServiceImage, in one stream; unknown fields are drop
   expect(told).toContain("metadata.namespace: dropped: this kind has no namespace")
 })
 
+const openKruise = `apiVersion: apps.kruise.io/v1beta1
+kind: ContainerRecreateRequest
+metadata: {name: restart-web, namespace: shop}
+spec:
+  podName: web-0
+  containers:
+    - name: app
+      statusContext: {containerID: containerd://1, restartCount: 0}
+---
+apiVersion: apps.kruise.io/v1beta1
+kind: NodeImage
+metadata: {name: node-1}
+spec:
+  images:
+    registry.example.com/app:
+      tags:
+        - tag: v2
+          ownerReferences: [{kind: ImagePullJob, namespace: shop, name: pre}]
+`
+
+test("OpenKruise's kinds: what is not needed is reported and left out", async () => {
+  const { objects, said } = await convert(openKruise)
+  expect(objects).toEqual([
+    {
+      apiVersion: "autoimagemanager.io/v1alpha1",
+      kind: "ContainerRecreateRequest",
+      metadata: { name: "restart-web", namespace: "shop" },
+      spec: { podName: "web-0", containers: [{ name: "app" }] },
+    },
+  ])
+  expect(said).toEqual([
+    "in.yaml:8: spec.containers[0].statusContext: dropped: status.containerRecreateStates records the container",
+    "in.yaml:15: spec.images: 1 image not converted: brought by ImagePullJob shop/pre; convert the jobs instead",
+  ])
+  const complete = openKruise.split("---")[0]!.concat("status: {phase: Completed}\n")
+  expect(await convert(complete)).toMatchObject({
+    objects: [],
+    said: [expect.stringContaining("in.yaml:9: status.phase")],
+  })
+  const refused = `${complete}---\n${openKruise.replace("podName: web-0", "podName: 7")}`
+  await expect(convert(refused)).rejects.toThrow("in.yaml:15: spec.podName: is 7, not a text")
+})
+
 test("--target names the kind that a ServiceImage stamps", async () => {
   const { objects, said } = await convert(serviceImage, { target: "services.example.com/v1/Fhir" })
   expect(objects[0].spec.target).toEqual({ apiVersion: "services.example.com/v1", kind: "Fhir" })

@@ -1,6 +1,6 @@
 import { parseManifests } from "#api/manifest.ts"
 import { Failure, type Run, UsageError } from "../command.ts"
-import { convert, type TargetWords } from "../convert.ts"
+import { convert, type TargetWords } from "../convert/index.ts"
 import { inputName, readText } from "../input.ts"
 import { printable } from "../render/paint.ts"
 import { toDocuments } from "../render/yaml.ts"
@@ -25,7 +25,7 @@ export const run: Run = async (input, world) => {
   const converted = conversions.filter(each => each.ok)
   for (const { lineOf, remarks } of converted)
     for (const { path, message } of remarks) world.say(said(lineOf, path, message))
-  return { text: toDocuments(converted.map(({ object }) => object)), exitCode: 0 }
+  return { text: toDocuments(converted.flatMap(({ objects }) => objects)), exitCode: 0 }
 }
 
 function readTarget(text: string | undefined): TargetWords | undefined {

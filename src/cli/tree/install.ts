@@ -49,10 +49,11 @@ export const install: readonly Command[] = [
   {
     name: "convert",
     group: "Install",
-    summary: "convert manifests of Kuiper, Saffire and the original ServiceImage",
+    summary: "convert manifests of Kuiper, Saffire, OpenKruise and the original ServiceImage",
     details: [
-      "An AlternateImageSource of Kuiper or Saffire, with or without targets, or a ServiceImage of another group. YAML on",
-      "stdout, checked as the server would; on stderr, with line numbers, what was dropped or guessed. All of a file or none.",
+      "An AlternateImageSource of Kuiper or Saffire, with or without targets, a ServiceImage of another group, or OpenKruise's",
+      "ContainerRecreateRequest, ImagePullJob, ImageListPullJob and NodeImage. YAML on stdout, checked as the server would; on",
+      "stderr, with line numbers, what was dropped or guessed. All of a file or none.",
     ],
     options: [
       { flags: "-f, --file <FILE>", description: "the manifests; - is stdin", completes: "files" },

@@ -115,6 +115,11 @@ export const run: readonly Command[] = [
         description: "a registry that may be on a private address; http://HOST:PORT: without TLS; may be repeated",
         many: true,
       },
+      {
+        flags: "--pulls-per-registry <N>",
+        description: "how many pulls of ImagePullJobs may be under way at one registry, over all jobs and nodes",
+        default: "20",
+      },
       logLevel,
     ],
     connects: true,
@@ -144,6 +149,11 @@ export const run: readonly Command[] = [
         flags: "--stops-per-minute <N>",
         description: "how many containers may be stopped on the node in any minute",
         default: "10",
+      },
+      {
+        flags: "--pulls-per-node <N>",
+        description: "how many images may be pulled on the node at once",
+        default: "2",
       },
       ...metricsOptions,
       logLevel,

@@ -1,21 +1,9 @@
-import type { Kind } from "#api/kind.ts"
 import { kinds } from "#api/kinds.ts"
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { group } from "#api/v1alpha1/group.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
-import { validate } from "#api/validate.ts"
-
-type Json = Record<string, unknown>
-
-export type Remark = { path: string; message: string }
-
-export type Converted = {
-  object: Json
-  /** What was dropped or changed. */
-  remarks: Remark[]
-}
-
-export type Conversion = ({ ok: true } & Converted) | { ok: false; problems: Remark[] }
+import { type Conversion, isObject, type Json, judged, type Remark } from "./judged.ts"
+import { openKruise, openKruiseKinds } from "./openkruise.ts"
 
 /** The kind that a ServiceImage stamps, which the original did not name. */
 export type TargetWords = { apiVersion: string; kind: string }
@@ -23,6 +11,7 @@ export type TargetWords = { apiVersion: string; kind: string }
 const convertible = [
   "AlternateImageSource of kuiper.fairwinds.com and saffire.fairwinds.com",
   "ServiceImage of any group",
+  `${openKruiseKinds.join(", ")} of apps.kruise.io (v1alpha1, v1beta1)`,
 ].join(", ")
 
 /** Converts a manifest of the originals into one of ours, validated as on the server, with a remark on everything lost. */
@@ -33,6 +22,8 @@ export function convert(value: unknown, target?: TargetWords): Conversion {
     return judged(kinds.find(each => each.kind === kind)!, value, value.spec, [])
   if (isObject(value) && kind === AlternateImageSource.kind && /^(kuiper|saffire)\.fairwinds\.com$/.test(from))
     return alternateImageSource(value)
+  const openKruises = isObject(value) ? openKruise(value) : undefined
+  if (openKruises) return openKruises
   if (isObject(value) && kind === ServiceImage.kind) return serviceImage(value, target)
   const found = isObject(value) ? `${kind ?? "no kind"} of ${apiVersion ?? "no apiVersion"}` : "no object"
   return { ok: false, problems: [{ path: "", message: `${found} cannot be converted; these can: ${convertible}` }] }
@@ -96,48 +87,3 @@ function serviceImage(value: Json, given: TargetWords | undefined): Conversion {
       : []
   return judged(ServiceImage, value, isObject(spec) ? { target, ...spec, ...(given && { target }) } : spec, remarks)
 }
-
-/** As the server would accept it; fields that it would not keep are left out here already, and reported. */
-function judged(kind: Kind, value: Json, spec: unknown, remarks: Remark[]): Conversion {
-  const { metadata, lost } = metadataOf(value.metadata, kind)
-  const written = { apiVersion: kind.apiVersion, kind: kind.kind, metadata, spec }
-  const { errors, warnings, object } = validate(kind, written)
-  if (!object) return { ok: false, problems: errors }
-  const status =
-    value.status === undefined ? [] : [{ path: "status", message: "dropped: the controller writes its own" }]
-  const unknown = warnings.map(({ path, message }) => ({ path, message: `dropped: ${message}` }))
-  return { ok: true, object: common(written, object) as Json, remarks: [...remarks, ...unknown, ...lost, ...status] }
-}
-
-const keptMetadata = ["name", "generateName", "namespace", "labels", "annotations"]
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-function metadataOf(value: unknown, { scope }: Kind): { metadata: unknown; lost: Remark[] } {
-  if (!isObject(value)) return { metadata: value, lost: [] }
-  const lost: Remark[] = []
-  const kept = Object.entries(value).flatMap(([name, each]): [string, unknown][] => {
-    if (!keptMetadata.includes(name)) {
-      lost.push({ path: `metadata.${name}`, message: "dropped: it belongs to the object it was read from" })
-      return []
-    }
-    if (name === "namespace" && scope === "Cluster") {
-      lost.push({ path: "metadata.namespace", message: "dropped: this kind has no namespace" })
-      return []
-    }
-    if (name !== "annotations" || !isObject(each) || !Object.hasOwn(each, lastApplied)) return [[name, each]]
-    lost.push({ path: `metadata.annotations[${lastApplied}]`, message: "dropped: kubectl writes its own" })
-    const { [lastApplied]: _, ...others } = each
-    return Object.keys(others).length > 0 ? [[name, others]] : []
-  })
-  return { metadata: Object.fromEntries(kept), lost }
-}
-
-/** Only fields that were written and are known: without added defaults and without unknown fields. */
-function common(written: unknown, known: unknown): unknown {
-  if (Array.isArray(written) && Array.isArray(known)) return written.map((each, index) => common(each, known[index]))
-  if (!isObject(written) || !isObject(known)) return known
-  const names = Object.keys(written).filter(name => Object.hasOwn(known, name))
-  return Object.fromEntries(names.map(name => [name, common(written[name], known[name])]))
-}
-
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)

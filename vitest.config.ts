@@ -3,7 +3,11 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** Stories and runs over simulated clusters, and programs that bring one along: minutes of virtual time, seconds of CPU. */
-const simulation = ["test/{scenarios,simulation,model}/**/*.test.ts", "src/cli/commands/{demo,up}.test.ts"]
+const simulation = [
+  "test/{scenarios,simulation,model}/**/*.test.ts",
+  "test/cri/cluster-sim.test.ts",
+  "src/cli/commands/{demo,up}.test.ts",
+]
 
 const withoutACluster = {
   setupFiles: ["src/lib/plain-names.ts", "test/support/judge-every-run.ts"],
@@ -70,7 +74,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/{e2e,cri}/*.test.ts"],
-          exclude: ["**/*.long.test.ts"],
+          exclude: ["**/*.long.test.ts", ...simulation],
           maxWorkers: floors,
           sequence: { groupOrder: 2 },
           ...onACluster,

@@ -21,6 +21,7 @@ import type { Logger } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
 import { silentLogger } from "#runtime/silent-logger.ts"
+import { runLocalAgents } from "./local-agents.ts"
 import { policies } from "./manifests/policies.ts"
 
 export type LocalClusterOptions = {
@@ -36,7 +37,7 @@ export type LocalClusterOptions = {
   log?: Logger
 }
 
-/** A cluster in this process with our kinds and our controllers, for `aim up` and `aim demo`. */
+/** A cluster in this process with our kinds, our controllers and an agent per node, for `aim up` and `aim demo`. */
 export type LocalCluster = {
   readonly cluster: Cluster
   /** With the rights of an administrator. */
@@ -45,7 +46,7 @@ export type LocalCluster = {
   readonly registries: ReturnType<typeof openRegistries>
   /** Server-side apply, as kubectl would. */
   apply(...manifests: readonly Json[]): Promise<void>
-  /** Ends the controllers and the simulation. */
+  /** Ends the controllers, the agents and the simulation. */
   stop(): Promise<void>
 }
 
@@ -74,7 +75,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   await apply(...kinds.map(crdOf), ...policies())
 
   const stopping = new AbortController()
-  const run = (list: readonly Controller[], random: Random) =>
+  const run = (list: readonly Controller[], random: Random, signal = stopping.signal) =>
     runManager({
       transport: shared,
       controllers: list,
@@ -82,8 +83,9 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       clock,
       random,
       log,
-      signal: stopping.signal,
+      signal,
     })
+  const stopAgents = runLocalAgents(cluster, { seed: seed + 1000, run })
   const running = [
     run(controllersWith({ registry: asked(images, clock) }), seededRandom(seed + 1)),
     ...alsoRun.map((each, i) => run([each], seededRandom(seed + 2 + i))),
@@ -95,7 +97,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     apply,
     async stop() {
       stopping.abort()
-      await Promise.all(running)
+      await Promise.all([...running, stopAgents()])
       cluster.stop()
       client.close()
     },

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { type Restarts, requests, restarts } from "#test/support/restart-story.ts"
+import { podOf, type Restarts, requests, restarts } from "#test/support/restart-story.ts"
 
 const readyOf = ({ status }: Json) => status.conditions.find(({ type }: Json) => type === "Ready")
+const containerID = ({ status }: Json) => status.containerStatuses[0].containerID
 const both = { containers: [{ name: "app" }, { name: "sidecar" }] }
 
 async function begin(...options: Parameters<typeof restarts>): Promise<Restarts> {
@@ -18,17 +19,19 @@ test("one of two containers is restarted, and nothing else of the pod changes", 
   const before = await story.pod()
   await story.request("restart")
   const request = await story.completed("restart")
+  const after = await story.pod()
   expect(readyOf(request)).toMatchObject({ status: "True", reason: "Succeeded" })
   expect(request.status).toMatchObject({
     phase: "Completed",
     nodeName: "node-a",
     podUID: before.metadata.uid,
-    containerRecreateStates: [{ name: "app", phase: "Succeeded", isKilled: true, containerID: "containerd://app-0" }],
-    containerStatusSnapshot: [{ name: "app", ready: true, restartCount: 1, containerID: "containerd://app-1" }],
+    containerRecreateStates: [{ name: "app", phase: "Succeeded", isKilled: true, containerID: containerID(before) }],
+    containerStatusSnapshot: [{ name: "app", ready: true, restartCount: 1, containerID: containerID(after) }],
   })
-  const after = await story.pod()
   expect(after.metadata.uid).toBe(before.metadata.uid)
   expect(after.spec).toEqual(before.spec)
+  expect(after.status.podIP).toBe(before.status.podIP)
+  expect(containerID(after)).not.toBe(containerID(before))
   expect(after.status.containerStatuses[1]).toEqual(before.status.containerStatuses[1])
   expect(story.stopped()).toEqual(["app-0"])
 })
@@ -49,22 +52,22 @@ test("a request costs at most four writes, and one more for each further contain
 test("ordered: the next container is stopped when the one before is ready again", async () => {
   const story = await begin()
   await story.request("restart", { ...both, strategy: { orderedRecreate: true } })
-  await story.until("the first stop", () => story.stopped().length === 1)
-  await story.advance("800ms")
-  expect(story.stopped()).toEqual(["app-0"])
+  await story.until("the second stop", () => story.stopped().length === 2)
+  expect((await story.pod()).status.containerStatuses[0]).toMatchObject({ name: "app", restartCount: 1, ready: true })
   await story.completed("restart")
   expect(story.stopped()).toEqual(["app-0", "sidecar-0"])
 })
 
 test("preStop is the one that the kubelet wrote on the container, and its time counts", async () => {
   const story = await begin({
-    containers: { app: { preStop: { sleep: { seconds: 5 } }, isStubborn: true, graceSeconds: 12 } },
+    containers: { app: { preStop: { sleep: { seconds: 5 } }, isStubborn: true } },
+    graceSeconds: 12,
   })
   const asked = story.clock.now()
   await story.request("restart")
   await story.until("the stop", () => story.stopped().length === 1)
   expect(story.clock.now() - asked).toBeGreaterThanOrEqual(5000)
-  expect(story.runtime.calls).toContain("stopContainer app-0 7")
+  expect(story.calls).toContain("stopContainer app-0 7")
   await story.completed("restart")
 })
 
@@ -72,14 +75,14 @@ test("preStop exec runs in the container, for as long as the grace period lasts"
   const story = await begin({ containers: { app: { preStop: { exec: { command: ["drain", "now"] } } } } })
   await story.request("restart", { strategy: { terminationGracePeriodSeconds: 9 } })
   await story.completed("restart")
-  expect(story.runtime.calls.filter(call => /exec|stop/.test(call))).toEqual([
+  expect(story.calls.filter(call => /exec|stop/.test(call))).toEqual([
     "execSync app-0 9 drain now",
     "stopContainer app-0 9",
   ])
 })
 
 test("a second request for the same container joins the first, one for another container follows", async () => {
-  const story = await begin({ containers: { app: { isStubborn: true, graceSeconds: 20 }, sidecar: {} } })
+  const story = await begin({ containers: { app: { isStubborn: true }, sidecar: {} }, graceSeconds: 20 })
   await story.request("first")
   await story.until("the stop", () => story.stopped().length === 1)
   await story.request("second", both)
@@ -136,7 +139,7 @@ test("the limit of a node: the request is answered as waiting, and goes on later
 })
 
 test("the deadline fails what is unfinished", async () => {
-  const story = await begin({ containers: { app: { isStubborn: true, graceSeconds: 60 }, sidecar: {} } })
+  const story = await begin({ containers: { app: { isStubborn: true }, sidecar: {} }, graceSeconds: 60 })
   await story.request("restart", { ...both, activeDeadlineSeconds: 10 })
   const request = await story.completed("restart", "11s")
   expect(readyOf(request)).toMatchObject({ status: "False", reason: "DeadlineExceeded" })
@@ -146,7 +149,7 @@ test("the deadline fails what is unfinished", async () => {
 })
 
 test("an agent killed during a stop: the next one repeats it for the same ID, with what is left", async () => {
-  const story = await restarts({ containers: { app: { isStubborn: true, graceSeconds: 30 } } })
+  const story = await restarts({ containers: { app: { isStubborn: true } }, graceSeconds: 30 })
   story.manager()
   const first = story.agent()
   await story.request("restart")
@@ -156,7 +159,7 @@ test("an agent killed during a stop: the next one repeats it for the same ID, wi
   await story.advance("5s")
   story.agent()
   expect(readyOf(await story.completed("restart")).reason).toBe("Succeeded")
-  expect(story.runtime.calls.filter(call => call.startsWith("stop"))).toEqual([
+  expect(story.calls.filter(call => call.startsWith("stop"))).toEqual([
     "stopContainer app-0 30",
     "stopContainer app-0 15",
   ])
@@ -196,12 +199,28 @@ test("a request is deleted when its time to live has passed", async () => {
 
 test("a container of another pod is never stopped, whatever the status says", async () => {
   const story = await restarts()
+  await story.apply(podOf({ name: "db-0", containers: { app: {} } }))
+  await story.until("the other pod runs", async () => (await story.pod("db-0")).status.phase === "Running")
+  const manager = story.manager()
   await story.request("restart")
-  story.runtime.containers.get("app-0")!.labels["io.kubernetes.pod.uid"] = "another"
-  story.manager()
+  await story.until("it is handed over", async () => (await story.of("restart")).status?.phase === "Recreating")
+  manager.die()
+  const { status } = await story.of("restart")
+  const [recorded] = status.containerRecreateStates
+  const forged = { ...recorded, containerID: containerID(await story.pod("db-0")) }
+  await story.client.patch(
+    requests,
+    { name: "restart", namespace: "default" },
+    { type: "merge", body: { status: { containerRecreateStates: [forged] } } },
+    { subresource: "status" },
+  )
   story.agent()
-  const request = await story.completed("restart")
-  expect(readyOf(request)).toMatchObject({ reason: "StopFailed" })
+  const answer = async () => (await story.of("restart")).status.containerRecreateStates[0]
+  await story.until("the agent answers", async () => (await answer()).phase !== "Pending")
+  expect(await answer()).toMatchObject({
+    phase: "Failed",
+    message: `${forged.containerID} is not a container of this pod`,
+  })
   expect(story.stopped()).toEqual([])
 })
 

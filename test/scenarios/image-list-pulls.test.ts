@@ -12,7 +12,7 @@ async function listStory(
   spec: Json,
 ): Promise<PullStory & { list(spec: Json): Promise<void>; says(reason: string): Promise<void> }> {
   const story = await pullStory({ nodes: 2 })
-  for (const image of images) story.registry.images.set(image, { id: `sha256:${image}`, takesMs: 1000 })
+  for (const image of images) story.push(image, { takesMs: 1000 })
   story.world.run([createImageListPullJobController()])
   const list = (next: Json) =>
     story.world.apply({ apiVersion, kind, metadata: { name: "apps", namespace: "default" }, spec: next })
@@ -35,7 +35,7 @@ test("one job for each image, and the list ends when all have ended", async () =
   await story.says("Completed")
   expect(await imagesIn(story)).toEqual(images)
   expect(await statusOf(story)).toMatchObject({ desired: 3, succeeded: 3, completed: 3, active: 0 })
-  for (const [, { present }] of story.runtimes) expect([...present.keys()].sort()).toEqual(images)
+  for (const node of story.agents.keys()) expect(story.tagsOn(node)).toEqual(images)
 })
 
 test("an image that fails is named with its job and why; the others are there", async () => {

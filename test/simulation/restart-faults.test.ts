@@ -29,7 +29,8 @@ for (const struck of ["manager", "agent"] as const)
       test(name, async () => {
         for (const at of [1, 2, 3, 4]) {
           const story = await restarts({
-            containers: { app: { isStubborn: true, graceSeconds: 20 }, sidecar: {} },
+            containers: { app: { isStubborn: true }, sidecar: {} },
+            graceSeconds: 20,
             hasGate: true,
           })
           const fate = make(nth(isDecision, at), story.clock, nth(isDecision, at + 1))
@@ -48,7 +49,7 @@ for (const struck of ["manager", "agent"] as const)
 describe("the agent is killed at each moment of a stop", () => {
   for (const ms of [0, 100, 1000, 5000, 19_000, 20_500, 21_000])
     test(`${ms} ms after the request`, async () => {
-      const story = await restarts({ containers: { app: { isStubborn: true, graceSeconds: 20 }, sidecar: {} } })
+      const story = await restarts({ containers: { app: { isStubborn: true }, sidecar: {} }, graceSeconds: 20 })
       story.manager()
       const agent = story.agent()
       await story.request("restart", { containers: spec.containers })

@@ -3,23 +3,37 @@ import { crdOf } from "#api/crd.ts"
 import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
 import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
 import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
-import type { Json } from "#cluster-sim/index.ts"
+import { everyPart, type Json, openRegistries, type SimulatedNode } from "#cluster-sim/index.ts"
 import { createImagePullJobController } from "#controllers/imagepulljob/index.ts"
 import { imagePullJobs, nodeImages, nodes } from "#controllers/imagepulljob/resources.ts"
 import { createNodeImageController } from "#controllers/nodeimage/index.ts"
-import type { Disk } from "#core/pulls/disk.ts"
-import { type FakeRegistry, fakeRegistry, type ImageRuntime, imageRuntime } from "./image-runtime.ts"
 import { type Process, type ProcessOptions, scenario, type World } from "./scenario.ts"
+
+/** The registry of the stories. It has what was pushed and nothing else. */
+export const host = "registry.example.com"
 
 /** A cluster whose nodes pull images: the manager's controllers, and an agent for each node. */
 export type PullStory = {
   world: World
-  registry: FakeRegistry
-  runtimes: Map<string, ImageRuntime>
-  disks: Map<string, Disk>
+  /** Its faults and accounts can be set. */
+  registries: ReturnType<typeof openRegistries>
+  /** Adds an image, or moves its tag, and gives its digest. A pull of it takes 100 ms unless given. */
+  push(image: string, content?: { takesMs?: number; version?: string }): string
+  runtime(node: string): SimulatedNode["runtime"]
+  /** The ID of an image on a node, if it is there. */
+  imageOn(node: string, image: string): string | undefined
+  /** Tags of the images on a node. */
+  tagsOn(node: string): string[]
+  /** References that were pulled on a node by its agents, in order. */
+  pullsOn(node: string): readonly string[]
+  /** Pulls under way on a node, or on all. */
+  underWay(node?: string): number
+  /** The most pulls that were ever under way on a node, or on all. */
+  most(node?: string): number
   manager: Process
   runManager(options?: ProcessOptions): Process
-  addNode(name: string, options?: { ready?: boolean; labels?: Json; agent?: boolean }): Promise<void>
+  addNode(name: string, options?: { labels?: Json; agent?: boolean }): Promise<void>
+  removeNode(name: string): Promise<void>
   runAgent(name: string): Process
   agents: Map<string, Process>
   job(name: string, spec: Json): Promise<void>
@@ -30,7 +44,8 @@ export type PullStory = {
 
 export type PullStoryOptions = { nodes?: number; seed?: number; pullsPerRegistry?: number }
 
-const roomy: Disk = { sizeBytes: 100 * 2 ** 30, freeBytes: 90 * 2 ** 30 }
+/** So slow that a story can say in milliseconds how long a pull takes. */
+const bytesPerMs = 1000
 
 /** The manager's controllers of pulls, as a process has them. */
 function pullControllers(pullsPerRegistry?: number) {
@@ -42,40 +57,41 @@ export async function pullStory({
   seed = 1,
   pullsPerRegistry,
 }: PullStoryOptions = {}): Promise<PullStory> {
-  const world = await scenario({ seed })
+  const description = [{ host, bytesPerSecond: 1000 * bytesPerMs, latencyMs: 0, images: {} }]
+  const registries = openRegistries(0, () => description)
+  const world = await scenario({ seed, parts: everyPart({ nodes: 0, registries }) })
   await world.apply(...[NodeImage, ImagePullJob, ImageListPullJob].map(kind => crdOf(kind) as Json))
   await world.advance("1s")
-  const registry = fakeRegistry()
   const story: PullStory = {
     world,
-    registry,
-    runtimes: new Map(),
-    disks: new Map(),
+    registries,
+    push: (image, { takesMs = 100, version = "" } = {}) =>
+      registries.push(image, { sizeBytes: takesMs * bytesPerMs + version.length }),
+    ...lookAt(world),
     agents: new Map(),
     manager: undefined as never,
     runManager(options) {
       story.manager = world.run(pullControllers(pullsPerRegistry), options)
       return story.manager
     },
-    async addNode(name, { ready = true, labels = {}, agent = true } = {}) {
-      const conditions = [{ type: "Ready", status: ready ? "True" : "False" }]
-      const node = {
-        apiVersion: "v1",
-        kind: "Node",
-        metadata: { name, labels: { "kubernetes.io/os": "linux", ...labels } },
-      }
-      await world.apply(node)
-      const made = await world.get(nodes, name)
-      await world.client.replace(nodes, { ...made, status: { ...made.status, conditions } } as never, {
-        subresource: "status",
-      })
+    async addNode(name, { labels = {}, agent = true } = {}) {
+      await world.apply({ apiVersion: "v1", kind: "Node", metadata: { name, labels } })
+      await world.until(`${name} is ready`, () => world.cluster.node(name) !== undefined)
       if (agent) story.runAgent(name)
     },
+    async removeNode(name) {
+      story.agents.get(name)?.die()
+      story.agents.delete(name)
+      await world.client.delete(nodes, { name })
+      await world.until(`${name} is gone`, () => world.cluster.node(name) === undefined)
+    },
     runAgent(name) {
-      const runtime = story.runtimes.get(name) ?? imageRuntime(world.clock, registry)
-      story.runtimes.set(name, runtime)
-      const disk = async () => story.disks.get(name) ?? roomy
-      const process = world.run([createPullController({ node: { name, runtime, disk }, limits: usualPullLimits })])
+      const simulated = story.runtime(name)
+      const runtime = simulated.connectMounted()
+      const node = { name, runtime, disk: async () => simulated.images.disk.statfs() }
+      // The calls of a process end with it.
+      const dies = { onDeath: () => runtime.close() }
+      const process = world.run([createPullController({ node, limits: usualPullLimits })], { dies })
       story.agents.set(name, process)
       return process
     },
@@ -93,4 +109,40 @@ export async function pullStory({
   story.runManager()
   await world.until("every node has a NodeImage", async () => (await world.list(nodeImages)).length === count, "1m")
   return story
+}
+
+/** What the nodes of a story have and do. */
+function lookAt({ cluster }: World) {
+  const known = new Map<SimulatedNode["runtime"], { pulls: string[]; most: number }>()
+  let mostOfAll = 0
+  const underWay = (node?: string) =>
+    node
+      ? runtime(node).images.pullsUnderWay
+      : [...known.keys()].reduce((sum, { images }) => sum + images.pullsUnderWay, 0)
+
+  function runtime(node: string): SimulatedNode["runtime"] {
+    const found = cluster.node(node)?.runtime
+    if (!found) throw new Error(`there is no node ${node}`)
+    if (!known.has(found)) listenTo(found)
+    return found
+  }
+  function listenTo(runtime: SimulatedNode["runtime"]) {
+    const seen = { pulls: [] as string[], most: 0 }
+    known.set(runtime, seen)
+    runtime.onCall(({ method, reference = "" }) => {
+      if (method !== "pullImage") return
+      seen.pulls.push(reference)
+      // It arrives, and is not under way yet.
+      seen.most = Math.max(seen.most, runtime.images.pullsUnderWay + 1)
+      mostOfAll = Math.max(mostOfAll, underWay() + 1)
+    })
+  }
+  return {
+    runtime,
+    underWay,
+    imageOn: (node: string, image: string) => runtime(node).images.lookUp(image)?.id,
+    tagsOn: (node: string) => [...runtime(node).images.all()].flatMap(({ tags }) => [...tags]).sort(),
+    pullsOn: (node: string) => known.get(runtime(node))!.pulls,
+    most: (node?: string) => (node ? known.get(runtime(node))!.most : mostOfAll),
+  }
 }

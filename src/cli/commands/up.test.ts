@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { parse } from "yaml"
+import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import { type Program, runProgram, startProgram } from "#test/support/program.ts"
 import { type Access, connectApi, type Json, until } from "#tools/kube/api.ts"
 
@@ -214,4 +215,42 @@ test("a folder that is lost meanwhile is reported, and the end says that the las
   program.kill("SIGTERM")
   expect(await program.ended).toBe(1)
   expect(program.output).toContain("The last changes are lost.")
+})
+
+test("an agent runs on every node: a request restarts a container of a pod", async () => {
+  const { access, get, program } = await up("--nodes", "1", "--speed", "20")
+  const api = connectApi(access)
+  const pods = "/api/v1/namespaces/default/pods"
+  const start = async (name: string, nodeName: string) => {
+    await api.create(pods, {
+      metadata: { name },
+      spec: { nodeName, containers: [{ name: "app", image: "shop/web:1" }] },
+    })
+    return until(`${name} to run`, async () => {
+      const { status } = await get(`${pods}/${name}`)
+      return status.containerStatuses?.[0]?.state?.running && status.containerStatuses[0]
+    })
+  }
+  const restart = async (podName: string) => {
+    const requests = "/apis/autoimagemanager.io/v1alpha1/namespaces/default/containerrecreaterequests"
+    const { apiVersion, kind } = ContainerRecreateRequest
+    const spec = { podName, containers: [{ name: "app" }] }
+    await api.create(requests, { apiVersion, kind, metadata: { name: podName }, spec })
+    return until("the request to be complete", async () => {
+      const { status } = await get(`${requests}/${podName}`)
+      return status?.phase === "Completed" && status
+    })
+  }
+
+  const before = await start("web", "node-0")
+  expect(await restart("web")).toMatchObject({ containerRecreateStates: [{ name: "app", phase: "Succeeded" }] })
+  const [after] = (await get(`${pods}/web`)).status.containerStatuses
+  expect(after).toMatchObject({ restartCount: 1, lastState: { terminated: { containerID: before.containerID } } })
+
+  // So it is on a node that comes later.
+  await api.create("/api/v1/nodes", { metadata: { name: "late" } })
+  await start("there", "late")
+  expect(await restart("there")).toMatchObject({ containerRecreateStates: [{ name: "app", phase: "Succeeded" }] })
+  program.kill("SIGINT")
+  expect(await program.ended).toBe(0)
 })

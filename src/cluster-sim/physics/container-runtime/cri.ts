@@ -114,7 +114,8 @@ export function connectTo(runtime: NodeRuntime, { timers, heard, isMounted }: Cr
     execSync(id, { command, timeoutSeconds }, options = {}) {
       const limitMs = 1000 * timeoutSeconds + (options.timeoutMs ?? ordinaryTimeoutMs)
       const doing = `running a command in container ${id}`
-      return call(doing, { method: "execSync", id }, options, limitMs, ({ resolve, reject }) => {
+      const of: Call = { method: "execSync", id, command, timeoutSeconds }
+      return call(doing, of, options, limitMs, ({ resolve, reject }) => {
         const found = containers.find(id)
         const refuse = (kind: "NotFound" | "Failed" | "DeadlineExceeded", said: string) =>
           void reject(new RuntimeError(kind, doing, { said }))

@@ -33,7 +33,7 @@ export class Disk {
   }
 
   /** What `statfs` of a container's root returns: exact, unlike the runtime's own numbers. */
-  statfs(): { capacityBytes: number; freeBytes: number } {
-    return { capacityBytes: this.capacityBytes, freeBytes: this.freeBytes }
+  statfs(): { sizeBytes: number; freeBytes: number } {
+    return { sizeBytes: this.capacityBytes, freeBytes: this.freeBytes }
   }
 }

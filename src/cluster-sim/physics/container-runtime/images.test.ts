@@ -141,7 +141,7 @@ describe("the disk", () => {
     await each.advance("8s")
     expect(pulled.error).toMatchObject({ kind: "Failed", said: expect.stringMatching(/no space left on device$/) })
     expect(each.pod("pod")?.status.containerStatuses[0].state.waiting.message).toMatch(/no space left on device/)
-    expect(each.runtime.images.disk.statfs()).toEqual({ capacityBytes: 100 * MB, freeBytes: 50 * MB })
+    expect(each.runtime.images.disk.statfs()).toEqual({ sizeBytes: 100 * MB, freeBytes: 50 * MB })
     each.runtime.images.disk.set({ otherBytes: 0 })
     const again = pull(each, "ghcr.io/web:1")
     await each.advance("20s")

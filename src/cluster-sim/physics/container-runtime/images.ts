@@ -181,6 +181,11 @@ export class Images {
     for (const end of [...this.#pulls]) end({ message: lost })
   }
 
+  /** Pulls under way, of all clients. Several of them may share what is fetched. */
+  get pullsUnderWay(): number {
+    return this.#pulls.size
+  }
+
   /** What is being fetched now. */
   progress(): { digest: string; doneBytes: number; totalBytes: number }[] {
     return [...this.#downloads.values()].map(each => ({

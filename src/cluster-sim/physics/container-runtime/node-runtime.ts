@@ -6,7 +6,15 @@ import { connectTo } from "./cri.ts"
 import { Images, type ImagesOptions } from "./images.ts"
 
 /** One call of a client, as it arrived. */
-export type Call = { method: keyof ContainerRuntime; id?: string; reference?: string; graceSeconds?: number }
+export type Call = {
+  method: keyof ContainerRuntime
+  id?: string
+  reference?: string
+  graceSeconds?: number
+  /** Of `execSync`. */
+  command?: readonly string[]
+  timeoutSeconds?: number
+}
 
 export type NodeRuntimeOptions = Omit<ImagesOptions, "clock" | "whenRunning"> & {
   world: PhysicsWorld

@@ -15,8 +15,11 @@ export type Fault = (
   times?: number
 }
 
-/** How a 401 asks for credentials: not at all, by password, by a token that is refused, or by one without rights. */
-export type Challenge = "none" | "basic" | "token" | "scope"
+/**
+ * How a 401 asks for credentials: not at all, by password, by a token that is refused without credentials (`token`) or
+ * with them (`oauth`), or by one without rights.
+ */
+export type Challenge = "none" | "basic" | "token" | "oauth" | "scope"
 
 /** One image under one tag. */
 export type ImageContent = Behaviour & {
@@ -34,6 +37,8 @@ export type RegistryOptions = {
   fault?: Fault
   /** User → password. With accounts, nothing can be pulled without one of them. */
   accounts?: Readonly<Record<string, string>>
+  /** How a registry with accounts asks for one: by password, or by a token of its token server. Default: `basic`. */
+  challenge?: "basic" | "token"
   /** Repository → tag → content. A registry with contents has only these; one without has every image. */
   images?: Readonly<Record<string, Readonly<Record<string, ImageContent & { fault?: Fault }>>>>
 }
@@ -68,6 +73,7 @@ type Registry = {
   latencyMs: number
   isOpen: boolean
   accounts: ReadonlyMap<string, string>
+  challenge: "basic" | "token"
   /** By `repository:tag`, and by `repository@digest`; undefined: removed. */
   images: Map<string, ImageContent | undefined>
 }
@@ -89,7 +95,10 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
     const found = registries.get(host)
     if (found) return found
     const { bytesPerSecond, latencyMs } = ordinary
-    const made = { bytesPerSecond, latencyMs, isOpen: true, accounts: new Map(), images: new Map() }
+    const made: Registry = {
+      ...{ bytesPerSecond, latencyMs, isOpen: true },
+      ...{ accounts: new Map(), challenge: "basic", images: new Map() },
+    }
     registries.set(host, made)
     return made
   }
@@ -102,12 +111,13 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
     return digest
   }
 
-  for (const { host, bytesPerSecond, latencyMs, fault, accounts = {}, images } of options) {
+  for (const { host, bytesPerSecond, latencyMs, fault, accounts = {}, challenge, images } of options) {
     const made = registry(host)
     made.bytesPerSecond = bytesPerSecond ?? made.bytesPerSecond
     made.latencyMs = latencyMs ?? made.latencyMs
     made.isOpen = images === undefined
     made.accounts = new Map(Object.entries(accounts))
+    made.challenge = challenge ?? made.challenge
     if (fault) faults.set(host, fault)
     for (const [repository, tags] of Object.entries(images ?? {}))
       for (const [tag, { fault: own, ...content }] of Object.entries(tags)) {
@@ -150,9 +160,8 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
       return { digest, sizeBytes, behaviour }
     },
     pull(image, { now, platform, credentials = () => [] }) {
-      const { bytesPerSecond, latencyMs, accounts } = registry(image.host)
-      const isAdmitted = accounts.size === 0 || credentials().some(each => isAccount(each, image.host, accounts))
-      const fault = faultAt(image, now) ?? (isAdmitted ? undefined : refused)
+      const { bytesPerSecond, latencyMs, accounts, challenge } = registry(image.host)
+      const fault = faultAt(image, now) ?? refusal({ host: image.host, accounts, challenge, credentials })
       if (fault) {
         const durationMs = fault.kind === "timeout" ? timeoutMs : fault.kind === "status" ? latencyMs : 5
         return { isFound: false, durationMs, message: explain(image, fault) }
@@ -195,11 +204,22 @@ export function createRegistries(options: readonly RegistryOptions[] = []): Regi
   }
 }
 
-/** As a registry with a file of passwords answers a pull without one of its accounts. */
-const refused: Fault = { kind: "status", status: 401, challenge: "basic" }
+/** As a registry answers a pull without one of its accounts. */
+function refusal({
+  host,
+  accounts,
+  challenge,
+  credentials,
+}: Pick<Registry, "accounts" | "challenge"> & { host: string; credentials: () => readonly PullCredentials[] }):
+  | Fault
+  | undefined {
+  if (accounts.size === 0) return undefined
+  const own = credentials().filter(each => each.host === host)
+  if (own.some(each => isAccount(each, accounts))) return undefined
+  return { kind: "status", status: 401, challenge: challenge === "token" && own.length > 0 ? "oauth" : challenge }
+}
 
-function isAccount(given: PullCredentials, host: string, accounts: ReadonlyMap<string, string>): boolean {
-  if (given.host !== host) return false
+function isAccount(given: PullCredentials, accounts: ReadonlyMap<string, string>): boolean {
   if ("identityToken" in given) return [...accounts.values()].includes(given.identityToken)
   return accounts.get(given.username) === given.password
 }
@@ -243,8 +263,9 @@ function explain(image: ImageReference, fault: Fault): string {
       if (fault.status === 404) return `rpc error: code = NotFound desc = ${resolving}${name}: not found`
       if (fault.status === 401) {
         const challenge = fault.challenge ?? "token"
-        if (challenge === "token")
-          return `${resolving}failed to authorize: failed to fetch anonymous token: unexpected status: ${words}`
+        const tokens = { token: "anonymous", oauth: "oauth" }
+        if (challenge === "token" || challenge === "oauth")
+          return `${resolving}failed to authorize: failed to fetch ${tokens[challenge]} token: unexpected status: ${words}`
         if (challenge === "scope")
           return `${resolving}pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed`
       }

@@ -108,6 +108,20 @@ describe("a workload", () => {
     expect(await fleet.requests()).toEqual([])
   })
 
+  test("a refused request ends it with the server's words, and it says what is left", async () => {
+    const fleet = await restartFleet()
+    await fleet.apply({
+      apiVersion: "v1",
+      kind: "ResourceQuota",
+      metadata: { name: "few", namespace: "shop" },
+      spec: { hard: { "count/containerrecreaterequests.autoimagemanager.io": "1" } },
+    })
+    await fleet.advance("10s")
+    const typed = await fleet.type("aim restart deploy/web -n shop")
+    expect(messageOf(await typed.outcome())).toContain("exceeded quota")
+    expect(typed.said.at(-1)).toMatch(/^Restarted: 1 pod.\nLeft: 2 pods \(.*\).\nTo go on: aim restart .* --continue /)
+  })
+
   test("--dry-run lists the pods and writes nothing", async () => {
     const fleet = await restartFleet()
     const names = (await fleet.pods()).map(({ metadata }) => metadata.name)

@@ -88,6 +88,10 @@ const tables: Record<string, Record<string, Case>> = {
       begin: ["a"],
       left: ["b", "c"],
     },
+    "also when one of them is under way": {
+      given: { pods: three.map(each => ({ ...each, isReady: false })), requests: [request("a", "Open")] },
+      left: ["b", "c"],
+    },
     "a restarted pod that is not ready again uses it up": {
       given: { pods: [pod("a", { isReady: false }), pod("b"), pod("c")], requests: [request("a", "Succeeded")] },
       left: ["b", "c"],
@@ -156,6 +160,10 @@ const tables: Record<string, Record<string, Case>> = {
     },
     "a request was made, and the pod is still ready": {
       given: { budgets: [budget()], requests: [request("a", "Open")], maxUnavailable: 2 },
+      left: ["b", "c"],
+    },
+    "the same where a pod of another workload is down too": {
+      given: { budgets: [budget({ mayBeDown: 2 })], requests: [request("a", "Open")], maxUnavailable: 2 },
       left: ["b", "c"],
     },
     "the pod is not ready, and the budget has not noticed yet": {

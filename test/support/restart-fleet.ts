@@ -22,6 +22,8 @@ type Outcome = { text: string; exitCode: number } | { error: Error }
 export type Typed = {
   /** What it printed as progress. */
   said: string[]
+  /** What it printed as a result before its end. */
+  written: string[]
   /** How it ended, after as much time as that takes. */
   outcome(): Promise<Outcome>
   /** The same for a command that answers at once: no time passes in the cluster. */
@@ -93,7 +95,7 @@ export async function restartFleet({ replicas = 3, hasAgents = true }: Options =
         clock: world.clock,
         random: seededRandom(1),
       })
-      const { world: outside, said, interrupt } = testWorld({ client }, { clock: world.clock, commands })
+      const { world: outside, said, written, interrupt } = testWorld({ client }, { clock: world.clock, commands })
       const decision = parse(line.split(" ").slice(1), outside)
       if (decision.do !== "run") throw new Error(`${line} is not run: ${JSON.stringify(decision)}`)
       // Code is loaded in real time, so it must be there before time passes in the cluster.
@@ -105,6 +107,7 @@ export async function restartFleet({ replicas = 3, hasAgents = true }: Options =
       )
       return {
         said,
+        written,
         interrupt,
         async outcome() {
           await world.until(`${line} to end`, () => outcome !== undefined, "2h")

@@ -64,7 +64,7 @@ describe("a workload", () => {
     await fleet.until("the second request", async () => (await fleet.requests()).length === 2)
     typed.interrupt()
     expect(await typed.outcome()).toHaveProperty("error.message", "interrupted")
-    const words = typed.said.at(-1)!
+    const words = typed.written.join("").trimEnd()
     expect(words).toMatch(
       /^Restarted: 1 pod.\nUnder way, and finished by the node without this command: web-\S+.\nLeft: 1 pod \(web-\S+\).\nTo go on: aim restart deploy\/web -c app --continue \w{5} -n shop$/,
     )
@@ -119,7 +119,9 @@ describe("a workload", () => {
     await fleet.advance("10s")
     const typed = await fleet.type("aim restart deploy/web -n shop")
     expect(messageOf(await typed.outcome())).toContain("exceeded quota")
-    expect(typed.said.at(-1)).toMatch(/^Restarted: 1 pod.\nLeft: 2 pods \(.*\).\nTo go on: aim restart .* --continue /)
+    expect(typed.written.join("")).toMatch(
+      /^Restarted: 1 pod.\nLeft: 2 pods \(.*\).\nTo go on: aim restart .* --continue /,
+    )
   })
 
   test("--dry-run lists the pods and writes nothing", async () => {

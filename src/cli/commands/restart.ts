@@ -97,13 +97,13 @@ async function restart(asked: Asked, { client, world }: Doing): Promise<Answer> 
       if (step.isOver) return { text: `${done(progress, asked)}\n`, exitCode: 0 }
     }
   } catch (error) {
-    if (last && !(error instanceof Failure)) world.say(remaining(last, asked).join("\n"))
+    if (last && !(error instanceof Failure)) await world.write(`${remaining(last, asked).join("\n")}\n`)
     throw error
   } finally {
     cancel()
   }
   if (!world.signal.aborted) throw new Failure(lateWords(last, asked))
-  if (last) world.say(remaining(last, asked).join("\n"))
+  if (last) await world.write(`${remaining(last, asked).join("\n")}\n`)
   throw world.signal.reason
 }
 

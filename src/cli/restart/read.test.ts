@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
-import { KnownRequests, type Read } from "./read.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+import { KnownRequests, podsOf, type Read, readBudget, wantedOf } from "./read.ts"
 
 const request = (over: Partial<Read> = {}): Read => ({
   name: "web-0-r1",
@@ -37,4 +38,39 @@ test("a request of another restart is forgotten when it is deleted", () => {
   const known = new KnownRequests()
   known.look([request({ isOurs: false })])
   expect(known.look([])).toEqual([])
+})
+
+const owned = (name: string, owner?: string): KubeObject => ({
+  metadata: {
+    name,
+    uid: `uid-${name}`,
+    ...(owner && {
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "Any", name: owner, uid: `uid-${owner}`, controller: true }],
+    }),
+  },
+})
+
+test("the pods of a workload are its own and those of its ReplicaSets, and no others with the same labels", () => {
+  const all = [owned("direct", "web"), owned("below", "rs"), owned("foreign", "other"), owned("orphan")]
+  const names = podsOf(owned("web"), all, [owned("rs", "web"), owned("other", "shop")]).map(each => each.metadata.name)
+  expect(names).toEqual(["direct", "below"])
+  expect(podsOf(owned("orphan"), all)).toEqual([all[3]])
+})
+
+test("how many pods a workload should have", () => {
+  const of = (kind: string, fields: object) => wantedOf({ kind, metadata: { name: "web" }, ...fields } as KubeObject)
+  expect(of("StatefulSet", { spec: { replicas: 4 } })).toBe(4)
+  expect(of("Deployment", { spec: {} })).toBe(1)
+  expect(of("DaemonSet", { spec: {}, status: { desiredNumberScheduled: 7 } })).toBe(7)
+  expect(of("Pod", { spec: {} })).toBe(1)
+})
+
+test("a budget without a status, or with that of an earlier generation, is not current", () => {
+  const of = (status?: object) =>
+    readBudget({ metadata: { name: "web", generation: 2 }, spec: { selector: {} }, status } as KubeObject)
+  expect(of()).toMatchObject({ isCurrent: false, disruptionsAllowed: 0 })
+  expect(of({ observedGeneration: 1, disruptionsAllowed: 1 })).toMatchObject({ isCurrent: false })
+  expect(
+    of({ observedGeneration: 2, disruptionsAllowed: 1, expectedPods: 5, desiredHealthy: 3, currentHealthy: 4 }),
+  ).toMatchObject({ isCurrent: true, disruptionsAllowed: 1, mayBeDown: 2 })
 })

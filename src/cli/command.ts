@@ -16,6 +16,7 @@ export type Completes =
   | "settings"
   | "operations"
   | "objects"
+  | "workloads"
   | "namespaces"
   | "contexts"
   | "files"

@@ -33,6 +33,15 @@ test("alternate image sources of the namespace that the line is about", async ()
   expect(await offered("ours")).toBe("si/demo\nais/demo\ncrr/demo\n") // this cluster is the same for every kind
 })
 
+test("pods and workloads of the namespace that the line is about", async () => {
+  const { world } = testWorld(testCluster({ metadata: { name: "web", namespace: "shop" } }))
+  const offered = async (prefix: string) =>
+    (await run({ arguments: ["workloads", prefix], options: { namespace: "shop" } }, world)).text
+  expect(await offered("sts/")).toBe("sts/web\n")
+  expect(await offered("p")).toBe("pod/\n")
+  expect(await offered("job/")).toBe("")
+})
+
 describe("what a line can go on with, for kubectl", () => {
   const end = async (...words: string[]) => {
     const web = serviceImage("web", { status: { operation: operation("g4", "Complete") } })
@@ -54,6 +63,7 @@ describe("what a line can go on with, for kubectl", () => {
     expect(await end("set-image", "si/web", "early")).toEqual(["earlyAccess=", ":6"])
     expect(await end("rollback", "si/web", "--operation", "")).toEqual(["g4", ":4"])
     expect(await end("why", "d")).toEqual(["deployment/", "daemonset/", "dicom/", ":6"])
+    expect(await end("restart", "d")).toEqual(["deployment/", "daemonset/", ":6"])
     expect(await end("why", "deploy/")).toEqual(["deploy/web", ":4"]) // this cluster is the same for every kind
     expect(wanted(["grant", "-n", "shop", "--context", "prod", ""], commands)).toMatchObject({
       completes: "namespaces",

@@ -5,6 +5,7 @@ import { core, type KubeObject, type Resource, resourceOf } from "#runtime/resou
 import { type Completes, connectionOf, type Input, type Run, type World } from "../command.ts"
 import { kindNamed, ours, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
+import { restartable } from "../restart/target.ts"
 import { imagesIn, type Seen } from "../rollout.ts"
 
 type Asked = {
@@ -48,6 +49,15 @@ const answers: Record<Exclude<Completes, "files" | "contexts">, Answer> = {
     return id === undefined ? [] : [id]
   },
   objects,
+  // First kinds, then the objects of the typed kind.
+  workloads: async (client, { prefix }, input, world) => {
+    const [word = "", name] = prefix.split("/")
+    if (name === undefined) return restartable.map(({ words }) => `${words[0]}/`)
+    const found = restartable.find(({ words }) => words.includes(word))
+    if (!found) return []
+    const namespace = await namespaceOf(input, world)
+    return (await listed(client, found.resource, world, namespace)).map(({ metadata }) => `${word}/${metadata.name}`)
+  },
 }
 
 function namesOf(resource: Resource): Answer {

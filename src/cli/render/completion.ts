@@ -14,6 +14,9 @@ const flagWords = (options: readonly Option[]) =>
     return [...(short ? [`-${short}`] : []), `--${long}`]
   })
 
+/** What they offer may be the beginning of a word. */
+const isPart: ReadonlySet<Completes> = new Set(["settings", "objects", "workloads"])
+
 const takesValue = (option: Option) => flagsOf(option).value !== undefined
 
 /** The first argument of a command, and the following ones where they differ. */
@@ -26,7 +29,7 @@ function bash(commands: readonly Command[]): string {
     if (from?.completes === "files") return `COMPREPLY=($(compgen -f -- "$current"))`
     if (from?.completes === "contexts")
       return `COMPREPLY=($(compgen -W "$(kubectl config get-contexts -o name 2>/dev/null)" -- "$current"))`
-    if (from?.completes === "settings" || from?.completes === "objects")
+    if (from?.completes && isPart.has(from.completes))
       return `COMPREPLY=($(compgen -W "$(_aim_ask ${from.completes})" -- "$current")); _aim_part`
     if (from?.completes) return `COMPREPLY=($(compgen -W "$(_aim_ask ${from.completes})" -- "$current"))`
     return "COMPREPLY=()"
@@ -121,6 +124,7 @@ _aim_tiers() { _aim_ask tiers }
 _aim_settings() { _aim_ask settings -S '' }
 _aim_operations() { _aim_ask operations }
 _aim_objects() { _aim_ask objects -S '' }
+_aim_workloads() { _aim_ask workloads -S '' }
 _aim_namespaces() { _aim_ask namespaces }
 _aim_contexts() { local -a found; found=(\${(f)"$(kubectl config get-contexts -o name 2>/dev/null)"}); compadd -a found }
 _aim() {
@@ -150,7 +154,8 @@ function fish(commands: readonly Command[]): string {
   const candidates = (from: { choices?: readonly string[]; completes?: Completes } | undefined) => {
     if (from?.choices) return ` -a ${quote(from.choices.join(" "))}`
     if (from?.completes === "contexts") return " -a '(kubectl config get-contexts -o name 2>/dev/null)'"
-    if (from?.completes === "objects") return ` -a '(aim __complete objects (commandline -ct) 2>/dev/null)'`
+    if (from?.completes === "objects" || from?.completes === "workloads")
+      return ` -a '(aim __complete ${from.completes} (commandline -ct) 2>/dev/null)'`
     if (from?.completes === "tiers" || from?.completes === "settings" || from?.completes === "operations")
       return ` -a '(aim __complete ${from.completes} "" (commandline -opc | string match "s*/*" | head -n 1) 2>/dev/null)'`
     if (from?.completes && from.completes !== "files") return ` -a '(aim __complete ${from.completes} 2>/dev/null)'`

@@ -111,6 +111,38 @@ export const operate: readonly Command[] = [
     load: () => import("../commands/rollback.ts"),
   },
   {
+    name: "restart",
+    group: "Operate",
+    summary: "restart containers in place, pod by pod",
+    details: [
+      "Each pod gets a ContainerRecreateRequest, which the agent of its node carries out: the pod keeps its address and",
+      "volumes. A workload is restarted within --max-unavailable and its PodDisruptionBudgets. Pods that are not ready",
+      "come first. After a failure no further pod begins. Interrupted, the command prints what is left and how to go on.",
+    ],
+    arguments: [
+      {
+        name: "pod/NAME|WORKLOAD",
+        description: "a pod, or deployment/NAME, statefulset/NAME, daemonset/NAME, replicaset/NAME",
+        required: true,
+        completes: "workloads",
+      },
+    ],
+    options: [
+      { flags: "-c, --container <NAME>", description: "only this container; may be repeated", many: true },
+      { flags: "--max-unavailable <N>", description: "how many pods may be down at once", default: "1" },
+      { flags: "--continue <ID>", description: "go on with a restart: pods that it has restarted are left out" },
+      { flags: "--timeout <DURATION>", description: "how long in all: 90s, 10m, 1h30m (default: until it is over)" },
+      dryRun,
+    ],
+    connects: true,
+    examples: [
+      { line: "restart deploy/web -n shop", says: "one pod after the other" },
+      { line: "restart deploy/web -n shop -c app --max-unavailable 2", says: "one container of each, two at a time" },
+      { line: "restart pod/web-0 -n shop", says: "one pod" },
+    ],
+    load: () => import("../commands/restart.ts"),
+  },
+  {
     name: "grant",
     group: "Operate",
     summary: "let the controllers change the workloads of a namespace",

@@ -13,7 +13,7 @@ const withoutACluster = {
   setupFiles: ["src/lib/plain-names.ts", "test/support/judge-every-run.ts"],
   // Hundreds of runs in one test, on a machine that may be busy with a whole Kubernetes.
   testTimeout: 120_000,
-  maxWorkers: availableParallelism(),
+  maxWorkers: Number(process.env.AIM_WORKERS ?? availableParallelism()),
 }
 
 const onACluster = {
@@ -23,8 +23,8 @@ const onACluster = {
   hookTimeout: 300_000,
 }
 
-/** How many real clusters run side by side. Their tests wait most of the time, so there are more of them than cores. */
-const floors = Number(process.env.AIM_FLOORS ?? Math.min(availableParallelism() + 1, 4))
+/** How many real clusters run side by side. Their tests wait most of the time, and other tests run beside them. */
+const floors = Number(process.env.AIM_FLOORS ?? Math.min(Math.max(availableParallelism(), 2), 4))
 
 /** They take longest, so they begin first: one that begins last is waited for alone. */
 const longest = ["thousand", "canary-of-customers", "guide-real", "guide-up"]

@@ -15,6 +15,7 @@ const usage = `Runs the tests.
 
   AIM_SEED=N                   plays one seed of the simulation's random runs and prints every operation of it
   AIM_FLOORS=N                 how many real clusters run side by side
+  AIM_WORKERS=N                how many other tests run at once
 `
 
 const suites: Record<string, string[]> = {
@@ -92,6 +93,8 @@ async function sideBySide(): Promise<Vitest[]> {
   const real = startVitest([], { ...options, project: onAFloor, reporters: [lines, progress] })
   await Promise.race([alone.promise, real])
   const project = projects.filter(name => !onAFloor.includes(name))
+  // The clusters take most of the cores: with more workers, all would wait for each other.
+  process.env.AIM_WORKERS ??= "1"
   const rest = startVitest([], { ...options, project, reporters: [lines] })
   return Promise.all([real, rest])
 }

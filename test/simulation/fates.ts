@@ -68,16 +68,28 @@ export const watches =
     isWatch(request) && request.path.includes(`/${resource}`)
 
 /** Runs a process and, whenever it is found dead, another, as a Deployment does. */
-export function keepRunning(
-  world: World,
-  make: () => Controller,
-  { successor, ...options }: Fate,
-  { leaderElect = false } = {},
-): void {
-  const watchOver = (process: Process, next: ProcessOptions) => {
-    if (!process.isDead && process.exitCode === undefined)
-      return world.clock.after(1000, () => watchOver(process, next))
-    return watchOver(world.run([make()], { ...next, leaderElect }), {})
+export function keepRunning(world: World, make: () => Controller, fate: Fate, { leaderElect = false } = {}): void {
+  keepAlive(world.clock, options => world.run([make()], { ...options, leaderElect }), fate)
+}
+
+/** The same for a process that is started in a way of its own. Returns how to give it up. */
+export function keepAlive(
+  clock: Clock,
+  run: (options: ProcessOptions) => Process,
+  { successor = {}, ...options }: Fate = {},
+  lookMs = 1000,
+): () => Process {
+  let isGivenUp = false
+  const later = [successor]
+  let process = run(options)
+  const look = () => {
+    if (isGivenUp) return
+    if (process.isDead || process.exitCode !== undefined) process = run(later.pop() ?? {})
+    clock.after(lookMs, look)
   }
-  watchOver(world.run([make()], { ...options, leaderElect }), successor ?? {})
+  clock.after(lookMs, look)
+  return () => {
+    isGivenUp = true
+    return process
+  }
 }

@@ -1,22 +1,13 @@
 import { describe, expect, test } from "vitest"
 import { isDecision, nth } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { type Restarts, restarts } from "#test/support/restart-story.ts"
-import type { Process, ProcessOptions } from "#test/support/scenario.ts"
-import { type Fate, faults } from "./fates.ts"
+import { restarts } from "#test/support/restart-story.ts"
+import { nodeFaults, nthCall } from "./call-faults.ts"
+import { faults, keepAlive } from "./fates.ts"
+import { judge } from "./invariants/invariants.ts"
 
 // Every fault at every write of a restart, in the manager and in the agent. S26: for one request and container only one
 // container ID is ever stopped, the recorded one, and the beginning of its stop is written before.
-
-/** Runs a process and, whenever it is found dead, another. */
-function keep(story: Restarts, run: (options: ProcessOptions) => Process, { successor, ...options }: Fate): void {
-  const watchOver = (process: Process, next: ProcessOptions) => {
-    if (!process.isDead && process.exitCode === undefined)
-      return story.clock.after(1000, () => watchOver(process, next))
-    return watchOver(run(next), {})
-  }
-  watchOver(run(options), successor ?? {})
-}
 
 const spec = {
   containers: [{ name: "app" }, { name: "sidecar" }],
@@ -34,8 +25,8 @@ for (const struck of ["manager", "agent"] as const)
             hasGate: true,
           })
           const fate = make(nth(isDecision, at), story.clock, nth(isDecision, at + 1))
-          keep(story, options => story.manager(options), struck === "manager" ? fate : {})
-          keep(story, options => story.agent(options), struck === "agent" ? fate : {})
+          keepAlive(story.clock, options => story.manager(options), struck === "manager" ? fate : {})
+          keepAlive(story.clock, options => story.agent(options), struck === "agent" ? fate : {})
           await story.request("restart", spec)
           const { status } = await story.completed("restart", "1h")
           const words = status.containerRecreateStates.map(({ name, phase }: Json) => `${name} ${phase}`)
@@ -60,5 +51,26 @@ describe("the agent is killed at each moment of a stop", () => {
       const { status } = await story.completed("restart", "5m")
       expect(status.conditions[0]).toMatchObject({ type: "Ready", status: "True" })
       expect(new Set(story.stopped())).toEqual(new Set(["app-0", "sidecar-0"]))
+    })
+})
+
+describe("at each call to the runtime", () => {
+  // Disks and images are no part of a restart.
+  const all = Object.entries(nodeFaults).filter(([name]) => !name.includes("disk"))
+  // In the long form each fault at each call; in the short form at some, and together at all of them.
+  const every = process.env.AIM_RUNS === undefined ? 5 : 1
+  for (const [index, [name, make]] of all.entries())
+    test(name, async () => {
+      for (let n = 1 + (index % every); n <= 10; n += every) {
+        const story = await restarts({ containers: { app: { isStubborn: true }, sidecar: {} }, graceSeconds: 20 })
+        const fault = make(nthCall(n), story)
+        story.manager()
+        keepAlive(story.clock, options => story.agent({ ...options, fault }))
+        await story.request("restart", { containers: spec.containers })
+        const { status } = await story.completed("restart", "10m")
+        expect([`fault at call ${n}`, status.conditions[0].reason]).toEqual([`fault at call ${n}`, "Succeeded"])
+        expect(new Set(story.stopped())).toEqual(new Set(["app-0", "sidecar-0"]))
+        judge(story.record)
+      }
     })
 })

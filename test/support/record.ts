@@ -2,6 +2,7 @@ import { type Fault, isDecision } from "#cluster-sim/faults/faults.ts"
 import type { HistoryEntry, Json } from "#cluster-sim/index.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Request } from "#runtime/client/index.ts"
+import type { RuntimeCall } from "./runtime-log.ts"
 
 /** A committed write, and when it was. */
 export type Commit = HistoryEntry & { readonly at: Instant }
@@ -29,6 +30,10 @@ export type Run = {
   readonly sent: readonly Sent[]
   /** What the AlternateImageSource controllers sent, where they ran in processes of their own. */
   readonly failovers?: readonly Sent[]
+  /** What controllers of pulls sent, of the manager and of agents, where they ran in processes of their own. */
+  readonly pulls?: readonly Sent[]
+  /** What agents called their runtimes for, where the calls were logged. */
+  readonly calls?: readonly RuntimeCall[]
   /** How old a picture of the world they may have had to decide from. */
   readonly lagMs: number
 }

@@ -5,6 +5,7 @@ import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { everyPart, type Json, openRegistries, type SimulatedNode } from "#cluster-sim/index.ts"
 import { createContainerRecreateRequestController } from "#controllers/containerrecreaterequest/controller.ts"
 import { core, resourceOf } from "#runtime/resource.ts"
+import { type CallFault, loggedRuntime } from "./runtime-log.ts"
 import { type ProcessOptions, scenario, type World } from "./scenario.ts"
 
 // One pod on one simulated node: its kubelet starts again what the agent stops through the node's container runtime.
@@ -20,7 +21,7 @@ export type Restarts = World & {
   /** The controller's half. */
   manager(options?: ProcessOptions): ReturnType<World["run"]>
   /** The agent of the pod's node. */
-  agent(options?: ProcessOptions & { stopsPerMinute?: number }): ReturnType<World["run"]>
+  agent(options?: ProcessOptions & { stopsPerMinute?: number; fault?: CallFault | undefined }): ReturnType<World["run"]>
   request(name: string, spec?: Json): Promise<void>
   of(name: string): Promise<Json>
   /** Waits until the request is complete. */
@@ -60,14 +61,17 @@ export async function restarts(options: PodOptions = {}): Promise<Restarts> {
     runtime,
     ...listenTo(runtime, world),
     manager: options => world.run([createContainerRecreateRequestController()], options),
-    agent({ stopsPerMinute = usualLimits.stopsPerMinute, ...options } = {}) {
+    agent({ stopsPerMinute = usualLimits.stopsPerMinute, fault, ...options } = {}) {
       const connection = runtime.connectMounted()
       // The calls of a process end with it.
       const dies = { ...options.dies, onDeath: () => connection.close() }
-      return world.run(agentControllers({ name: nodeName, runtime: connection }, { stopsPerMinute }), {
+      const log = { world, node: { name: nodeName, uid: "" }, agent: () => process, fault }
+      const logged = loggedRuntime(connection, log)
+      const process = world.run(agentControllers({ name: nodeName, runtime: logged }, { stopsPerMinute }), {
         ...options,
         dies,
       })
+      return process
     },
     request: (name, fields = {}) =>
       world.apply({

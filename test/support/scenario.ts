@@ -73,6 +73,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
   const history: Commit[] = []
   const sent: Sent[] = []
   const failovers: Sent[] = []
+  const pulls: Sent[] = []
   const cluster = createCluster({
     ...options,
     clock,
@@ -91,6 +92,8 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
     commits: history,
     sent,
     failovers,
+    pulls,
+    calls: [],
     get lagMs() {
       return lagMs
     },
@@ -128,11 +131,13 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
       let exitCode: number | undefined
       const number = processes++
       const runs = (kind: string) => controllers.some(({ name }) => name === kind)
-      const { outside, inside } = recordSent(number, runs("serviceimage") ? sent : failovers, () => ({
+      const runsPulls = ["imagepulljob", "imagelistpulljob", "nodeimage", "pull"].some(runs)
+      const list = runs("serviceimage") ? sent : runs("alternateimagesource") ? failovers : pulls
+      const { outside, inside } = recordSent(number, list, () => ({
         at: clock.now(),
         revision: cluster.store.revision,
       }))
-      const isJudged = isRecorded && (runs("serviceimage") || runs("alternateimagesource"))
+      const isJudged = isRecorded && (list !== pulls || runsPulls)
       const faults = [death.fault, ...(options.faults ?? [])]
       lagMs = Math.max(lagMs, options.seesLateByMs ?? 0)
       const ended = runManager({

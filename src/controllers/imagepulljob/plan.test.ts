@@ -180,3 +180,10 @@ const words = ({ verdict: { reason, isStuck, isReady }, ...rest }: Plan): Words 
 })
 for (const [name, { given, gives }] of Object.entries(cases))
   test(name, () => expect(words(plan({ ...calm, ...given }))).toEqual(gives))
+
+test("a write that the server refused is reported, and the job goes on", () => {
+  const refusal = { node: "node-1", message: "the role is being changed" }
+  const { verdict, wants, ends } = plan({ ...calm, view: view({ Starting: 1, refusal }) })
+  expect(verdict).toMatchObject({ reason: "Refused", isStuck: true, message: expect.stringContaining(refusal.message) })
+  expect({ wants, ends }).toEqual({ wants: 0, ends: undefined })
+})

@@ -128,9 +128,11 @@ const paused: Check = ({ job, view }) => {
 }
 
 function pulling({ job, view, registry }: Snapshot): Plan {
-  const { desired, Active, Starting, Waiting, startable, unknown } = view!
+  const { desired, Active, Starting, Waiting, startable, unknown, refusal } = view!
   const room = parallelismOf(job.spec.parallelism, desired) - Active - Starting
   const wants = Math.max(0, Math.min(room, startable))
+  // Rights that are missing for a moment must not end a job, so the write is tried again.
+  if (refusal) return { ...stuck("Refused", `${standing(view!)}; ${refusal.node}: ${refusal.message}`), wants }
   if (Active + Starting > 0) return { ...hold("Pulling", standing(view!)), wants }
   if (wants > 0) {
     const { host, inFlight, limit } = registry

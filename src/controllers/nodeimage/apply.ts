@@ -15,6 +15,8 @@ import type { World } from "./world.ts"
 export type Done = { readonly lookAgainAt?: Instant | undefined }
 
 const soonMs = 1000
+/** What was refused may be allowed later: a role that is being changed, a webhook that is down. */
+const refusedMs = 15_000
 
 /** Writes the NodeImage of one node, conditional on what was read of it just before. */
 export async function apply(world: World, seen: Snapshot, plan: Plan): Promise<Done> {
@@ -28,7 +30,7 @@ export async function apply(world: World, seen: Snapshot, plan: Plan): Promise<D
       : client.delete(nodeImages, { name: node }, { uid: nodeImage!.uid })
   // The next event shows it, unless nothing has arrived. An object that is there already is as good.
   const outcome = await outcomeOf<unknown>(write)
-  return outcome.is === "Written" || outcome.is === "Outdated" ? {} : { lookAgainAt: now + soonMs * 15 }
+  return outcome.is === "Written" || outcome.is === "Outdated" ? {} : { lookAgainAt: now + refusedMs }
 }
 
 const emptyFor = (node: string, uid: string): KubeObject & Pick<NodeImage, "spec"> => ({
@@ -59,15 +61,15 @@ async function edit({ client, pulls }: World, seen: Snapshot, plan: Plan): Promi
     )
   if (isSame(spec, before.spec)) return {}
   const outcome = await outcomeOf(client.replace(nodeImages, { ...before, spec }))
-  if (outcome.is === "Refused")
-    for (const { owner } of additions)
-      pulls.board.fail(
-        `${owner.namespace}/${owner.name}`,
-        node,
-        { reason: "Refused", message: outcome.error.said },
-        now,
-      )
-  return outcome.is === "Written" ? {} : { lookAgainAt: now + soonMs }
+  if (outcome.is === "Written") return {}
+  if (outcome.is !== "Refused") return { lookAgainAt: now + soonMs }
+  const { said } = outcome.error
+  for (const { owner } of additions) {
+    const job = `${owner.namespace}/${owner.name}`
+    if (isFailure(outcome.error, "Invalid")) pulls.board.fail(job, node, { reason: "Refused", message: said }, now)
+    else pulls.board.refuse(job, node, said, now)
+  }
+  return { lookAgainAt: now + refusedMs }
 }
 
 async function read(client: World["client"], name: string): Promise<NodeImage | undefined> {

@@ -163,3 +163,19 @@ test("counts are those of a plain recount, and pulls under way never pass the re
     }),
   )
 })
+
+test("a refused write leaves the decision, is shown, and is over when the NodeImage shows the image", () => {
+  const { board } = boardOf(["node-0", "node-1"], 1)
+  board.setJob(job("shop/app"), 0)
+  board.start("shop/app", board.pick("shop/app", 2, 0))
+  board.refuse("shop/app", "node-0", "the role is being changed", 0)
+  expect(board.view("shop/app")).toMatchObject({
+    Starting: 1,
+    Failed: 0,
+    refusal: { node: "node-0", message: "the role is being changed" },
+  })
+  expect(board.starting("node-0")).toHaveLength(1)
+  expect(board.budget.inFlight(image.host)).toBe(1)
+  board.setNodeImage("node-0", nodeImage("node-0", [entry(["shop/app"], "Pulling")]), 0)
+  expect(board.view("shop/app")).toMatchObject({ Active: 1, refusal: undefined })
+})

@@ -45,6 +45,8 @@ type Tracked = {
   /** The oldest first. */
   unanswered: Map<string, Instant>
   failures: Map<string, Task>
+  /** Starting, and the server refused the write that would begin it. */
+  refusals: Map<string, Task>
 }
 
 /** What a plan reads of one job: counts and the first few of each, whatever the number of nodes. */
@@ -55,6 +57,8 @@ export type JobView = Readonly<Counts> & {
   /** Names of the spec that are no Linux nodes of the cluster; the first few. */
   readonly unknown: readonly string[]
   readonly oldestUnanswered: Instant | undefined
+  /** The first node whose NodeImage could not be written, and what the server said. It is tried again. */
+  readonly refusal?: { readonly node: string; readonly message: string } | undefined
 }
 
 export type Wakers = { job(key: string): void; node(name: string): void }
@@ -101,6 +105,7 @@ export class PullBoard {
       startable: new Set(),
       unanswered: new Map(),
       failures: new Map(),
+      refusals: new Map(),
     }
     this.#jobs.set(job.key, tracked)
     this.#byUid.set(job.uid, tracked)
@@ -166,7 +171,8 @@ export class PullBoard {
   view(key: string): JobView | undefined {
     const tracked = this.#jobs.get(key)
     if (!tracked) return undefined
-    const { job, counts, tasks, startable, failures, unanswered } = tracked
+    const { job, counts, tasks, startable, failures, unanswered, refusals } = tracked
+    const [refused] = firstOf(refusals, 1)
     return {
       ...counts,
       desired: tasks.size,
@@ -181,6 +187,7 @@ export class PullBoard {
           ? job.selection.names.filter(name => !this.#isFit(name)).slice(0, unknownShown)
           : [],
       oldestUnanswered: unanswered.values().next().value,
+      refusal: refused && { node: refused[0], message: refused[1].message ?? "" },
     }
   }
 
@@ -204,6 +211,13 @@ export class PullBoard {
       this.#set(tracked!, node, { state: "Starting" })
       this.#wake.node(node)
     }
+  }
+
+  /** The server refused to give the node the image. The decision stands, because the write is tried again. */
+  refuse(key: string, node: string, message: string, now: Instant): void {
+    this.#now = now
+    const tracked = this.#jobs.get(key)
+    if (tracked?.tasks.get(node)?.state === "Starting") this.#set(tracked, node, { state: "Starting", message })
   }
 
   /** The node cannot be given the image, or its agent does not answer. */
@@ -294,6 +308,7 @@ export class PullBoard {
     if (task.state === "Waiting" && this.#canStart(tracked.job, node)) tracked.startable.add(node)
     if (task.unansweredSince !== undefined) tracked.unanswered.set(node, task.unansweredSince)
     if (task.state === "Failed") tracked.failures.set(node, task)
+    if (task.state === "Starting" && task.message !== undefined) tracked.refusals.set(node, task)
     this.#wake.job(tracked.job.key)
   }
 
@@ -302,6 +317,7 @@ export class PullBoard {
     tracked.startable.delete(node)
     tracked.unanswered.delete(node)
     tracked.failures.delete(node)
+    tracked.refusals.delete(node)
   }
 
   #canStart({ hasSecrets }: PullJob, node: string): boolean {

@@ -2,6 +2,7 @@ import type { Json } from "#cluster-sim/index.ts"
 import type { Instant } from "#lib/instant.ts"
 import { type Commit, type Run, wasJudged } from "#test/support/record.ts"
 import { failoverViolationsOf } from "./failover.ts"
+import { nodeWorkViolationsOf } from "./node-work.ts"
 import {
   between,
   conditionOf,
@@ -62,7 +63,7 @@ export function violationsOf(run: Run): string[] {
 
 /** Fails if anything is wrong with a run. */
 export function judge(run: Run): void {
-  const found = [...violationsOf(run), ...failoverViolationsOf(run)]
+  const found = [...violationsOf(run), ...failoverViolationsOf(run), ...nodeWorkViolationsOf(run)]
   wasJudged(run)
   if (found.length > 0) throw new Error(`seed ${run.seed}: ${found.slice(0, 5).join("\n")}`)
 }

@@ -28,7 +28,7 @@ export const reasons = {
   SecretInvalid:
     "A Secret of `pullSecrets` is not of type kubernetes.io/dockerconfigjson or dockercfg, or is too large.",
   Forbidden: "aim may not read a Secret of `pullSecrets`; run `aim grant NAMESPACE --pull-secrets NAME`.",
-  Refused: "The API server or an admission policy refused the change of a NodeImage.",
+  Refused: "The API server or an admission policy refused the change of a NodeImage. It is tried again.",
   NodeFull: "The node has as many images to pull as a NodeImage can hold.",
   InvalidImage: "The image cannot be read as a reference.",
   ...pullFailureReasons,

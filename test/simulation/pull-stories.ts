@@ -1,0 +1,258 @@
+import { createPullController, usualPullLimits } from "#agent/pull/index.ts"
+import { crdOf } from "#api/crd.ts"
+import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
+import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
+import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
+import type { Json } from "#cluster-sim/index.ts"
+import { createImageListPullJobController } from "#controllers/imagelistpulljob/index.ts"
+import { createImagePullJobController } from "#controllers/imagepulljob/index.ts"
+import { imagePullJobs, nodeImages, nodes } from "#controllers/imagepulljob/resources.ts"
+import { createNodeImageController } from "#controllers/nodeimage/index.ts"
+import type { Clock } from "#runtime/clock.ts"
+import { type CallFault, loggedRuntime } from "#test/support/runtime-log.ts"
+import { type ProcessOptions, scenario, type World } from "#test/support/scenario.ts"
+import { type Fate, keepAlive } from "./fates.ts"
+import { type PullFloor, pullFloor } from "./pull-floor.ts"
+
+/** What happens to the manager, to the agent of one node, and to its calls of the runtime. */
+export type PullFate = {
+  manager?: (clock: Clock) => Fate
+  agent?: (clock: Clock) => Fate
+  calls?: (world: World, floor: PullFloor) => CallFault
+}
+
+/** A story of pulls, described by conditions rather than times. */
+export type PullStory = {
+  tell(play: Play): Promise<void>
+  /** What each node has at the end. */
+  has: Record<string, readonly string[]>
+}
+
+type Play = {
+  world: World
+  floor: PullFloor
+  addNode(name: string): Promise<void>
+  /** The node is replaced by another machine of the same name. */
+  replaceNode(name: string): Promise<void>
+  job(name: string, spec: Json): Promise<void>
+  until(name: string, reason: string): Promise<void>
+}
+
+/** How soon a dead process is followed by another. */
+const lookMs = 3000
+
+/** The agent of this node is struck. */
+export const struckNode = "node-0"
+
+const host = "registry.example.com"
+const [app, web, db] = [`${host}/app:v1`, `${host}/web:v1`, `${host}/db:v1`]
+const listed = [app, "one.example.com/web:v1", "two.example.com/db:v1"]
+const account = "robot:sesame"
+const policy = { timeoutSeconds: 60, backoffLimit: 50 }
+const limits = {
+  pullsPerNode: usualPullLimits.pullsPerNode,
+  pullsPerRegistry: 2,
+  thresholdPercent: usualPullLimits.imageGcHighThresholdPercent,
+}
+
+const secret: Json = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: "registry", namespace: "default" },
+  type: "kubernetes.io/dockerconfigjson",
+  data: {
+    ".dockerconfigjson": Buffer.from(
+      JSON.stringify({ auths: { [host]: { username: "robot", password: "sesame" } } }),
+    ).toString("base64"),
+  },
+}
+
+export const pullStories: Record<string, PullStory> = {
+  "two jobs over three nodes, one of them for a private image": {
+    has: { "node-0": [app, web], "node-1": [app], "node-2": [app, web] },
+    async tell({ world, floor, job, until }) {
+      floor.publish(app, { id: "sha256:a", takesMs: 3000 })
+      floor.publish(web, { id: "sha256:b", takesMs: 7000, account })
+      await world.apply(secret)
+      await job("app", { image: app, parallelism: 2 })
+      await job("web", {
+        image: web,
+        parallelism: 3,
+        pullSecrets: ["registry"],
+        selector: { names: ["node-0", "node-2"] },
+      })
+      await until("app", "Completed")
+      await until("web", "Completed")
+    },
+  },
+  "another image in the middle, and a job that is deleted": {
+    has: { "node-0": [db], "node-1": [db], "node-2": [db] },
+    async tell({ world, floor, job, until }) {
+      floor.publish(app, { id: "sha256:a", takesMs: 400_000 })
+      floor.publish(web, { id: "sha256:b", takesMs: 400_000 })
+      floor.publish(db, { id: "sha256:c", takesMs: 1000 })
+      await job("app", {
+        image: app,
+        selector: { names: ["node-0"] },
+        pullPolicy: { timeoutSeconds: 600, backoffLimit: 50 },
+      })
+      await job("web", {
+        image: web,
+        selector: { names: ["node-1"] },
+        pullPolicy: { timeoutSeconds: 600, backoffLimit: 50 },
+      })
+      await pulls(world, "node-0", app)
+      await pulls(world, "node-1", web)
+      await job("app", { image: db, parallelism: 3 })
+      await world.client.delete(imagePullJobs, { name: "web", namespace: "default" })
+      await until("app", "Completed")
+    },
+  },
+  "a node that is replaced under its name": {
+    has: { "node-0": [app], "node-1": [app], "node-2": [app] },
+    async tell({ world, floor, job, until, replaceNode }) {
+      floor.publish(app, { id: "sha256:a", takesMs: 2000 })
+      await job("app", { image: app, parallelism: 3, completionPolicy: { type: "Never" } })
+      await until("app", "Present")
+      await replaceNode(struckNode)
+      const has = async () => (await floor.runtime(struckNode).imageStatus(app)) !== undefined
+      await world.until("the new node to have it", has, "1h")
+      await until("app", "Present")
+    },
+  },
+  "the same image three times: first, once more, and from the registry in any case": {
+    has: { "node-0": [app], "node-1": [app], "node-2": [app] },
+    async tell({ floor, job, until }) {
+      floor.publish(app, { id: "sha256:a", takesMs: 1000 })
+      await job("first", { image: app, parallelism: 3 })
+      await until("first", "Completed")
+      floor.collect(struckNode, app)
+      await job("again", { image: app, parallelism: 3 })
+      await until("again", "Completed")
+      floor.publish(app, { id: "sha256:b", takesMs: 1000 })
+      await job("newest", { image: app, parallelism: 3, imagePullPolicy: "Always" })
+      await until("newest", "Completed")
+    },
+  },
+  "a list of images from three registries": {
+    has: { "node-0": listed, "node-1": listed, "node-2": listed },
+    async tell({ world, floor }) {
+      for (const image of listed) floor.publish(image, { id: `sha256:${image}`, takesMs: 2000 })
+      const { apiVersion, kind } = ImageListPullJob
+      const spec = { images: listed, parallelism: 3, pullPolicy: policy }
+      await world.apply({ apiVersion, kind, metadata: { name: "list", namespace: "default" }, spec })
+      const isDone = () => {
+        const jobs = new Map(world.history.filter(isJob).map(({ object }) => [object.metadata.name, object]))
+        return jobs.size === listed.length && [...jobs.values()].every(job => reasonOf(job) === "Completed")
+      }
+      await world.until("all of them to be complete", isDone, "6h")
+    },
+  },
+}
+
+/** An object as it was last written. Asking the server at each step would take most of a run's time. */
+const lastOf = (world: World, kind: string, name: string): Json =>
+  world.history.findLast(({ object }) => object.kind === kind && object.metadata.name === name)?.object ?? {}
+
+const isJob = ({ object }: { object: Json }) => object.kind === "ImagePullJob"
+const reasonOf = ({ status }: Json): string =>
+  status?.conditions?.find((each: Json) => each.type === "Ready")?.reason ?? ""
+
+/** Waits until the node's runtime is asked for it. */
+const pulls = (world: World, node: string, image: string) =>
+  world.until(
+    `${node} to pull ${image}`,
+    () => world.record.calls!.some(call => call.node === node && call.subject === image && call.method === "pullImage"),
+    "1h",
+  )
+
+const empty = await (async () => {
+  const world = await scenario()
+  await world.apply(...[NodeImage, ImagePullJob, ImageListPullJob].map(kind => crdOf(kind) as Json))
+  await world.advance("1s")
+  return world.cluster.store.dump()
+})()
+
+/** Plays a story to its end, and until nothing moves any more. */
+export async function play(story: PullStory, seed: number, fate: PullFate, makeFloor = pullFloor) {
+  const world = await scenario({ seed, saved: empty })
+  const floor = makeFloor(world.clock)
+  const strike = fate.calls?.(world, floor)
+  const agents = new Map<string, () => { die(): void }>()
+
+  async function addNode(name: string): Promise<void> {
+    const labels = { "kubernetes.io/os": "linux" }
+    await world.apply({ apiVersion: "v1", kind: "Node", metadata: { name, labels } })
+    const made = await world.get(nodes, name)
+    const conditions = [{ type: "Ready", status: "True" }]
+    const ready = { ...made, status: { ...made.status, conditions } } as never
+    await world.client.replace(nodes, ready, { subresource: "status" })
+    const isStruck = name === struckNode && !agents.has(name)
+    agents.set(
+      name,
+      keepAlive(
+        world.clock,
+        options => runAgent(name, made.metadata.uid, name === struckNode ? strike : undefined, options),
+        isStruck ? fate.agent?.(world.clock) : {},
+        lookMs,
+      ),
+    )
+  }
+  function runAgent(name: string, uid: string, fault: CallFault | undefined, options: ProcessOptions) {
+    const disk = () => floor.disk(name)
+    const log = { world, node: { name, uid }, agent: () => process, disk, limits, fault }
+    const runtime = loggedRuntime(floor.runtime(name), log)
+    const process = world.run(
+      [createPullController({ node: { name, runtime, disk }, limits: usualPullLimits })],
+      options,
+    )
+    return process
+  }
+  const managers = () => [
+    createImagePullJobController({ pullsPerRegistry: limits.pullsPerRegistry }),
+    createNodeImageController(),
+    createImageListPullJobController(),
+  ]
+  for (const name of ["node-0", "node-1", "node-2"]) await addNode(name)
+  keepAlive(world.clock, options => world.run(managers(), options), fate.manager?.(world.clock), lookMs)
+  await story.tell({
+    world,
+    floor,
+    addNode,
+    async replaceNode(name) {
+      agents.get(name)!().die()
+      await world.client.delete(nodes, { name })
+      floor.replace(name)
+      await addNode(name)
+    },
+    async job(name, spec) {
+      const { apiVersion, kind } = ImagePullJob
+      const fields = { pullPolicy: policy, ...spec }
+      await world.apply({ apiVersion, kind, metadata: { name, namespace: "default" }, spec: fields })
+    },
+    until: (name, reason) =>
+      world.until(`job ${name} to say ${reason}`, () => reasonOf(lastOf(world, "ImagePullJob", name)) === reason, "6h"),
+  })
+  await world.settle()
+  return { world, floor }
+}
+
+/** What remains of a run once the times are taken out. */
+export async function outcome({ world, floor }: Awaited<ReturnType<typeof play>>, story: PullStory): Promise<Json> {
+  const jobs = await world.list(imagePullJobs)
+  const made = await world.list(nodeImages)
+  const missing: string[] = []
+  for (const [node, images] of Object.entries(story.has))
+    for (const image of images) if (!(await floor.runtime(node).imageStatus(image))) missing.push(`${node} ${image}`)
+  return {
+    jobs: jobs.map(job => {
+      const { desired, active, succeeded, failed } = job.status
+      return [job.metadata.name, reasonOf(job), { desired, active, succeeded, failed }]
+    }),
+    nodeImages: made.map(({ metadata, status }) => [metadata.name, reasonOf({ status })]),
+    sealed: JSON.stringify(made).includes("sealedCredentials"),
+    // A pull that nothing wants any more has ended.
+    underWay: world.record.calls!.filter(({ method, ended }) => method === "pullImage" && ended === undefined).length,
+    missing,
+  }
+}

@@ -42,12 +42,12 @@ export async function withFleet<T>(
   }
 }
 
-/** Whether the caches of a controller hold the whole fleet. */
+/** Whether the caches of ServiceImage's controller hold the whole fleet. Other controllers have stores of their own. */
 export function holdsAll(
   scrape: Awaited<ReturnType<ControllerProcess["scrape"]>>,
   { objects, pods }: Pick<Fleet, "objects" | "pods">,
 ): boolean {
-  const known = (resource: string) => scrape.sum("aim_cache_objects", { resource })
+  const known = (resource: string) => scrape.sum("aim_cache_objects", { controller: "serviceimage", resource })
   return known("dicoms.services.example.com") === objects && known("pods") === pods
 }
 

@@ -51,11 +51,13 @@ export class Holds<R extends string> {
     return this.#holds.delete(name)
   }
 
-  /** A namespace was granted something: refused writes in it may be tried again. */
-  release(namespace: string | undefined): void {
-    for (const name of [...this.#holds.keys()])
-      if (namespace === undefined || name === scopeName({ namespace }) || name.startsWith(`${namespace}/`))
-        this.#holds.delete(name)
+  /** A namespace was granted something: refused writes in it may be tried again. Returns the scopes, by name. */
+  release(namespace: string | undefined): string[] {
+    const isIn = (name: string) =>
+      namespace === undefined || name === scopeName({ namespace }) || name.startsWith(`${namespace}/`)
+    const released = [...this.#holds.keys()].filter(isIn)
+    for (const name of released) this.#holds.delete(name)
+    return released
   }
 
   clear(): void {

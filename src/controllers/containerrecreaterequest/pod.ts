@@ -49,7 +49,6 @@ type Json = Record<string, any>
 /** Reads a pod as the server sends it. What is not there or not readable counts as absent. */
 export function readPod({ metadata, spec, status }: Json): PodFacts {
   const statuses = listOf(status?.containerStatuses)
-  const gates = listOf(spec?.readinessGates)
   const policy = String(spec?.restartPolicy ?? "Always")
   return {
     resourceVersion: String(metadata.resourceVersion ?? ""),
@@ -64,9 +63,13 @@ export function readPod({ metadata, spec, status }: Json): PodFacts {
       const found = statuses.find(({ name }) => name === container.name)
       return containerFacts(container, String(container.restartPolicy ?? policy), found)
     }),
-    gate: gates.some(({ conditionType }) => conditionType === readinessGate) ? gateFacts(status) : undefined,
+    gate: listsGate({ spec }) ? gateFacts(status) : undefined,
   }
 }
+
+/** Asked of every pod of a cluster, before anything else of it is read. */
+export const listsGate = ({ spec }: Json): boolean =>
+  listOf(spec?.readinessGates).some(({ conditionType }) => conditionType === readinessGate)
 
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value : [])
 

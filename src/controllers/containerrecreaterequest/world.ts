@@ -7,7 +7,7 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf, nameOf } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
-import { type PodFacts, readPod } from "./pod.ts"
+import { listsGate, type PodFacts, readPod } from "./pod.ts"
 import { openFor } from "./requests.ts"
 import { pods } from "./resources.ts"
 
@@ -34,8 +34,8 @@ export function openWorld(wiring: Wiring, requests: Cache<Held<ContainerRecreate
   const isConcerned = (podKey: string) => openFor(requests, podKey).length > 0
   const project = (object: KubeObject): Seen => {
     const { resourceVersion = "" } = object.metadata
-    const facts = readPod(object)
-    return facts.gate || isConcerned(keyOf(object.metadata)) ? { resourceVersion, facts } : { resourceVersion }
+    const isRead = listsGate(object) || isConcerned(keyOf(object.metadata))
+    return isRead ? { resourceVersion, facts: readPod(object) } : { resourceVersion }
   }
   const cache = wiring.watch<Seen>(pods, { project })
   const holds: World["holds"] = new Holds()
@@ -55,9 +55,7 @@ export function openWorld(wiring: Wiring, requests: Cache<Held<ContainerRecreate
     if (others.length === 0 && (!after || after.object.status?.phase === "Completed")) fetched.delete(podKey)
   })
   watchGrants(wiring, namespace => {
-    holds.release(namespace)
-    for (const [key, { facts }] of cache.entries())
-      if (facts?.gate && (namespace === undefined || nameOf(key).namespace === namespace)) enqueue(gateKey(key))
+    for (const podKey of holds.release(namespace)) enqueue(gateKey(podKey))
   })
 
   /** What was read from the server counts as long as the cache shows nothing newer. */

@@ -1,4 +1,5 @@
 import { z } from "zod"
+import { ageColumn, messageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import {
   condition,
   count,
@@ -296,13 +297,13 @@ export const AlternateImageSource = defineKind({
   description:
     "An AlternateImageSource says which repositories hold the same images. When one fails, containers are pulled from the next.",
   printerColumns: [
-    { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    readyColumn,
+    reasonColumn,
     { name: "Targets", type: "integer", jsonPath: ".status.targets" },
     { name: "Switched", type: "integer", jsonPath: ".status.switched" },
     { name: "Incidents", type: "integer", jsonPath: ".status.incidents" },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-    { name: "Message", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
+    ageColumn,
+    messageColumn,
   ],
   spec,
   status,

@@ -1,4 +1,5 @@
 import { z } from "zod"
+import { ageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import { condition, count, generation, listMap, rules, text, timestamp, word } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { namesOf } from "../../names.ts"
@@ -168,9 +169,9 @@ export const ContainerRecreateRequest = defineKind({
     { name: "Phase", type: "string", jsonPath: ".status.phase" },
     { name: "Pod", type: "string", jsonPath: ".spec.podName" },
     { name: "Node", type: "string", jsonPath: ".status.nodeName" },
-    { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    readyColumn,
+    reasonColumn,
+    ageColumn,
     { name: "Message", type: "string", jsonPath: ".status.message", priority: 1 },
   ],
   // The agent of a node watches only its own requests, and only until they are complete.

@@ -1,4 +1,5 @@
 import { z } from "zod"
+import { ageColumn, messageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import { condition, count, generation, listAtomic, listMap, listSet, rules, text, timestamp } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { imageReferenceMaxLength } from "../image-reference.ts"
@@ -61,13 +62,13 @@ export const ImageListPullJob = defineKind({
   ...imageListPullJobNames,
   description: "An ImageListPullJob brings several images to nodes: one ImagePullJob for each.",
   printerColumns: [
-    { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    readyColumn,
+    reasonColumn,
     { name: "Total", type: "integer", jsonPath: ".status.desired" },
     { name: "Succeeded", type: "integer", jsonPath: ".status.succeeded" },
     { name: "Completed", type: "integer", jsonPath: ".status.completed" },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-    { name: "Message", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
+    ageColumn,
+    messageColumn,
   ],
   spec,
   status,

@@ -1,4 +1,5 @@
 import { z } from "zod"
+import { ageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import {
   condition,
   count,
@@ -65,13 +66,13 @@ export const ImagePullJob = defineKind({
   ...imagePullJobNames,
   description: "An ImagePullJob brings an image to nodes before a pod needs it.",
   printerColumns: [
-    { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    readyColumn,
+    reasonColumn,
     { name: "Total", type: "integer", jsonPath: ".status.desired" },
     { name: "Active", type: "integer", jsonPath: ".status.active" },
     { name: "Succeed", type: "integer", jsonPath: ".status.succeeded" },
     { name: "Failed", type: "integer", jsonPath: ".status.failed" },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    ageColumn,
     { name: "Message", type: "string", jsonPath: ".status.message", priority: 1 },
   ],
   spec,

@@ -1,4 +1,5 @@
 import { z } from "zod"
+import { ageColumn, messageColumn } from "../../columns.ts"
 import { condition, count, generation, listAtomic, listMap, rules, text, timestamp, word } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import {
@@ -174,8 +175,8 @@ export const NodeImage = defineKind({
     { name: "Pulling", type: "integer", jsonPath: ".status.pulling" },
     { name: "Succeeded", type: "integer", jsonPath: ".status.succeeded" },
     { name: "Failed", type: "integer", jsonPath: ".status.failed" },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-    { name: "Message", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
+    ageColumn,
+    messageColumn,
   ],
   spec,
   status,

@@ -1,4 +1,5 @@
 import type { z } from "zod"
+import { ageColumn, messageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { namesOf } from "../../names.ts"
 import { spec, type step } from "./spec.ts"
@@ -8,15 +9,15 @@ export const ServiceImage = defineKind({
   ...namesOf("ServiceImage"),
   description: "A ServiceImage says which image a set of objects runs and rolls it out to them, tier by tier.",
   printerColumns: [
-    { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    readyColumn,
     { name: "State", type: "string", jsonPath: ".status.state" },
     { name: "Progress", type: "string", jsonPath: ".status.progress" },
     { name: "Priority", type: "integer", jsonPath: ".status.currentPriority" },
     { name: "Image", type: "string", jsonPath: ".status.image" },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    ageColumn,
     { name: "Kind", type: "string", jsonPath: ".spec.target.kind", priority: 1 },
-    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason', priority: 1 },
-    { name: "Message", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
+    { ...reasonColumn, priority: 1 },
+    messageColumn,
   ],
   spec,
   status,

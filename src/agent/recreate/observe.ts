@@ -14,7 +14,7 @@ export function observe(
     node,
     found: container => found?.get(container),
     stop: container => stops.get(stopKey(request, container)),
-    limit: pace,
+    limit: { perMinute: pace.perMinute, freeAt: pace.freeAt(now) },
     now,
   }
 }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest"
 import type { ContainerRecreateRequest, ContainerState } from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import { formatMicroInstant } from "#lib/instant.ts"
 import { virtualClock } from "#runtime/clock.ts"
+import { observe } from "./observe.ts"
 import { StopPace } from "./pace.ts"
 import { type Found, plan, type Snapshot, type StopState } from "./plan.ts"
 
@@ -142,11 +143,20 @@ test("in any minute no more stops begin than the limit", async () => {
   const pace = new StopPace(clock, 2)
   pace.take()
   await clock.advance(20_000)
-  expect(pace.freeAt).toBe(clock.now())
+  expect(pace.freeAt(clock.now())).toBe(clock.now())
   pace.take()
-  expect(pace.freeAt).toBe(now + 60_000)
+  expect(pace.freeAt(clock.now())).toBe(now + 60_000)
   await clock.advance(40_000)
-  expect(pace.freeAt).toBe(clock.now())
+  expect(pace.freeAt(clock.now())).toBe(clock.now())
   pace.take()
-  expect(pace.freeAt).toBe(now + 80_000)
+  expect(pace.freeAt(clock.now())).toBe(now + 80_000)
+})
+
+test("where the limit is not reached, nothing waits, although time passes between look and plan", () => {
+  let time = now
+  const pace = new StopPace({ monotonic: () => time++ }, 2)
+  const look = { key: "shop/a", object: request([state("app")]), now }
+  const seen = observe({ node: "node-a", looks: new Map(), stops: new Map(), pace }, look)
+  time += 5
+  expect(seen.limit.freeAt).toBe(now)
 })

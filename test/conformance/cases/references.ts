@@ -22,12 +22,16 @@ const isReady = (object: Json) =>
 const isRefused = (object: Json) =>
   object?.status?.containerStatuses?.[0]?.state?.waiting?.reason === "CreateContainerConfigError"
 
-/** What was said in warnings, each sentence once. */
+/**
+ * What was said in warnings, each sentence once. A busy kubelet that has not yet read a map or a secret says so first,
+ * and asks again.
+ */
 async function warnings(on: Script): Promise<string[]> {
   const { items } = await on.quietly.list("events")
   const said = items
     .filter(({ type, involvedObject }: Json) => type === "Warning" && involvedObject.name === "a")
     .map(({ reason, message }: Json) => `${reason}: ${message}`)
+    .filter((sentence: string) => !sentence.includes("failed to sync"))
   return [...new Set<string>(said)].sort()
 }
 
@@ -42,7 +46,8 @@ async function unmounted(on: Script, fields: Json) {
   await on.quietly.create("pods", pod(on, fields))
   await on.until("it is said", async () => (await warnings(on)).length > 0)
   on.note("warnings", await warnings(on))
-  on.note("status", podStatus(await on.quietly.get("pods", "a")))
+  const isTold = (object: Json) => object.status.containerStatuses?.length > 0
+  on.note("status", podStatus(await on.untilObject("pods", "a", isTold)))
 }
 
 async function runs(on: Script, fields: Json) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { Json, Obj } from "../../object.ts"
 import type { Container, NodeRuntime } from "../container-runtime/index.ts"
@@ -93,6 +94,8 @@ export class Kubelet {
       const isNews =
         before.metadata.generation !== pod.metadata.generation ||
         before.metadata.deletionTimestamp !== pod.metadata.deletionTimestamp ||
+        !isDeepStrictEqual(before.metadata.labels, pod.metadata.labels) ||
+        !isDeepStrictEqual(before.metadata.annotations, pod.metadata.annotations) ||
         (pod.spec.readinessGates && before.status !== pod.status)
       if (isNews) this.#wake(known)
       return

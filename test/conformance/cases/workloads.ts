@@ -52,8 +52,12 @@ async function done(on: Script, name = "web"): Promise<Json> {
 const isReady = ({ status }: Json) =>
   status.conditions?.some(({ type, status }: Json) => type === "Ready" && status === "True")
 
-/** A deployment goes on saying that it is done until it has heard that one of its pods is gone. */
-const isSettled = ({ spec, status }: Json) =>
+/**
+ * A deployment goes on saying that it is done until it has heard that one of its pods is gone, and one without pods
+ * says so before its replica set has been looked at.
+ */
+const isSettled = ({ metadata, spec, status }: Json) =>
+  status.observedGeneration === metadata.generation &&
   (status.replicas ?? 0) === spec.replicas &&
   (status.availableReplicas ?? 0) === spec.replicas &&
   !status.terminatingReplicas

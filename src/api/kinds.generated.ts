@@ -3,10 +3,16 @@ import type { Kind } from "./kind.ts"
 import { ServiceImage } from "./v1alpha1/serviceimage/index.ts"
 import { AlternateImageSource } from "./v1alpha1/alternateimagesource/index.ts"
 import { ContainerRecreateRequest } from "./v1alpha1/containerrecreaterequest/index.ts"
+import { NodeImage } from "./v1alpha1/nodeimage/index.ts"
+import { ImagePullJob } from "./v1alpha1/imagepulljob/index.ts"
+import { ImageListPullJob } from "./v1alpha1/imagelistpulljob/index.ts"
 
 /** Every kind of ours. */
 export const kinds: readonly Kind[] = [
   ServiceImage,
   AlternateImageSource,
   ContainerRecreateRequest,
+  NodeImage,
+  ImagePullJob,
+  ImageListPullJob,
 ]

@@ -18,6 +18,9 @@ const registered = {
   ServiceImage: { plural: "serviceimages", scope: "Cluster", shortNames: ["si"] },
   AlternateImageSource: { plural: "alternateimagesources", scope: "Namespaced", shortNames: ["ais"] },
   ContainerRecreateRequest: { plural: "containerrecreaterequests", scope: "Namespaced", shortNames: ["crr"] },
+  NodeImage: { plural: "nodeimages", scope: "Cluster", shortNames: ["nimg"] },
+  ImagePullJob: { plural: "imagepulljobs", scope: "Namespaced", shortNames: ["ipj"] },
+  ImageListPullJob: { plural: "imagelistpulljobs", scope: "Namespaced", shortNames: ["ilpj"] },
 } as const satisfies Record<string, Pick<KindNames, "plural" | "scope" | "shortNames">>
 
 type Registered = typeof registered

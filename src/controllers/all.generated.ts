@@ -3,6 +3,9 @@ import type { Controller } from "#runtime/controller.ts"
 import { createServiceImageController } from "./serviceimage/controller.ts"
 import { createAlternateImageSourceController } from "./alternateimagesource/controller.ts"
 import { createContainerRecreateRequestController } from "./containerrecreaterequest/controller.ts"
+import { createNodeImageController } from "./nodeimage/controller.ts"
+import { createImagePullJobController } from "./imagepulljob/controller.ts"
+import { createImageListPullJobController } from "./imagelistpulljob/controller.ts"
 import type { Surroundings } from "./surroundings.ts"
 
 /** What makes the controllers of this program: those of kinds in the order of the kinds, then the others by name. */
@@ -10,4 +13,7 @@ export const creators: readonly ((surroundings: Surroundings) => Controller)[] =
   createServiceImageController,
   createAlternateImageSourceController,
   createContainerRecreateRequestController,
+  createNodeImageController,
+  createImagePullJobController,
+  createImageListPullJobController,
 ]

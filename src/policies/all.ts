@@ -2,6 +2,8 @@ import { agentNode } from "./agent-node.ts"
 import { alternateImageSourceAuthor } from "./alternateimagesource-author.ts"
 import { alternateImageSourceNewPods } from "./alternateimagesource-new-pods.ts"
 import { containerRecreateRequestAuthor } from "./containerrecreaterequest-author.ts"
+import { imagePullJobAuthor } from "./imagepulljob-author.ts"
+import { nodeImageAgent } from "./nodeimage-agent.ts"
 import type { Policy } from "./policy.ts"
 import { serviceImageAuthor } from "./serviceimage-author.ts"
 import { serializeEnforce, serializeWarn } from "./serviceimage-serialize.ts"
@@ -14,5 +16,7 @@ export const policies: readonly Policy[] = [
   alternateImageSourceAuthor,
   containerRecreateRequestAuthor,
   agentNode,
+  imagePullJobAuthor,
+  nodeImageAgent,
   alternateImageSourceNewPods,
 ]

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { createImageListPullJobController } from "#controllers/imagelistpulljob/index.ts"
+import { createImageListPullJobController } from "#controllers/imagelistpulljob/controller.ts"
 import { imageListPullJobs, imagePullJobs } from "#controllers/imagelistpulljob/resources.ts"
 import { type PullStory, pullStory } from "#test/support/pull-story.ts"
 

@@ -4,9 +4,9 @@ import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
 import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
 import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import { everyPart, type Json, openRegistries, type SimulatedNode } from "#cluster-sim/index.ts"
-import { createImagePullJobController } from "#controllers/imagepulljob/index.ts"
+import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
 import { imagePullJobs, nodeImages, nodes } from "#controllers/imagepulljob/resources.ts"
-import { createNodeImageController } from "#controllers/nodeimage/index.ts"
+import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
 import { type Process, type ProcessOptions, scenario, type World } from "./scenario.ts"
 
 /** The registry of the stories. It has what was pushed and nothing else. */

@@ -2,8 +2,12 @@
 import * as serviceimage from "#api/v1alpha1/serviceimage/index.ts"
 import * as alternateimagesource from "#api/v1alpha1/alternateimagesource/index.ts"
 import * as containerrecreaterequest from "#api/v1alpha1/containerrecreaterequest/index.ts"
+import * as nodeimage from "#api/v1alpha1/nodeimage/index.ts"
+import * as imagepulljob from "#api/v1alpha1/imagepulljob/index.ts"
+import * as imagelistpulljob from "#api/v1alpha1/imagelistpulljob/index.ts"
 import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
 import { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
+import { nodeImageMetrics } from "#controllers/nodeimage/metrics.ts"
 import { serviceImageDashboard } from "./monitoring/serviceimage.ts"
 import { alternateImageSourceDashboard } from "./monitoring/alternateimagesource.ts"
 
@@ -12,12 +16,16 @@ export const declared = {
   serviceimage,
   alternateimagesource,
   containerrecreaterequest,
+  nodeimage,
+  imagepulljob,
+  imagelistpulljob,
 }
 
 /** The metrics of each controller. */
 export const metrics = {
   serviceimage: serviceImageMetrics,
   alternateimagesource: alternateImageSourceMetrics,
+  nodeimage: nodeImageMetrics,
 }
 
 /** Dashboards that people drew. The others follow from the metrics. */

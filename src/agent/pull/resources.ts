@@ -1,8 +1,8 @@
-import { nodeImageNames } from "#api/v1alpha1/nodeimage/names.ts"
+import { namesOf } from "#api/names.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { resourceOf } from "#runtime/resource.ts"
 
-export const nodeImages = resourceOf(nodeImageNames)
+export const nodeImages = resourceOf(namesOf("NodeImage"))
 
 /** An admission policy lets an agent write the status of its own node's NodeImage only. */
 export const permissions: readonly Permission[] = [

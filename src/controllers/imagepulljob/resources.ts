@@ -1,11 +1,10 @@
-import { imagePullJobNames } from "#api/v1alpha1/imagepulljob/names.ts"
-import { nodeImageNames } from "#api/v1alpha1/nodeimage/names.ts"
+import { namesOf } from "#api/names.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { core, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 
-export const imagePullJobs = resourceOf(imagePullJobNames)
-export const nodeImages = resourceOf(nodeImageNames)
+export const imagePullJobs = resourceOf(namesOf("ImagePullJob"))
+export const nodeImages = resourceOf(namesOf("NodeImage"))
 export const nodes = core("nodes", "Node", false)
 export const pods = core("pods", "Pod")
 export const secrets = core("secrets", "Secret")

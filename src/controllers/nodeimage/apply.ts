@@ -1,4 +1,4 @@
-import { imagePullJobNames } from "#api/v1alpha1/imagepulljob/names.ts"
+import { namesOf } from "#api/names.ts"
 import type { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import type { PullJob } from "#core/pulls/board.ts"
 import { type Addition, edited } from "#core/pulls/edit.ts"
@@ -14,6 +14,7 @@ import type { World } from "./world.ts"
 
 export type Done = { readonly lookAgainAt?: Instant | undefined }
 
+const jobNames = namesOf("ImagePullJob")
 const soonMs = 1000
 /** What was refused may be allowed later: a role that is being changed, a webhook that is down. */
 const refusedMs = 15_000
@@ -97,8 +98,8 @@ function additionFor(
   return {
     image: { name: job.image.name, tag: job.image.tag },
     owner: {
-      apiVersion: apiVersionOf(imagePullJobNames),
-      kind: imagePullJobNames.kind,
+      apiVersion: apiVersionOf(jobNames),
+      kind: jobNames.kind,
       namespace: job.namespace,
       name,
       uid,

@@ -1,8 +1,8 @@
-import { nodeImageNames } from "#api/v1alpha1/nodeimage/names.ts"
+import { namesOf } from "#api/names.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { core, resourceOf } from "#runtime/resource.ts"
 
-export const nodeImages = resourceOf(nodeImageNames)
+export const nodeImages = resourceOf(namesOf("NodeImage"))
 export const nodes = core("nodes", "Node", false)
 
 export const permissions: readonly Permission[] = [

@@ -2,10 +2,10 @@ import { z } from "zod"
 import { ageColumn, messageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import { condition, count, generation, listAtomic, listMap, listSet, rules, text, timestamp } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
+import { namesOf } from "../../names.ts"
 import { imageReferenceMaxLength } from "../image-reference.ts"
 import { maxImages, pulledImage } from "../pull-fields.ts"
 import { jobFields, jobRules } from "../pull-job-fields.ts"
-import { imageListPullJobNames } from "./names.ts"
 import type { ConditionType, Reason } from "./reasons.ts"
 
 export const maxFailedImages = 10
@@ -59,7 +59,7 @@ const status = z.object({
 })
 
 export const ImageListPullJob = defineKind({
-  ...imageListPullJobNames,
+  ...namesOf("ImageListPullJob"),
   description: "An ImageListPullJob brings several images to nodes: one ImagePullJob for each.",
   printerColumns: [
     readyColumn,

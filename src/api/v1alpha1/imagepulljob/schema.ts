@@ -13,9 +13,9 @@ import {
   word,
 } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
+import { namesOf } from "../../names.ts"
 import { pulledImage } from "../pull-fields.ts"
 import { jobFields, jobRules } from "../pull-job-fields.ts"
-import { imagePullJobNames } from "./names.ts"
 import type { ConditionType, Reason } from "./reasons.ts"
 
 /** So that the status of a job over thousands of nodes stays small. */
@@ -63,7 +63,7 @@ const status = z.object({
 })
 
 export const ImagePullJob = defineKind({
-  ...imagePullJobNames,
+  ...namesOf("ImagePullJob"),
   description: "An ImagePullJob brings an image to nodes before a pod needs it.",
   printerColumns: [
     readyColumn,

@@ -2,6 +2,7 @@ import { z } from "zod"
 import { ageColumn, messageColumn } from "../../columns.ts"
 import { condition, count, generation, listAtomic, listMap, rules, text, timestamp, word } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
+import { namesOf } from "../../names.ts"
 import {
   backoffLimit,
   imagePullPolicy,
@@ -11,7 +12,6 @@ import {
   sandboxConfig,
   seconds,
 } from "../pull-fields.ts"
-import { nodeImageNames } from "./names.ts"
 import type { ConditionType, Reason } from "./reasons.ts"
 
 /** Jobs that want the same image on the same node. */
@@ -167,7 +167,7 @@ const status = z.object({
 })
 
 export const NodeImage = defineKind({
-  ...nodeImageNames,
+  ...namesOf("NodeImage"),
   description:
     "A NodeImage lists the images that are wanted on the node of its name, and what the node's agent says of each.",
   printerColumns: [

@@ -1,1 +1,0 @@
-export { createImageListPullJobController } from "./controller.ts"

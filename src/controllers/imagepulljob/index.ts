@@ -1,1 +1,0 @@
-export { createImagePullJobController } from "./controller.ts"

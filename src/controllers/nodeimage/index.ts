@@ -1,1 +1,0 @@
-export { createNodeImageController } from "./controller.ts"

@@ -1,0 +1,61 @@
+import { namesOf } from "#api/names.ts"
+import { named, type ValidatingPolicy } from "./policy.ts"
+
+const { group, version, plural } = namesOf("ImagePullJob")
+const lists = namesOf("ImageListPullJob").plural
+const nodeImages = namesOf("NodeImage").plural
+
+const may = (verb: string, of: { group: string; resource: string }, isInNamespace: boolean) =>
+  [
+    `authorizer.group('${of.group}').resource('${of.resource}')`,
+    ...(isInNamespace ? [".namespace(request.namespace)"] : []),
+    `.check('${verb}').allowed()`,
+  ].join("")
+
+const nodesDirectly =
+  "a job without podSelector selects nodes directly, and you may not create nodeimages: write podSelector, for the nodes on which your pods run"
+
+/**
+ * The author must hold the rights that are used: to read the Secrets whose contents travel to nodes, and to create
+ * NodeImages where nodes are selected directly. A `podSelector` reaches only nodes on which pods of the namespace run.
+ * What may write the status of jobs is aim itself, which makes the jobs of a list in the name of the list's author.
+ */
+export const imagePullJobAuthor: ValidatingPolicy = {
+  name: "aim-imagepulljob-author",
+  validationActions: ["Deny"],
+  spec: {
+    failurePolicy: "Fail",
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [group],
+          apiVersions: [version],
+          // Not its status: that is what the controllers write.
+          resources: [plural, lists],
+          operations: ["CREATE", "UPDATE"],
+          scope: "Namespaced",
+        },
+      ],
+    },
+    matchConditions: named({ spec: "request.operation == 'CREATE' || object.spec != oldObject.spec" }),
+    variables: named({
+      isAim: `authorizer.group('${group}').resource('${plural}').subresource('status').namespace(request.namespace).check('update').allowed()`,
+      hasSecrets: "object.spec.?pullSecrets.orValue([]).size() > 0",
+    }),
+    validations: [
+      {
+        expression: `!variables.hasSecrets || variables.isAim || ${may("get", { group: "", resource: "secrets" }, true)}`,
+        reason: "Forbidden",
+        message: "this job uses pull secrets, and you may not get secrets in its namespace",
+        messageExpression:
+          "'this job uses pull secrets, and you may not get secrets in namespace ' + request.namespace",
+      },
+      {
+        messageExpression: `'${nodesDirectly}'`,
+        expression: `has(object.spec.podSelector) || variables.isAim || ${may("create", { group, resource: nodeImages }, false)}`,
+        reason: "Forbidden",
+        message: nodesDirectly,
+      },
+    ],
+  },
+}

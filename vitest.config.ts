@@ -2,11 +2,17 @@ import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** Stories and runs over simulated clusters, and programs that bring one along: minutes of virtual time, seconds of CPU. */
+/** Stories and runs over simulated clusters, and tests that start programs: seconds of CPU in each file. */
 const simulation = [
   "test/{scenarios,simulation,model}/**/*.test.ts",
   "test/cri/cluster-sim.test.ts",
+  "test/repository/toy-kind.test.ts",
+  "src/cli/main.test.ts",
   "src/cli/commands/{demo,up}.test.ts",
+  "src/cluster-sim/physics/node/soak.test.ts",
+  "src/registry/memory.test.ts",
+  "src/runtime/{leader,lease-connection,watchdog}.test.ts",
+  "tools/{generate/generate,image/bundle}.test.ts",
 ]
 
 const withoutACluster = {

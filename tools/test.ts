@@ -5,7 +5,7 @@ const usage = `Runs the tests.
 
   npm test                     everything but the long ones: needs root and Go, prepares the rest by itself
   npm run test:unit            those that need nothing but Node and a minute
-  npm run test:simulation      stories and random runs over simulated clusters
+  npm run test:simulation      stories and random runs over simulated clusters, and what starts programs
   npm run test:changed         of these two, those that import a file that differs from main
   npm run test:long            properties and fault campaigns with many more runs (AIM_RUNS sets how many), and what needs
                                a second real cluster (*.long.test.ts)

@@ -21,6 +21,7 @@ import {
 import type { ProcessOptions } from "#test/support/scenario.ts"
 import { type Fate, faults, keepRunning, watches } from "./fates.ts"
 import { judge } from "./invariants/invariants.ts"
+import { failoverFaultSeeds } from "./operations/seeds.ts"
 import { playSeeds } from "./runs.ts"
 
 /** Registries that fail and return, described by conditions rather than times. */
@@ -242,6 +243,11 @@ async function misfortunes(seed: number) {
 }
 
 playSeeds("several misfortunes in one story", { short: 20, share: 0.25 }, misfortunes)
+
+for (const [seed, lesson] of Object.entries(failoverFaultSeeds))
+  test(`seed ${seed}: ${lesson}`, async () => {
+    await misfortunes(Number(seed))
+  })
 
 test("what runs from elsewhere is left alone, over a day", async () => {
   const { world } = await play(stories["the first repository is out"]!, 1, () => ({}))

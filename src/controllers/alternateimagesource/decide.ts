@@ -11,6 +11,7 @@ import { counted } from "#lib/text.ts"
 import { isAlike, judge, whyNone } from "./candidates.ts"
 import {
   type Circumstances,
+  commonImage,
   type Decision,
   digestIn,
   distinct,
@@ -310,7 +311,7 @@ function switchTo(
     message: `${titleOf(group)}: ${stuck[0]!.image} cannot be pulled (${failure}); going to ${repository}`,
     repairs: retarget && (workload.replacesPods || workload.hasRevisions) ? [] : repairsOf(group, waiting, to, failure),
     ...(retarget && { retarget }),
-    step: { oldImage: stuck[0]!.image, newImage: to, reason: failure, repository },
+    step: { oldImage: commonImage(stuck), newImage: to, reason: failure, repository },
     asks: [],
   }
 }

@@ -76,7 +76,10 @@ export type FailingPod = WaitingPod & { readonly failure: PullFailure }
 
 /** The record of a repair on its object: a process that died before it wrote the status left it behind. */
 export type Repaired = {
+  /** What most of the pods had before. */
   readonly from: string
+  /** For pods: everything they had before, and how many had it. */
+  readonly left?: ReadonlyMap<string, number>
   readonly to: string
   readonly reason: PullFailure
   readonly at: Instant
@@ -145,10 +148,22 @@ export const distinct = (repositories: readonly string[]) =>
 
 /** The failure that most of the pods have; of equally many, the first in this order. */
 export function dominant(pods: readonly FailingPod[]): PullFailure {
-  const counts = new Map<PullFailure, number>()
-  for (const { failure } of pods) counts.set(failure, (counts.get(failure) ?? 0) + 1)
+  const counts = countsOf(pods.map(({ failure }) => failure))
   const most = Math.max(...counts.values())
   return order.find(failure => counts.get(failure) === most) ?? "UnknownFailure"
+}
+
+/** The image that most of the pods have. Of two it is the first. */
+export function commonImage(pods: readonly FailingPod[]): string {
+  const counts = countsOf(pods.map(({ image }) => image))
+  const most = Math.max(...counts.values())
+  return [...counts.keys()].find(image => counts.get(image) === most)!
+}
+
+function countsOf<Word>(words: readonly Word[]): Map<Word, number> {
+  const counts = new Map<Word, number>()
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return counts
 }
 
 /** Failures that forbid a switch come first. */

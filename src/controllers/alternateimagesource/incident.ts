@@ -11,7 +11,7 @@ export function incidentOf(group: Group, before: TargetAvailable | undefined): I
   if (!repaired || repaired.to === image) return told
   const pin = digestIn(image) ? undefined : digestIn(repaired.to)
   const moved = { working: repositoryTextOf(repaired.to), ...(pin !== undefined && { pin }) }
-  const bad = [repositoryTextOf(repaired.from)]
+  const bad = distinct([...(repaired.left?.keys() ?? [repaired.from])].map(repositoryTextOf))
   if (told) {
     const isNews = untold(group, before) === repaired
     return isNews ? { ...told, ...moved, bad: distinct([...told.bad, ...bad]) } : told

@@ -310,9 +310,13 @@ export class Sources {
       if (!replacement || !isEquivalent(decision.to, container.image, replacement)) continue
       const group = this.#group(groups, root!, container, replacement)
       const { from, to, at, reason } = decision
-      const pods = (group.repaired?.to === to ? group.repaired.pods : 0) + 1
-      const isLast = !group.repaired || group.repaired.at <= at || group.repaired.to === to
-      if (isLast) group.repaired = { from, to, at, reason: reason as PullFailure, pods }
+      const same = group.repaired?.to === to ? group.repaired : undefined
+      const isLast = same || !group.repaired || group.repaired.at <= at
+      const left = new Map(same?.left)
+      left.set(from, (left.get(from) ?? 0) + 1)
+      const most = same && left.get(same.from)! >= left.get(from)! ? same.from : from
+      const pods = (same?.pods ?? 0) + 1
+      if (isLast) group.repaired = { from: most, to, at, reason: reason as PullFailure, pods, left }
       if (pod.crash) {
         const worst = [pod.crash, ...(group.crashes ? [group.crashes.worst] : [])].sort(byBadness)[0]!
         group.crashes = { pods: (group.crashes?.pods ?? 0) + 1, worst }

@@ -1,7 +1,7 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { Fleet, type FleetRules } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
-import { cleanAt } from "#core/fleet/operation.ts"
+import { historyOf } from "#core/fleet/operation.ts"
 import { byPrecedence, leftOutBy, ownerOf } from "#core/fleet/ownership.ts"
 import { type TargetReader, targetReader } from "#core/workloads/target-reader.ts"
 import type { Instant } from "#lib/instant.ts"
@@ -92,7 +92,7 @@ export class Targets {
     if (!resource) return undefined
     const claimant = this.#find(name)
     if (claimant) return this.#renew(claimant, spec.target, rules, now)
-    const fleet = new Fleet(rules, now, { cleanAt: cleanAt(serviceImage, rules.operation) })
+    const fleet = new Fleet(rules, now, historyOf(serviceImage, rules))
     return this.#join(resource, { name, createdAt, target: spec.target, fleet }, rules)
   }
 

@@ -116,6 +116,22 @@ describe("an object that was up to date and regressed", () => {
     expect(found(0)).toMatchObject({ isFailed: true, deadline: at + 60 * second })
   })
 
+  test("had been up to date if its tier was complete before, and not if its tier had another image or its stamp is later", () => {
+    const found = (completedAt: number, unwellSince: number) => {
+      const fleet = new Fleet(rules, at + 30 * second, { completedAt: new Map([["", completedAt]]) })
+      fleet.set("a/1", { ...unwell, unwellSince })
+      return fleet.standing("a/1")!.lapsedAt
+    }
+    expect(found(at + 10 * second, at + 20 * second)).toBe(at + 20 * second)
+    expect(found(at + 20 * second, at + 20 * second)).toBeUndefined()
+    expect(found(at - second, at + 20 * second)).toBeUndefined()
+  })
+
+  test("was up to date until its deadline if it lost its health in that very second", () => {
+    const fleet = fleetOf({ "a/1": { ...unwell, unwellSince: at + 60 * second } }, at + 61 * second)
+    expect(fleet.standing("a/1")).toMatchObject({ isFailed: false, lapsedAt: at + 60 * second })
+  })
+
   test("is forgotten with the image: a new one counts from its own stamp", () => {
     const fleet = fleetOf({ "a/1": well }, at)
     fleet.set("a/1", unwell)

@@ -30,6 +30,8 @@ export type FleetRules = {
 export type FleetHistory = {
   /** The time of an earlier status that counted no object of this operation as failed. */
   readonly cleanAt?: Instant | undefined
+  /** When an earlier status called a tier complete with its present image, by the tier's name. */
+  readonly completedAt?: ReadonlyMap<string, Instant>
   /** There is only this one look. A state without a time counts from the stamp, since no later look could date it. */
   readonly isStill?: boolean
 }
@@ -46,6 +48,7 @@ export class ObjectJudge {
   /** The objects that existed at the start are all listed: an object first seen after this comes to this fleet now. */
   isListed = false
   readonly #cleanAt: Instant
+  readonly #completedAt: ReadonlyMap<string, Instant>
   readonly #isStill: boolean
   readonly #holds: Holds<FailureReason>
   readonly #contests: Contests
@@ -53,11 +56,12 @@ export class ObjectJudge {
   constructor(
     rules: FleetRules,
     now: Instant,
-    { holds, contests, cleanAt = 0, isStill = false }: FleetHistory & Obstacles,
+    { holds, contests, cleanAt = 0, completedAt = new Map(), isStill = false }: FleetHistory & Obstacles,
   ) {
     this.rules = rules
     this.now = now
     this.#cleanAt = cleanAt
+    this.#completedAt = completedAt
     this.#isStill = isStill
     this.#holds = holds
     this.#contests = contests
@@ -261,18 +265,22 @@ export class ObjectJudge {
     rule: TierRule,
     { wanted, isWell }: { wanted: string; isWell: boolean },
   ): Instant | undefined {
-    if (before.wanted === "") return this.#toldLapse(member, this.#stampedAt(member, wanted) + rule.deadlineMs)
+    if (before.wanted === "") return this.#toldLapse(member, rule, this.#stampedAt(member, wanted))
     if (before.wanted !== wanted) return undefined
     return before.isSteady && !isWell ? undated : before.lapsedAt
   }
 
   /**
-   * For an object first seen now: its own transition time, unless our stamp may have caused it. If it has none and did
-   * not count as failed at its deadline, it had been up to date, but only if it was counted here.
+   * For an object first seen now: its own transition time, unless our stamp may have caused it. The stamp did not cause
+   * a change after the deadline, or after the tier was complete. An object without a time of its own that did not count
+   * as failed at its deadline had been up to date, but only if it was counted here.
    */
-  #toldLapse({ unwellSince = 0 }: Member, due: Instant): Instant | undefined {
-    const at = unwellSince > due ? unwellSince : this.isListed ? 0 : this.#cleanAt
-    return at > due ? at : undefined
+  #toldLapse({ unwellSince = 0 }: Member, rule: TierRule, stampedAt: Instant): Instant | undefined {
+    const due = stampedAt + rule.deadlineMs
+    const [cleanAt, completedAt] = this.isListed ? [0, 0] : [this.#cleanAt, this.#completedAt.get(rule.name) ?? 0]
+    const wasDone = completedAt > stampedAt && unwellSince > completedAt
+    if (wasDone || unwellSince >= due) return unwellSince
+    return cleanAt > due ? cleanAt : undefined
   }
 
   /** Ignores a time in the future, which is not ours: annotations and conditions belong to the object's owner. */

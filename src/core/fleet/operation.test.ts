@@ -9,7 +9,7 @@ import {
   ServiceImage,
   type ServiceImageStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { cleanAt, currentOperation, isInProgress, lastGoodImage, recordOperation } from "./operation.ts"
+import { currentOperation, historyOf, isInProgress, lastGoodImage, recordOperation } from "./operation.ts"
 
 const [v1, v2] = ["shop/web:1", "shop/web:2"]
 const operation = (fields: Partial<Operation> = {}): Operation => ({
@@ -122,12 +122,13 @@ test("the failures that an earlier process knew are as old as its status", () =>
     { manager: "kubectl", time: "2026-01-01T00:05:00Z" },
     { manager: "aim", subresource: "status", time: "2026-01-01T00:02:00Z" },
   ]
+  const rules = { operation: "g1", tiers: [] }
   const known = (recorded: Operation) => {
     const found = serviceImage({ recorded })
-    return cleanAt({ ...found, metadata: { ...found.metadata, managedFields } as never }, "g1")
+    return historyOf({ ...found, metadata: { ...found.metadata, managedFields } as never }, rules).cleanAt
   }
   expect(known(operation())).toBe(Date.parse("2026-01-01T00:02:00Z"))
   expect(known(operation({ failed: 1 }))).toBeUndefined()
   expect(known(operation({ id: "g0" }))).toBeUndefined()
-  expect(cleanAt(serviceImage({ recorded: operation() }), "g1")).toBeUndefined()
+  expect(historyOf(serviceImage({ recorded: operation() }), rules).cleanAt).toBeUndefined()
 })

@@ -7,10 +7,11 @@ import {
   rollbackAnnotation,
   type ServiceImage,
 } from "#api/v1alpha1/serviceimage/index.ts"
-import { formatInstant, type Instant } from "#lib/instant.ts"
+import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
 import { isPinOf, sameImage } from "../image/reference.ts"
 import { lastChangeOf } from "../workloads/field-owner.ts"
+import type { FleetHistory, FleetRules } from "./judge-object.ts"
 import { effectiveTiers } from "./tiers.ts"
 
 /** Digests found for the images of a spec: `repo:tag` → `repo:tag@sha256:…`. */
@@ -67,10 +68,20 @@ export function isInProgress({ metadata, status }: Pick<ServiceImage, "metadata"
   return status?.operation?.phase === "InProgress" || status?.operation?.phase === "RollingBack"
 }
 
-/** When the status was last written, if it counts no object of the operation as failed. An earlier process wrote it. */
-export function cleanAt({ metadata, status }: ServiceImage, operation: string): Instant | undefined {
-  const isClean = status?.operation?.id === operation && status.operation.failed === 0
-  return isClean ? lastChangeOf(metadata, "status") : undefined
+/** What the status says of the running operation. An earlier process may have written it. */
+export function historyOf(
+  { metadata, status }: ServiceImage,
+  { operation, tiers }: Pick<FleetRules, "operation" | "tiers">,
+): FleetHistory {
+  if (status?.operation?.id !== operation) return {}
+  const completedAt = new Map<string, Instant>()
+  for (const { upgradeTier, newDeploymentImage, conditions } of status.tierStatus ?? []) {
+    const rule = tiers.find(({ name }) => name === upgradeTier)
+    const complete = conditions.find(({ type }) => type === "Complete")
+    const at = complete?.status === "True" ? parseInstant(complete.lastTransitionTime) : undefined
+    if (rule && at !== undefined && sameImage(newDeploymentImage, rule.image)) completedAt.set(upgradeTier, at)
+  }
+  return { completedAt, ...(status.operation.failed === 0 && { cleanAt: lastChangeOf(metadata, "status") }) }
 }
 
 /** The image that last proved itself in a tier, before the present operation. */

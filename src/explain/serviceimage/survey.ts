@@ -8,7 +8,7 @@ import { builtIn, partsOf, readKind, servedBy } from "#controllers/serviceimage/
 import { findProblem } from "#controllers/serviceimage/validate.ts"
 import { Fleet, type FleetRules } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
-import { cleanAt } from "#core/fleet/operation.ts"
+import { historyOf } from "#core/fleet/operation.ts"
 import { byPrecedence, type Claimant, type LabelsOfNamespace, leftOutBy, ownerOf } from "#core/fleet/ownership.ts"
 import type { Root } from "#core/pods/pod-index.ts"
 import type { Trace } from "#core/pods/trace.ts"
@@ -127,7 +127,7 @@ type Sight = {
 function claimOf(sight: Sight): Counted {
   const { inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now } = sight
   const { metadata, spec } = serviceImage
-  const fleet = new Fleet(rules, now, { cleanAt: cleanAt(serviceImage, rules.operation), isStill: true })
+  const fleet = new Fleet(rules, now, { ...historyOf(serviceImage, rules), isStill: true })
   const conflicts = new Map<string, string>()
   const missing = inventory.whyMissing(kindOf(resource))
   const failure = missing === undefined ? undefined : new KubeError("Unreachable", missing)

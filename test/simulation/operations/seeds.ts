@@ -6,8 +6,16 @@ export const serviceImageSeeds: Record<number, string> = {
   154: "an object that is not up to date when its tier is complete already is counted as regressed",
   487: "an object that is created while a complete rollout is paused gets no image, and that is not stuck",
   819: "an object that moves to a complete tier and never was up to date holds back the others after its settling time",
+  1796: "an object that lost its health while no controller ran holds back the tiers after its own",
+  1983: "an object that loses its health in the second of its deadline had been up to date in time",
+  2396: "what a ServiceImage of the same name stamped before it was created again has nothing to prove",
 }
 
 export const failoverSeeds: Record<number, string> = {
   490: "an incident whose repaired pods are all replaced is over",
+}
+
+/** Of several faults in one story about AlternateImageSources. */
+export const failoverFaultSeeds: Record<number, string> = {
+  2378: "a status that was lost is written again with every repository that pods were taken from",
 }

@@ -230,9 +230,10 @@ function settleMsOf(serviceImage: Json, object: Json, { settleMs }: Tier): numbe
   return isStampedBy(serviceImage, object) && !isNew ? Math.max(0, settleMs - secondMs) : 0
 }
 
+/** One that is created again under its name counts its operations anew: the uid tells the two apart. */
 function isStampedBy({ metadata, status }: Json, object: Json): boolean {
-  const { by, operation } = decisionOf(object)
-  return by === `serviceimage/${metadata.name}` && operation === status?.operation?.id
+  const { by, uid, operation } = decisionOf(object)
+  return by === `serviceimage/${metadata.name}` && uid === metadata.uid && operation === status?.operation?.id
 }
 
 /** What is missing to an object that is waited for. */

@@ -22,9 +22,10 @@ export async function askAboutKind(
   const { all, now, missing } = await explained(input, world, question, [question.name])
   const [found] = all
   if (!found) throw missing(question.name)
-  const { reason, message, meaning, since, next, lookAgainAt } = found.explanation
+  const { reason, message, meaning, since, details = [], next, lookAgainAt } = found.explanation
   const sentences = [
     [message, meaning].filter(Boolean).join(". "),
+    ...details,
     ...next.map(phrase => `Next: ${phrase}.`),
     ...(lookAgainAt === undefined ? [] : [`It looks again at ${formatInstant(lookAgainAt)}.`]),
   ]

@@ -23,6 +23,8 @@ export type Explanation = {
   /** What the reason means. */
   meaning?: string | undefined
   since?: Instant | undefined
+  /** What is known of its parts, a sentence each. */
+  details?: readonly string[]
   /** What is written next, a phrase for each object. */
   next: readonly string[]
   /** When time alone changes the answer. */

@@ -4,6 +4,7 @@ import type { KubeObject } from "#runtime/resource.ts"
 import { type Standing, standingOf } from "#runtime/standing.ts"
 import type { View } from "../command.ts"
 import type { PlannedObject } from "../plan-kind.ts"
+import type { Column } from "./columns.ts"
 import { paint, printable } from "./paint.ts"
 import { tableOf } from "./table.ts"
 import { wrappedText } from "./wrap.ts"
@@ -36,17 +37,30 @@ export function standingBlock({ name, namespace, state, reason, message }: Named
 type How = { view: View; now: Instant; wide: boolean; widths?: number[]; everywhere: boolean }
 
 /** `aim get KIND`. */
-export function kindTable(objects: readonly KubeObject[], { view, now, wide, widths, everywhere }: How): string {
+export function kindTable(
+  objects: readonly KubeObject[],
+  { view, now, wide, widths, everywhere }: How,
+  own: readonly Column[] = [],
+): string {
   const { dim, green, yellow, red } = paint(view)
   const colours = { NotSeenYet: dim, Stalled: red, Ready: green, NotReady: yellow }
   const standings = objects.map(standingOf)
-  const rows = objects.map(({ metadata }, index) => {
+  const rows = objects.map((object, index) => {
     const { state, reason, message } = standings[index]!
-    const { name, namespace = "", creationTimestamp } = metadata
+    const { name, namespace = "", creationTimestamp } = object.metadata
     const age = creationTimestamp ? formatDuration(Math.max(0, now - Date.parse(creationTimestamp))) : ""
-    return [...(everywhere ? [namespace] : []), name, state, reason, age, ...(wide ? [printable(message)] : [])]
+    const cells = own.map(({ cell }) => cell(object))
+    return [
+      ...(everywhere ? [namespace] : []),
+      ...[name, state, reason, ...cells, age],
+      ...(wide ? [printable(message)] : []),
+    ]
   })
-  const head = [...(everywhere ? ["NAMESPACE"] : []), "NAME", "STATE", "REASON", "AGE", ...(wide ? ["MESSAGE"] : [])]
+  const head = [
+    ...(everywhere ? ["NAMESPACE"] : []),
+    ...["NAME", "STATE", "REASON", ...own.map(column => column.head), "AGE"],
+    ...(wide ? ["MESSAGE"] : []),
+  ]
   const stateAt = everywhere ? 2 : 1
   return tableOf(
     [head, ...rows],

@@ -132,7 +132,7 @@ export const run: readonly Command[] = [
   {
     name: "agent",
     group: "Run",
-    summary: "run the agent of one node: it restarts containers that were asked for",
+    summary: "run the agent of one node: it restarts containers and pulls images that were asked for",
     details: [
       "One per node, as the DaemonSet of: aim manifests agent. It reaches the node's containers through the socket of",
       "the runtime (containerd; CRI-O is untested), keeps nothing on disk and sends no heartbeat. Where the runtime was",

@@ -100,7 +100,11 @@ const done: Check = ({ job, view }) => {
     const reason = isForEver ? "Present" : "Completed"
     return {
       wants: 0,
-      verdict: { reason, message: `${counted(desired, "node")} have the image`, isReady: true },
+      verdict: {
+        reason,
+        message: `${counted(desired, "node")} ${desired === 1 ? "has" : "have"} the image`,
+        isReady: true,
+      },
       ...ends,
     }
   }
@@ -173,4 +177,5 @@ function deadlineOf({ spec, status }: ImagePullJob): Instant | undefined {
 
 const openOf = ({ Waiting, Starting, Active }: JobView) => Waiting + Starting + Active
 
-const standing = ({ Succeeded, desired }: JobView) => `${Succeeded} of ${counted(desired, "node")} have the image`
+const standing = ({ Succeeded, desired }: JobView) =>
+  `${Succeeded} of ${counted(desired, "node")} ${desired === 1 ? "has" : "have"} the image`

@@ -49,9 +49,9 @@ export const prePull: Story = {
     stage.tell(`${registry} goes down, and v2 is rolled out all the same.`)
     await change(stage, imageChange(v2))
     await stage.show(() => pods(stage, v2), 600)
-    const { present, pulled } = await pullsOf(stage)
+    const { present, said, pulled } = await pullsOf(stage)
     stage.tell(`${(await runningOf(stage, v2)).length} of ${nodes} pods run v2. The kubelets say of it:
-  ${present} times: ${alreadyPresent(v2)}
+  ${present} times: ${said}
   ${pulled} times: pulled, or tried to pull
 Pods may be placed on nodes that were not selected: a pull job does not hold pods back.`)
   },
@@ -110,13 +110,13 @@ function phaseOf(tag: Json | undefined): string {
   return tag.phase === "Succeeded" ? "has it" : (tag.reason ?? tag.phase)
 }
 
-const alreadyPresent = (image: string) => `Container image "${image}" already present on machine`
+const isPresent = ({ message }: Json) => message.startsWith(`Container image "${v2}" already present`)
 
 /** What the kubelets wrote about v2. */
-async function pullsOf({ world }: Stage): Promise<{ present: number; pulled: number }> {
+async function pullsOf({ world }: Stage): Promise<{ present: number; said: string; pulled: number }> {
   const all = (await world.client.list(events, { namespace: web.namespace })).items as Json[]
   const about = all.filter(({ message }) => message.includes(`"${v2}"`))
   const times = (some: readonly Json[]) => some.reduce((sum, { count }) => sum + (count ?? 1), 0)
-  const present = about.filter(({ message }) => message.startsWith(alreadyPresent(v2)))
-  return { present: times(present), pulled: times(about) - times(present) }
+  const present = about.filter(isPresent)
+  return { present: times(present), said: present[0]?.message, pulled: times(about) - times(present) }
 }

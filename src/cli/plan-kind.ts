@@ -22,7 +22,7 @@ export async function askAboutKind(
   const { all, now, missing } = await explained(input, world, question, [question.name])
   const [found] = all
   if (!found) throw missing(question.name)
-  const { reason, message, meaning, since, details = [], next, lookAgainAt } = found.explanation
+  const { reason, message, meaning, since, details = [], next = [], lookAgainAt } = found.explanation
   const sentences = [
     [message, meaning].filter(Boolean).join(". "),
     ...details,
@@ -38,7 +38,9 @@ export type PlannedObject = {
   namespace?: string
   reason: string
   message: string
-  next: readonly string[]
+  /** Absent where only its status tells. */
+  next?: readonly string[]
+  details?: readonly string[]
   lookAgainAt?: Instant
 }
 
@@ -90,13 +92,14 @@ async function explained(input: Input, world: World, question: Question, names: 
 
 const planned = ({ object, explanation }: { object: KubeObject; explanation: Explanation }): PlannedObject => {
   const { name, namespace } = object.metadata
-  const { reason, message, next, lookAgainAt } = explanation
+  const { reason, message, next, details, lookAgainAt } = explanation
   return {
     name,
     ...(namespace !== undefined && { namespace }),
     reason,
     message,
-    next,
+    ...(next && { next }),
+    ...(details && { details }),
     ...(lookAgainAt !== undefined && { lookAgainAt }),
   }
 }

@@ -64,6 +64,10 @@ test("why of a job at work names the nodes that pull, and those whose agent has 
   expect(why).toMatch(/^Pulling .*\n0 of 2 nodes have the image. Nodes are pulling the image.\n/)
   expect(why).toMatch(/\nnode-0: being pulled(, \d+ %)?.\n/)
   expect(why).toMatch(/\ndeaf: the agent has not answered yet.\n/)
+  const plan = await printed(story.world, "aim plan ipj/web -n default")
+  expect(plan).toMatch(/^ipj\/web -n default {2}Pulling\n {2}0 of 2 nodes have the image\n/)
+  expect(plan).toMatch(/\n {2}deaf: the agent has not answered yet.\n/)
+  expect(plan).not.toContain("nothing to do")
   expect(await printed(story.world, "aim why nimg/deaf")).toMatch(
     /^NotSeenYet\nthe agent of deaf has not answered yet: is aim agent running there\?\n\S+web:v2 \(for default\/web\): the agent/,
   )

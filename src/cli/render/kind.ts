@@ -72,14 +72,15 @@ export function kindTable(
 /** `aim plan KIND/NAME`: what is written next. */
 export function kindPlanText(plan: PlannedObject, { view, now, short }: { view: View; now: Instant; short: string }) {
   const { bold, dim } = paint(view)
-  const { reason, message, next, lookAgainAt } = plan
+  const { reason, message, next, details = [], lookAgainAt } = plan
   const again =
     lookAgainAt === undefined || lookAgainAt <= now ? "" : dim(`  checks again in ${formatDuration(lookAgainAt - now)}`)
   const lines = [
     `${bold(printable(titleOf(short, plan)))}  ${reason}${again}`,
     ...(message ? [`  ${printable(message)}`] : []),
-    ...(next.length > 0 ? ["  next:"] : ["  nothing to do"]),
-    ...next.map(phrase => `    ${printable(phrase)}`),
+    ...details.map(sentence => `  ${printable(sentence)}`),
+    ...(next ? [next.length > 0 ? "  next:" : "  nothing to do"] : []),
+    ...(next ?? []).map(phrase => `    ${printable(phrase)}`),
   ]
   const shown = view.isTerminal ? lines.map(line => wrappedText(line, view.columns, 2)) : lines
   return `${shown.join("\n")}\n`

@@ -22,9 +22,10 @@ export async function askAboutKind(
   const { all, now, missing } = await explained(input, world, question, [question.name])
   const [found] = all
   if (!found) throw missing(question.name)
-  const { reason, message, meaning, since, next, lookAgainAt } = found.explanation
+  const { reason, message, meaning, since, details = [], next = [], lookAgainAt } = found.explanation
   const sentences = [
     [message, meaning].filter(Boolean).join(". "),
+    ...details,
     ...next.map(phrase => `Next: ${phrase}.`),
     ...(lookAgainAt === undefined ? [] : [`It looks again at ${formatInstant(lookAgainAt)}.`]),
   ]
@@ -37,7 +38,9 @@ export type PlannedObject = {
   namespace?: string
   reason: string
   message: string
-  next: readonly string[]
+  /** Absent where only its status tells. */
+  next?: readonly string[]
+  details?: readonly string[]
   lookAgainAt?: Instant
 }
 
@@ -89,13 +92,14 @@ async function explained(input: Input, world: World, question: Question, names: 
 
 const planned = ({ object, explanation }: { object: KubeObject; explanation: Explanation }): PlannedObject => {
   const { name, namespace } = object.metadata
-  const { reason, message, next, lookAgainAt } = explanation
+  const { reason, message, next, details, lookAgainAt } = explanation
   return {
     name,
     ...(namespace !== undefined && { namespace }),
     reason,
     message,
-    next,
+    ...(next && { next }),
+    ...(details && { details }),
     ...(lookAgainAt !== undefined && { lookAgainAt }),
   }
 }

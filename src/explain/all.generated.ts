@@ -6,4 +6,7 @@ export const explanations: Readonly<Record<string, () => Promise<Explained>>> = 
   ServiceImage: async () => (await import("./serviceimage/index.ts")).explained,
   AlternateImageSource: async () => (await import("./alternateimagesource/index.ts")).explained,
   ContainerRecreateRequest: async () => (await import("./containerrecreaterequest/index.ts")).explained,
+  NodeImage: async () => (await import("./nodeimage/index.ts")).explained,
+  ImagePullJob: async () => (await import("./imagepulljob/index.ts")).explained,
+  ImageListPullJob: async () => (await import("./imagelistpulljob/index.ts")).explained,
 }

@@ -23,8 +23,10 @@ export type Explanation = {
   /** What the reason means. */
   meaning?: string | undefined
   since?: Instant | undefined
-  /** What is written next, a phrase for each object. */
-  next: readonly string[]
+  /** What is known of its parts, a sentence each. */
+  details?: readonly string[]
+  /** What is written next, a phrase for each object. Absent where only the status was read. */
+  next?: readonly string[]
   /** When time alone changes the answer. */
   lookAgainAt?: Instant | undefined
 }

@@ -18,7 +18,7 @@ export function explanationOf(
 ): Explanation {
   const { state, reason, message, since } = standingOf(object)
   const meaning = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined
-  return { reason: reason || state, message, meaning, since, next: [] }
+  return { reason: reason || state, message, meaning, since }
 }
 
 /** For a kind without an explanation of its own: what its controller has reported. */

@@ -4,6 +4,7 @@ import { emptyHome, follow } from "#test/support/follow-guide.ts"
 
 const fleet = "docs/guides/upgrade-a-fleet.md"
 const outage = "docs/guides/when-a-registry-fails.md"
+const restarts = "docs/guides/restart-and-pre-pull.md"
 const dicom = "examples/dicom/README.md"
 const minutes = 60_000
 
@@ -15,6 +16,11 @@ test("the guide, followed on aim up", { timeout: 10 * minutes }, async () => {
 test("the guide about a registry that fails, followed on aim up", { timeout: 5 * minutes }, async () => {
   const home = emptyHome()
   await follow(outage, "up", join(home, "aim-up.kubeconfig"), text => text, home)
+})
+
+test("the guide about restarts and pulls, followed on aim up", { timeout: 5 * minutes }, async () => {
+  const home = emptyHome()
+  await follow(restarts, "up", join(home, "aim-up.kubeconfig"), text => text, home)
 })
 
 test("the example of a kind of one's own, followed on aim up", { timeout: 5 * minutes }, async () => {

@@ -1,35 +1,17 @@
 import { agentControllers } from "#agent/index.ts"
 import { crdOf } from "#api/crd.ts"
 import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
-import { parse } from "#cli/program.ts"
-import { testWorld } from "#cli/test-world.ts"
-import { commands } from "#cli/tree.ts"
 import { everyPart, type Json } from "#cluster-sim/index.ts"
 import { createContainerRecreateRequestController } from "#controllers/containerrecreaterequest/controller.ts"
-import { createClient } from "#runtime/client/index.ts"
-import { seededRandom } from "#runtime/random.ts"
 import { core, resourceOf } from "#runtime/resource.ts"
 import { scenario, type World } from "./scenario.ts"
+import { type Typed, typeInto } from "./typed.ts"
 
 // A Deployment on simulated nodes with kubelets and container runtimes, our controller, and an agent on each node.
 
 const pods = core("pods", "Pod")
 const requests = resourceOf(ContainerRecreateRequest)
 const nodeNames = ["node-0", "node-1", "node-2"]
-
-type Outcome = { text: string; exitCode: number } | { error: Error }
-
-export type Typed = {
-  /** What it printed as progress. */
-  said: string[]
-  /** What it printed as a result before its end. */
-  written: string[]
-  /** How it ended, after as much time as that takes. */
-  outcome(): Promise<Outcome>
-  /** The same for a command that answers at once: no time passes in the cluster. */
-  atOnce(): Promise<Outcome>
-  interrupt(): void
-}
 
 export type RestartFleet = World & {
   pods(): Promise<Json[]>
@@ -89,39 +71,7 @@ export async function restartFleet({ replicas = 3, hasAgents = true }: Options =
     restarts: async () =>
       (await listed()).map(({ status }) => status.containerStatuses.map((each: Json) => each.restartCount)),
     mostDown: () => mostDown(world.history.slice(readyAt), replicas),
-    async type(line) {
-      const client = createClient({
-        transport: { send: world.cluster.transport.send, close: () => {} },
-        clock: world.clock,
-        random: seededRandom(1),
-      })
-      const { world: outside, said, written, interrupt } = testWorld({ client }, { clock: world.clock, commands })
-      const decision = parse(line.split(" ").slice(1), outside)
-      if (decision.do !== "run") throw new Error(`${line} is not run: ${JSON.stringify(decision)}`)
-      // Code is loaded in real time, so it must be there before time passes in the cluster.
-      const { run } = await decision.command.load()
-      let outcome: Outcome | undefined
-      run(decision.input, outside).then(
-        answer => (outcome = answer),
-        error => (outcome = { error }),
-      )
-      return {
-        said,
-        written,
-        interrupt,
-        async outcome() {
-          await world.until(`${line} to end`, () => outcome !== undefined, "2h")
-          return outcome!
-        },
-        async atOnce() {
-          while (outcome === undefined) {
-            await world.clock.advance(0)
-            await new Promise(resolve => setImmediate(resolve))
-          }
-          return outcome
-        },
-      }
-    },
+    type: line => typeInto(world, line),
   }
 }
 

@@ -54,7 +54,7 @@ describe("what a line can go on with, for kubectl", () => {
     expect(await end("help", "w")).toEqual(["wait", "why", ":4"])
     expect(await end("wait", "--ti")).toEqual(["--timeout", ":4"])
     expect(await end("get", "-o", "")).toEqual(["wide", "name", "json", "yaml", ":4"])
-    expect(await end("demo", "r")).toEqual(["registry-outage", ":4"])
+    expect(await end("demo", "r")).toEqual(["registry-outage", "restart", ":4"])
     expect(await end("plan", "-f", "")).toEqual([":0"])
   })
   test("names, tiers and operations, from the cluster that the line is about", async () => {

@@ -37,6 +37,32 @@ const sentencesOf = {
     "6 of 6 pods run v2, all from registry.example.com again",
     "To try next",
   ],
+  restart: [
+    "4 of 4 pods ready",
+    "$ aim restart deploy/web -c app -n default",
+    "[4/4] pod web-",
+    "restarted: app of 4 pods of deploy/web",
+    "4 of 4 pods are the same ones, 4 with the same address",
+    "4 of 4 proxies are the same containers",
+    "4 of 4 apps are new containers; each was restarted 1 time",
+    "At every moment at least 3 of 4 pods were ready",
+    "WaitingForBackOff",
+    "restarted: app of pod/web-",
+    "4 of 4 pods are ready",
+    "To try next",
+  ],
+  "pre-pull": [
+    "6 of 6 pods run v1",
+    "BackoffLimitExceeded: 5 of 6 nodes have the image; 1 node failed: node-5 (DiskFull)",
+    "$ aim why ipj/web -n default",
+    "86 % used, and the kubelet removes images above 85 %",
+    "Completed: 6 nodes have the image",
+    "goes down, and v2 is rolled out all the same",
+    "6 of 6 pods run v2. The kubelets say of it",
+    '6 times: Container image "registry.example.com/shop/web:v2" already present on machine',
+    "0 times: pulled",
+    "To try next",
+  ],
 }
 
 for (const [story, sentences] of Object.entries(sentencesOf))
@@ -65,7 +91,7 @@ test("--list names the stories, and a story that is not there is wrong usage", a
   })
   expect(await runProgram("bin/aim", ["demo", "opera"])).toMatchObject({
     code: 2,
-    output: expect.stringContaining("opera is not a STORY: write upgrade, canary, registry-outage"),
+    output: expect.stringContaining("opera is not a STORY: write upgrade, canary, registry-outage, restart, pre-pull"),
   })
 })
 

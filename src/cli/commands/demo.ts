@@ -1,9 +1,10 @@
-import { scaledClock, sleep } from "#runtime/clock.ts"
+import { type Clock, scaledClock, sleep } from "#runtime/clock.ts"
 import { Failure, type Run, UsageError, type World } from "../command.ts"
 import { stories } from "../demo/all.ts"
 import type { Stage, Story } from "../demo/story.ts"
 import { serviceImages } from "../kinds.ts"
 import { type LocalCluster, startLocalCluster } from "../local-cluster.ts"
+import { parse } from "../program.ts"
 import { statusBlock, statusLines } from "../render/status.ts"
 import { readableWidth, twoColumns, wrappedText } from "../render/wrap.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
@@ -24,7 +25,7 @@ export const run: Run = async (input, world) => {
   const { nodes, registries, operators: alsoRun } = story
   const local = await startLocalCluster({ clock, nodes, registries, alsoRun })
   try {
-    await story.tellWith(stageFor(local, { ...world, told, clusterTime: clock.now }))
+    await story.tellWith(stageFor(local, { ...world, told, clusterClock: clock }))
   } finally {
     await local.stop()
   }
@@ -62,15 +63,47 @@ export function narrator({ view, draw }: Pick<World, "view" | "draw">) {
       if (view.isTerminal) redraw()
       else draw(text)
     },
+    /** Further lines of the picture. */
+    add(lines: string) {
+      picture += view.isTerminal ? wrappedText(lines, view.columns, 4) : lines
+      if (view.isTerminal) redraw()
+      else draw(lines)
+    },
     end: ({ next }: Story) => `\nTo try next:\n${next.map(line => `  ${line}\n`).join("")}`,
+  }
+}
+
+/** A command of this program, run on the cluster of the story and by its clock. */
+async function typed(
+  line: string,
+  { client }: LocalCluster,
+  world: World & { told: ReturnType<typeof narrator>; clusterClock: Clock },
+): Promise<void> {
+  const { told, clusterClock } = world
+  const add = (text: string) => told.add(text.replaceAll(/^(?=.)/gm, "  "))
+  told.tell(`$ ${world.program} ${line}`)
+  const decision = parse(line.split(" "), world)
+  if (decision.do !== "run") throw new Failure(`the story failed: ${line} is not a command`)
+  const { run: runIt } = await decision.command.load()
+  try {
+    const { text } = await runIt(decision.input, {
+      ...world,
+      clock: clusterClock,
+      connect: async () => ({ ...client, close: () => {} }),
+      say: words => add(`${words}\n`),
+    })
+    add(text)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    add(`${world.program}: ${error.message}\n`)
   }
 }
 
 function stageFor(
   local: LocalCluster,
-  world: World & { told: ReturnType<typeof narrator>; clusterTime: () => number },
+  world: World & { told: ReturnType<typeof narrator>; clusterClock: Clock },
 ): Stage {
-  const { clock, signal, view, told, clusterTime } = world
+  const { clock, signal, view, told, clusterClock } = world
   const show: Stage["show"] = async (picture, seconds) => {
     const deadline = clock.monotonic() + (seconds * 1000) / speed
     for (;;) {
@@ -85,13 +118,14 @@ function stageFor(
     world: local,
     tell: told.tell,
     show,
+    type: line => typed(line, local, world),
     pause: seconds => sleep(clock, view.isTerminal ? seconds * 1000 : 0, signal),
     async watch(name, isSo, seconds) {
       let object!: Seen
       await show(async () => {
         object = await local.client.get<Seen>(serviceImages, { name })
         const rollout = rolloutOf(object)
-        const text = view.isTerminal ? statusBlock(rollout, view, clusterTime()) : statusLines(rollout)
+        const text = view.isTerminal ? statusBlock(rollout, view, clusterClock.now()) : statusLines(rollout)
         return { text, isSo: isSo(object) }
       }, seconds)
       return object

@@ -9,6 +9,7 @@ import { connectionOf, Failure, type Run, UsageError, type World } from "../comm
 import { follow } from "../follow.ts"
 import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
+import { columnsOf } from "../render/columns.ts"
 import { kindTable } from "../render/kind.ts"
 import { machineReadable, rolloutTable, sourceTable } from "../render/table.ts"
 import type { Seen } from "../rollout.ts"
@@ -54,7 +55,7 @@ const tableFor =
 export function tableOf(resource: Resource, objects: readonly Seen[], how: Parameters<typeof kindTable>[1]): string {
   if (resource === serviceImages) return rolloutTable(objects, how)
   if (resource === alternateImageSources) return sourceTable(objects as unknown as AlternateImageSource[], how)
-  return kindTable(objects, how)
+  return kindTable(objects, how, columnsOf(resource.kind))
 }
 
 type Chosen = {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
-import { type RestartFleet, restartFleet } from "#test/support/restart-fleet.ts"
+import { restartFleet } from "#test/support/restart-fleet.ts"
+import { printed } from "#test/support/typed.ts"
 import { Failure } from "../command.ts"
 
 // get, why and wait of ContainerRecreateRequests, on a simulated cluster with agents.
@@ -11,10 +12,6 @@ const request = (name: string, pod: Json, spec: object = {}) => ({
   metadata: { name, namespace: "shop" },
   spec: { podName: pod.metadata.name, containers: [{ name: "app" }], ...spec },
 })
-const printed = async (fleet: RestartFleet, line: string) => {
-  const outcome = await (await fleet.type(line)).atOnce()
-  return "text" in outcome ? outcome.text : outcome.error.message
-}
 
 test("wait returns when the containers are ready again, and get and why say that they are", async () => {
   const fleet = await restartFleet({ replicas: 1 })
@@ -27,7 +24,7 @@ test("wait returns when the containers are ready again, and get and why say that
   })
   expect(await fleet.restarts()).toEqual([[1, 0]])
   expect(await printed(fleet, "aim get crr -n shop")).toMatch(
-    /^NAME +STATE +REASON +AGE\nfirst +Ready +Succeeded +\d+s\n$/,
+    /^NAME +STATE +REASON +POD +NODE +AGE\nfirst +Ready +Succeeded +web-\S+ +node-\d +\d+s\n$/,
   )
   expect(await printed(fleet, "aim get crr/first -n shop -o name")).toBe(
     "containerrecreaterequest.autoimagemanager.io/first\n",

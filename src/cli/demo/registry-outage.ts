@@ -1,23 +1,13 @@
 import { type Json, parseRegistries } from "#cluster-sim/index.ts"
-import { core, type Resource } from "#runtime/resource.ts"
 import { alternateImageSources } from "../kinds.ts"
+import { change, deployments, events, imageChange, podsOf, shop, web } from "./shop.ts"
 import type { Stage, Story } from "./story.ts"
 
 const [here, mirror] = ["registry.example.com", "mirror.example.com"]
 const repository = "shop/web"
+const imageOf = (tag: string) => `${here}/${repository}:${tag}`
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`
 const images = `images: { ${repository}: { v1: { digest: "${digest("1")}" }, v2: { digest: "${digest("2")}" } } }`
-
-const deployments: Resource = {
-  group: "apps",
-  version: "v1",
-  plural: "deployments",
-  kind: "Deployment",
-  namespaced: true,
-}
-const pods = core("pods", "Pod")
-const events = core("events", "Event")
-const name = { name: "web", namespace: "default" }
 
 /** A registry goes down while a shop grows; its pods are repaired in place. A misspelt tag is not tried elsewhere. */
 export const registryOutage: Story = {
@@ -28,7 +18,7 @@ export const registryOutage: Story = {
   operators: [],
   async tellWith(stage) {
     const { world } = stage
-    await world.apply(web(), source)
+    await world.apply(shop(2, [{ name: "web", image: imageOf("v1") }]), source)
     stage.tell(`A shop: two pods of ${here}/${repository}:v1, as its Deployment says.
 An AlternateImageSource says that ${mirror} has the same images. So far it only watches.`)
     await stage.show(() => look(stage, ({ running }) => running === 2), 120)
@@ -42,7 +32,7 @@ An AlternateImageSource says that ${mirror} has the same images. So far it only 
     await stage.show(() => look(stage, ({ running }) => running === 6), 300)
     const { message, stuck } = await failures(stage)
     const same = (await podsOf(stage)).filter(({ metadata }) => stuck.has(metadata.uid)).length
-    const { spec } = (await world.client.get(deployments, name)) as Json
+    const { spec } = (await world.client.get(deployments, web)) as Json
     stage.tell(`A kubelet had said:
   ${message}
 Two seconds later the registry was asked whether it fails for aim too, and the mirror whether it has the same bits.
@@ -53,16 +43,16 @@ The Deployment still says ${spec.template.spec.containers[0].image}, so GitOps h
     world.registries.setFault(here, undefined)
     stage.tell(`${here} is back. No running pod is restarted for that; the next version is pulled from there again.
 The next version is v2, but v22 is typed.`)
-    await change(stage, imageChange("v22"))
+    await change(stage, imageChange(imageOf("v22")))
     await stage.show(() => look(stage, ({ reason }) => reason === "NotFoundAnywhere"), 300)
     stage.tell(`No repository has v22. A misspelt tag is reported and not tried elsewhere, and the registries are asked at growing intervals.
 The pods of v1 keep serving.`)
     await stage.pause(3)
 
     stage.tell("v2, then.")
-    await change(stage, imageChange("v2"))
+    await change(stage, imageChange(imageOf("v2")))
     await stage.show(() => look(stage, ({ isDone }) => isDone), 300)
-    const from = (await podsOf(stage)).filter(({ spec }) => spec.containers[0].image === `${here}/${repository}:v2`)
+    const from = (await podsOf(stage)).filter(({ spec }) => spec.containers[0].image === imageOf("v2"))
     stage.tell(
       `${from.length} of 6 pods run v2, all from ${here} again. The incident is over: pods run what the Deployment says.`,
     )
@@ -74,42 +64,14 @@ The pods of v1 keep serving.`)
   ],
 }
 
-const labels = { app: "web" }
-
-const web = (): Json => ({
-  apiVersion: "apps/v1",
-  kind: "Deployment",
-  metadata: name,
-  spec: {
-    replicas: 2,
-    selector: { matchLabels: labels },
-    template: {
-      metadata: { labels },
-      spec: { containers: [{ name: "web", image: `${here}/${repository}:v1` }] },
-    },
-  },
-})
-
 const source: Json = {
   apiVersion: "autoimagemanager.io/v1alpha1",
   kind: alternateImageSources.kind,
-  metadata: name,
+  metadata: web,
   spec: {
     imageSourceReplacements: [{ equivalentRepositories: [`${here}/${repository}`, `${mirror}/${repository}`] }],
   },
 }
-
-/** As `kubectl` would. */
-const change = ({ world }: Stage, body: Json) => world.client.patch(deployments, name, { type: "strategic", body })
-
-const imageChange = (tag: string) => ({
-  spec: { template: { spec: { containers: [{ name: "web", image: `${here}/${repository}:${tag}` }] } } },
-})
-
-const podsOf = async ({ world }: Stage): Promise<Json[]> =>
-  ((await world.client.list(pods, { namespace: "default" })).items as Json[]).filter(
-    ({ metadata }) => !metadata.deletionTimestamp,
-  )
 
 const waitingOf = ({ status }: Json): Json | undefined => status?.containerStatuses?.[0]?.state?.waiting
 const isFailing = (pod: Json) => /ImagePull/.test(waitingOf(pod)?.reason ?? "")
@@ -127,7 +89,7 @@ type Facts = { running: number; failing: number; reason: string; isDone: boolean
 /** Two lines: where the pods pull from, and what the AlternateImageSource reports. */
 async function look(stage: Stage, isSo: (facts: Facts) => boolean): Promise<{ text: string; isSo: boolean }> {
   const all = await podsOf(stage)
-  const { status } = (await stage.world.client.get(alternateImageSources, name)) as Json
+  const { status } = (await stage.world.client.get(alternateImageSources, web)) as Json
   const ready = status?.conditions?.find(({ type }: Json) => type === "Ready")
   const running = all.filter(isRunning)
   const failing = all.filter(isFailing)

@@ -11,6 +11,8 @@ export type Stage = {
   watch(name: string, isSo: (serviceImage: Json) => boolean, seconds: number): Promise<Json>
   /** The same with another picture: lines of text, until the condition holds. */
   show(picture: () => Promise<{ text: string; isSo: boolean }>, seconds: number): Promise<void>
+  /** Types `aim LINE`, with its progress and its result below. A failure is shown too: its message is the result. */
+  type(line: string): Promise<void>
   /** Waits, so that people can read. */
   pause(seconds: number): Promise<void>
 }

@@ -4,6 +4,7 @@ import type { KubeObject } from "#runtime/resource.ts"
 import { type Standing, standingOf } from "#runtime/standing.ts"
 import type { View } from "../command.ts"
 import type { PlannedObject } from "../plan-kind.ts"
+import type { Column } from "./columns.ts"
 import { paint, printable } from "./paint.ts"
 import { tableOf } from "./table.ts"
 import { wrappedText } from "./wrap.ts"
@@ -36,17 +37,30 @@ export function standingBlock({ name, namespace, state, reason, message }: Named
 type How = { view: View; now: Instant; wide: boolean; widths?: number[]; everywhere: boolean }
 
 /** `aim get KIND`. */
-export function kindTable(objects: readonly KubeObject[], { view, now, wide, widths, everywhere }: How): string {
+export function kindTable(
+  objects: readonly KubeObject[],
+  { view, now, wide, widths, everywhere }: How,
+  own: readonly Column[] = [],
+): string {
   const { dim, green, yellow, red } = paint(view)
   const colours = { NotSeenYet: dim, Stalled: red, Ready: green, NotReady: yellow }
   const standings = objects.map(standingOf)
-  const rows = objects.map(({ metadata }, index) => {
+  const rows = objects.map((object, index) => {
     const { state, reason, message } = standings[index]!
-    const { name, namespace = "", creationTimestamp } = metadata
+    const { name, namespace = "", creationTimestamp } = object.metadata
     const age = creationTimestamp ? formatDuration(Math.max(0, now - Date.parse(creationTimestamp))) : ""
-    return [...(everywhere ? [namespace] : []), name, state, reason, age, ...(wide ? [printable(message)] : [])]
+    const cells = own.map(({ cell }) => cell(object))
+    return [
+      ...(everywhere ? [namespace] : []),
+      ...[name, state, reason, ...cells, age],
+      ...(wide ? [printable(message)] : []),
+    ]
   })
-  const head = [...(everywhere ? ["NAMESPACE"] : []), "NAME", "STATE", "REASON", "AGE", ...(wide ? ["MESSAGE"] : [])]
+  const head = [
+    ...(everywhere ? ["NAMESPACE"] : []),
+    ...["NAME", "STATE", "REASON", ...own.map(column => column.head), "AGE"],
+    ...(wide ? ["MESSAGE"] : []),
+  ]
   const stateAt = everywhere ? 2 : 1
   return tableOf(
     [head, ...rows],
@@ -58,14 +72,15 @@ export function kindTable(objects: readonly KubeObject[], { view, now, wide, wid
 /** `aim plan KIND/NAME`: what is written next. */
 export function kindPlanText(plan: PlannedObject, { view, now, short }: { view: View; now: Instant; short: string }) {
   const { bold, dim } = paint(view)
-  const { reason, message, next, lookAgainAt } = plan
+  const { reason, message, next, details = [], lookAgainAt } = plan
   const again =
     lookAgainAt === undefined || lookAgainAt <= now ? "" : dim(`  checks again in ${formatDuration(lookAgainAt - now)}`)
   const lines = [
     `${bold(printable(titleOf(short, plan)))}  ${reason}${again}`,
     ...(message ? [`  ${printable(message)}`] : []),
-    ...(next.length > 0 ? ["  next:"] : ["  nothing to do"]),
-    ...next.map(phrase => `    ${printable(phrase)}`),
+    ...details.map(sentence => `  ${printable(sentence)}`),
+    ...(next ? [next.length > 0 ? "  next:" : "  nothing to do"] : []),
+    ...(next ?? []).map(phrase => `    ${printable(phrase)}`),
   ]
   const shown = view.isTerminal ? lines.map(line => wrappedText(line, view.columns, 2)) : lines
   return `${shown.join("\n")}\n`

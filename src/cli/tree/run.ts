@@ -23,13 +23,13 @@ export const run: readonly Command[] = [
   {
     name: "demo",
     group: "Run",
-    summary: "watch a fleet being upgraded or a registry fail, on a cluster in this process",
+    summary: "watch a fleet being upgraded, a registry fail and more, on a cluster in this process",
     details: ["No Kubernetes is needed and nothing is left behind. Time runs twenty times as fast as ours."],
     arguments: [
       {
         name: "STORY",
         description: "which one (default: upgrade)",
-        choices: ["upgrade", "canary", "registry-outage"],
+        choices: ["upgrade", "canary", "registry-outage", "restart", "pre-pull"],
       },
     ],
     options: [{ flags: "--list", description: "list the stories" }],
@@ -37,6 +37,8 @@ export const run: readonly Command[] = [
       { line: "demo", says: "the upgrade of a fleet, with a failure" },
       { line: "demo canary", says: "steps, an image that cannot be pulled, and a rollback" },
       { line: "demo registry-outage", says: "a registry goes down, and pods start anyway" },
+      { line: "demo restart", says: "one container of each pod, in place" },
+      { line: "demo pre-pull", says: "images on the nodes before a rollout" },
       { line: "demo --list", says: "all stories" },
     ],
     load: () => import("../commands/demo.ts"),
@@ -132,7 +134,7 @@ export const run: readonly Command[] = [
   {
     name: "agent",
     group: "Run",
-    summary: "run the agent of one node: it restarts containers that were asked for",
+    summary: "run the agent of one node: it restarts containers and pulls images that were asked for",
     details: [
       "One per node, as the DaemonSet of: aim manifests agent. It reaches the node's containers through the socket of",
       "the runtime (containerd; CRI-O is untested), keeps nothing on disk and sends no heartbeat. Where the runtime was",

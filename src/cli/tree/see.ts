@@ -6,17 +6,17 @@ export const see: readonly Command[] = [
   {
     name: "get",
     group: "See",
-    summary: "list rollouts or alternate image sources, one line each",
+    summary: "list rollouts, or objects of another kind of aim, one line each",
     arguments: [
       {
         name: "KIND[/NAME]",
-        description: "si, si/NAME, si NAME, or the same with ais (default: si, every ServiceImage)",
+        description: "si, si/NAME, si NAME, or the same with ais, crr, ipj, ilpj or nimg (default: si)",
         many: true,
         completes: "ours",
       },
     ],
     options: [
-      { flags: "-A, --all-namespaces", description: "AlternateImageSources of every namespace" },
+      { flags: "-A, --all-namespaces", description: "objects of every namespace; ServiceImages have none" },
       { flags: "-l, --selector <SELECTOR>", description: "only those with these labels, such as service=dicom" },
       { flags: "-w, --watch", description: "then print a line for each change, until Ctrl-C" },
       output("wide", "name", "json", "yaml"),
@@ -26,6 +26,7 @@ export const see: readonly Command[] = [
       { line: "get", says: "every ServiceImage and its progress" },
       { line: "get si/dicom-serviceimage-prod -o yaml", says: "one, whole" },
       { line: "get ais -n shop", says: "the AlternateImageSources of a namespace" },
+      { line: "get ipj -A", says: "the image pulls of every namespace" },
     ],
     load: () => import("../commands/get.ts"),
   },
@@ -40,14 +41,15 @@ export const see: readonly Command[] = [
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollouts (default: all); ais or ais/NAME for alternate image sources",
+        description:
+          "which rollouts (default: all); ais, crr, ipj, ilpj or nimg, with or without a name, for other kinds",
         many: true,
         completes: "ours",
       },
     ],
     options: [
       { flags: "-w, --watch", description: "keep watching" },
-      { flags: "-A, --all-namespaces", description: "AlternateImageSources of every namespace" },
+      { flags: "-A, --all-namespaces", description: "objects of every namespace; ServiceImages have none" },
       output("wide", "name", "json", "yaml"),
     ],
     connects: true,
@@ -68,7 +70,7 @@ export const see: readonly Command[] = [
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollouts; ais/NAME: until the alternate image source is ready",
+        description: "which rollouts; with ais, crr, ipj, ilpj or nimg: until the object is ready",
         required: true,
         many: true,
         completes: "ours",
@@ -76,7 +78,10 @@ export const see: readonly Command[] = [
     ],
     options: [timeout],
     connects: true,
-    examples: [{ line: "wait si/dicom-serviceimage-prod --timeout 30m", says: "for a pipeline's last step" }],
+    examples: [
+      { line: "wait si/dicom-serviceimage-prod --timeout 30m", says: "for a pipeline's last step" },
+      { line: "wait ipj/web -n shop", says: "until every node has the image" },
+    ],
     load: () => import("../commands/wait.ts"),
   },
   {
@@ -123,7 +128,8 @@ export const see: readonly Command[] = [
       "Its tier, priority and step, what it waits for and since when, and what happens next, in a few sentences.",
       "KIND as with kubectl: dicom, dicoms, Dicom, a short name, dicoms.services.example.com, deploy, sts, ds. With",
       "si/NAME, the rollout itself. With pod/NAME, why its containers are pulled from where they are; with ais/NAME, the",
-      "AlternateImageSource itself. Without -n, every namespace is searched.",
+      "AlternateImageSource itself. With crr, ipj, ilpj or nimg: what it waits for, and which node or image failed, and why.",
+      "Without -n, every namespace is searched.",
     ],
     arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "objects" }],
     options: [from, output("json", "yaml")],
@@ -132,6 +138,7 @@ export const see: readonly Command[] = [
       { line: "why dicom/radiology -n shop", says: "why this one" },
       { line: "why si/dicom", says: "why the whole rollout" },
       { line: "why pod/web-0 -n shop", says: "why it pulls from there" },
+      { line: "why ipj/web -n shop", says: "which nodes do not have the image, and why" },
     ],
     load: () => import("../commands/why.ts"),
   },

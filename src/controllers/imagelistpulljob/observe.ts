@@ -36,5 +36,6 @@ function childOf(job: ImagePullJob): Child {
     spec: job.spec,
     ready: ready && { isTrue: ready.status === "True", reason: ready.reason, message: ready.message },
     isOver: isSeen && job.status?.completionTime !== undefined,
+    isStalled: isSeen && conditionOf(job.status?.conditions, "Stalled")?.status === "True",
   }
 }

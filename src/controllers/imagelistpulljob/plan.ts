@@ -16,6 +16,8 @@ export type Child = {
   /** What its Ready condition says, once it has looked at this spec. */
   readonly ready: { readonly isTrue: boolean; readonly reason: string; readonly message: string } | undefined
   readonly isOver: boolean
+  /** It waits for a person. */
+  readonly isStalled: boolean
 }
 
 export type Snapshot = {
@@ -59,7 +61,7 @@ export function plan({ list, children, now }: Snapshot): Plan {
   const states = [...wanted].map(([name, spec]) => ({ name, image: spec.image, child: ownOf(children, name, uid) }))
   const succeeded = states.filter(({ child }) => child?.ready?.isTrue).length
   const completed = states.filter(({ child }) => child?.isOver).length
-  const bad = states.filter(({ child }) => child?.isOver && !child.ready?.isTrue)
+  const bad = states.filter(({ child }) => child?.isStalled || (child?.isOver && !child.ready?.isTrue))
   const counts = { desired: images.length, active: images.length - completed, completed, succeeded }
   const failed = bad.map(({ name, image, child }) => ({
     name: image,
@@ -81,6 +83,15 @@ export function plan({ list, children, now }: Snapshot): Plan {
     }
   if (completed === images.length)
     return { ...found, verdict: { reason: "ImagesFailed", message: standing, isStuck: true }, ends: true }
+  const waiting = bad.find(({ child }) => !child!.isOver)
+  if (waiting) {
+    const { reason, message } = waiting.child!.ready!
+    const verdict = {
+      reason: "ImagesStalled",
+      message: `${standing}; ${waiting.image}: ${reason}: ${message}`,
+    } as const
+    return { ...found, verdict: { ...verdict, isStuck: true } }
+  }
   return { ...found, verdict: { reason: "Pulling", message: standing } }
 }
 

@@ -75,8 +75,10 @@ export class JobCredentials {
     try {
       return await this.#client.get<Secret>(secrets, { namespace, name })
     } catch (error) {
-      if (isFailure(error, "NotFound"))
-        return { is: "Bad", reason: "SecretMissing", message: `Secret ${name} does not exist in ${namespace}` }
+      if (isFailure(error, "NotFound")) {
+        const message = `Secret ${name} does not exist in ${namespace}: create it, or correct pullSecrets`
+        return { is: "Bad", reason: "SecretMissing", message }
+      }
       if (!isFailure(error, "Forbidden")) throw error
       const message = `aim may not read Secret ${name}: run aim grant ${namespace} --pull-secrets ${name}`
       return { is: "Bad", reason: "Forbidden", message }

@@ -120,6 +120,24 @@ const cases: Record<string, { given: Partial<Snapshot>; gives: Words }> = {
     given: { view: view({ ...ended, Succeeded: 4, unknown: ["nod-1"] }) },
     gives: { wants: 0, reason: "NodeUnknown", isStuck: true },
   },
+  "a name that is no node is reported at once, and the others are given the image": {
+    given: { view: view({ unknown: ["nod-1"] }) },
+    gives: { wants: 1, reason: "NodeUnknown", isStuck: true },
+  },
+  "the deadline ends a job that waits for a name that is no node": {
+    given: {
+      job: job({ completionPolicy: { type: "Always", activeDeadlineSeconds: 100 } }),
+      view: view({ ...ended, Succeeded: 4, unknown: ["nod-1"] }),
+    },
+    gives: { wants: 0, reason: "DeadlineExceeded", isStuck: true, ends: true },
+  },
+  "the deadline ends a job that selects no node": {
+    given: {
+      job: job({ completionPolicy: { type: "Always", activeDeadlineSeconds: 100 } }),
+      view: view({ ...ended, desired: 0, Succeeded: 0 }),
+    },
+    gives: { wants: 0, reason: "DeadlineExceeded", isStuck: true, ends: true },
+  },
   "the deadline ends it": {
     given: { job: job({ completionPolicy: { type: "Always", activeDeadlineSeconds: 100 } }) },
     gives: { wants: 0, reason: "DeadlineExceeded", isStuck: true, ends: true },

@@ -85,22 +85,26 @@ const badSecret: Check = ({ credentials, now }) =>
 const tooLate: Check = snapshot => {
   const { job, view, now } = snapshot
   const endsAt = deadlineOf(job)
-  if (endsAt === undefined || endsAt > now || openOf(view!) === 0) return undefined
+  if (endsAt === undefined || endsAt > now || isSettled(view!)) return undefined
   const seconds = job.spec.completionPolicy.activeDeadlineSeconds
   const message = `${standing(view!)} after ${seconds} s; what is on the nodes stays`
   return { ...stuck("DeadlineExceeded", message), ends: true }
 }
 
 const done: Check = ({ job, view }) => {
-  const { desired, Failed, failures, unknown } = view!
-  if (desired === 0 || openOf(view!) > 0 || unknown.length > 0) return undefined
+  const { desired, Failed, failures } = view!
+  if (!isSettled(view!)) return undefined
   const isForEver = job.spec.completionPolicy.type === "Never"
   const ends = isForEver ? {} : ({ ends: true } as const)
   if (Failed === 0) {
     const reason = isForEver ? "Present" : "Completed"
     return {
       wants: 0,
-      verdict: { reason, message: `${counted(desired, "node")} have the image`, isReady: true },
+      verdict: {
+        reason,
+        message: `${counted(desired, "node")} ${desired === 1 ? "has" : "have"} the image`,
+        isReady: true,
+      },
       ...ends,
     }
   }
@@ -114,10 +118,15 @@ const done: Check = ({ job, view }) => {
   }
 }
 
-const noNodes: Check = ({ view }) => {
+const noNodes: Check = ({ job, view }) => {
   const { desired, unknown } = view!
   if (desired > 0) return undefined
-  return unknown.length > 0 ? nodeUnknown(unknown) : hold("NoNodes", "no node is selected")
+  return unknown.length > 0 ? nodeUnknown(view!) : hold("NoNodes", selectsNothing(job))
+}
+
+function selectsNothing({ metadata: { namespace }, spec: { selector, podSelector } }: ImagePullJob): string {
+  if (podSelector) return `no pod of ${namespace} with the labels of podSelector is on a node`
+  return selector ? "no Linux node has the labels of selector" : "the cluster has no Linux node"
 }
 
 const paused: Check = ({ job, view }) => {
@@ -133,18 +142,22 @@ function pulling({ job, view, registry }: Snapshot): Plan {
   const wants = Math.max(0, Math.min(room, startable))
   // Rights that are missing for a moment must not end a job, so the write is tried again.
   if (refusal) return { ...stuck("Refused", `${standing(view!)}; ${refusal.node}: ${refusal.message}`), wants }
+  if (unknown.length > 0) return { ...nodeUnknown(view!), wants }
   if (Active + Starting > 0) return { ...hold("Pulling", standing(view!)), wants }
   if (wants > 0) {
     const { host, inFlight, limit } = registry
     const message = `${standing(view!)}; ${inFlight} pulls are under way at ${host}, ${limit} are allowed`
     return { ...hold("RegistryBusy", message), wants }
   }
-  if (Waiting > 0) return hold("NodeNotReady", `${standing(view!)}; ${counted(Waiting, "node")} not ready`)
-  return nodeUnknown(unknown)
+  return hold("NodeNotReady", `${standing(view!)}; ${counted(Waiting, "node")} not ready`)
 }
 
-const nodeUnknown = (names: readonly string[]) =>
-  stuck("NodeUnknown", `not a Linux node of this cluster: ${names.join(", ")}; correct selector.names`)
+/** The other nodes are given the image all the same. */
+const nodeUnknown = (view: JobView) =>
+  stuck(
+    "NodeUnknown",
+    `${standing(view)}; not a Linux node of this cluster: ${view.unknown.join(", ")}; correct selector.names`,
+  )
 
 /** When the passing of time alone would change the plan. */
 function withTimes(snapshot: Snapshot, found: Plan): Plan {
@@ -171,6 +184,10 @@ function deadlineOf({ spec, status }: ImagePullJob): Instant | undefined {
   return seconds === undefined || startedAt === undefined ? undefined : startedAt + seconds * 1000
 }
 
+/** Every selected node has the image or failed. */
+const isSettled = (view: JobView) => view.desired > 0 && openOf(view) === 0 && view.unknown.length === 0
+
 const openOf = ({ Waiting, Starting, Active }: JobView) => Waiting + Starting + Active
 
-const standing = ({ Succeeded, desired }: JobView) => `${Succeeded} of ${counted(desired, "node")} have the image`
+const standing = ({ Succeeded, desired }: JobView) =>
+  `${Succeeded} of ${counted(desired, "node")} ${desired === 1 ? "has" : "have"} the image`

@@ -8,6 +8,7 @@ export const reasons = {
     "Every selected node has every image; with `completionPolicy.type: Never`, nodes that join later get them too.",
   Completed: "Every selected node has every image. The job has ended.",
   ImagesFailed: "Some images could not be brought to every node; their ImagePullJobs say why.",
+  ImagesStalled: "Some of its ImagePullJobs wait for a person; the message has the reason of one of them.",
   NameTaken: "An ImagePullJob of the name that is needed exists and belongs to something else.",
   Refused: "The API server or an admission policy refused an ImagePullJob.",
   Listing: "ImagePullJobs are being read; nothing is concluded yet.",
@@ -20,9 +21,12 @@ export type Reason = keyof typeof reasons
 export const conditions = {
   Ready: {
     means: "Every selected node has every image.",
-    reasons: ["Completed", "Present", "Pulling", "Listing", "ImagesFailed", "NameTaken", "Refused"],
+    reasons: ["Completed", "Present", "Pulling", "Listing", "ImagesFailed", "ImagesStalled", "NameTaken", "Refused"],
   },
-  Stalled: { means: "A failure needs a person.", reasons: ["NothingToDo", "ImagesFailed", "NameTaken", "Refused"] },
+  Stalled: {
+    means: "A failure needs a person.",
+    reasons: ["NothingToDo", "ImagesFailed", "ImagesStalled", "NameTaken", "Refused"],
+  },
 } as const satisfies Record<string, { means: string; reasons: readonly Reason[] }>
 
 export type ConditionType = keyof typeof conditions

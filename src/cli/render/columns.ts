@@ -1,0 +1,35 @@
+import type { KubeObject } from "#runtime/resource.ts"
+import { printable } from "./paint.ts"
+
+/** A column of `aim get` that only some kinds have. */
+export type Column = { head: string; cell(object: KubeObject): string }
+
+/** What an object of any kind may hold; the server has checked it. */
+type Fields = Readonly<Record<string, string | number | undefined>>
+
+const field = (head: string, part: "spec" | "status", name: string): Column => ({
+  head,
+  cell: object => printable(String(partOf(object, part)[name] ?? "")),
+})
+
+/** `2/3`: how many of those that are wanted. */
+const share = (head: string): Column => ({
+  head,
+  cell(object) {
+    const { succeeded, desired } = partOf(object, "status")
+    return desired === undefined ? "" : `${succeeded ?? 0}/${desired}`
+  },
+})
+
+const partOf = (object: KubeObject, part: "spec" | "status") =>
+  ((object as unknown as Record<string, unknown>)[part] ?? {}) as Fields
+
+const columns: Readonly<Record<string, readonly Column[]>> = {
+  ContainerRecreateRequest: [field("POD", "spec", "podName"), field("NODE", "status", "nodeName")],
+  NodeImage: [share("IMAGES"), field("PULLING", "status", "pulling"), field("FAILED", "status", "failed")],
+  ImagePullJob: [share("NODES"), field("FAILED", "status", "failed"), field("IMAGE", "spec", "image")],
+  ImageListPullJob: [share("IMAGES")],
+}
+
+/** Between the reason and the age. */
+export const columnsOf = (kind: string): readonly Column[] => columns[kind] ?? []

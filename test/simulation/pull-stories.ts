@@ -67,6 +67,8 @@ const secret: Json = {
   },
 }
 
+const isStruck = ({ metadata }: Json) => metadata.name === struckNode
+
 export const pullStories: Record<string, PullStory> = {
   "two jobs over three nodes, one of them for a private image": {
     has: { "node-0": [app, web], "node-1": [app], "node-2": [app, web] },
@@ -115,8 +117,14 @@ export const pullStories: Record<string, PullStory> = {
       await job("app", { image: app, parallelism: 3, completionPolicy: { type: "Never" } })
       await until("app", "Present")
       await replaceNode(struckNode)
-      const has = async () => (await floor.runtime(struckNode).imageStatus(app)) !== undefined
-      await world.until("the new node to have it", has, "1h")
+      // What it reports counts: the kubelet may have removed the image since.
+      const reports = async () => {
+        const [node, nodeImage]: Json[] = await Promise.all(
+          [nodes, nodeImages].map(kind => world.list(kind).then(all => all.find(isStruck))),
+        )
+        return nodeImage?.metadata.ownerReferences[0].uid === node?.metadata.uid && nodeImage.status?.succeeded === 1
+      }
+      await world.until("the new node to report it", reports, "1h")
       await until("app", "Present")
     },
   },

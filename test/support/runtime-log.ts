@@ -120,6 +120,8 @@ export function loggedRuntime(runtime: ContainerRuntime, options: LogOptions): C
         throw error
       } finally {
         stopLooking()
+        // Killed with the answer: its other calls end at the same moment.
+        if (process.isDead) end()
       }
     }
   const methods = Object.keys(optionsAt) as Method[]

@@ -1,6 +1,5 @@
 import type { NodeImage, NodeImageStatus, Reason, TagStatus } from "#api/v1alpha1/nodeimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
-import { isSame } from "#lib/same.ts"
 import { counted } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
 import { isEnded, type TagState, type Wanted } from "./state.ts"
@@ -58,13 +57,13 @@ export function dueAt(
   after: NodeImageStatus,
   { reportedAt, changedAt }: { reportedAt: Instant; changedAt: Instant },
 ): Instant {
-  const isNews =
-    before?.publicKey !== after.publicKey || !isSame(endsIn(before?.imageStatuses), endsIn(after.imageStatuses))
+  const known = new Set(endsIn(before?.imageStatuses))
+  const isNews = before?.publicKey !== after.publicKey || endsIn(after.imageStatuses).some(end => !known.has(end))
   return Math.max(reportedAt + reportMs, isNews ? changedAt : changedAt + reportMs)
 }
 
 /** Ended pulls. An image that is not asked for any more is no news. */
 const endsIn = (statuses: NodeImageStatus["imageStatuses"] = {}) =>
   Object.entries(statuses).flatMap(([name, { tags }]) =>
-    tags.filter(isEnded).map(({ tag, version, phase }) => ({ name, tag, version, phase })),
+    tags.filter(isEnded).map(({ tag, version, phase }) => `${name}:${tag} ${version} ${phase}`),
   )

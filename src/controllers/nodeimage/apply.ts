@@ -29,9 +29,9 @@ export async function apply(world: World, seen: Snapshot, plan: Plan): Promise<D
     plan.do === "create"
       ? client.create(nodeImages, emptyFor(node, facts.uid))
       : client.delete(nodeImages, { name: node }, { uid: nodeImage!.uid })
-  // The next event shows it, unless nothing has arrived. An object that is there already is as good.
   const outcome = await outcomeOf<unknown>(write)
-  return outcome.is === "Written" || outcome.is === "Outdated" ? {} : { lookAgainAt: now + refusedMs }
+  if (outcome.is === "Written") return {}
+  return { lookAgainAt: now + (outcome.is === "Outdated" ? soonMs : refusedMs) }
 }
 
 const emptyFor = (node: string, uid: string): KubeObject & Pick<NodeImage, "spec"> => ({

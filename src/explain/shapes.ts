@@ -20,7 +20,7 @@ const containerState: Shape = {
   waiting: { reason: "value", message: "value" },
   running: { startedAt: "value" },
   // Not its message: that is the end of the container's log.
-  terminated: { exitCode: "value", reason: "value", finishedAt: "value" },
+  terminated: { exitCode: "value", reason: "value", finishedAt: "value", containerID: "value" },
 }
 export const containerStatuses: Shape = [
   { name: "value", ready: "value", restartCount: "value", state: containerState, lastState: containerState },

@@ -1,4 +1,5 @@
 import {
+  type Crashed,
   condition,
   controllerOf,
   imagesOf,
@@ -18,6 +19,7 @@ import type { Projected } from "#runtime/cache/cache.ts"
 import { cacheGroup } from "#runtime/cache/group.ts"
 import type { Permission, Wiring } from "#runtime/controller.ts"
 import { core, type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
+import { openStopped } from "./stopped.ts"
 
 export const pods = core("pods", "Pod")
 export const nodes = core("nodes", "Node", false)
@@ -101,20 +103,29 @@ export function openIndex(wiring: Pick<Wiring, "watch">, onChange: (uid: string)
     pod: podCache.get,
     refusal: refusals.get,
     isLost: node => nodeCache.get(node)?.isLost,
+    stopped: (...pod) => stopped.of(...pod),
     onChange,
   })
+  const stopped = openStopped(wiring, key => index.stoppedChanged(key))
   podCache.subscribe(change => index.podChanged(change))
   refusals.subscribe(change => index.refusalChanged(change))
   for (const cache of owners) cache.subscribe(change => index.ownerChanged(change))
   nodeCache.subscribe(({ key, before, after }) => {
     if ((before?.isLost ?? true) !== (after?.isLost ?? true)) index.nodeChanged(key)
   })
-  return { index, group }
+  return {
+    index,
+    ready: group.ready,
+    close() {
+      group.close()
+      stopped.close()
+    },
+  }
 }
 
 function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching {
   let [isReliable, isClosed] = [false, false]
-  const { index, group } = openIndex(wiring, uid => isReliable && onChange(uid))
+  const { index, ready, close } = openIndex(wiring, uid => isReliable && onChange(uid))
 
   /** In portions: reporting ten thousand objects at once would take a tenth of a second. */
   function tellOf(uids: Iterator<string>): void {
@@ -126,7 +137,7 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
     wiring.clock.after(0, () => tellOf(uids))
   }
 
-  group.ready().then(() => {
+  ready().then(() => {
     if (isClosed) return
     isReliable = true
     tellOf(index.roots().values())
@@ -139,7 +150,7 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
     close() {
       isClosed = true
       isReliable = false
-      group.close()
+      close()
     },
   }
 }
@@ -162,6 +173,8 @@ function readers() {
   const shareImages = (value: readonly string[]) => images.share(value.join(" "), value)
   const crashes = new Interner<Crash>(sharedMax)
   const shareCrash = (value: Crash) => crashes.share(JSON.stringify(value), value)
+  const crashed = new Interner<Crashed>(sharedMax)
+  const shareCrashed = (value: Crashed) => crashed.share(JSON.stringify(value), value)
   const shareTrouble = (value: PodTrouble) =>
     troubles.share(`${value.isTentative} ${value.reason} ${value.message}`, value)
 
@@ -183,6 +196,7 @@ function readers() {
         images: shareImages(facts.images),
         trouble: facts.trouble && shareTrouble(facts.trouble),
         crash: facts.crash && shareCrash(facts.crash),
+        crashed: facts.crashed && shareCrashed(facts.crashed),
       }
     },
     owner: (object: KubeObject) => owner(object),

@@ -1,9 +1,9 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
-import { parseInstant } from "#lib/instant.ts"
+import { type Instant, parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { isHeldBack } from "../image/pull-failure.ts"
 import { decisionAnnotation, parseFailover } from "../image/record.ts"
-import { type ContainerState, type Crash, steadySince, worstCrash } from "./steady.ts"
+import { type ContainerState, type Crash, isCrashed, type Stopped, steadySince, worstCrash } from "./steady.ts"
 
 /** A pod, reduced to its owner and what is wrong with it. There may be many, so it is small. */
 export type PodFacts = {
@@ -18,6 +18,8 @@ export type PodFacts = {
   readonly crash: Crash | undefined
   /** Since when it is ready without a bad exit; 0 while it is not ready. */
   readonly steadySeconds: number
+  /** What the facts above were read from. A request may turn out to have stopped a container. Undefined for most pods. */
+  readonly crashed: Crashed | undefined
   readonly createdAtSeconds: number
   /** Nothing of it will run again. */
   readonly isFinished: boolean
@@ -30,6 +32,15 @@ export type PodTrouble = {
   readonly message: string
   /** It may recover by itself, as a starting pod does: it counts at the deadline, not before. */
   readonly isTentative: boolean
+}
+
+/** The containers of a pod that crashed, as far as can be seen from the pod alone. */
+export type Crashed = {
+  readonly uid: string
+  readonly readyAt: Instant | undefined
+  readonly containers: readonly (ContainerState & { readonly trouble: PodTrouble | undefined })[]
+  /** What would be wrong with the pod if none of these had crashed. */
+  readonly otherwise: PodTrouble | undefined
 }
 
 /** The pods that every controller watches. With one selector they share the watch. */
@@ -45,7 +56,6 @@ export function readPod(object: { metadata: object }): PodFacts {
   const was = annotations && parseFailover(annotations[decisionAnnotation])?.was
   const phase = status?.phase
   const containers = containerStates(spec, status, was)
-  const crash = worstCrash(containers)
   const ready = condition(status, "Ready")
   const readyAt = ready?.status === "True" ? (parseInstant(ready.lastTransitionTime) ?? 0) : undefined
   return {
@@ -54,13 +64,59 @@ export function readPod(object: { metadata: object }): PodFacts {
     node: text(spec?.nodeName),
     images: imagesOf(spec, was),
     trouble: troubleOf(status),
-    crash: crash && { ...crash, message: clip(crash.message, maxMessage), said: clip(crash.said, maxMessage) },
-    steadySeconds: readyAt === undefined ? 0 : Math.floor(steadySince(readyAt, containers) / 1000),
+    crash: clipped(worstCrash(containers)),
+    steadySeconds: steadySeconds(readyAt, containers),
+    crashed: crashedOf({ uid: text(metadata.uid), readyAt }, containers, status),
     createdAtSeconds: Math.floor((parseInstant(metadata.creationTimestamp) ?? 0) / 1000),
     isFinished: phase === "Succeeded" || phase === "Failed",
     isTerminating: metadata.deletionTimestamp !== undefined,
   }
 }
+
+/** The facts about a pod of which a request has stopped containers. Their ends count as no exits. */
+export function withStopped(pod: PodFacts, stopped: Stopped): PodFacts {
+  const { crashed, trouble } = pod
+  if (!crashed || stopped.size === 0) return pod
+  const { containers, readyAt, otherwise } = crashed
+  const left = containers.filter(({ exit }) => !stopped.has(exit?.id ?? ""))
+  const isOther = trouble?.reason === "ImagePullFailed"
+  return {
+    ...pod,
+    crash: clipped(worstCrash(left, stopped)),
+    trouble: isOther ? trouble : (first(left, each => each.trouble) ?? otherwise),
+    steadySeconds: steadySeconds(readyAt, left),
+  }
+}
+
+/** Undefined where no container can be told by its ID. */
+function crashedOf(
+  pod: Pick<Crashed, "uid" | "readyAt">,
+  all: readonly ContainerState[],
+  status: Json | undefined,
+): Crashed | undefined {
+  const containers = all.filter(each => isCrashed(each) && each.exit?.id)
+  if (containers.length === 0) return undefined
+  const names = new Set(containers.map(({ name }) => name))
+  const statuses = statusesOf(status)
+  const troubleIn = ({ name }: ContainerState) =>
+    crash(statuses.find(each => printable(text(each.name)) === name) ?? {})
+  return {
+    ...pod,
+    // Their last messages may be long, and no other object shows them.
+    containers: containers.map(each => ({
+      ...each,
+      exit: each.exit && { ...each.exit, message: "" },
+      trouble: troubleIn(each),
+    })),
+    otherwise: troubleOf(status, names),
+  }
+}
+
+const clipped = (crash: Crash | undefined) =>
+  crash && { ...crash, message: clip(crash.message, maxMessage), said: clip(crash.said, maxMessage) }
+
+const steadySeconds = (readyAt: Instant | undefined, containers: readonly ContainerState[]) =>
+  readyAt === undefined ? 0 : Math.floor(steadySince(readyAt, containers) / 1000)
 
 /** The uid of the owner that manages it, "" if there is none. */
 export function controllerOf(metadata: object): string {
@@ -92,8 +148,7 @@ export function containerStates(
       (Object.hasOwn(was, name) ? was[name] : undefined) ?? text(written.find(each => each.name === name)?.image),
       maxImage,
     )
-  const statuses = [...entries(status?.initContainerStatuses), ...entries(status?.containerStatuses)]
-  return statuses.map(({ name, ready, restartCount, state, lastState }): ContainerState => {
+  return statusesOf(status).map(({ name, ready, restartCount, state, lastState }): ContainerState => {
     const [ended, before] = [part(state, "terminated"), part(lastState, "terminated")]
     const isEnded = Number.isInteger(ended.exitCode)
     const exit = isEnded ? ended : before
@@ -105,6 +160,7 @@ export function containerStates(
       waiting: text(part(state, "waiting").reason),
       exit: Number.isInteger(exit.exitCode)
         ? {
+            id: text(exit.containerID).slice(0, maxId),
             code: exit.exitCode as number,
             reason: printable(text(exit.reason)),
             message: printable(text(exit.message)),
@@ -136,6 +192,12 @@ export function refusalOf(words: unknown): PodTrouble {
   return trouble(reason, cause)
 }
 
+const statusesOf = (status: Json | undefined) => [
+  ...entries(status?.initContainerStatuses),
+  ...entries(status?.containerStatuses),
+]
+
+const maxId = 256
 const maxImage = 512
 const maxImages = 16
 const maxEntries = 64
@@ -178,14 +240,16 @@ const startFailures = new Set([
   "StartError",
 ])
 
-function troubleOf(status: Json | undefined): PodTrouble | undefined {
+/** `spared`: containers whose exits do not count. */
+function troubleOf(status: Json | undefined, spared?: ReadonlySet<string>): PodTrouble | undefined {
   if (!status) return undefined
   if (status.phase === "Succeeded" || (status.phase === "Failed" && wasEndedByNode(text(status.reason))))
     return undefined
-  const containers = [...entries(status.initContainerStatuses), ...entries(status.containerStatuses)]
+  const containers = statusesOf(status)
+  const judged = spared ? containers.filter(each => !spared.has(printable(text(each.name)))) : containers
   return (
     first(containers, pullFailure) ??
-    first(containers, crash) ??
+    first(judged, crash) ??
     failedPod(status) ??
     unschedulable(status) ??
     notReady(status, containers)
@@ -255,7 +319,7 @@ const ending = (words: string, room = maxMessage) =>
 
 const inBrackets = (word: unknown) => (text(word) === "" ? "" : ` (${text(word)})`)
 
-function first<T>(items: readonly Json[], find: (item: Json) => T | undefined): T | undefined {
+function first<I, T>(items: readonly I[], find: (item: I) => T | undefined): T | undefined {
   for (const item of items) {
     const found = find(item)
     if (found !== undefined) return found

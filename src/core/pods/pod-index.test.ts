@@ -15,12 +15,14 @@ function world() {
     pods: new Map<string, PodFacts>(),
     refusals: new Map<string, Refusal>(),
     nodes: new Map<string, boolean>(),
+    stopped: new Map<string, ReadonlyMap<string, string>>(),
   }
   const told = new Set<string>()
   const index = new PodIndex({
     pod: key => facts.pods.get(key),
     refusal: key => facts.refusals.get(key),
     isLost: node => facts.nodes.get(node),
+    stopped: (key, uid) => facts.stopped.get(`${key} ${uid}`) ?? new Map(),
     onChange: uid => told.add(uid),
   })
   function put<T>(map: Map<string, T>, key: string, after: T | undefined) {
@@ -53,6 +55,7 @@ const pod: PodFacts = {
   images,
   trouble: undefined,
   crash: undefined,
+  crashed: undefined,
   steadySeconds: 0,
   createdAtSeconds: 100,
   isFinished: false,
@@ -242,3 +245,22 @@ function plainly({ owners, pods, nodes }: ReturnType<typeof world>["facts"], roo
     each => nodes.get(each) ?? true,
   )
 }
+
+test("a request that has stopped a container is reported for the object of its pod, and excuses the exit", () => {
+  const { facts, index, pod, told } = chain()
+  const state = { name: "web", image: "shop/web:2", isReady: false, restarts: 1, waiting: "", startedAt: undefined }
+  const exit = { id: "c://1", code: 137, reason: "", message: "", at: 0 }
+  const containers = [{ ...state, exit, isEnded: true, trouble: crashed }]
+  const known = { uid: "p", readyAt: undefined, containers, otherwise: undefined }
+  pod("a/web-1", { owner: "set", node: "n1", trouble: crashed, crashed: known })
+  told.clear()
+  facts.stopped.set("a/web-1 q", new Map([["c://1", "web"]]))
+  expect(index.traceOf(tenant).troubles).toHaveLength(1)
+  facts.stopped.set("a/web-1 p", new Map([["c://1", "web"]]))
+  index.stoppedChanged("a/web-1")
+  expect(told).toEqual(new Set(["set", "deployment", "tenant"]))
+  expect(index.traceOf(tenant).troubles).toEqual([])
+  told.clear()
+  index.stoppedChanged("a/other")
+  expect(told).toEqual(new Set())
+})

@@ -1,6 +1,7 @@
 import { MultiMap } from "#lib/multi-map.ts"
 import { ownerWalk } from "../workloads/owners.ts"
-import type { PodFacts } from "./pod-facts.ts"
+import { type PodFacts, withStopped } from "./pod-facts.ts"
+import type { Stopped } from "./steady.ts"
 import { type NoPod, type Trace, traceOf } from "./trace.ts"
 
 /** Something between an object of the fleet and its pods: a Deployment, a ReplicaSet, a Job. */
@@ -34,6 +35,8 @@ export type PodIndexOptions = {
   refusal: (key: string) => Refusal | undefined
   /** Undefined: there is no such node. */
   isLost: (node: string) => boolean | undefined
+  /** The containers of a pod that requests have stopped. Asked only for a pod with a container that crashed. */
+  stopped: (key: string, uid: string) => Stopped
   /** Called with the uid of each object whose trace may have changed. */
   onChange: (uid: string) => void
 }
@@ -105,6 +108,12 @@ export class PodIndex {
     for (const key of this.#podsOnNode.of(node)) this.#tell(this.#options.pod(key)?.owner ?? "")
   }
 
+  /** A request has stopped containers of the pod, or is gone. */
+  stoppedChanged(key: string): void {
+    const pod = this.#options.pod(key)
+    if (pod?.crashed) this.#tell(pod.owner)
+  }
+
   traceOf(root: Root): Trace {
     const found: Found = { pods: [], noPods: [] }
     for (const each of ownerWalk([root], { next: one => this.#ownedBy(one), idOf: ({ uid }) => uid }))
@@ -126,7 +135,9 @@ export class PodIndex {
     if (noPod) found.noPods.push(noPod)
     for (const key of this.#pods.of(uid)) {
       const pod = this.#options.pod(key)
-      if (pod && isInside(namespace, namespaceOf(key))) found.pods.push([key, pod])
+      if (!pod || !isInside(namespace, namespaceOf(key))) continue
+      const { crashed } = pod
+      found.pods.push([key, crashed ? withStopped(pod, this.#options.stopped(key, crashed.uid)) : pod])
     }
     for (const key of this.#refusals.of(uid)) {
       const refusal = this.#options.refusal(key)
@@ -167,6 +178,7 @@ const saysTheSame = (a: PodFacts, b: PodFacts) =>
   a.trouble === b.trouble &&
   a.crash === b.crash &&
   a.steadySeconds === b.steadySeconds &&
+  a.crashed === b.crashed &&
   a.isFinished === b.isFinished &&
   a.isTerminating === b.isTerminating
 

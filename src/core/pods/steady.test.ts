@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { readPod } from "./pod-facts.ts"
+import { readPod, withStopped } from "./pod-facts.ts"
 import { isLooping, settlesAt } from "./steady.ts"
 import { crashOf, diagnose, traceOf } from "./trace.ts"
 
@@ -120,6 +120,52 @@ describe("pods are steady", () => {
   })
   test("not at all while none is ready", () => {
     expect(steadyAt(pod([container("app", {})]))).toBeUndefined()
+  })
+})
+
+describe("a container that a request has stopped", () => {
+  const stopped = new Map([["containerd://1", "app"]])
+  const asked = (seconds: number, code = 137) => exit(code, seconds, { containerID: "containerd://1" })
+  const own = (seconds: number, id = 2) => exit(3, seconds, { containerID: `containerd://${id}` })
+  const judged = (given: Words, readySince?: number) => withStopped(pod([container("app", given)], readySince), stopped)
+  const isReady = (given: Words) => judged({ ...given, ready: true }, 5)
+
+  test("has no bad exit, whatever its code and however long the kubelet waits", () => {
+    const cases: Words[] = [
+      { ended: asked(9) },
+      { ended: asked(9, 143) },
+      { restarts: 1, before: asked(9), waiting: "CrashLoopBackOff" },
+      { restarts: 1, before: asked(9, 0), waiting: "CrashLoopBackOff" },
+    ]
+    for (const given of cases) {
+      expect(pod([container("app", given)])).toMatchObject({ trouble: { isTentative: false } })
+      const { crash, trouble } = judged(given)
+      expect({ crash, trouble }).toEqual({ crash: undefined, trouble: expect.objectContaining({ isTentative: true }) })
+    }
+  })
+  test("leaves the pod as steady as it was", () => {
+    expect(pod([container("app", { ready: true, restarts: 1, before: asked(30) })], 5).steadySeconds).toBe(
+      start / 1000 + 30,
+    )
+    expect(isReady({ restarts: 1, before: asked(30) }).steadySeconds).toBe(start / 1000 + 5)
+  })
+  test("does not make a loop of one bad exit that follows", () => {
+    expect(judged({ restarts: 1, ended: own(20) }).crash).toMatchObject({ isLoop: false })
+    expect(judged({ restarts: 2, waiting: "CrashLoopBackOff", before: own(20) }).crash).toMatchObject({ isLoop: false })
+  })
+  test("does not hide a loop", () => {
+    expect(judged({ restarts: 2, ended: own(20) }).crash).toMatchObject({ isLoop: true })
+    expect(judged({ restarts: 3, waiting: "CrashLoopBackOff", before: own(20) }).crash).toMatchObject({ isLoop: true })
+  })
+  test("excuses no other container", () => {
+    const both = pod([
+      container("app", { ended: asked(9) }),
+      container("proxy", { restarts: 4, waiting: "CrashLoopBackOff", before: own(9) }),
+    ])
+    expect(withStopped(both, stopped)).toMatchObject({
+      crash: { image: "shop/proxy:1", isLoop: true },
+      trouble: { message: "CrashLoopBackOff: container proxy exited with 3" },
+    })
   })
 })
 

@@ -29,18 +29,30 @@ export type ContainerState = {
   readonly waiting: string
   /** How it ended last, now or before its last restart. */
   readonly exit:
-    | { readonly code: number; readonly reason: string; readonly message: string; readonly at: Instant }
+    | {
+        /** Of the container that ended; "" where it is not reported. */
+        readonly id: string
+        readonly code: number
+        readonly reason: string
+        readonly message: string
+        readonly at: Instant
+      }
     | undefined
   /** It has not been restarted since that exit. */
   readonly isEnded: boolean
   readonly startedAt: Instant | undefined
 }
 
+/** Containers of one pod that a ContainerRecreateRequest has stopped: their names, by ID. Such an end is no bad exit. */
+export type Stopped = ReadonlyMap<string, string>
+
+const noneStopped: Stopped = new Map()
+
 const loopsFrom = 2
 
-/** The worst crash among the containers of one pod. */
-export const worstCrash = (containers: readonly ContainerState[]): Crash | undefined =>
-  containers.flatMap(container => crashOf(container) ?? []).sort(byBadness)[0]
+/** The worst crash among the containers of one pod. Those that were stopped are not among them. */
+export const worstCrash = (containers: readonly ContainerState[], stopped = noneStopped): Crash | undefined =>
+  containers.flatMap(container => crashOf(container, stopped) ?? []).sort(byBadness)[0]
 
 /** A loop before a single exit, what goes on before what is over, the later before the earlier. */
 export const byBadness = (a: Crash, b: Crash) =>
@@ -53,13 +65,17 @@ export const byBadness = (a: Crash, b: Crash) =>
 export const isLooping = ({ isLoop, isOver, at }: Crash, settleMs: number, now: Instant) =>
   isLoop && (!isOver || at + settleMs > now)
 
-function crashOf(container: ContainerState): Crash | undefined {
+/** A container that ended badly, or that the kubelet does not start again at once. */
+export const isCrashed = ({ waiting, exit }: ContainerState) =>
+  waiting === "CrashLoopBackOff" || (exit !== undefined && exit.code !== 0)
+
+function crashOf(container: ContainerState, stopped: Stopped): Crash | undefined {
   const { name, image, isReady, restarts, waiting, exit, isEnded, startedAt } = container
-  const isBackingOff = waiting === "CrashLoopBackOff"
-  const isBad = exit !== undefined && exit.code !== 0
-  if (!isBad && !isBackingOff) return undefined
-  const exits = restarts + (isEnded ? 1 : 0)
-  const isLoop = isBackingOff || exits >= loopsFrom
+  if (!isCrashed(container)) return undefined
+  // The kubelet counts a requested stop as a restart, and backs off after it as after a crash.
+  const requested = [...stopped.values()].filter(each => each === name).length
+  const exits = restarts + (isEnded ? 1 : 0) - requested
+  const isLoop = exits >= loopsFrom || (waiting === "CrashLoopBackOff" && requested === 0)
   const message = `container ${name} ${wordsOf(exit)}`
   return { image, isLoop, isOver: isReady, at: startedAt ?? exit?.at ?? 0, message, said: exit?.message ?? "" }
 }

@@ -10,6 +10,7 @@ const pod = (fields: Partial<PodFacts> = {}): PodFacts => ({
   images: ["shop/web:2"],
   trouble: undefined,
   crash: undefined,
+  crashed: undefined,
   steadySeconds: 0,
   createdAtSeconds: 0,
   isFinished: false,

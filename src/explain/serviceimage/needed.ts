@@ -85,6 +85,13 @@ export const neededOfPod: Shape = {
   },
 }
 
+/** Which containers it has stopped. */
+export const neededOfRequest: Shape = {
+  metadata,
+  spec: { podName: "value" },
+  status: { podUID: "value", containerRecreateStates: [{ name: "value", containerID: "value", stopTime: "value" }] },
+}
+
 const contract: Shape = {
   metadata: labelled,
   spec: { manuallySpecifiedImage: "value", failureHaltsUpdate: "value" },

@@ -1,6 +1,7 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { betweens, events, nodes, podFields, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
 import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
+import { containerRecreateRequests } from "#controllers/serviceimage/stopped.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { type Inventory, kindOf } from "../inventory.ts"
 import type { ListOf, Reading } from "../reading.ts"
@@ -13,6 +14,7 @@ import {
   neededOfOwner,
   neededOfPod,
   neededOfReplicaSet,
+  neededOfRequest,
   neededOfServiceImage,
 } from "./needed.ts"
 import { resourceOf } from "./survey.ts"
@@ -53,6 +55,7 @@ function targetLists(seen: Inventory, targets: readonly Target[]): ListOf[] {
     { resource: pods, shape: neededOfPod, options: { fieldSelector: podFields.pods } },
     { resource: events, shape: neededOfEvent, options: { fieldSelector: podFields.events } },
     { resource: replicaSets, shape: neededOfReplicaSet },
+    { resource: containerRecreateRequests, shape: neededOfRequest },
     ...betweens.map(resource => ({ resource, shape: neededOfOwner, options: { metadataOnly: true } })),
   ]
 }

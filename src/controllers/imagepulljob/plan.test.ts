@@ -44,6 +44,7 @@ const view = (fields: Partial<JobView> = {}): JobView => ({
   Failed: 0,
   startable: 2,
   failures: [],
+  retries: [],
   unknown: [],
   oldestUnanswered: undefined,
   ...fields,

@@ -1,9 +1,10 @@
-import type {
-  Condition,
-  FailedNode,
-  ImagePullJob,
-  ImagePullJobStatus,
-  Reason,
+import {
+  type Condition,
+  type FailedNode,
+  type ImagePullJob,
+  type ImagePullJobStatus,
+  maxFailedNodes,
+  type Reason,
 } from "#api/v1alpha1/imagepulljob/index.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
@@ -26,7 +27,7 @@ export function report(
   const before = job.status
   const started = done?.started ?? 0
   const verdict = started > 0 && plan.verdict.reason === "RegistryBusy" ? begun(plan.verdict) : plan.verdict
-  const { Active = 0, Starting = 0, Succeeded = 0, Failed = 0, desired = 0, failures = [] } = view ?? {}
+  const { Active = 0, Starting = 0, Succeeded = 0, Failed = 0, desired = 0, failures = [], retries = [] } = view ?? {}
   const status: ImagePullJobStatus = {
     observedGeneration: job.metadata.generation ?? 0,
     conditions: conditionsOf(job, verdict, now),
@@ -36,7 +37,7 @@ export function report(
     active: plan.ends ? 0 : Active + Starting + started,
     succeeded: Succeeded,
     failed: Failed,
-    failedNodes: failures.map(
+    failedNodes: [...failures, ...retries].slice(0, maxFailedNodes).map(
       ({ node, reason, message }): FailedNode => ({
         name: node,
         reason: reason as Reason,
@@ -64,10 +65,10 @@ function conditionsOf({ metadata, status }: ImagePullJob, verdict: Verdict, now:
 }
 
 /** What is reported at once; the rest may wait. */
-const newsOf = ({ conditions, observedGeneration, completionTime, failedNodes }: ImagePullJobStatus) => ({
+const newsOf = ({ conditions, observedGeneration, completionTime, failedNodes, failed }: ImagePullJobStatus) => ({
   observedGeneration,
   completionTime,
-  failed: failedNodes.map(({ name, reason }) => ({ name, reason })),
+  failed: failedNodes.slice(0, failed).map(({ name, reason }) => ({ name, reason })),
   conditions: conditions.map(({ type, status, reason }) => ({ type, status, reason })),
 })
 

@@ -92,6 +92,7 @@ export const checks = [
   { of: "Tier", name: "regressed", applies: tier => tier.isRegressed },
   { of: "Tier", name: "heldBack", stops: true, sparesNew: true, applies: tier => tier.isHeldBack },
   { of: "Tier", name: "approval", stops: true, sparesNew: true, applies: tier => tier.isAwaitingApproval },
+  { of: "Tier", name: "preCaching", stops: true, sparesNew: true, applies: tier => tier.preCaching !== undefined },
   { of: "Tier", name: "forbidden", applies: ({ view }) => view.has("Forbidden") },
   { of: "Tier", name: "contests", applies: ({ view }) => view.has("Contested") },
   { of: "Tier", name: "failedWrites", applies: ({ view }) => view.has("WriteFailed") },

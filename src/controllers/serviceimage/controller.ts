@@ -23,6 +23,7 @@ import { createServiceImageMetrics, type ServiceImageMetrics, tierNumbers } from
 import { observe } from "./observe.ts"
 import { pin } from "./pins.ts"
 import { type Plan, plan } from "./plan.ts"
+import { applyJobs } from "./pre-cache-jobs.ts"
 import { storyOf, whenToReport } from "./report.ts"
 import { permissions, serviceImages } from "./resources.ts"
 import { type Claim, Targets } from "./targets.ts"
@@ -30,8 +31,8 @@ import { trustOf } from "./trust.ts"
 
 /**
  * Brings a fleet to the images its ServiceImage names, tier by tier. Reads ServiceImages, CustomResourceDefinitions,
- * Namespaces, the target's objects and the pods behind them; writes the image of those objects and the ServiceImage's
- * status. Without a registry, specs that ask for digests are refused.
+ * Namespaces, the target's objects and the pods behind them; writes the image of those objects, ImagePullJobs for
+ * pre-caching and the ServiceImage's status. Without a registry, specs that ask for digests are refused.
  */
 export const createServiceImageController = ({ registry }: Surroundings = {}): Controller => ({
   name: "serviceimage",
@@ -118,7 +119,9 @@ async function look(
   const reportAt = await report(statuses, clock, serviceImage, next, memory)
   if (seen.claim) catchUp(wiring, seen.claim, memory)
   const actedAt = seen.claim && act(wiring, metrics, seen.claim, serviceImage, next, memory)
-  return { lookAgainAt: earliest(reportAt, actedAt, next.lookAgainAt), hasBegun: next.stamps.length > 0 }
+  const { refusedJobs: refused } = memory
+  const jobsAt = await applyJobs(wiring.client, serviceImage, next.jobs, { refused, now })
+  return { lookAgainAt: earliest(reportAt, actedAt, jobsAt, next.lookAgainAt), hasBegun: next.stamps.length > 0 }
 }
 
 /** How soon to look again when a list is not complete, or when objects turned out to have changed. */

@@ -34,6 +34,10 @@ export type JudgedTier = EffectiveTier & {
   upToDateAt: Instant | undefined
   soaksUntil: Instant | undefined
   isAwaitingApproval: boolean
+  /** It waits until its nodes have its image: they are asked for it now or later, and the wait ends then. */
+  preCaching: { readonly words: string; readonly isDue: boolean; readonly endsAt?: Instant } | undefined
+  /** What it started without, or is about to. */
+  lacks: string
 }
 
 export type Halt = { reason: Reason; message: string; isEarly?: boolean }
@@ -58,7 +62,7 @@ export function judgeTiers({ serviceImage, operation, tiers, now }: Seen): Judge
     const judged = judge({ ...tier, image }, view, before, isKnown, now)
     const hasToDo = !judged.isComplete && !judged.isReopened && view.counted.stale > 0
     const isAwaitingApproval = tier.requireApproval && hasToDo && !approved.includes(tier.name)
-    return { ...tier, image, view, before, ...judged, isAwaitingApproval }
+    return { ...tier, image, view, before, ...judged, isAwaitingApproval, preCaching: undefined, lacks: "" }
   })
 }
 
@@ -188,6 +192,10 @@ const wordsFor: Record<TierCheckName, Words> = {
     reason: "AwaitingApproval",
     message: `${tierTitle(name)}: ${view.counted.total} objects wait for aim approve`,
   }),
+  preCaching: ({ name, preCaching }) => ({
+    reason: "PreCaching",
+    message: `${tierTitle(name)}: ${preCaching!.words}`,
+  }),
   forbidden: (tier, progress) => ({
     reason: "Forbidden",
     message: `${progress}; ${troubleOf(tier, "Forbidden").count} may not be changed: run aim grant NAMESPACE`,
@@ -231,7 +239,8 @@ const wordsFor: Record<TierCheckName, Words> = {
 export function describeTier(tier: JudgedTier, rollout: Pick<Rollout, "active">): Described {
   const { steps, step } = tier
   const share = steps.length > 1 ? ` at step ${steps[step]!.percent}%` : ""
-  const progress = `${progressOf(tier)}${share}`
+  const without = tier.lacks === "" ? "" : `, ${startedWithout} ${tier.lacks}`
+  const progress = `${progressOf(tier)}${share}${without}`
   const check = tierChecks.find(each => each.applies(tier, rollout))
   return check ? wordsFor[check.name](tier, progress) : { reason: "RollingOut", message: progress }
 }
@@ -242,7 +251,9 @@ const settleWords = ({ settleSeconds }: JudgedTier) => formatDuration(settleSeco
 const progressOf = ({ name, view }: Pick<JudgedTier, "name" | "view">) =>
   `${tierTitle(name)}: ${view.counted.done + view.counted.settling} of ${view.counted.total} up to date`
 
-const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)
+export const startedWithout = "started without the image on"
+
+export const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)
 
 const isSaid = (before: TierStatus | undefined, reason: Reason) =>
   before?.conditions.some(each => each.reason === reason) ?? false

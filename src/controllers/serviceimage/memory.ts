@@ -5,6 +5,7 @@ import { Batch } from "#lib/batch.ts"
 import type { Instant } from "#lib/instant.ts"
 import { writesAtOnce } from "./apply.ts"
 import type { Pinning } from "./pins.ts"
+import type { RefusedJob } from "./pre-cache.ts"
 import type { Claim } from "./targets.ts"
 import { type Trust, trustOf } from "./trust.ts"
 
@@ -26,6 +27,8 @@ export type Memory = {
   /** Objects that had changed when we wrote, with the version that we had of them, and when that was. */
   outdated: Map<string, { version: string; at: Instant }>
   writes: Batch
+  /** Jobs for pre-caching that the server refused, by key. */
+  refusedJobs: Map<string, RefusedJob>
   /** What the writes were decided for. */
   aim?: string
   /** The version of the ServiceImage, as another leader wrote it, since which we have read the objects. */
@@ -46,6 +49,7 @@ export function newMemory(): Memory {
     outdated: new Map(),
     writes: new Batch({ all: writesAtOnce, owner: atOnceIn, order: "Oldest" }),
     behind: "No",
+    refusedJobs: new Map(),
   }
 }
 

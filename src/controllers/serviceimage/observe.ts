@@ -9,11 +9,12 @@ import { type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
 import type { Memory } from "./memory.ts"
 import type { Snapshot } from "./plan.ts"
+import type { PreCacheSight } from "./pre-cache.ts"
 import type { Claim } from "./targets.ts"
 import { findProblem } from "./validate.ts"
 
 /** The part of a claim from which a plan is made. */
-export type Counted = Pick<Claim, "resource" | "fleet" | "conflicts"> & {
+export type Counted = Pick<Claim, "resource" | "fleet" | "conflicts" | "places"> & {
   readonly cache: Pick<Claim["cache"], "hasSynced" | "failure">
 }
 
@@ -25,7 +26,10 @@ const listingMs = 5000
 
 /** Everything the plan decides from; undefined until the first list of the target's objects is complete. */
 export function observe<T extends Counted>(
-  targets: { claim(serviceImage: ServiceImage, rules: FleetRules, now: Instant): T | undefined },
+  targets: {
+    claim(serviceImage: ServiceImage, rules: FleetRules, now: Instant): T | undefined
+    jobsOf(serviceImage: ServiceImage): Pick<PreCacheSight, "unknown" | "jobs"> | undefined
+  },
   serviceImage: ServiceImage,
   memory: Memory,
   { now, electionID }: { now: Instant; electionID: string },
@@ -40,6 +44,7 @@ export function observe<T extends Counted>(
     tiers: [],
     unmatched: new IndexedHeap(),
     conflicts: undefined,
+    preCache: undefined,
     pace: { pods: pace.pods, readyAt: readyAt(pace, podsPerSecond) },
     fence: {
       electionID,
@@ -70,6 +75,7 @@ export function observe<T extends Counted>(
   }
 
   fleet.advance(now)
+  const jobs = targets.jobsOf(serviceImage)
   const [conflict] = conflicts.values()
   return {
     claim,
@@ -79,8 +85,23 @@ export function observe<T extends Counted>(
       tiers: fleet.tiers(),
       unmatched: fleet.unmatched,
       conflicts: conflict === undefined ? undefined : { count: conflicts.size, with: conflict },
+      preCache: jobs && preCacheOf(jobs, claim, memory),
       fleetChangesAt: fleet.nextChangeAt(),
     },
+  }
+}
+
+function preCacheOf(
+  { unknown, jobs }: Pick<PreCacheSight, "unknown" | "jobs">,
+  { places }: Pick<Counted, "places">,
+  { refusedJobs: refused }: Memory,
+): PreCacheSight {
+  const isBlind = places !== undefined && !places.isKnown
+  return {
+    unknown: unknown ?? (isBlind ? { words: "the pods are being read", isLasting: false } : undefined),
+    nodesOf: tier => places?.of(tier) ?? new Map(),
+    jobs,
+    refused,
   }
 }
 

@@ -334,7 +334,7 @@ const cases: Record<
     priority: 1,
   },
   "does nothing rather than ignore what it does not do yet": {
-    given: { spec: { preCache: "BeforeTier" } },
+    given: { spec: { tiers: [{ upgradeTier: "", updateStrategy: "InPlaceOnly" }] } },
     stamps: {},
     reason: "NotSupported",
   },
@@ -425,7 +425,7 @@ test("an invalid edit leaves the last good rollout as it was", () => {
   const next = after({
     status: done,
     generation: 2,
-    spec: { preCache: "BeforeTier" },
+    spec: { tiers: [{ upgradeTier: "", updateStrategy: "InPlaceOnly" }] },
     members: on(v2, "n/e1", "n/e2", "n/d1", "n/d2"),
   })
   expect(next.tierStatus).toEqual(done.tierStatus)

@@ -5,6 +5,7 @@ import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import { type RolloutCheckName, rolloutChecks } from "./checks.ts"
 import { describeTier, type JudgedTier, judgeTiers } from "./judge.ts"
+import { type JobWrite, jobWrites, type PreCacheSight, preCached } from "./pre-cache.ts"
 import { type Allowance, choose, type Fence, intend, type Queue, type Stamp } from "./stamps.ts"
 import { statusOf, type Verdict } from "./status.ts"
 
@@ -20,6 +21,8 @@ export type Snapshot = {
   unmatched: Unmatched
   /** Objects that an older ServiceImage manages, and its name. */
   conflicts: { count: number; with: string } | undefined
+  /** Undefined where the spec does not ask for it and no job is left of it. */
+  preCache: PreCacheSight | undefined
   /** How many pods may be disturbed right now without exceeding `pace`, and when there may be one more. */
   pace: { pods: number; readyAt: Instant }
   fence: Fence
@@ -37,6 +40,8 @@ export type Plan = {
   /** Objects to touch: a write that nothing waits for any more may still reach them. */
   touches: readonly string[]
   stamps: readonly Stamp[] // in order; stopping after any of them is safe
+  /** ImagePullJobs that bring images to nodes before their tier. */
+  jobs: readonly JobWrite[]
   /** The tiers as they were judged, for metrics and explanations. */
   tiers: readonly JudgedTier[]
   /** The tiers at work: those of the highest unfinished priority, or of the lowest during a rollback. */
@@ -55,8 +60,10 @@ export function plan(seen: Snapshot): Plan {
 }
 
 function planForward(seen: Snapshot): Plan {
-  const tiers = judgeTiers(seen)
-  const rollout = { seen, tiers, active: activeOf(seen, tiers) }
+  const judged = judgeTiers(seen)
+  const next = new Set(activeOf(seen, judged))
+  const tiers = judged.map(tier => (next.has(tier) ? preCached(tier, seen) : tier))
+  const rollout = { seen, tiers, active: tiers.filter((_, index) => next.has(judged[index]!)) }
   const verdict = verdictOn(rollout, forward) ?? rolling(rollout.active)
   return concluded(rollout, verdict, tiers, { newImage: newDeploymentImage, reason: "Stamped" })
 }
@@ -121,16 +128,19 @@ function concluded(
   const { fence, fleetChangesAt, pace, now } = seen
   const queue = intend(order, { rollout: { seen, active }, newImage, reason, pods: pace.pods, fence })
   const { stamps, intents, declares } = choose(queue.intents, fence)
-  const soaks = active.map(tier => tier.soaksUntil)
+  const soaks = active.flatMap(tier => [tier.soaksUntil, tier.preCaching?.endsAt])
+  // A rollback waits for no images: the old ones were there.
+  const jobs = jobWrites(seen, reason === "RolledBack" ? [] : tiers)
   // While the pace delays an object, another look is due as soon as one more pod is allowed.
   const isHeldBack = active.some(tier => tier.view.cohort(tier.step).stale > 0) && !seen.serviceImage.spec.paused
   const paceAt = isHeldBack && pace.readyAt > now ? pace.readyAt : undefined
   return {
-    status: statusOf(seen, verdict, inflightOf(fence, intents), { tiers, active, newImage }),
+    status: statusOf(seen, verdict, inflightOf(fence, intents), { tiers, active, newImage, jobs }),
     declares,
     intents,
     touches: [...fence.unsure],
     stamps,
+    jobs,
     tiers,
     active,
     queue,
@@ -144,7 +154,7 @@ function impossiblePlan(seen: Snapshot, verdict: Verdict): Plan {
   const status = statusOf(seen, verdict, inflightOf(seen.fence, intents), undefined)
   const touches = [...seen.fence.unsure]
   const queue = { intents: [], turns: [] }
-  return { status, declares: false, intents, touches, stamps: [], tiers: [], active: [], queue, lookAgainAt }
+  return { status, declares: false, intents, touches, stamps: [], jobs: [], tiers: [], active: [], queue, lookAgainAt }
 }
 
 /** Every object that a write may be under way to, in a fixed order. */
@@ -179,7 +189,8 @@ const earlyHaltMs = 30_000
 
 function halted({ seen: { serviceImage, operation, now }, active }: Judged): Verdict {
   const halt = active.find(tier => tier.halt)!.halt!
-  if (serviceImage.spec.onFailure !== "Rollback") return stopped(halt)
+  // Images that are not there yet are no failure of what was stamped.
+  if (serviceImage.spec.onFailure !== "Rollback" || halt.reason === "PreCacheIncomplete") return stopped(halt)
   const haltedAt = parseInstant(
     serviceImage.status?.conditions.find(({ type, status }) => type === "Halted" && status === "True")
       ?.lastTransitionTime,

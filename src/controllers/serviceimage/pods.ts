@@ -1,3 +1,4 @@
+import type { Place } from "#core/pods/places.ts"
 import {
   type Crashed,
   condition,
@@ -67,6 +68,15 @@ export class Pods {
     return this.#watching?.isReliable ? this.#watching.index.traceOf(root) : undefined
   }
 
+  /** Where the pods of an object run; undefined while that is not reliable. */
+  placesOf(root: Root): readonly Place[] | undefined {
+    return this.#watching?.isReliable ? this.#watching.index.placesOf(root) : undefined
+  }
+
+  get isReliable(): boolean {
+    return this.#watching?.isReliable ?? false
+  }
+
   /**
    * Calls back with the uid of every object whose trace may have changed, and once with each when traces become
    * reliable. A change is reported for everything above the object too, so some uids mean nothing to the listener.
@@ -103,6 +113,7 @@ export function openIndex(wiring: Pick<Wiring, "watch">, onChange: (uid: string)
     pod: podCache.get,
     refusal: refusals.get,
     isLost: node => nodeCache.get(node)?.isLost,
+    takesImages: node => nodeCache.get(node)?.isWindows === false,
     stopped: (...pod) => stopped.of(...pod),
     onChange,
   })
@@ -156,21 +167,25 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
 }
 
 type Json = Record<string, unknown>
-type Node = Projected & { readonly isLost: boolean }
+type Node = Projected & { readonly isLost: boolean; readonly isWindows: boolean }
 
 /** A kubelet that reports "not ready" still looks after its pods. What a silent kubelet still runs is unknown. */
 function readNode(object: KubeObject): Node {
   const { metadata, status } = object as KubeObject & { status?: Json }
-  return { resourceVersion: metadata.resourceVersion ?? "", isLost: condition(status, "Ready")?.status === "Unknown" }
+  return {
+    resourceVersion: metadata.resourceVersion ?? "",
+    isLost: condition(status, "Ready")?.status === "Unknown",
+    isWindows: metadata.labels?.["kubernetes.io/os"] === "windows",
+  }
 }
 
 /** Readers of the watched objects. Values that many objects have in common are kept once for all of them. */
 function readers() {
   const texts = new Interner<string>(sharedMax)
-  const images = new Interner<readonly string[]>(sharedMax)
+  const names = new Interner<readonly string[]>(sharedMax)
   const troubles = new Interner<PodTrouble>(sharedMax)
   const shareText = (value: string) => texts.share(value, value)
-  const shareImages = (value: readonly string[]) => images.share(value.join(" "), value)
+  const shareNames = (value: readonly string[]) => names.share(value.join(" "), value)
   const crashes = new Interner<Crash>(sharedMax)
   const shareCrash = (value: Crash) => crashes.share(JSON.stringify(value), value)
   const crashed = new Interner<Crashed>(sharedMax)
@@ -193,7 +208,8 @@ function readers() {
         ...facts,
         owner: shareText(facts.owner),
         node: shareText(facts.node),
-        images: shareImages(facts.images),
+        images: shareNames(facts.images),
+        pullSecrets: shareNames(facts.pullSecrets),
         trouble: facts.trouble && shareTrouble(facts.trouble),
         crash: facts.crash && shareCrash(facts.crash),
         crashed: facts.crashed && shareCrashed(facts.crashed),
@@ -204,7 +220,7 @@ function readers() {
       const { spec, status } = object as KubeObject & { spec?: { template?: { spec?: Json } }; status?: Json }
       const failure = condition(status, "ReplicaFailure")
       if (failure?.status !== "True" || failure.reason === "FailedDelete") return owner(object)
-      const wanted = shareImages(imagesOf(spec?.template?.spec))
+      const wanted = shareNames(imagesOf(spec?.template?.spec))
       return owner(object, { ...shareTrouble(refusalOf(failure.message)), images: wanted })
     },
     refusal(object: KubeObject): Refusal {

@@ -8,6 +8,7 @@ import type {
 import type { Instant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
 import { nameSome } from "#lib/text.ts"
+import { startedWithout } from "./judge.ts"
 
 /** Changes of counts alone are reported at most this often: N objects must not become N status writes. */
 const progressMs = 2000
@@ -93,6 +94,10 @@ function chapter(before: ServiceImageStatus | undefined, tier: TierStatus): Epis
   if (now?.status === "True")
     return was && then?.status !== "True" ? say("AllUpToDate", ` is complete: ${now.message}`) : []
   if (now?.reason === "TierReopened") return then?.status === "True" ? say("TierReopened", `: ${now.message}`) : []
+  if (now?.message.includes(startedWithout) && !then?.message.includes(startedWithout))
+    return [{ type: "Warning", reason: "PreCacheIncomplete", message: now.message }]
+  if (now?.reason === "PreCaching" && then?.reason !== "PreCaching")
+    return say(now.reason, " waits until its image is on the nodes")
   if (now?.reason === "AwaitingApproval" && then?.reason !== "AwaitingApproval")
     return say(now.reason, " waits for aim approve")
   const isFurther = was?.step && tier.step && tier.step.percent > was.step.percent

@@ -4,6 +4,7 @@ import type { Permission } from "#runtime/controller.ts"
 import { core, type Resource, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 import { podPermissions } from "./pods.ts"
+import { jobPermissions } from "./pre-cache-jobs.ts"
 import { containerRecreateRequests } from "./stopped.ts"
 
 export const serviceImages = resourceOf(namesOf("ServiceImage"))
@@ -29,6 +30,7 @@ export const permissions: readonly Permission[] = [
   { resource: namespaces, verbs: ["list", "watch"] },
   ...grantPermissions,
   ...podPermissions,
+  ...jobPermissions,
   { resource: alternateImageSources, verbs: ["list", "watch"] },
   { resource: containerRecreateRequests, verbs: ["list", "watch"] },
   // Each namespace decides which of these may be changed: the roles allow the patch only where it was granted.

@@ -23,6 +23,7 @@ import { clip, clipMiddle } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
 import { describeTier, isTrue, type JudgedTier } from "./judge.ts"
 import type { Snapshot } from "./plan.ts"
+import type { JobWrite } from "./pre-cache.ts"
 
 /** What is reported about the whole rollout. Extra conditions are written only while they hold. */
 export type Verdict = {
@@ -44,6 +45,7 @@ type Judged = {
   tiers: readonly JudgedTier[]
   active: readonly JudgedTier[]
   newImage(tier: JudgedTier): string
+  jobs: readonly JobWrite[]
 }
 
 /** The status, with `state` and `image` as `kubectl get` shows them. */
@@ -102,6 +104,7 @@ function factsOf(seen: Snapshot, verdict: Verdict, inflight: string[], judged: J
     tierStatus: quotedOnce(tiers.map(tier => tierStatusOf(tier, judged, verdict, examples, condition))),
     unmatched: unmatched.size,
     lostPods: sum(tiers, tier => tier.view.lostPods),
+    ...pullJobsOf(seen, judged),
     operation: {
       ...operation,
       phase: verdict.phase ?? (isBack(operation.phase) ? operation.phase : "InProgress"),
@@ -120,6 +123,13 @@ function factsOf(seen: Snapshot, verdict: Verdict, inflight: string[], judged: J
     priorityStartedAt: hasMoved || isNew ? formatInstant(now) : before.priorityStartedAt,
     ...(isComplete && !(isTrue(before?.conditions, "Complete") && !isNew) ? { completedAt: formatInstant(now) } : {}),
   }
+}
+
+/** Said before the first is created, and until the last is gone: a process that starts anew then looks for them. */
+function pullJobsOf({ serviceImage, preCache }: Snapshot, { jobs }: Judged): Pick<ServiceImageStatus, "pullJobs"> {
+  if (preCache?.unknown) return { pullJobs: serviceImage.status?.pullJobs }
+  const count = (preCache?.jobs.size ?? 0) + jobs.filter(write => write.do === "create").length
+  return { pullJobs: count > 0 ? count : undefined }
 }
 
 const ended = (operation: Operation, endedAt: string): HistoryEntry => ({

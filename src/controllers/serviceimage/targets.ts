@@ -11,7 +11,9 @@ import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { resourceName } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
 import { Failover } from "./failover.ts"
+import { FleetPlaces } from "./places.ts"
 import { Pods } from "./pods.ts"
+import { PreCacheJobs } from "./pre-cache-jobs.ts"
 import { customResourceDefinitions, namespaces } from "./resources.ts"
 import { builtIn, partsOf, readKind, servedBy } from "./served-kind.ts"
 
@@ -24,11 +26,14 @@ export type Claim = {
   readonly fleet: Fleet
   /** Objects that it selects but another ServiceImage has, with the name of that one. */
   readonly conflicts: ReadonlyMap<string, string>
+  /** Where its pods run, if it asks for pre-caching. */
+  readonly places: Pick<FleetPlaces, "isKnown" | "of"> | undefined
 }
 
 type Claimant = Claim & {
   fleet: Fleet
   conflicts: Map<string, string>
+  places: FleetPlaces | undefined
   target: Target
   createdAt: string
   rules: string
@@ -58,6 +63,7 @@ export class Targets {
   readonly #namespaces
   readonly #pods: Pods
   readonly #failover: Failover
+  readonly #jobs: PreCacheJobs
   readonly #watched = new Map<string, Watched>()
   /** Every claimant of a resource, however it reads it, in the order of precedence. */
   readonly #claimants = new Map<string, Claimant[]>()
@@ -79,6 +85,7 @@ export class Targets {
     this.#pods = new Pods(wiring)
     this.#pods.subscribe(uid => this.#traced(uid))
     this.#failover = new Failover(wiring, uid => this.#traced(uid))
+    this.#jobs = new PreCacheJobs(wiring)
   }
 
   /** The claim of a ServiceImage with its fleet under the present rules, or undefined if its kind is not served. */
@@ -90,10 +97,26 @@ export class Targets {
     if (present && (!resource || watchId(resource, spec.target) !== watchId(present.resource, present.target)))
       this.#leave(name)
     if (!resource) return undefined
-    const claimant = this.#find(name)
-    if (claimant) return this.#renew(claimant, spec.target, rules, now)
-    const fleet = new Fleet(rules, now, historyOf(serviceImage, rules))
-    return this.#join(resource, { name, createdAt, target: spec.target, fleet }, rules)
+    const known = this.#find(name)
+    const claimant = known
+      ? this.#renew(known, spec.target, rules, now)
+      : this.#join(
+          resource,
+          { name, createdAt, target: spec.target, fleet: this.#fleetOf(serviceImage, rules, now) },
+          rules,
+        )
+    if (spec.preCache === "Never") claimant.places = undefined
+    else claimant.places ??= new FleetPlaces(claimant.fleet, this.#pods)
+    return claimant
+  }
+
+  #fleetOf(serviceImage: ServiceImage, rules: FleetRules, now: Instant): Fleet {
+    return new Fleet(rules, now, historyOf(serviceImage, rules))
+  }
+
+  /** Its jobs for pre-caching, if it has any or is going to. */
+  jobsOf(serviceImage: ServiceImage) {
+    return this.#jobs.of(serviceImage)
   }
 
   /** Opens the cache that a claim would read, without a claim. */
@@ -113,6 +136,7 @@ export class Targets {
   /** The ServiceImage was deleted. Its objects keep their image, and another one that selects them takes over. */
   forget(name: string): void {
     this.#leave(name)
+    this.#jobs.forget(name)
     for (const names of this.#wanted.values()) names.delete(name)
   }
 
@@ -135,11 +159,12 @@ export class Targets {
     return undefined
   }
 
-  #renew(claimant: Claimant, target: Target, rules: FleetRules, now: Instant): Claim {
+  #renew(claimant: Claimant, target: Target, rules: FleetRules, now: Instant): Claimant {
     const selectsOthers = selectorsOf(target) !== selectorsOf(claimant.target)
     const text = JSON.stringify(rules)
     if (text !== claimant.rules || selectsOthers) {
       claimant.fleet.renew(rules, now)
+      claimant.places?.renew()
       claimant.rules = text
     }
     if (selectsOthers) {
@@ -149,7 +174,11 @@ export class Targets {
     return claimant
   }
 
-  #join(resource: Resource, who: Pick<Claimant, "name" | "createdAt" | "target" | "fleet">, rules: FleetRules): Claim {
+  #join(
+    resource: Resource,
+    who: Pick<Claimant, "name" | "createdAt" | "target" | "fleet">,
+    rules: FleetRules,
+  ): Claimant {
     const watched = this.#watched.get(watchId(resource, who.target)) ?? this.#open(resource, who.target)
     const claimant: Claimant = {
       ...who,
@@ -158,6 +187,7 @@ export class Targets {
       cache: watched.cache,
       rules: JSON.stringify(rules),
       conflicts: new Map(),
+      places: undefined,
     }
     watched.claimants.push(claimant)
     watched.users.add(who.name)
@@ -230,10 +260,11 @@ export class Targets {
     for (const { keys, claimants } of this.#watched.values()) {
       const key = keys.get(uid)
       if (key === undefined) continue
-      for (const { fleet, name } of claimants) {
+      for (const { fleet, name, places } of claimants) {
         const member = fleet.get(key)
         if (!member) continue
         fleet.trace(key, this.#traceOf(member))
+        places?.traced(key)
         this.#wiring.enqueue(name)
       }
     }
@@ -261,11 +292,14 @@ export class Targets {
         claimant.conflicts.delete(key)
         const isNew = claimant.fleet.get(key)?.uid !== member!.uid
         claimant.fleet.set(key, member!, isNew ? this.#traceOf(member!) : undefined)
+        if (isNew) claimant.places?.traced(key)
+        else claimant.places?.changed(key)
       } else {
         const isSelected = member !== undefined && !leftOutBy(claimant.target, member, this.#labelsOf)
         const was = claimant.fleet.get(key) !== undefined || claimant.conflicts.has(key)
         if (!isSelected && !was) continue
         claimant.fleet.delete(key)
+        claimant.places?.traced(key)
         if (isSelected) claimant.conflicts.set(key, owner!.name)
         else claimant.conflicts.delete(key)
       }

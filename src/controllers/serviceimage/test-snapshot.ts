@@ -84,6 +84,7 @@ export function look({
     tiers: index.tiers(),
     unmatched: index.unmatched,
     conflicts: undefined,
+    preCache: undefined,
     pace: { pods: Number.POSITIVE_INFINITY, readyAt: now },
     fence: {
       electionID: "me",

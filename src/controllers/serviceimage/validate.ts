@@ -30,12 +30,9 @@ export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: 
 
 /**
  * Fields that are part of the API and that this version does not act on yet. Ignoring them would be worse than
- * refusing: a user who wants the images on the nodes before a tier starts must not get a tier that starts without them.
+ * refusing: a user who wants pods to keep running must not get a rollout that replaces them.
  */
-function findUnsupported({ tiers, preCache }: ServiceImageSpec): string | undefined {
-  const found = [
-    tiers.some(tier => tier.updateStrategy) && "spec.tiers[].updateStrategy",
-    preCache !== "Never" && "spec.preCache: BeforeTier",
-  ].filter(each => each !== false)
-  return found.length > 0 ? `this version does not act on ${found.join(", ")} yet; leave it out` : undefined
-}
+const findUnsupported = ({ tiers }: ServiceImageSpec): string | undefined =>
+  tiers.some(tier => tier.updateStrategy)
+    ? "this version does not act on spec.tiers[].updateStrategy yet; leave it out"
+    : undefined

@@ -44,6 +44,8 @@ export type TierView = {
   readonly counted: Counts
   /** Stamped and not done, and not failed either, counted or not: what maxConcurrent limits. */
   readonly underWay: number
+  /** Counted objects whose image this operation has changed: the tier has started. */
+  readonly begun: number
   /** Stamped and not up to date, before their deadline. */
   readonly waiting: number
   /** Counted objects that were up to date and no longer are, for longer than a moment. */
@@ -145,6 +147,7 @@ export class Tier implements TierView {
   toUpdate = 0
   unmanaged = 0
   underWay = 0
+  begun = 0
   newcomers = 0
   early = 0
   regressedAndFailed = 0
@@ -262,6 +265,7 @@ export class Tier implements TierView {
   add(entry: Entry): void {
     const { standing, place, member } = entry
     this.#count(standing, 1)
+    if (isBegun(entry)) this.begun++
     const { state, isCounted, isFailed, trouble, deadline, lost } = standing
     if (state === "Unmanaged") return
     if (standing.isRegressed && isCounted) this.#regressed.set(entry, 0)
@@ -277,6 +281,7 @@ export class Tier implements TierView {
   remove(entry: Entry): void {
     const { trouble } = entry.standing
     this.#count(entry.standing, -1)
+    if (isBegun(entry)) this.begun--
     const queues = [this.#queue, this.#stale, this.#blank, this.#waiting]
     const heaps = [...queues, this.#halting, this.#ignored, this.#lost, this.#regressed, this.#invalid]
     for (const heap of heaps) heap.delete(entry)
@@ -314,6 +319,10 @@ export class Tier implements TierView {
     count(this.#cohorts[standing.cohort]!, standing, by)
   }
 }
+
+/** A first image is given to an object whatever its tier does. */
+const isBegun = ({ standing, member }: Entry) =>
+  standing.isOurs && standing.isCounted && member.decision?.reason !== "StampedNew"
 
 const keysOf = (heap: IndexedHeap<Entry>, limit: number) => heap.firstItems(limit).map(nameOf)
 

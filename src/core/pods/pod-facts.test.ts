@@ -180,6 +180,7 @@ describe("what is kept of a pod", () => {
           nodeName: "n1",
           containers: [{ image: "b" }, { image: "a" }, { image: "b" }],
           initContainers: [{ image: "c" }],
+          imagePullSecrets: [{ name: "two" }, { name: "one" }, { name: "two" }, { name: "NO" }],
         },
         {
           creationTimestamp: "1970-01-01T00:01:00Z",
@@ -192,6 +193,7 @@ describe("what is kept of a pod", () => {
       owner: "u",
       node: "n1",
       images: ["a", "b", "c"],
+      pullSecrets: ["one", "two"],
       trouble: undefined,
       createdAtSeconds: 60,
       isFinished: false,

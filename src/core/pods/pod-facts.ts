@@ -13,6 +13,8 @@ export type PodFacts = {
   readonly node: string // "" until it has one
   /** Of all its containers, each once, sorted. */
   readonly images: readonly string[]
+  /** The Secrets that it names for its pulls, each once, sorted. */
+  readonly pullSecrets: readonly string[]
   readonly trouble: PodTrouble | undefined
   /** A container exited badly. Kept while the container runs again: the pod does not show whether that lasts. */
   readonly crash: Crash | undefined
@@ -63,6 +65,7 @@ export function readPod(object: { metadata: object }): PodFacts {
     owner: controllerOf(metadata),
     node: text(spec?.nodeName),
     images: imagesOf(spec, was),
+    pullSecrets: pullSecretsOf(spec),
     trouble: troubleOf(status),
     crash: clipped(worstCrash(containers)),
     steadySeconds: steadySeconds(readyAt, containers),
@@ -136,6 +139,14 @@ export function imagesOf(spec: Json | undefined, was?: Readonly<Record<string, s
   return [...new Set(images)].sort().slice(0, maxImages)
 }
 
+function pullSecretsOf(spec: Json | undefined): readonly string[] {
+  const names = entries(spec?.imagePullSecrets).map(({ name }) => text(name))
+  return names.length === 0 ? noSecrets : [...new Set(names.filter(isName))].sort().slice(0, maxSecrets)
+}
+
+const noSecrets: readonly string[] = []
+const isName = (name: string) => /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(name)
+
 /** The containers of a pod, as its status reports them, with the images of its spec. */
 export function containerStates(
   spec: Json | undefined,
@@ -200,6 +211,7 @@ const statusesOf = (status: Json | undefined) => [
 const maxId = 256
 const maxImage = 512
 const maxImages = 16
+const maxSecrets = 16
 const maxEntries = 64
 const maxMessage = 128
 /** The rest of a longer message is not read. */

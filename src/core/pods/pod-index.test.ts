@@ -22,6 +22,7 @@ function world() {
     pod: key => facts.pods.get(key),
     refusal: key => facts.refusals.get(key),
     isLost: node => facts.nodes.get(node),
+    takesImages: node => facts.nodes.has(node),
     stopped: (key, uid) => facts.stopped.get(`${key} ${uid}`) ?? new Map(),
     onChange: uid => told.add(uid),
   })
@@ -53,6 +54,7 @@ const pod: PodFacts = {
   owner: "",
   node: "",
   images,
+  pullSecrets: [],
   trouble: undefined,
   crash: undefined,
   crashed: undefined,

@@ -1,5 +1,6 @@
 import { MultiMap } from "#lib/multi-map.ts"
 import { ownerWalk } from "../workloads/owners.ts"
+import { type Place, sourceId } from "./places.ts"
 import { type PodFacts, withStopped } from "./pod-facts.ts"
 import type { Stopped } from "./steady.ts"
 import { type NoPod, type Trace, traceOf } from "./trace.ts"
@@ -35,6 +36,8 @@ export type PodIndexOptions = {
   refusal: (key: string) => Refusal | undefined
   /** Undefined: there is no such node. */
   isLost: (node: string) => boolean | undefined
+  /** Whether images can be brought to the node: it exists and runs Linux. */
+  takesImages: (node: string) => boolean
   /** The containers of a pod that requests have stopped. Asked only for a pod with a container that crashed. */
   stopped: (key: string, uid: string) => Stopped
   /** Called with the uid of each object whose trace may have changed. */
@@ -121,6 +124,20 @@ export class PodIndex {
     return traceOf(found.pods, found.noPods, node => this.#options.isLost(node) ?? true)
   }
 
+  /** Where its pods run, each once: those that have a node which takes images, and are not about to end. */
+  placesOf(root: Root): Place[] {
+    const places = new Map<string, Place>()
+    for (const each of ownerWalk([root], { next: one => this.#ownedBy(one), idOf: ({ uid }) => uid }))
+      for (const key of this.#pods.of(each.uid)) {
+        const pod = this.#options.pod(key)
+        if (!pod || pod.isFinished || pod.isTerminating || !isInside(each.namespace, namespaceOf(key))) continue
+        const { node, pullSecrets: secrets } = pod
+        const place = { node, namespace: namespaceOf(key), secrets }
+        if (node !== "" && this.#options.takesImages(node)) places.set(`${node} ${sourceId(place)}`, place)
+      }
+    return [...places.values()]
+  }
+
   /** Every uid that may have a trace. */
   roots(): Set<string> {
     return new Set([...this.#owned.names(), ...this.#pods.names(), ...this.#refusals.names()])
@@ -175,6 +192,7 @@ const saysTheSame = (a: PodFacts, b: PodFacts) =>
   a.owner === b.owner &&
   a.node === b.node &&
   a.images === b.images &&
+  a.pullSecrets === b.pullSecrets &&
   a.trouble === b.trouble &&
   a.crash === b.crash &&
   a.steadySeconds === b.steadySeconds &&

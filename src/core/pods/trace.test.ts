@@ -8,6 +8,7 @@ const pod = (fields: Partial<PodFacts> = {}): PodFacts => ({
   owner: "o",
   node: "n1",
   images: ["shop/web:2"],
+  pullSecrets: [],
   trouble: undefined,
   crash: undefined,
   crashed: undefined,

@@ -179,3 +179,28 @@ test("a refused write leaves the decision, is shown, and is over when the NodeIm
   board.setNodeImage("node-0", nodeImage("node-0", [entry(["shop/app"], "Pulling")]), 0)
   expect(board.view("shop/app")).toMatchObject({ Active: 1, refusal: undefined })
 })
+
+test("a node that tries again after a failure is active, and its reason is known", () => {
+  const { board } = boardOf(["a"])
+  board.setJob(job("shop/one"), 0)
+  board.setNodeImage("a", nodeImage("a", [entry(["shop/one"], "Waiting", { reason: "NotFound", attempts: 1 })]), 1)
+  expect(board.view("shop/one")).toMatchObject({
+    Active: 1,
+    failures: [],
+    retries: [{ node: "a", reason: "NotFound" }],
+  })
+  board.setNodeImage("a", nodeImage("a", [entry(["shop/one"], "Succeeded", { attempts: 2 })]), 2)
+  expect(board.view("shop/one")).toMatchObject({ Succeeded: 1, retries: [] })
+})
+
+test("an agent that never gave a key is missing after a minute, and no longer once it has", () => {
+  const { board } = boardOf(["a"])
+  board.setJob(job("shop/one", { hasSecrets: true }), 5)
+  expect(board.view("shop/one")).toMatchObject({ Waiting: 1, startable: 0, oldestUnanswered: 5 })
+  board.setNode("a", node("a", { labels: { zone: "b" } }), 8)
+  expect(board.view("shop/one")).toMatchObject({ oldestUnanswered: 5 })
+  board.failUnanswered("shop/one", 5, 60_005)
+  expect(board.view("shop/one")).toMatchObject({ Failed: 1, failures: [{ node: "a", reason: "AgentMissing" }] })
+  board.setNodeImage("a", nodeImage("a", [], { publicKey: "key" }), 70_000)
+  expect(board.view("shop/one")).toMatchObject({ Waiting: 1, startable: 1, oldestUnanswered: undefined })
+})

@@ -30,7 +30,7 @@ export type Task = {
   readonly state: "Waiting" | "Starting" | "Active" | "Succeeded" | "Failed"
   readonly reason?: string
   readonly message?: string
-  /** Of an active one that no agent has answered: when it was asked for. */
+  /** Of one that no agent has answered: when it was asked for, or when the key of the agent was first missed. */
   readonly unansweredSince?: Instant
 }
 
@@ -45,6 +45,8 @@ type Tracked = {
   /** The oldest first. */
   unanswered: Map<string, Instant>
   failures: Map<string, Task>
+  /** Active, after an attempt that failed. */
+  retries: Map<string, Task>
   /** Starting, and the server refused the write that would begin it. */
   refusals: Map<string, Task>
 }
@@ -53,13 +55,17 @@ type Tracked = {
 export type JobView = Readonly<Counts> & {
   readonly desired: number
   readonly startable: number
-  readonly failures: readonly { readonly node: string; readonly reason: string; readonly message: string }[]
+  readonly failures: readonly FailedPull[]
+  /** Nodes that have failed and try again. */
+  readonly retries: readonly FailedPull[]
   /** Names of the spec that are no Linux nodes of the cluster; the first few. */
   readonly unknown: readonly string[]
   readonly oldestUnanswered: Instant | undefined
   /** The first node whose NodeImage could not be written, and what the server said. It is tried again. */
   readonly refusal?: { readonly node: string; readonly message: string } | undefined
 }
+
+export type FailedPull = { readonly node: string; readonly reason: string; readonly message: string }
 
 export type Wakers = { job(key: string): void; node(name: string): void }
 
@@ -105,6 +111,7 @@ export class PullBoard {
       startable: new Set(),
       unanswered: new Map(),
       failures: new Map(),
+      retries: new Map(),
       refusals: new Map(),
     }
     this.#jobs.set(job.key, tracked)
@@ -171,17 +178,14 @@ export class PullBoard {
   view(key: string): JobView | undefined {
     const tracked = this.#jobs.get(key)
     if (!tracked) return undefined
-    const { job, counts, tasks, startable, failures, unanswered, refusals } = tracked
+    const { job, counts, tasks, startable, failures, retries, unanswered, refusals } = tracked
     const [refused] = firstOf(refusals, 1)
     return {
       ...counts,
       desired: tasks.size,
       startable: startable.size,
-      failures: [...firstOf(failures, failuresShown)].map(([node, { reason = "", message = "" }]) => ({
-        node,
-        reason,
-        message,
-      })),
+      failures: failedPulls(failures),
+      retries: failedPulls(retries),
       unknown:
         job.selection.by === "Names"
           ? job.selection.names.filter(name => !this.#isFit(name)).slice(0, unknownShown)
@@ -296,8 +300,15 @@ export class PullBoard {
     if (entry) this.#hasStarted(tracked, node)
     // Until the NodeImage shows it, our own decision stands; a failure that only we know of ends with a new agent.
     const stays = before?.state === "Starting" || (before && isOurs(before) && !isOther)
-    const task = entry ? taskOf(entry) : stays ? before : waiting
+    const task = entry ? taskOf(entry) : stays ? before : this.#waitingOn(node, job, before)
     this.#set(tracked, node, task)
+  }
+
+  /** Credentials are sealed to a key of the node's agent. Where there is none, the agent is waited for like an answer. */
+  #waitingOn(node: string, { hasSecrets }: PullJob, before: Task | undefined): Task {
+    const isReady = this.#nodes.get(node)?.isReady === true && this.isCurrent(node)
+    if (!hasSecrets || !isReady || this.#nodeImages.get(node)!.publicKey !== "") return waiting
+    return { state: "Waiting", unansweredSince: before?.unansweredSince ?? this.#now }
   }
 
   #set(tracked: Tracked, node: string, task: Task): void {
@@ -308,6 +319,7 @@ export class PullBoard {
     if (task.state === "Waiting" && this.#canStart(tracked.job, node)) tracked.startable.add(node)
     if (task.unansweredSince !== undefined) tracked.unanswered.set(node, task.unansweredSince)
     if (task.state === "Failed") tracked.failures.set(node, task)
+    if (task.state === "Active" && task.reason !== undefined) tracked.retries.set(node, task)
     if (task.state === "Starting" && task.message !== undefined) tracked.refusals.set(node, task)
     this.#wake.job(tracked.job.key)
   }
@@ -317,6 +329,7 @@ export class PullBoard {
     tracked.startable.delete(node)
     tracked.unanswered.delete(node)
     tracked.failures.delete(node)
+    tracked.retries.delete(node)
     tracked.refusals.delete(node)
   }
 
@@ -358,11 +371,15 @@ const idOf = (node: string, { name, tag }: Pick<Entry, "name" | "tag">) => `${no
 const isOurs = ({ state, reason }: Task) => state === "Failed" && ourReasons.has(reason ?? "")
 const ourReasons = new Set(["AgentMissing", "Refused", "NodeFull"])
 
+const failedPulls = (tasks: ReadonlyMap<string, Task>): FailedPull[] =>
+  [...firstOf(tasks, failuresShown)].map(([node, { reason = "", message = "" }]) => ({ node, reason, message }))
+
 function taskOf(entry: Entry): Task {
-  const { phase, reason, message, askedAt } = entry
+  const { phase, reason, message, askedAt, attempts } = entry
   if (phase === undefined) return { state: "Active", unansweredSince: askedAt }
   if (phase === "Succeeded") return { state: "Succeeded" }
-  return phase === "Failed" ? { state: "Failed", reason, message } : { state: "Active" }
+  if (phase === "Failed") return { state: "Failed", reason, message }
+  return attempts > 0 && reason !== "" ? { state: "Active", reason, message } : { state: "Active" }
 }
 
 const isSameWork = (a: PullJob, b: PullJob) =>

@@ -8,7 +8,7 @@ import type { Known } from "./why-words.ts"
 
 // One list decides about an object and explains it. Rollouts at random show that both agree, for every check.
 
-const halts = ["AllFailed", "FailureHaltsUpdate", "FailureBudgetSpent", "WrongTarget"] as const
+const halts = ["AllFailed", "FailureHaltsUpdate", "FailureBudgetSpent", "WrongTarget", "PreCacheIncomplete"] as const
 const turns = ["RollingOut", "WaitingForPace", "StampedNew"] as const
 const failures = ["ImagePullFailed", "CrashLoop", "Unhealthy", "Timeout"] as const
 /** The reasons that stand for each check, in a rollout that goes forward. */
@@ -25,6 +25,7 @@ const reasons: Record<StoppingName | "next", readonly Reason[]> = {
   priority: ["WaitingForPriority"],
   heldBack: ["WaitingForHealth"],
   approval: ["AwaitingApproval"],
+  preCaching: ["PreCaching"],
   soaking: ["Soaking"],
   step: [
     "RollingOut",

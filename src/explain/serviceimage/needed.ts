@@ -58,7 +58,10 @@ export const neededOfDefinition: Shape = {
 export const neededOfNamespace: Shape = { metadata: both(metadata, { labels: "all" }) }
 /** Owner references, for every object between a target and its pods; and the existence of a grant. */
 export const neededOfOwner: Shape = { metadata }
-export const neededOfNode: Shape = { metadata, status: { conditions: [{ type: "value", status: "value" }] } }
+export const neededOfNode: Shape = {
+  metadata: both(metadata, { labels: { "kubernetes.io/os": "value" } }),
+  status: { conditions: [{ type: "value", status: "value" }] },
+}
 export const neededOfEvent: Shape = {
   metadata,
   involvedObject: { uid: "value", kind: "value" },
@@ -74,7 +77,12 @@ export const neededOfReplicaSet: Shape = {
 }
 export const neededOfPod: Shape = {
   metadata,
-  spec: { nodeName: "value", containers: images, initContainers: images },
+  spec: {
+    nodeName: "value",
+    containers: images,
+    initContainers: images,
+    imagePullSecrets: [{ name: "value" }],
+  },
   status: {
     phase: "value",
     reason: "value",
@@ -82,6 +90,18 @@ export const neededOfPod: Shape = {
     conditions,
     containerStatuses,
     initContainerStatuses: containerStatuses,
+  },
+}
+
+/** Of jobs that belong to a ServiceImage: where they bring which image, and how far they are. */
+export const neededOfJob: Shape = {
+  metadata: both(metadata, { ownerReferences: [{ kind: "value", name: "value" }] }),
+  spec: "all",
+  status: {
+    observedGeneration: "value",
+    succeeded: "value",
+    failedNodes: [{ name: "value", reason: "value" }],
+    conditions: [{ type: "value", status: "value", reason: "value", message: "value" }],
   },
 }
 

@@ -1,5 +1,6 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { betweens, events, nodes, podFields, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
+import { hasPreCache, imagePullJobs } from "#controllers/serviceimage/pre-cache-jobs.ts"
 import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
 import { containerRecreateRequests } from "#controllers/serviceimage/stopped.ts"
 import type { KubeObject } from "#runtime/resource.ts"
@@ -9,6 +10,7 @@ import { grantFields, grants } from "./granted.ts"
 import {
   neededOfDefinition,
   neededOfEvent,
+  neededOfJob,
   neededOfNamespace,
   neededOfNode,
   neededOfOwner,
@@ -31,6 +33,9 @@ export const readRollouts = (targets: (seen: Inventory) => readonly Target[] = t
 
 export const targetsIn = (seen: Inventory): Target[] =>
   [...seen.of<ServiceImage & KubeObject>(kindOf(serviceImages)).values()].map(({ spec }) => spec.target)
+
+const wantPreCache = (seen: Inventory) =>
+  [...seen.of<ServiceImage & KubeObject>(kindOf(serviceImages)).values()].some(hasPreCache)
 
 const definitions: readonly ListOf[] = [
   { resource: customResourceDefinitions, shape: neededOfDefinition },
@@ -56,6 +61,7 @@ function targetLists(seen: Inventory, targets: readonly Target[]): ListOf[] {
     { resource: events, shape: neededOfEvent, options: { fieldSelector: podFields.events } },
     { resource: replicaSets, shape: neededOfReplicaSet },
     { resource: containerRecreateRequests, shape: neededOfRequest },
+    ...(wantPreCache(seen) ? [{ resource: imagePullJobs, shape: neededOfJob }] : []),
     ...betweens.map(resource => ({ resource, shape: neededOfOwner, options: { metadataOnly: true } })),
   ]
 }

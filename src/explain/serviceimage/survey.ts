@@ -1,8 +1,10 @@
 import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { newMemory, pass } from "#controllers/serviceimage/memory.ts"
 import { type Counted, observe } from "#controllers/serviceimage/observe.ts"
+import { FleetPlaces } from "#controllers/serviceimage/places.ts"
 import { type Plan, plan, type Snapshot } from "#controllers/serviceimage/plan.ts"
 import { betweens, events, nodes, openIndex, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
+import { PreCacheJobs } from "#controllers/serviceimage/pre-cache-jobs.ts"
 import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
 import { builtIn, partsOf, readKind, servedBy } from "#controllers/serviceimage/served-kind.ts"
 import { findProblem } from "#controllers/serviceimage/validate.ts"
@@ -10,8 +12,7 @@ import { Fleet, type FleetRules } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
 import { historyOf } from "#core/fleet/operation.ts"
 import { byPrecedence, type Claimant, type LabelsOfNamespace, leftOutBy, ownerOf } from "#core/fleet/ownership.ts"
-import type { Root } from "#core/pods/pod-index.ts"
-import type { Trace } from "#core/pods/trace.ts"
+import type { PodIndex, Root } from "#core/pods/pod-index.ts"
 import { targetReader } from "#core/workloads/target-reader.ts"
 import type { Instant } from "#lib/instant.ts"
 import { KubeError } from "#runtime/client/errors.ts"
@@ -58,7 +59,8 @@ export function survey(inventory: Inventory, now: Instant): Survey {
     const found = inventory.of(kindOf(namespaces)).get(name)
     return found && (found.metadata.labels ?? {})
   }
-  const traces = tracesIn(inventory, now)
+  const pods = podsIn(inventory, now)
+  const jobs = new PreCacheJobs(stillWiring(inventory, now))
   const rivals = rivalsOf(living, resources)
 
   const rollouts = living.map((serviceImage): Surveyed => {
@@ -66,7 +68,8 @@ export function survey(inventory: Inventory, now: Instant): Survey {
     const resource = resources.get(name)
     const targets = {
       claim: (_: ServiceImage, rules: FleetRules) =>
-        resource && claimOf({ inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now }),
+        resource && claimOf({ inventory, serviceImage, resource, rivals, labelsOf, pods, rules, now }),
+      jobsOf: (each: ServiceImage) => jobs.of(each),
     }
     const electionID = serviceImage.status?.electionID ?? ""
     const memory = newMemory()
@@ -87,7 +90,7 @@ export function survey(inventory: Inventory, now: Instant): Survey {
     rollouts,
     labelsOf,
     lacksGrant: namespace => namespace !== "" && lacksGrant(inventory, namespace),
-    podsMissing: typeof traces === "string" && rollouts.some(({ fleet }) => fleet) ? traces : undefined,
+    podsMissing: typeof pods === "string" && rollouts.some(({ fleet }) => fleet) ? pods : undefined,
   }
 }
 
@@ -119,13 +122,13 @@ type Sight = {
   resource: Resource
   rivals: readonly Rival[]
   labelsOf: LabelsOfNamespace
-  traces: ((root: Root) => Trace) | string
+  pods: Pick<PodIndex, "traceOf" | "placesOf"> | string
   rules: FleetRules
   now: Instant
 }
 
 function claimOf(sight: Sight): Counted {
-  const { inventory, serviceImage, resource, rivals, labelsOf, traces, rules, now } = sight
+  const { inventory, serviceImage, resource, rivals, labelsOf, pods, rules, now } = sight
   const { metadata, spec } = serviceImage
   const fleet = new Fleet(rules, now, { ...historyOf(serviceImage, rules), isStill: true })
   const conflicts = new Map<string, string>()
@@ -136,11 +139,14 @@ function claimOf(sight: Sight): Counted {
   for (const [key, object] of inventory.of(kindOf(resource))) {
     const member: Member = reader.read(object)
     const owner = ownerOf(same, member, labelsOf)
-    if (owner?.name === metadata.name) fleet.set(key, member, typeof traces === "string" ? undefined : traces(member))
+    if (owner?.name === metadata.name)
+      fleet.set(key, member, typeof pods === "string" ? undefined : pods.traceOf(member))
     else if (owner && !leftOutBy(spec.target, member, labelsOf)) conflicts.set(key, owner.name)
   }
   recollect(fleet, serviceImage, inventory)
-  return { resource, fleet, conflicts, cache: { hasSynced: missing === undefined, failure } }
+  const known = typeof pods === "string" ? { isReliable: false, placesOf: () => undefined } : readable(pods)
+  const places = spec.preCache === "Never" ? undefined : new FleetPlaces(fleet, known)
+  return { resource, fleet, conflicts, places, cache: { hasSynced: missing === undefined, failure } }
 }
 
 /** The status has the refusals of the controller, as far as it has room for them. */
@@ -160,12 +166,16 @@ function recollect(fleet: Fleet, { status }: ServiceImage, inventory: Inventory)
   }
 }
 
+const readable = (pods: Pick<PodIndex, "placesOf">) => ({
+  isReliable: true,
+  placesOf: (root: Root) => pods.placesOf(root),
+})
+
 /** How to find the pods of an object, or why that is not possible. */
-function tracesIn(inventory: Inventory, now: Instant): ((root: Root) => Trace) | string {
+function podsIn(inventory: Inventory, now: Instant): PodIndex | string {
   for (const resource of [pods, nodes, events, replicaSets, ...betweens]) {
     const missing = inventory.whyMissing(kindOf(resource))
     if (missing !== undefined) return `${resource.plural}: ${missing}`
   }
-  const { index } = openIndex(stillWiring(inventory, now), () => {})
-  return root => index.traceOf(root)
+  return openIndex(stillWiring(inventory, now), () => {}).index
 }

@@ -35,7 +35,8 @@ type Chance = ReturnType<typeof chanceOf>
 function* rolloutOf(seed: number): Generator<Moment> {
   const chance = chanceOf(seed)
   const { often, pick, below } = chance
-  let serviceImage = serviceImageOf(chance)
+  const aside = chanceOf(seed + 1000)
+  let serviceImage = serviceImageOf(chance, aside)
   const members = membersOf(chance)
   let now = start
   let operation = currentOperation(serviceImage, now)
@@ -55,6 +56,7 @@ function* rolloutOf(seed: number): Generator<Moment> {
       target: { state: "Synced" },
       tiers: fleet.tiers(),
       unmatched: fleet.unmatched,
+      preCache: preCacheOf(serviceImage, aside),
       conflicts: often(0.1) ? { count: 1, with: "other" } : undefined,
       pace: { pods: pick([0, 1, 3, Number.POSITIVE_INFINITY]), readyAt: now },
       fence: {
@@ -116,7 +118,18 @@ const refusal = ({ pick }: Chance) => ({
   message: "no",
 })
 
-function serviceImageOf(chance: Chance): ServiceImage {
+/** Nothing is known of the nodes yet, or none is without its image. */
+const preCacheOf = ({ spec }: ServiceImage, { often }: Chance): Snapshot["preCache"] =>
+  spec.preCache === "Never"
+    ? undefined
+    : {
+        unknown: often(0.7) ? { words: "pull jobs are being read", isLasting: often(0.5) } : undefined,
+        nodesOf: () => new Map(),
+        jobs: new Map(),
+        refused: new Map(),
+      }
+
+function serviceImageOf(chance: Chance, aside: Chance): ServiceImage {
   const { often, pick } = chance
   const tier = (upgradeTier: string, priority: number) => ({
     upgradeTier,
@@ -134,6 +147,9 @@ function serviceImageOf(chance: Chance): ServiceImage {
     pace: { podsPerSecond: pick([0, 2]) },
     onFailure: pick(["Halt", "Rollback"]),
     paused: often(0.1),
+    preCache: aside.often(0.3) ? "BeforeTier" : "Never",
+    preCacheTimeoutSeconds: 600,
+    preCacheMissing: aside.pick(["Wait", "Proceed"]),
   }
   return {
     apiVersion: ServiceImage.apiVersion,

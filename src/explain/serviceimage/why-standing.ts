@@ -92,7 +92,7 @@ function halted(known: Known): Said {
   const { rollout } = known
   const halt = rollout.plan.active.find(tier => tier.halt)!.halt!
   const back =
-    rollout.serviceImage.spec.onFailure === "Rollback"
+    rollout.serviceImage.spec.onFailure === "Rollback" && halt.reason !== "PreCacheIncomplete"
       ? " It is going to be taken back, because onFailure is Rollback."
       : ""
   return {
@@ -146,6 +146,21 @@ function approval(known: Known): Said {
 
 const approvalWords = ({ tier, rollout }: Known) =>
   `its tier waits for a person to approve operation ${rollout.snapshot.operation.id}: aim approve ${si(rollout)} ${tier.name || '""'}`
+
+function preCaching(known: Known): Said {
+  const { tier, rollout } = known
+  const { reason, message } = describeTier(tier, rollout.plan)
+  const { preCacheTimeoutSeconds, preCacheMissing } = rollout.serviceImage.spec
+  const then = preCacheMissing === "Proceed" ? "starts without the rest" : "halts"
+  return {
+    reason,
+    since: sinceOf(rollout.plan.status, reason),
+    sentences: [
+      head(known),
+      `Its tier starts when its image is on the nodes of its pods (preCache: BeforeTier): ${message}. After ${formatDuration(preCacheTimeoutSeconds * 1000)} it ${then}.`,
+    ],
+  }
+}
 
 function soaking(known: Known): Said {
   const { tier, now } = known
@@ -260,6 +275,7 @@ const forward: Record<StoppingName | "next", (known: Known) => Said> = {
   priority,
   heldBack,
   approval,
+  preCaching,
   soaking,
   step: laterStep,
   concurrency,

@@ -38,6 +38,8 @@ export function remedyOf(reason: Reason, name: string): string[] {
     AwaitingApproval: `To let it start: aim approve si/${name}.`,
     AllFailed: `To go on, set another image or mend what failed; to take it back: aim rollback si/${name}.`,
     FailureHaltsUpdate: `To go on, mend the object or set another image; to take it back: aim rollback si/${name}.`,
+    PreCacheIncomplete:
+      "It goes on by itself when the nodes have the image; to start without it, set preCacheMissing: Proceed.",
     FailureBudgetSpent: `To go on, mend the objects, raise failureBudget or set another image; to take it back: aim rollback si/${name}.`,
   }
   const remedy = remedies[reason]

@@ -16,6 +16,7 @@ import {
   isCounted,
   isDecisionOf,
   isImage,
+  isJob,
   isManaged,
   isPinned,
   isRollingBack,
@@ -354,6 +355,8 @@ function preconditions({ run: { sent } }: Reading): string[] {
     if (isStatusOf(path) && method === "PUT" && isTold) return []
     if (method === "PATCH" && !isStatusOf(path) && (isTold || isTouch(body))) return []
     if (method === "DELETE" && body?.preconditions?.uid) return []
+    // A name that is taken is refused, so creating needs no version.
+    if (method === "POST" && isJob(path) && body?.metadata?.name) return []
     return [`${method} ${path} of process ${process}`]
   })
 }

@@ -52,7 +52,7 @@ export function read(run: Run): Reading {
   const lives = livesOf(run)
   const stamps = run.sent.flatMap((sent): Stamp[] => {
     const commit = commits.get(sent.revision ?? Number.NaN)
-    if (!commit?.before || isStatusOf(sent.path) || isTouch(sent.body)) return []
+    if (!commit?.before || isStatusOf(sent.path) || isJob(sent.path) || isTouch(sent.body)) return []
     const decision = decisionOf(commit.object)
     const name = String(decision.by ?? "").replace("serviceimage/", "")
     const isSource = ({ process, commit, serviceImage }: StatusWrite) =>
@@ -104,6 +104,9 @@ export const idOf = ({ apiVersion, kind, metadata }: Json) =>
 export const keyOf = ({ metadata }: Json) =>
   metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`
 export const isServiceImage = ({ kind }: Json) => kind === "ServiceImage"
+/** A job for pre-caching, which is no object of the fleet. */
+export const isJob = (path: string) => /\/imagepulljobs(\/|\?|$)/.test(path)
+
 export const isStatusOf = (path: string) => /\/serviceimages\/[^/]+\/status(\?|$)/.test(path)
 export const conditionOf = (status: Json, type: string): Json | undefined =>
   status?.conditions?.find((each: Json) => each.type === type)

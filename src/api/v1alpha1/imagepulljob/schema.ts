@@ -56,7 +56,7 @@ const status = z.object({
     .array(failedNode)
     .max(maxFailedNodes)
     .meta(listAtomic)
-    .describe("Some of the nodes that failed, and why.")
+    .describe("Some of the nodes that failed, and why; behind them, nodes that have failed and try again.")
     .default([]),
   message: text(512).describe("How it stands, in a sentence.").default(""),
   summary: plainText(64).describe("Nodes that have the image, of those selected.").default(""),

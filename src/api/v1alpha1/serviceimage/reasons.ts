@@ -20,7 +20,7 @@ export const reasons = {
   WaitingForHealth: "Stamped objects are not up to date yet, and their deadline has not passed.",
   Settling: "Stamped objects are up to date, but not yet for settleSeconds.",
   Soaking: "A step is up to date and its soakSeconds are running.",
-  PreCaching: "The nodes are pulling the images before the tier starts.",
+  PreCaching: "The tier waits until its image is on the nodes on which pods of its objects run.",
   TierReopened: "A finished tier has an object with another image again; lower priorities wait until it is updated.",
   WaitingForFence: "A new leader is making sure that no write of its predecessor can still arrive.",
 
@@ -36,7 +36,7 @@ export const reasons = {
   AllFailed: "Every counted object of a step failed, so the image itself is the likely cause.",
   WrongTarget:
     "spec.target fits none of a tier's objects: they lack the container or field it names, or its health yields no boolean.",
-  PreCacheIncomplete: "The images did not reach every node within preCacheTimeoutSeconds, and preCacheMissing is Wait.",
+  PreCacheIncomplete: "The image of a tier did not reach every node within preCacheTimeoutSeconds. With preCacheMissing: Wait the rollout halts until it is there; with Proceed the event names what the tier starts without.",
 
   // The spec cannot be carried out.
   InvalidImage: "An image is not a valid reference, or a tier has none.",

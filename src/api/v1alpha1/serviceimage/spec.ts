@@ -265,18 +265,20 @@ export const spec = z
       .default("Never"),
     preCache: z
       .enum(["Never", "BeforeTier"])
-      .describe("BeforeTier: images reach the nodes before a tier starts.")
+      .describe("BeforeTier: a tier starts when its image is on the nodes on which the pods of its objects run.")
       .default("Never"),
     preCacheTimeoutSeconds: z
       .int()
       .min(1)
       .max(86_400)
       .meta({ hint: "write seconds, from 1 to 86400 (one day)" })
-      .describe("How long preCache may take.")
+      .describe("How long preCache may take for the tiers of one priority, from their first request to a node.")
       .default(1800),
     preCacheMissing: z
       .enum(["Wait", "Proceed"])
-      .describe("What happens when preCacheTimeoutSeconds are over and a node still lacks an image.")
+      .describe(
+        "What happens when preCacheTimeoutSeconds are over and a node still lacks an image: Wait halts until it is there, Proceed starts without it.",
+      )
       .default("Wait"),
     serialize: z
       .enum(["Allow", "Warn", "Enforce"])

@@ -167,6 +167,9 @@ export const status = z.object({
   lostPods: count(maxObjects)
     .describe("Pods on nodes that no longer answer. They may still run another image than their object's.")
     .default(0),
+  pullJobs: count(99_999)
+    .describe("ImagePullJobs that bring images to nodes before their tier; they go with the tier.")
+    .optional(),
   operation: operation.describe("The current operation, or the last one.").optional(),
   history: z
     .array(operation)

@@ -95,7 +95,9 @@ function readJob(object: KubeObject): Kept {
   const { spec, status } = object as unknown as ImagePullJob
   const { resourceVersion = "", namespace = "", name, uid = "", generation } = metadata
   const owner = metadata.ownerReferences?.find(each => each.controller && each.kind === kind)
-  if (!owner || metadata.deletionTimestamp) return { resourceVersion }
+  if (!owner) return { resourceVersion }
+  // Its end wakes the ServiceImage, which may need another.
+  if (metadata.deletionTimestamp) return { resourceVersion, owner: { uid: owner.uid, name: owner.name } }
   const ready = status?.observedGeneration === generation ? conditionOf(status?.conditions, "Ready") : undefined
   const { image, pullSecrets, parallelism, selector, pullPolicy, completionPolicy } = spec
   return {

@@ -36,7 +36,8 @@ export const reasons = {
   AllFailed: "Every counted object of a step failed, so the image itself is the likely cause.",
   WrongTarget:
     "spec.target fits none of a tier's objects: they lack the container or field it names, or its health yields no boolean.",
-  PreCacheIncomplete: "The image of a tier did not reach every node within preCacheTimeoutSeconds. With preCacheMissing: Wait the rollout halts until it is there; with Proceed the event names what the tier starts without.",
+  PreCacheIncomplete:
+    "The image of a tier did not reach every node within preCacheTimeoutSeconds. With preCacheMissing: Wait the rollout halts until it is there; with Proceed the event names what the tier starts without.",
 
   // The spec cannot be carried out.
   InvalidImage: "An image is not a valid reference, or a tier has none.",

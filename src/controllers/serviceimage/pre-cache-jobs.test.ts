@@ -28,7 +28,7 @@ function world(...objects: KubeObject[]) {
     opened++
     return { ...stillCache<T>(objects, options), close: () => opened-- }
   }
-  return { jobs: new PreCacheJobs({ watch, enqueue: () => {} }), opened: () => opened }
+  return { jobs: new PreCacheJobs({ watch, enqueue: () => {}, enqueueAfter: () => {} }), opened: () => opened }
 }
 const serviceImage = (preCache: "Never" | "BeforeTier", status?: object) =>
   ({

@@ -21,6 +21,10 @@ export const jobPermissions: readonly Permission[] = [
 /** Jobs of ServiceImages; of others only that they exist. */
 type Kept = Projected & { readonly owner?: { readonly uid: string; readonly name: string }; readonly job?: Job }
 
+type Wanted = Pick<Wiring, "watch" | "enqueue" | "enqueueAfter">
+
+const gatherMs = 500
+
 /** Whether a ServiceImage has jobs, or is going to. */
 export const hasPreCache = ({ spec, status }: Pick<ServiceImage, "spec" | "status">) =>
   spec.preCache === "BeforeTier" || (status?.pullJobs ?? 0) > 0
@@ -30,11 +34,11 @@ export const hasPreCache = ({ spec, status }: Pick<ServiceImage, "spec" | "statu
  * pays nothing. Where the kind is not installed, the tiers that need it say so.
  */
 export class PreCacheJobs {
-  readonly #wiring: Pick<Wiring, "watch" | "enqueue">
+  readonly #wiring: Wanted
   readonly #users = new Set<string>()
   #cache: WatchedCache<Kept> | undefined
 
-  constructor(wiring: Pick<Wiring, "watch" | "enqueue">) {
+  constructor(wiring: Wanted) {
     this.#wiring = wiring
   }
 
@@ -62,13 +66,15 @@ export class PreCacheJobs {
   }
 
   #open(): WatchedCache<Kept> {
-    const { watch, enqueue } = this.#wiring
+    const { watch, enqueue, enqueueAfter } = this.#wiring
     const indexes = { owner: ({ owner }: Kept) => (owner ? [owner.uid] : []) }
     const cache = watch<Kept>(imagePullJobs, { project: readJob, indexes })
     this.#cache = cache
     cache.subscribe(({ before, after, initial }) => {
       const owner = (after ?? before)?.owner
-      if (owner) enqueue(owner.name, { background: initial })
+      // Many jobs report at the same time, and one look serves all.
+      if (owner && initial) enqueue(owner.name, { background: true })
+      else if (owner) enqueueAfter(owner.name, gatherMs)
     })
     cache.current().then(
       () => {

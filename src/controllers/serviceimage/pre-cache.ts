@@ -4,6 +4,7 @@ import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { assign, type Nodes } from "#core/pods/places.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
+import { remember } from "#lib/remember.ts"
 import { isSame } from "#lib/same.ts"
 import { counted } from "#lib/text.ts"
 import { keyOf } from "#runtime/resource.ts"
@@ -69,10 +70,10 @@ function wantedJobs({ serviceImage, operation, preCache }: Operated, tier: Judge
   const { jobs, nodesOf } = preCache!
   const prefix = prefixOf(serviceImage, operation.id, tier.name)
   const nameOf = (id: string, part: number) => `${prefix}-${hash([id, part])}`
-  const given = new Map(
-    [...jobs.values()].map(({ namespace, name, spec }) => [`${namespace}/${name}`, new Set(spec.selector.names)]),
-  ) // prettier-ignore
-  const isGiven = (id: string, node: string) => given.get(`${namespaceIn(id)}/${nameOf(id, 0)}`)?.has(node) ?? false
+  const namesOf = (id: string) =>
+    jobs.get(keyOf({ namespace: namespaceIn(id), name: nameOf(id, 0) }))?.spec.selector.names
+  const givenTo = remember(1000, (id: string) => new Set(namesOf(id)))
+  const isGiven = (id: string, node: string) => givenTo(id).has(node)
   const wanted = new Map<string, Omit<Extract<JobWrite, { do: "create" }>, "do">>()
   for (const [id, { namespace, secrets, nodes }] of assign(nodesOf(tier.name), isGiven))
     for (let part = 0; part * namesMost < nodes.length; part++) {

@@ -62,6 +62,11 @@ describe("each node is given to one source", () => {
     const places = [place("n1", "a"), place("n1", "b"), place("n2", "b"), place("n3", "b"), place("n3", "c")]
     expect(given(places)).toEqual({ b: ["n1", "n2", "n3"] })
   })
+  test("a node joins a source that is needed anyway", () => {
+    const places = [place("n1", "a"), place("n2", "a"), place("n2", "b"), place("n3", "b"), place("n4", "b")]
+    expect(given(places, (id, node) => id === "a" && node === "n1")).toEqual({ a: ["n1", "n2"], b: ["n3", "n4"] })
+    expect(given(places)).toEqual({ b: ["n2", "n3", "n4"], a: ["n1"] })
+  })
   test("a source without Secrets before one with them: its pod must be able to pull without", () => {
     expect(given([place("n1", "a", "s"), place("n2", "a", "s"), place("n1", "b")])).toEqual({
       b: ["n1"],
@@ -72,5 +77,19 @@ describe("each node is given to one source", () => {
     const places = [place("n1", "a"), place("n1", "b"), place("n2", "b")]
     expect(given(places, (id, node) => id === "a" && node === "n1")).toEqual({ a: ["n1"], b: ["n2"] })
     expect(given(places, id => id === "gone")).toEqual({ b: ["n1", "n2"] })
+  })
+  test("every node, once, to a source that is there", () => {
+    const name = (prefix: string) => fc.integer({ min: 0, max: 6 }).map(number => `${prefix}${number}`)
+    const anyPlace = fc.record({ node: name("n"), namespace: name("s"), secrets: fc.constantFrom<string[]>([], ["x"]) })
+    fc.assert(
+      fc.property(fc.array(anyPlace), fc.func(fc.boolean()), (places, isGiven) => {
+        const assigned = Object.entries(given(places, isGiven)).flatMap(([id, nodes]) =>
+          nodes.map(node => ({ id, node })),
+        )
+        expect(assigned.map(({ node }) => node).sort()).toEqual([...new Set(places.map(({ node }) => node))].sort())
+        for (const { id, node } of assigned)
+          expect(places.some(each => each.node === node && sourceId(each) === id)).toBe(true)
+      }),
+    )
   })
 })

@@ -1,3 +1,5 @@
+import { IndexedHeap } from "#lib/indexed-heap.ts"
+
 /** What a node needs to pull an image as a pod would: the Secrets of the pod, in its namespace. */
 export type PullSource = { readonly namespace: string; readonly secrets: readonly string[] }
 
@@ -63,22 +65,53 @@ export type Assigned = PullSource & { readonly nodes: readonly string[] }
 
 /**
  * Gives each node to one source of a pod there, so that few sources are needed. A node stays with the source it was
- * given to. A source without Secrets goes first: its pod has to be able to pull without them anyway.
+ * given to, and another one joins a source that is needed anyway. A source without Secrets goes first: its pod has to
+ * be able to pull without them.
  */
 export function assign(nodes: Nodes, isGiven: (id: string, node: string) => boolean): Map<string, Assigned> {
-  const reach = new Map<string, number>()
-  for (const sources of nodes.values()) for (const id of sources.keys()) reach.set(id, (reach.get(id) ?? 0) + 1)
-  const isBetter = (a: [string, PullSource], b: [string, PullSource]) =>
-    Number(a[1].secrets.length > 0) - Number(b[1].secrets.length > 0) ||
-    reach.get(b[0])! - reach.get(a[0])! ||
-    (a[0] < b[0] ? -1 : 1)
   const found = new Map<string, PullSource & { nodes: string[] }>()
-  for (const node of [...nodes.keys()].sort()) {
-    const sources = [...nodes.get(node)!]
-    const [id, { namespace, secrets }] = sources.find(([id]) => isGiven(id, node)) ?? sources.sort(isBetter)[0]!
+  const give = (node: string, id: string) => {
+    const { namespace, secrets } = nodes.get(node)!.get(id)!
     getOrAdd(found, id, () => ({ namespace, secrets, nodes: [] as string[] })).nodes.push(node)
   }
+  const left = new Set<string>()
+  for (const node of [...nodes.keys()].sort()) {
+    const id = [...nodes.get(node)!.keys()].sort().find(each => isGiven(each, node))
+    if (id === undefined) left.add(node)
+    else give(node, id)
+  }
+  const needed = new Set(found.keys())
+  for (const node of [...left]) {
+    const id = [...nodes.get(node)!.keys()].sort().find(each => needed.has(each))
+    if (id === undefined) continue
+    give(node, id)
+    left.delete(node)
+  }
+  for (const hasSecrets of [false, true]) cover(nodes, left, hasSecrets, give)
+  for (const assigned of found.values()) assigned.nodes.sort()
   return found
+}
+
+/** Again and again the source with most of the nodes that are left. */
+function cover(nodes: Nodes, left: Set<string>, hasSecrets: boolean, give: (node: string, id: string) => void): void {
+  const reach = new Map<string, string[]>()
+  for (const node of left)
+    for (const [id, { secrets }] of nodes.get(node)!)
+      if (secrets.length > 0 === hasSecrets) getOrAdd(reach, id, () => [] as string[]).push(node)
+  const heap = new IndexedHeap()
+  for (const [id, own] of reach) heap.set(id, -own.length)
+  for (let first = heap.first(); first; first = heap.first()) {
+    const id = first.item
+    const own = reach.get(id)!.filter(node => left.has(node))
+    heap.delete(id)
+    // Others have taken some of its nodes since: its turn may come later.
+    if (own.length < -first.rank && own.length > 0) heap.set(id, -own.length)
+    else
+      for (const node of own) {
+        give(node, id)
+        left.delete(node)
+      }
+  }
 }
 
 function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {

@@ -60,6 +60,14 @@ describe("what is pulled", () => {
     expect(story.pullsOn("node-0")).toHaveLength(2)
   })
 
+  test("an image that is not there for the node's architecture says so, and not that it is missing", async () => {
+    const story = await pullStory({ nodes: 1 })
+    story.registries.push(image, { platforms: ["linux/s390x"] })
+    await story.job("app", { image, pullPolicy: { backoffLimit: 0 } })
+    await story.until("app", "BackoffLimitExceeded")
+    expect((await story.statusOf("app")).failedNodes).toMatchObject([{ reason: "NoPlatform" }])
+  })
+
   test("an image that is there already is not pulled, unless the policy is Always", async () => {
     const story = await pullStory({ nodes: 1 })
     story.push(image)

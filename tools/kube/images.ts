@@ -59,6 +59,22 @@ export async function pushImage(registry: string, name: string, options: ImageOp
   }
 }
 
+/** Puts an index in the place of the image that has this name: with this image, said to be for one architecture. */
+export async function pushIndex(address: string, name: string, architecture: string): Promise<string> {
+  const [repository, tag] = name.split(":")
+  const url = `http://${address}/v2/${repository}/manifests/${tag}`
+  const mediaType = "application/vnd.oci.image.manifest.v1+json"
+  const image = await fetch(url, { headers: { accept: mediaType } })
+  const size = (await image.arrayBuffer()).byteLength
+  const digest = image.headers.get("docker-content-digest")
+  const manifests = [{ mediaType, digest, size, platform: { architecture, os: "linux" } }]
+  const index = { schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json", manifests }
+  const headers = { "content-type": index.mediaType }
+  const answer = await fetch(url, { method: "PUT", headers, body: JSON.stringify(index) })
+  if (answer.status !== 201) throw new Error(`pushing the index ${name}: ${answer.status}`)
+  return answer.headers.get("docker-content-digest") ?? ""
+}
+
 /** The image of a pod's sandbox: it holds the namespaces and does nothing. */
 export function pushPauseImage(registry: string, name: string): Promise<PushedImage> {
   return pushImage(registry, name, { command: ["/bin/sh", "-c", idle] })

@@ -148,9 +148,11 @@ function attemptOf(error: unknown): Attempt {
   if (error instanceof Ended) return error.attempt
   const message = error instanceof Error ? error.message : String(error)
   if (isRuntimeFailure(error, "Unavailable", "SocketDead")) return { is: "Unknown", message }
-  if (isRuntimeFailure(error, "NotFound")) return { is: "Failed", reason: "NotFound", message: error.said }
-  const said = isRuntimeFailure(error, "Failed", "DeadlineExceeded") ? error.said : message
-  return { is: "Failed", reason: failureOf(said), message: said }
+  const said = isRuntimeFailure(error, "NotFound", "Failed", "DeadlineExceeded") ? error.said : message
+  const reason = failureOf(said)
+  // An image that is not there for this platform is not found either, and its message says more.
+  const isAbsent = reason === "UnknownFailure" && isRuntimeFailure(error, "NotFound")
+  return { is: "Failed", reason: isAbsent ? "NotFound" : reason, message: said }
 }
 
 /** Sealed by the manager, so its shape is trusted; it is checked all the same, because it costs nothing. */

@@ -4,7 +4,7 @@ import { runsInCluster } from "#runtime/client/in-cluster.ts"
 import { connectRuntime } from "#runtime/cri/index.ts"
 import { createLogger, type LogLevel } from "#runtime/log.ts"
 import { connectionOf, type Input, type Run, UsageError, type World } from "../command.ts"
-import { readCount } from "../count.ts"
+import { readCount, readPercent } from "../count.ts"
 import { usualSocket } from "../manifests/agent.ts"
 import { readMetrics } from "../serve-metrics.ts"
 
@@ -33,7 +33,7 @@ export const run: Run = async (input, world) => {
 type Wanted = {
   nodeName: string
   socketPath: string
-  limits: Pick<AgentLimits, "stopsPerMinute" | "pullsPerNode">
+  limits: AgentLimits
   metrics: { host: string; port: number } | undefined
   logLevel: LogLevel
 }
@@ -53,6 +53,7 @@ export function read({ options }: Pick<Input, "options">, variables: World["vari
     limits: {
       stopsPerMinute: readCount("--stops-per-minute", options.stopsPerMinute as string),
       pullsPerNode: readCount("--pulls-per-node", options.pullsPerNode as string),
+      imageGcHighThresholdPercent: readPercent("--image-gc-high-threshold", options.imageGcHighThreshold as string),
     },
     metrics: readMetrics(options, runsInCluster(variables)),
     logLevel: options.logLevel as LogLevel,

@@ -157,6 +157,11 @@ export const run: readonly Command[] = [
         description: "how many images may be pulled on the node at once",
         default: "2",
       },
+      {
+        flags: "--image-gc-high-threshold <PERCENT>",
+        description: "the kubelet's imageGCHighThresholdPercent: no pull may fill the disk over it",
+        default: "85",
+      },
       ...metricsOptions,
       logLevel,
     ],

@@ -13,8 +13,9 @@ export function diskProblem(
   if (sizeBytes <= 0) return undefined
   const percent = Math.ceil(((sizeBytes - freeBytes + moreBytes) / sizeBytes) * 100)
   if (percent <= thresholdPercent) return undefined
-  const more = moreBytes > 0 ? ` and ${inGiB(moreBytes)} more to come` : ""
-  return `${inGiB(freeBytes)} of ${inGiB(sizeBytes)} are free${more}: ${percent} % used, and the kubelet removes images above ${thresholdPercent} %`
+  const more = moreBytes > 0 ? ` and ${inUnits(moreBytes)} more to come` : ""
+  return `${inUnits(freeBytes)} of ${inUnits(sizeBytes)} are free${more}: ${percent} % used, and the kubelet removes images above ${thresholdPercent} %`
 }
 
-const inGiB = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`
+const inUnits = (bytes: number) =>
+  bytes < 2 ** 30 ? `${Math.round(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`

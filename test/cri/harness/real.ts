@@ -3,7 +3,7 @@ import { linkSync } from "node:fs"
 import { systemClock } from "#runtime/clock.ts"
 import { connectRuntime } from "#runtime/cri/index.ts"
 import { type Access, connectApi, type Json, until } from "#tools/kube/api.ts"
-import { type PushedImage, pushImage } from "#tools/kube/images.ts"
+import { type PushedImage, pushImage, pushIndex } from "#tools/kube/images.ts"
 import { onRealNode } from "../../support/floor.ts"
 import { startRegistry } from "../../support/registries.ts"
 import type { ContainerWish, PodWish, RuntimeFloor } from "./floor.ts"
@@ -83,22 +83,6 @@ export async function realFloor(cluster: RealCluster): Promise<RuntimeFloor> {
       await locked.close()
     },
   }
-}
-
-/** Puts an index in the place of the image that has this name, with the image as the only one. */
-async function pushIndex(address: string, name: string, architecture: string): Promise<string> {
-  const [repository, tag] = name.split(":")
-  const url = `http://${address}/v2/${repository}/manifests/${tag}`
-  const mediaType = "application/vnd.oci.image.manifest.v1+json"
-  const image = await fetch(url, { headers: { accept: mediaType } })
-  const size = (await image.arrayBuffer()).byteLength
-  const digest = image.headers.get("docker-content-digest")
-  const manifests = [{ mediaType, digest, size, platform: { architecture, os: "linux" } }]
-  const index = { schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json", manifests }
-  const headers = { "content-type": index.mediaType }
-  const answer = await fetch(url, { method: "PUT", headers, body: JSON.stringify(index) })
-  if (answer.status !== 201) throw new Error(`pushing the index ${name}: ${answer.status}`)
-  return answer.headers.get("docker-content-digest") ?? ""
 }
 
 function manifest(wish: PodWish, images: Record<ContainerWish["behaviour"], PushedImage>) {

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
+import { agentPermissions } from "#agent/index.ts"
+import { rulesFor } from "#cli/manifests/rules.ts"
+import { installKinds } from "#test/support/fleet.ts"
+import { floor, type Json, kubeconfigFor, realNode, serviceAccountAccess, until } from "#test/support/floor.ts"
+import { runProgram, startProgram } from "#test/support/program.ts"
+import { beginPulls, nodeImage, recordNodeImage, startAgent, toldOf } from "#test/support/real-pulls.ts"
+import { type Registry, startRegistry } from "#test/support/registries.ts"
+import { pushIndex } from "#tools/kube/images.ts"
+
+// A real containerd pulls what jobs ask for, from an open registry and from one with an account. What counts as proof is
+// the answer of that containerd, asked by the test itself.
+
+const account = { username: "puller-of-the-test", password: "only-in-the-secret" }
+let open: Registry
+let closed: Registry
+
+beforeAll(async () => {
+  await installKinds()
+  ;[open, closed] = await Promise.all([startRegistry(), startRegistry({ credentials: account })])
+})
+afterAll(async () => {
+  await floor().kubectlRun("delete", "nodeimages", "--all")
+  await Promise.all([open, closed].map(registry => registry?.close()))
+})
+
+const once = { pullPolicy: { backoffLimit: 0 } }
+const failureOf = ({ status }: Json): Json => status.failedNodes[0]
+
+test("images by tag and by digest are on the node, and each failure has its word", async () => {
+  const { namespace, pull, pullList, ended, listEnded, imageOn } = await beginPulls()
+  await startAgent(namespace)
+  const at = ({ address }: Registry, name: string) => `${address}/${namespace}/${name}`
+  const push = (registry: Registry, name: string) => registry.push(`${namespace}/${name}`)
+  const [tagged, pinned, both] = await Promise.all([
+    push(open, "tagged:1"),
+    push(open, "pinned:1"),
+    push(open, "both:1"),
+  ])
+  await Promise.all([push(open, "foreign:1"), push(open, "first:1"), push(open, "second:1"), push(closed, "private:1")])
+  await pushIndex(open.backend, `${namespace}/foreign:1`, "s390x")
+
+  const there: Record<string, { image: string; digest: string }> = {
+    tagged: { image: at(open, "tagged:1"), digest: tagged },
+    pinned: { image: at(open, `pinned@${pinned}`), digest: pinned },
+    both: { image: at(open, `both:1@${both}`), digest: both },
+  }
+  const absent: Record<string, { image: string; reason: string; says: string }> = {
+    missing: { image: at(open, "tagged:9"), reason: "NotFound", says: "not found" },
+    foreign: { image: at(open, "foreign:1"), reason: "NoPlatform", says: "no match for platform" },
+    private: { image: at(closed, "private:1"), reason: "Denied", says: "" },
+  }
+  for (const [name, { image }] of Object.entries(there)) await pull(name, image)
+  for (const [name, { image }] of Object.entries(absent)) await pull(name, image, once)
+  const list = ["first:1", "second:1"].map(name => at(open, name))
+  await pullList("list", list)
+
+  for (const [name, { image, digest }] of Object.entries(there)) {
+    const { status } = await ended(name)
+    expect(status).toMatchObject({ desired: 1, succeeded: 1, failed: 0, summary: "1/1" })
+    const found = await imageOn(image)
+    expect(found?.repoDigests, name).toContain(`${at(open, name)}@${digest}`)
+    const tag = image.slice(at(open, name).length + 1)
+    expect(toldOf(await nodeImage(), at(open, name), tag)).toMatchObject({ phase: "Succeeded", imageID: found?.id })
+  }
+  for (const [name, { image, reason, says }] of Object.entries(absent)) {
+    expect(failureOf(await ended(name)), name).toMatchObject({
+      name: realNode,
+      reason,
+      message: expect.stringContaining(says),
+    })
+    expect(await imageOn(image), name).toBeUndefined()
+  }
+  expect((await listEnded("list")).status).toMatchObject({ desired: 2, succeeded: 2, completed: 2 })
+  for (const image of list) expect(await imageOn(image)).toBeDefined()
+})
+
+test("a private image: nothing before the grant; then its Secret travels sealed, and is gone after the pull", async () => {
+  const { namespace, pull, ended, says, imageOn } = await beginPulls()
+  await startAgent(namespace)
+  const name = `${namespace}/private`
+  await closed.push(`${name}:1`)
+  const config = JSON.stringify({ auths: { [closed.address]: account } })
+  await floor().api.create(`/api/v1/namespaces/${namespace}/secrets`, {
+    metadata: { name: "pull" },
+    type: "kubernetes.io/dockerconfigjson",
+    stringData: { ".dockerconfigjson": config },
+  })
+  const image = `${closed.address}/${name}:1`
+  const versions = await recordNodeImage()
+  await pull("private", image, { pullSecrets: ["pull"] })
+  expect(await says("private", "Forbidden")).toContain(`aim grant ${namespace} --pull-secrets pull`)
+  expect(await imageOn(image)).toBeUndefined()
+
+  const grant = ["grant", namespace, "--pull-secrets", "pull", "--controller-namespace", namespace]
+  const { code, output } = await runProgram("bin/aim", grant, { KUBECONFIG: floor().kubeconfig })
+  expect(code, output).toBe(0)
+  expect((await ended("private")).status).toMatchObject({ succeeded: 1, failed: 0 })
+  expect(await imageOn(image)).toBeDefined()
+
+  await until("the credentials are gone", async () => !JSON.stringify((await nodeImage()).spec).includes("sealed"))
+  await until("that is recorded", async () => versions.length > 0 && !versions.at(-1)!.includes('"box"'))
+  expect(versions.some(version => version.includes('"box"'))).toBe(true)
+  const { username, password } = account
+  const forms = [username, password, `${username}:${password}`, config].flatMap(text => [text, btoa(text).slice(0, -4)])
+  for (const text of forms) expect(versions.filter(version => version.includes(text))).toEqual([])
+})
+
+test("too large for the disk: refused before the pull, and ended during it, with the numbers", async () => {
+  const { namespace, pull, ended, imageOn } = await beginPulls()
+  const name = (image: string) => `${namespace}/${image}`
+  await open.push(name("app:1"))
+  const access = await serviceAccountAccess(namespace, "program", rulesFor(agentPermissions))
+  const program = startProgram("bin/aim", [
+    ...["agent", "--node-name", realNode, "--cri-socket", floor().containerdSocket],
+    ...["--kubeconfig", kubeconfigFor(access), "--image-gc-high-threshold", "1"],
+  ])
+  await pull("full", `${open.address}/${name("app:1")}`, once)
+  expect(failureOf(await ended("full"))).toMatchObject({
+    reason: "DiskFull",
+    message: expect.stringMatching(
+      /^[\d.]+ GiB of [\d.]+ GiB are free: \d+ % used, and the kubelet removes images above 1 %$/,
+    ),
+  })
+  program.kill("SIGTERM")
+  expect(await program.ended).toBe(0)
+
+  const paddingBytes = 30_000_000
+  await open.push(name("large:1"), { paddingBytes })
+  const release = open.holdLayers()
+  onTestFinished(release)
+  // It has room below the threshold, and the image has none.
+  const disk = async () => ({ sizeBytes: 2 ** 30, freeBytes: 0.155 * 2 ** 30 })
+  await startAgent(namespace, { disk, limits: { imageGcHighThresholdPercent: 85 } })
+  await pull("large", `${open.address}/${name("large:1")}`, once)
+  expect(failureOf(await ended("large"))).toMatchObject({
+    reason: "DiskFull",
+    message: expect.stringMatching(
+      /^159 MiB of 1.0 GiB are free and 1[3-9] MiB more to come: 86 % used, .* above 85 %$/,
+    ),
+  })
+  for (const image of ["app:1", "large:1"]) expect(await imageOn(`${open.address}/${name(image)}`)).toBeUndefined()
+})
+
+test("two jobs share the budget of a registry: the second waits for the first", async () => {
+  const { namespace, pull, ended, says, job, imageOn, transfers } = await beginPulls({ pullsPerRegistry: 1 })
+  await startAgent(namespace)
+  const names = ["first", "second"].map(name => `${namespace}/${name}`)
+  for (const name of names) await open.push(`${name}:1`, { paddingBytes: 2_000_000 })
+  const images = names.map(name => `${open.address}/${name}:1`)
+  const release = open.holdLayers()
+  onTestFinished(release)
+  await pull("first", images[0]!)
+  await says("first", "Pulling")
+  await pull("second", images[1]!)
+  expect(await says("second", "RegistryBusy")).toContain(`1 pulls are under way at ${open.address}, 1 are allowed`)
+  await until("a layer is under way", async () => (await transfers())?.some(({ totalBytes }) => totalBytes > 2_000_000))
+  expect(Object.keys((await nodeImage()).spec.images)).not.toContain(`${open.address}/${names[1]}`)
+  release()
+  await ended("first")
+  await ended("second")
+  expect((await job("second")).status.succeeded).toBe(1)
+  for (const image of images) expect(await imageOn(image)).toBeDefined()
+})

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { connect as connectSocket } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { createAlternateImageSourceController } from "#controllers/alternateimagesource/controller.ts"
 import { decisionAnnotation, parseDecision } from "#core/image/record.ts"
@@ -26,7 +23,8 @@ import {
   startDicomController,
 } from "#test/support/fleet.ts"
 import { floor, floorWithFaults, type Json, onRealNode, quickEnd, uniqueNamespace, until } from "#test/support/floor.ts"
-import { runProgram, startProgram } from "#test/support/program.ts"
+import { aim, applyManifests, uninstall } from "#test/support/installation.ts"
+import { startProgram } from "#test/support/program.ts"
 import { type Pull, recordPulls } from "#test/support/pulls.ts"
 import { type Registry, startRegistry } from "#test/support/registries.ts"
 import { standInFor } from "#tools/kube/node.ts"
@@ -486,23 +484,11 @@ test("a tier whose image cannot be pulled is failed over, and its rollout comple
 })
 
 test("with the roles that are printed and no others: nothing before the grant, and everything after", async () => {
-  const { api, kubectlRun, kubeconfig, access } = floor()
+  const { api, access } = floor()
   const { namespace, pulls } = await begin()
   await api.create("/api/v1/namespaces", { metadata: { name: "aim-system" } })
-  const aim = async (...args: string[]) => {
-    const { code, output, stdout } = await runProgram("bin/aim", args, { KUBECONFIG: kubeconfig })
-    expect(code, output).toBe(0)
-    return stdout
-  }
-  await apply(await aim("manifests", "rbac"))
-  onTestFinished(async () => {
-    await kubectlRun("delete", "namespace", "aim-system", "--wait=true")
-    await kubectlRun(
-      "delete",
-      "clusterrole,clusterrolebinding",
-      "--selector=app.kubernetes.io/part-of=autoimagemanager",
-    )
-  })
+  await applyManifests(await aim("manifests", "rbac"))
+  onTestFinished(uninstall)
   const accounts = "/api/v1/namespaces/aim-system/serviceaccounts"
   const { status } = await api.create(`${accounts}/aim-controller/token`, { spec: { expirationSeconds: 3600 } })
   const proxy = await floorWithFaults({ ...access, token: status.token })
@@ -534,14 +520,6 @@ test("with the roles that are printed and no others: nothing before the grant, a
   expect((await ask("GET", `${path}/pull`, undefined, as)).status).toBe(200)
   for (const refused of [`${path}/other`, path]) expect((await ask("GET", refused, undefined, as)).status).toBe(403)
 })
-
-async function apply(manifests: string): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "aim-manifests-"))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, "manifests.yaml")
-  writeFileSync(file, manifests)
-  await floor().kubectlRun("apply", "-f", file)
-}
 
 test("from the kubelet's word to the patch, with nothing to wait for", async () => {
   const place = await begin()

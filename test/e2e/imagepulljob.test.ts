@@ -4,7 +4,7 @@ import { rulesFor } from "#cli/manifests/rules.ts"
 import { installKinds } from "#test/support/fleet.ts"
 import { floor, type Json, kubeconfigFor, realNode, serviceAccountAccess, until } from "#test/support/floor.ts"
 import { runProgram, startProgram } from "#test/support/program.ts"
-import { beginPulls, nodeImage, recordNodeImage, startAgent, toldOf } from "#test/support/real-pulls.ts"
+import { beginPulls, nodeAnswer, nodeImage, recordNodeImage, startAgent, toldOf } from "#test/support/real-pulls.ts"
 import { type Registry, startRegistry } from "#test/support/registries.ts"
 import { pushIndex } from "#tools/kube/images.ts"
 
@@ -28,7 +28,7 @@ const once = { pullPolicy: { backoffLimit: 0 } }
 const failureOf = ({ status }: Json): Json => status.failedNodes[0]
 
 test("images by tag and by digest are on the node, and each failure has its word", async () => {
-  const { namespace, pull, pullList, ended, listEnded, imageOn } = await beginPulls()
+  const { namespace, pull, pullList, ended, listEnded } = await beginPulls()
   await startAgent(namespace)
   const at = ({ address }: Registry, name: string) => `${address}/${namespace}/${name}`
   const push = (registry: Registry, name: string) => registry.push(`${namespace}/${name}`)
@@ -58,7 +58,7 @@ test("images by tag and by digest are on the node, and each failure has its word
   for (const [name, { image, digest }] of Object.entries(there)) {
     const { status } = await ended(name)
     expect(status).toMatchObject({ desired: 1, succeeded: 1, failed: 0, summary: "1/1" })
-    const found = await imageOn(image)
+    const found = await nodeAnswer(image)
     expect(found?.repoDigests, name).toContain(`${at(open, name)}@${digest}`)
     const tag = image.slice(at(open, name).length + 1)
     expect(toldOf(await nodeImage(), at(open, name), tag)).toMatchObject({ phase: "Succeeded", imageID: found?.id })
@@ -69,14 +69,14 @@ test("images by tag and by digest are on the node, and each failure has its word
       reason,
       message: expect.stringContaining(says),
     })
-    expect(await imageOn(image), name).toBeUndefined()
+    expect(await nodeAnswer(image), name).toBeUndefined()
   }
   expect((await listEnded("list")).status).toMatchObject({ desired: 2, succeeded: 2, completed: 2 })
-  for (const image of list) expect(await imageOn(image)).toBeDefined()
+  for (const image of list) expect(await nodeAnswer(image)).toBeDefined()
 })
 
 test("a private image: nothing before the grant; then its Secret travels sealed, and is gone after the pull", async () => {
-  const { namespace, pull, ended, says, imageOn } = await beginPulls()
+  const { namespace, pull, ended, says } = await beginPulls()
   await startAgent(namespace)
   const name = `${namespace}/private`
   await closed.push(`${name}:1`)
@@ -90,13 +90,13 @@ test("a private image: nothing before the grant; then its Secret travels sealed,
   const versions = await recordNodeImage()
   await pull("private", image, { pullSecrets: ["pull"] })
   expect(await says("private", "Forbidden")).toContain(`aim grant ${namespace} --pull-secrets pull`)
-  expect(await imageOn(image)).toBeUndefined()
+  expect(await nodeAnswer(image)).toBeUndefined()
 
   const grant = ["grant", namespace, "--pull-secrets", "pull", "--controller-namespace", namespace]
   const { code, output } = await runProgram("bin/aim", grant, { KUBECONFIG: floor().kubeconfig })
   expect(code, output).toBe(0)
   expect((await ended("private")).status).toMatchObject({ succeeded: 1, failed: 0 })
-  expect(await imageOn(image)).toBeDefined()
+  expect(await nodeAnswer(image)).toBeDefined()
 
   await until("the credentials are gone", async () => !JSON.stringify((await nodeImage()).spec).includes("sealed"))
   await until("that is recorded", async () => versions.length > 0 && !versions.at(-1)!.includes('"box"'))
@@ -107,7 +107,7 @@ test("a private image: nothing before the grant; then its Secret travels sealed,
 })
 
 test("too large for the disk: refused before the pull, and ended during it, with the numbers", async () => {
-  const { namespace, pull, ended, imageOn } = await beginPulls()
+  const { namespace, pull, ended } = await beginPulls()
   const name = (image: string) => `${namespace}/${image}`
   await open.push(name("app:1"))
   const access = await serviceAccountAccess(namespace, "program", rulesFor(agentPermissions))
@@ -139,11 +139,11 @@ test("too large for the disk: refused before the pull, and ended during it, with
       /^159 MiB of 1.0 GiB are free and 1[3-9] MiB more to come: 86 % used, .* above 85 %$/,
     ),
   })
-  for (const image of ["app:1", "large:1"]) expect(await imageOn(`${open.address}/${name(image)}`)).toBeUndefined()
+  for (const image of ["app:1", "large:1"]) expect(await nodeAnswer(`${open.address}/${name(image)}`)).toBeUndefined()
 })
 
 test("two jobs share the budget of a registry: the second waits for the first", async () => {
-  const { namespace, pull, ended, says, job, imageOn, transfers } = await beginPulls({ pullsPerRegistry: 1 })
+  const { namespace, pull, ended, says, job, transfers } = await beginPulls({ pullsPerRegistry: 1 })
   await startAgent(namespace)
   const names = ["first", "second"].map(name => `${namespace}/${name}`)
   for (const name of names) await open.push(`${name}:1`, { paddingBytes: 2_000_000 })
@@ -160,5 +160,5 @@ test("two jobs share the budget of a registry: the second waits for the first", 
   await ended("first")
   await ended("second")
   expect((await job("second")).status.succeeded).toBe(1)
-  for (const image of images) expect(await imageOn(image)).toBeDefined()
+  for (const image of images) expect(await nodeAnswer(image)).toBeDefined()
 })

@@ -9,24 +9,10 @@ import {
   startDicomController,
 } from "#test/support/fleet.ts"
 import { floor, type Json, uniqueNamespace, until } from "#test/support/floor.ts"
-import { runProgram } from "#test/support/program.ts"
+import { aim, applyManifests, buildImage, uninstall } from "#test/support/installation.ts"
 
 const tiers = ["early", "", "late"]
 beforeAll(installKinds)
-
-/** `npm run image`, pushed where the real node pulls from. */
-async function buildImage(): Promise<string> {
-  const reference = `${floor().registry}/aim:e2e`
-  const { code, output } = await runProgram("tools/run", ["image", "--push", reference, "--plain-http"])
-  expect(code, output).toBe(0)
-  return reference
-}
-
-async function aim(...args: string[]): Promise<string> {
-  const { code, output, stdout } = await runProgram("bin/aim", args, { KUBECONFIG: floor().kubeconfig })
-  expect(code, output).toBe(0)
-  return stdout
-}
 
 test("the same journey inside the cluster, with exactly the roles it prints", async () => {
   const { api, kubectlRun, pushImage, kubeconfig } = floor()
@@ -34,15 +20,8 @@ test("the same journey inside the cluster, with exactly the roles it prints", as
   const fleet = namespace
   const [v1, v2] = await Promise.all(["v1", "v2"].map(async tag => (await pushImage(`dicom-service:${tag}`)).reference))
   const manifests = await aim("manifests", "all", "--image", await buildImage(), "--for", "dicoms.services.example.com")
-  await apply(manifests)
-  onTestFinished(async () => {
-    await kubectlRun("delete", "namespace", "aim-system", "--wait=true")
-    await kubectlRun(
-      "delete",
-      "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding",
-      "--selector=app.kubernetes.io/part-of=autoimagemanager",
-    )
-  })
+  await applyManifests(manifests)
+  onTestFinished(uninstall)
   await kubectlRun("-n", "aim-system", "rollout", "status", "deployment/aim-controller", "--timeout=180s")
 
   for (const tier of tiers)
@@ -97,13 +76,3 @@ test("the same journey inside the cluster, with exactly the roles it prints", as
   expect(isTrue(pod, "Ready")).toBe(true)
   expect(pod.status.containerStatuses[0].restartCount).toBe(0)
 })
-
-async function apply(manifests: string): Promise<void> {
-  const { kubectl, kubeconfig } = floor()
-  const { spawn } = await import("node:child_process")
-  const child = spawn(kubectl, ["apply", "--kubeconfig", kubeconfig, "-f", "-"], {
-    stdio: ["pipe", "inherit", "inherit"],
-  })
-  child.stdin.end(manifests)
-  expect(await new Promise(resolve => child.once("close", resolve))).toBe(0)
-}

@@ -10,7 +10,7 @@ import type { Disk } from "#core/pulls/disk.ts"
 import { connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import type { Permission } from "#runtime/controller.ts"
-import { connectRuntime } from "#runtime/cri/index.ts"
+import { connectRuntime, type Image } from "#runtime/cri/index.ts"
 import { events } from "#runtime/events.ts"
 import { runManager } from "#runtime/manager.ts"
 import { systemRandom } from "#runtime/random.ts"
@@ -28,6 +28,16 @@ const apiVersion = `${group}/${version}`
 const nodeImagePath = `/apis/${apiVersion}/${nodeImages.plural}/${realNode}`
 
 export const nodeImage = (): Promise<Json> => floor().api.get(nodeImagePath)
+
+/** What containerd itself says of an image. */
+export async function nodeAnswer(reference: string): Promise<Image | undefined> {
+  const runtime = connectRuntime({ socketPath: floor().containerdSocket })
+  try {
+    return await runtime.imageStatus(reference)
+  } finally {
+    runtime.close()
+  }
+}
 
 /** What the agent reports of one image, by its repository and its tag or digest. */
 export const toldOf = ({ status }: Json, name: string, tag: string): Json =>
@@ -98,8 +108,6 @@ export async function beginPulls({ pullsPerRegistry = 20 } = {}) {
     })
   return {
     namespace,
-    /** The node's own answer. */
-    imageOn: (reference: string) => runtime.imageStatus(reference),
     transfers: () => runtime.pullProgress(),
     pull: (name: string, image: string, spec: Json = {}) =>
       api.create(pathOf(jobs), {

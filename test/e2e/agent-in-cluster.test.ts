@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { parseAllDocuments, stringify } from "yaml"
+import { namesOf } from "#api/names.ts"
+import { ask } from "#test/support/ask.ts"
+import { installKinds, isTrue } from "#test/support/fleet.ts"
+import { floor, type Json, onRealNode, quickEnd, realNode, uniqueNamespace, until } from "#test/support/floor.ts"
+import { aim, applyManifests, buildImage, uninstall } from "#test/support/installation.ts"
+import { nodeAnswer } from "#test/support/real-pulls.ts"
+
+// Manager and agents as `aim manifests all --cri-socket` prints them, on the real node, with their roles alone and every
+// policy in force.
+
+const account = "system:serviceaccount:aim-agents:aim-agent"
+const { group, version } = namesOf("ContainerRecreateRequest")
+const apiVersion = `${group}/${version}`
+const pathOf = (namespace: string, plural: string, name = "") =>
+  `/apis/${apiVersion}/namespaces/${namespace}/${plural}${name && `/${name}`}`
+
+beforeAll(async () => {
+  await installKinds()
+  const socket = floor().containerdSocket
+  const printed = await aim("manifests", "all", "--image", await buildImage(), "--cri-socket", socket)
+  await applyManifests(withThresholdOfFloor(printed))
+  const rolledOut = (workload: string, namespace: string) =>
+    floor().kubectlRun("-n", namespace, "rollout", "status", workload, "--timeout=180s")
+  await Promise.all([
+    rolledOut("deployment/aim-controller", "aim-system"),
+    rolledOut("daemonset/aim-agent", "aim-agents"),
+  ])
+})
+afterAll(async () => {
+  await uninstall()
+  await floor().kubectlRun("delete", "nodeimages", "--all")
+})
+
+/** As the floor's kubelet has it: a developer's full disk is no matter here. The rest stays as it was printed. */
+function withThresholdOfFloor(printed: string): string {
+  const manifests: Json[] = parseAllDocuments(printed).map(document => document.toJS())
+  const { spec } = manifests.find(({ kind }) => kind === "DaemonSet")!
+  spec.template.spec.containers[0].args.push("--image-gc-high-threshold", "100")
+  return manifests.map(manifest => stringify(manifest)).join("---\n")
+}
+
+/** The agent's pod on the real node. */
+async function agentPod(): Promise<Json> {
+  const { items } = await floor().api.get("/api/v1/namespaces/aim-agents/pods")
+  return items.find(({ spec }: Json) => spec.nodeName === realNode)
+}
+
+async function startPod(namespace: string): Promise<void> {
+  const { reference } = await floor().pushImage("restarted:v1")
+  await floor().api.create(`/api/v1/namespaces/${namespace}/pods`, {
+    metadata: { name: "web" },
+    spec: { ...onRealNode, ...quickEnd, containers: [{ name: "app", image: reference }] },
+  })
+  const path = `/api/v1/namespaces/${namespace}/pods/web`
+  await until("the pod is ready", async () => isTrue(await floor().api.get(path), "Ready"))
+}
+
+/** Restarts the pod's container, and returns how often it has been restarted. */
+async function restart(namespace: string, name: string): Promise<number> {
+  const { api } = floor()
+  const spec = { podName: "web", containers: [{ name: "app" }] }
+  const requests = pathOf(namespace, "containerrecreaterequests")
+  await api.create(requests, { apiVersion, kind: "ContainerRecreateRequest", metadata: { name }, spec })
+  const done = await until(`${name} has ended`, async () => {
+    const found = await api.get(`${requests}/${name}`)
+    return found.status?.phase === "Completed" && found
+  })
+  expect(isTrue(done, "Ready"), JSON.stringify(done.status)).toBe(true)
+  return (await api.get(`/api/v1/namespaces/${namespace}/pods/web`)).status.containerStatuses[0].restartCount
+}
+
+async function pull(namespace: string, name: string): Promise<void> {
+  const { api, pushImage } = floor()
+  const { reference, digest } = await pushImage(`${namespace}/${name}:1`)
+  const spec = { image: reference, selector: { names: [realNode] }, pullPolicy: { backoffLimit: 0 } }
+  const jobs = pathOf(namespace, "imagepulljobs")
+  await api.create(jobs, { apiVersion, kind: "ImagePullJob", metadata: { name }, spec })
+  const { status } = await until(`${name} has ended`, async () => {
+    const found = await api.get(`${jobs}/${name}`)
+    return found.status?.completionTime && found
+  })
+  expect(status, JSON.stringify(status)).toMatchObject({ succeeded: 1, failed: 0 })
+  expect((await nodeAnswer(reference))?.repoDigests).toEqual([expect.stringContaining(digest)])
+}
+
+test("it restarts a container and pulls an image, as a user without capabilities, with one file of the node", async () => {
+  const namespace = await uniqueNamespace()
+  await startPod(namespace)
+  expect(await restart(namespace, "once")).toBe(1)
+  await pull(namespace, "app")
+  const { spec, status } = await agentPod()
+  expect(status.containerStatuses[0].restartCount).toBe(0)
+  expect(spec.securityContext).toMatchObject({ runAsUser: 65532, runAsGroup: 0, runAsNonRoot: true })
+  const paths = spec.volumes.flatMap(({ hostPath }: Json) => hostPath ?? [])
+  expect(paths).toEqual([{ path: floor().containerdSocket, type: "Socket" }])
+})
+
+test("its account may read and report on two kinds, and nothing else", async () => {
+  const headers = { "impersonate-user": account, "impersonate-group": "system:serviceaccounts" }
+  const review = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SelfSubjectRulesReview",
+    spec: { namespace: "default" },
+  }
+  const { body } = await ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review, { headers })
+  const rules: Json[] = body.status.resourceRules
+  const may = rules.flatMap(({ verbs, apiGroups, resources }) =>
+    verbs.flatMap((verb: string) => resources.map((resource: string) => `${verb} ${resource}.${apiGroups}`)),
+  )
+  expect(may.filter(right => !/^create selfsubject/.test(right)).sort()).toEqual(
+    ["containerrecreaterequests", "nodeimages"]
+      .flatMap(plural => [`list ${plural}.${group}`, `update ${plural}/status.${group}`, `watch ${plural}.${group}`])
+      .sort(),
+  )
+  const refused: [string, string][] = [
+    ["get", "secrets"],
+    ["list", "pods"],
+    ["create", "pods/exec"],
+    ["get", "nodes"],
+    ["create", "events"],
+    ["update", `nodeimages.${group}`],
+    ["create", `containerrecreaterequests.${group}`],
+    ["list", `imagepulljobs.${group}`],
+    ["create", "serviceaccounts/token"],
+    ["impersonate", "users"],
+  ]
+  for (const [verb, resource] of refused) {
+    const answer = await floor()
+      .kubectlRun("auth", "can-i", verb, resource, "-A", `--as=${account}`)
+      .catch(() => "no")
+    expect(answer.trim(), `${verb} ${resource}`).toBe("no")
+  }
+})
+
+test("containerd is killed: the agent ends, and the kubelet starts it with the new socket", async () => {
+  const namespace = await uniqueNamespace()
+  await startPod(namespace)
+  const before = await agentPod()
+  await floor().stopProgram("containerd", "SIGKILL")
+  await floor().startProgram("containerd")
+  expect(await restart(namespace, "after")).toBe(1)
+  const after = await agentPod()
+  expect(after.metadata.uid).toBe(before.metadata.uid)
+  const [{ restartCount, lastState }] = after.status.containerStatuses
+  expect(restartCount).toBe(1)
+  expect(lastState.terminated).toMatchObject({ exitCode: 1, reason: "Error" })
+  await pull(namespace, "later")
+})

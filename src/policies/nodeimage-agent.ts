@@ -28,11 +28,11 @@ export const nodeImageAgent: ValidatingPolicy = {
     },
     matchConditions: named({ agent: `request.userInfo.username == '${agentUser}'` }),
     variables: named({
-      node: "request.userInfo.extra[?'authentication.kubernetes.io/node-name'].orValue([''])[0]",
+      node: "request.userInfo.?extra[?'authentication.kubernetes.io/node-name'].orValue([''])[0]",
     }),
     validations: [
       {
-        expression: "request.operation == 'UPDATE' && request.subResource == 'status'",
+        expression: "request.operation == 'UPDATE' && request.?subResource.orValue('') == 'status'",
         reason: "Forbidden",
         message: "an agent writes status only",
         messageExpression: "'an agent writes status only'",

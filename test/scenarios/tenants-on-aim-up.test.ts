@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { parse } from "yaml"
 import { source, sourcesPath } from "#test/support/alternate-sources.ts"
+import { authorsWorld, tryAsAuthors } from "#test/support/attempts.ts"
 import { runProgram, startProgram } from "#test/support/program.ts"
 import { type Place, refusalOf, refused, tenantsWorld, whatIsNotTheirs } from "#test/support/tenant.ts"
 import { connectApi, type Json, until } from "#tools/kube/api.ts"
@@ -45,6 +46,12 @@ async function makeNamespaces({ api }: Place, ...names: string[]) {
     await until("its account", () => api.find(`/api/v1/namespaces/${name}/serviceaccounts/default`))
   }
 }
+
+test("authors of requests and pull jobs are held to what they may do themselves", async () => {
+  const place = await installed()
+  await makeNamespaces(place, "mine", "theirs")
+  await tryAsAuthors(await authorsWorld(place, "mine", "theirs"))
+})
 
 test("what is not the tenant's is refused, and nothing has changed", async () => {
   const place = await installed()

@@ -4,13 +4,20 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { beforeAll, expect, onTestFinished, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
+import type { Kind } from "#api/kind.ts"
 import { kinds } from "#api/kinds.ts"
+import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
+import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
+import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
+import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { validate } from "#api/validate.ts"
 import { type Answer, ask } from "../support/ask.ts"
 import { floor, type Json, until } from "../support/floor.ts"
+import { cases as requestCases } from "../support/manifests/containerrecreaterequest.ts"
 import { largestStatus } from "../support/manifests/largest-status.ts"
-import { cases } from "../support/manifests/serviceimage.ts"
+import { imageListPullJobCases, imagePullJobCases, nodeImageCases } from "../support/manifests/pulls.ts"
+import { type Case, cases } from "../support/manifests/serviceimage.ts"
 import { scalars, scalarsManifest } from "../support/manifests/yaml.ts"
 
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -33,22 +40,33 @@ test("the server keeps the definitions as they are written", async () => {
   }
 })
 
-for (const [name, { manifest, old, refused, warned }] of Object.entries(cases))
-  test(name, async () => {
-    const answer = old ? await update(old, manifest) : await ask("POST", `${resource}?${dryRun}`, manifest)
-    if (refused) {
-      expect(answer).toMatchObject({ status: expect.toSatisfy((status: number) => status >= 400 && status < 500) })
-      const { serverPath = refused.path, serverWords = refused.words } = refused
-      const where = answer.causes.filter(({ field }) => field === serverPath)
-      expect(where.map(({ message }) => message).join("\n"), JSON.stringify(answer.body)).toContain(serverWords)
-    } else {
-      expect(answer.body.message).toBeUndefined()
-      expect(answer.body.spec).toEqual(validate(ServiceImage, manifest).object?.spec)
-    }
-    // What the server says beside a refusal does not matter: nothing is dropped, as nothing is stored.
-    if (!refused)
-      expect(answer.warnings).toBe(warned && !warned.serverIsSilent ? `299 - "unknown field "${warned.path}""` : "")
-  })
+const tables: [Kind, Record<string, Case>][] = [
+  [ServiceImage, cases],
+  [ContainerRecreateRequest, requestCases],
+  [ImagePullJob, imagePullJobCases],
+  [ImageListPullJob, imageListPullJobCases],
+  [NodeImage, nodeImageCases],
+]
+
+for (const [kind, table] of tables)
+  for (const [name, { manifest, old, refused, warned }] of Object.entries(table))
+    test(kind === ServiceImage ? name : `${kind.kind}: ${name}`, async () => {
+      const answer = old
+        ? await update(kind, old, manifest)
+        : await ask("POST", `${pathOf(kind)}?${dryRun}`, placed(kind, manifest))
+      if (refused) {
+        expect(answer).toMatchObject({ status: expect.toSatisfy((status: number) => status >= 400 && status < 500) })
+        const { serverPath = refused.path, serverWords = refused.words } = refused
+        const where = answer.causes.filter(({ field }) => field === serverPath)
+        expect(where.map(({ message }) => message).join("\n"), JSON.stringify(answer.body)).toContain(serverWords)
+      } else {
+        expect(answer.body.message).toBeUndefined()
+        expect(answer.body.spec).toEqual(validate(kind, manifest).object?.spec)
+      }
+      // What the server says beside a refusal does not matter: nothing is dropped, as nothing is stored.
+      if (!refused)
+        expect(answer.warnings).toBe(warned && !warned.serverIsSilent ? `299 - "unknown field "${warned.path}""` : "")
+    })
 
 test("the largest status is stored whole", async () => {
   const name = await stored(cases["the smallest manifest"]!.manifest)
@@ -134,17 +152,27 @@ test("kubectl reads scalars as the table says", async () => {
   expect(JSON.parse(printed).values).toEqual(Object.values(scalars))
 })
 
+const pathOf = ({ apiVersion, plural, scope }: Kind) =>
+  `/apis/${apiVersion}/${scope === "Namespaced" ? "namespaces/default/" : ""}${plural}`
+
+/** In the namespace of the path, if its kind lives in one. */
+function placed({ scope }: Kind, manifest: unknown): Json {
+  const { metadata, ...rest } = (manifest ?? {}) as Json
+  if (scope !== "Namespaced" || !metadata) return manifest
+  return { ...rest, metadata: { ...metadata, namespace: "default" } }
+}
+
 /** Asks for a change of a stored object without making it. */
-async function update(old: unknown, manifest: unknown): Promise<Answer> {
-  const name = await stored(old)
-  const { metadata } = await floor().api.get(`${resource}/${name}`)
-  return ask("PUT", `${resource}/${name}?${dryRun}`, { ...(manifest as object), metadata })
+async function update(kind: Kind, old: unknown, manifest: unknown): Promise<Answer> {
+  const path = `${pathOf(kind)}/${await stored(old, kind)}`
+  const { metadata } = await floor().api.get(path)
+  return ask("PUT", `${path}?${dryRun}`, { ...(manifest as object), metadata })
 }
 
 /** Stores an object under a name of its own, for the test that runs. */
-async function stored(manifest: unknown): Promise<string> {
+async function stored(manifest: unknown, kind: Kind = ServiceImage): Promise<string> {
   const name = `crd-${randomBytes(4).toString("hex")}`
-  await floor().api.create(resource, { ...(manifest as object), metadata: { name } })
-  onTestFinished(() => floor().api.remove(`${resource}/${name}`))
+  await floor().api.create(pathOf(kind), { ...(manifest as object), metadata: { name } })
+  onTestFinished(() => floor().api.remove(`${pathOf(kind)}/${name}`))
   return name
 }

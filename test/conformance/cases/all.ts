@@ -1,5 +1,5 @@
 import type { Case } from "../harness/script.ts"
-import { crds, serviceImages } from "./crds.ts"
+import { crds, nodeKinds, serviceImages } from "./crds.ts"
 import { endpointSlices } from "./endpoints.ts"
 import { authentication, impersonation } from "./identity.ts"
 import { discovery, kinds } from "./kinds.ts"
@@ -49,6 +49,7 @@ export const cases: readonly Case[] = [
   ...policyObjects,
   ...discovery,
   ...serviceImages,
+  ...nodeKinds,
   ...authentication,
   ...impersonation,
   ...refusals,

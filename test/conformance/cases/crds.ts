@@ -1,4 +1,6 @@
-import { cases as manifests } from "../../support/manifests/serviceimage.ts"
+import { cases as requests } from "../../support/manifests/containerrecreaterequest.ts"
+import { imageListPullJobCases, imagePullJobCases, nodeImageCases } from "../../support/manifests/pulls.ts"
+import { type Case as Manifest, cases as manifests } from "../../support/manifests/serviceimage.ts"
 import { type Json, type Query, type Script, topic } from "../harness/script.ts"
 import { dicom } from "./objects.ts"
 
@@ -64,6 +66,44 @@ const dry = { dryRun: "All" }
 const settled = (crd: Json) => crd?.status?.conditions?.some((each: Json) => each.type === "NamesAccepted")
 
 export const crds = topic("crds", "kinds", {
+  "fields that objects are selected by, in lists and watches": async on => {
+    const selectableFields = [{ jsonPath: ".spec.size" }, { jsonPath: ".status.phase" }]
+    const spec = field({ size: { type: "integer" }, color: { type: "string" } })
+    const { path, of } = await widgets(on, spec, { selectableFields, subresources: { status: {} } })
+    for (const [name, size] of Object.entries({ a: 1, b: 2, c: 2 })) await on.quietly.create(path, of({ size }, name))
+    await on.quietly.create(path, of({}, "none"))
+    const phase = (name: string, phase: string) =>
+      on.quietly.patch(`${path}/status`, name, "merge", { status: { phase } })
+    await phase("b", "Busy")
+    const selectors = [
+      "spec.size=2",
+      "spec.size!=2",
+      "spec.size=",
+      "status.phase=Busy",
+      "status.phase=",
+      "status.phase!=",
+    ]
+    for (const fieldSelector of [...selectors, "spec.size=2,status.phase=Busy", "metadata.name=a,spec.size=1"]) {
+      const { items } = await on.quietly.list(path, { fieldSelector })
+      on.note(
+        fieldSelector,
+        items.map(({ metadata }: Json) => metadata.name),
+      )
+    }
+    for (const fieldSelector of ["spec.color=red", "status.nothing=1", ".spec.size=2"])
+      await on.list(path, { fieldSelector })
+    const watch = await on.watch(path, { fieldSelector: "status.phase=Busy" })
+    await watch.until("what is there", ({ object }) => object.metadata.name === "b")
+    await phase("a", "Busy") // enters
+    await phase("c", "Idle") // is not concerned
+    await phase("b", "Idle") // leaves
+    await on.quietly.remove(path, "a")
+    await watch.until("the end", () => watch.events.length === 4)
+    on.note(
+      "events",
+      watch.events.map(({ type, object }) => [type, object.metadata.name, object.status?.phase]),
+    )
+  },
   "our charts' definition is taken as it is": async on => {
     const definition = await on.quietly.get("customresourcedefinitions", "serviceimages.autoimagemanager.io")
     // Other tests of the same run may have applied it too, which leaves annotations and moves no spec.
@@ -614,5 +654,39 @@ export const serviceImages = topic(
       },
     ]),
   ),
+  { withManagedFields: false },
+)
+
+/** A table of manifests, one after the other: most are refused, and nothing is stored. */
+const table =
+  (plural: string, of: Record<string, Manifest>, isNamespaced = true) =>
+  async (on: Script) => {
+    const root = `/apis/autoimagemanager.io/v1alpha1/${isNamespaced ? `namespaces/${on.namespace}/` : ""}${plural}`
+    for (const { manifest, old } of Object.values(of)) {
+      const { metadata: _, ...object } = manifest as Json
+      const metadata = { name: `${on.id}-table` }
+      if (old) {
+        const { metadata: __, ...before } = old as Json
+        const stored = await on.quietly.create(root, { ...before, metadata })
+        const { resourceVersion } = stored.metadata
+        await on.replace(
+          root,
+          { ...object, metadata: { ...metadata, resourceVersion } },
+          { ...dry, fieldValidation: "Warn" },
+        )
+        await on.quietly.remove(root, metadata.name)
+      } else await on.create(root, { ...object, metadata }, { ...dry, fieldValidation: "Warn" })
+    }
+  }
+
+export const nodeKinds = topic(
+  "kinds of nodes",
+  "kinds",
+  {
+    "manifests of ContainerRecreateRequests": table("containerrecreaterequests", requests),
+    "manifests of ImagePullJobs": table("imagepulljobs", imagePullJobCases),
+    "manifests of ImageListPullJobs": table("imagelistpulljobs", imageListPullJobCases),
+    "manifests of NodeImages": table("nodeimages", nodeImageCases, false),
+  },
   { withManagedFields: false },
 )

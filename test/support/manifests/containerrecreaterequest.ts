@@ -15,6 +15,7 @@ const withStrategy = (strategy: Fields, spec: Fields = {}) => request({ strategy
 const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
 
 const deadline = "spec.activeDeadlineSeconds"
+const tooFew = "should be greater than or equal to"
 
 export const cases: Record<string, Case> = {
   // Good ones.
@@ -47,12 +48,16 @@ export const cases: Record<string, Case> = {
   // Bad ones.
   "no pod": {
     manifest: { ...request({}), spec: { containers: [{ name: "app" }] } },
-    refused: { path: "spec.podName", words: "missing" },
+    refused: { path: "spec.podName", words: "missing", serverWords: "Required value" },
   },
   "no containers": { manifest: request({ containers: [] }), refused: { path: "spec.containers", words: "at least" } },
   "a container without a name": {
     manifest: request({ containers: [{ name: "" }] }),
-    refused: { path: "spec.containers[0].name", words: "write the name of a container" },
+    refused: {
+      path: "spec.containers[0].name",
+      words: "write the name of a container",
+      serverWords: "should match '^[a-z0-9]",
+    },
   },
   "a container twice": {
     manifest: request({ containers: [{ name: "app" }, { name: "app" }] }),
@@ -64,7 +69,7 @@ export const cases: Record<string, Case> = {
   },
   "a deadline below 3 s": {
     manifest: request({ activeDeadlineSeconds: 2 }),
-    refused: { path: deadline, words: "write seconds, from 3" },
+    refused: { path: deadline, words: "write seconds, from 3", serverWords: `${tooFew} 3` },
   },
   "a grace period as long as the deadline": {
     manifest: withStrategy({ terminationGracePeriodSeconds: 30 }, { activeDeadlineSeconds: 30 }),
@@ -79,11 +84,19 @@ export const cases: Record<string, Case> = {
   },
   "a negative grace period": {
     manifest: withStrategy({ terminationGracePeriodSeconds: -1 }),
-    refused: { path: "spec.strategy.terminationGracePeriodSeconds", words: "write seconds, from 0" },
+    refused: {
+      path: "spec.strategy.terminationGracePeriodSeconds",
+      words: "write seconds, from 0",
+      serverWords: `${tooFew} 0`,
+    },
   },
   "a negative drain": {
     manifest: withStrategy({ unreadyGracePeriodSeconds: -1 }),
-    refused: { path: "spec.strategy.unreadyGracePeriodSeconds", words: "write seconds, from 0" },
+    refused: {
+      path: "spec.strategy.unreadyGracePeriodSeconds",
+      words: "write seconds, from 0",
+      serverWords: `${tooFew} 0`,
+    },
   },
   "a failure policy that does not exist": {
     manifest: withStrategy({ failurePolicy: "Retry" }),

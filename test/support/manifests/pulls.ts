@@ -52,25 +52,36 @@ export const nodeImageCases: Record<string, Case> = {
   },
   "the same tag twice": {
     manifest: node({ nginx: { tags: [{ tag: "1" }, { tag: "1" }] } }),
-    refused: { path: "spec.images[nginx].tags[1]", words: "repeats" },
+    refused: { path: "spec.images[nginx].tags[1]", words: "repeats", serverWords: "Duplicate value" },
   },
   "a tag that is none": {
     manifest: withTag({ tag: "a/b" }),
-    refused: { path: "spec.images[nginx].tags[0].tag", words: "write a tag such as v2" },
+    refused: {
+      path: "spec.images[nginx].tags[0].tag",
+      words: "write a tag such as v2",
+      serverPath: "spec.images.nginx.tags[0].tag",
+      serverWords: "should match '^([A-Za-z0-9_]",
+    },
   },
 }
 
 const spec = "spec"
+const tooFew = "should be greater than or equal to"
+const duplicate = "Duplicate value"
 const shared = (of: (fields: Fields) => object): Record<string, Case> => ({
   "a parallelism in percent": { manifest: of({ parallelism: "30%" }) },
   "a paused job": { manifest: of({ parallelism: 0 }) },
   "more than all nodes at once": {
     manifest: of({ parallelism: "101%" }),
-    refused: { path: `${spec}.parallelism`, words: 'a percentage from "0%" to "100%"' },
+    refused: {
+      path: `${spec}.parallelism`,
+      words: 'a percentage from "0%" to "100%"',
+      serverWords: "should match '^([0-9]|[1-9][0-9]|100)%$'",
+    },
   },
   "a negative parallelism": {
     manifest: of({ parallelism: -1 }),
-    refused: { path: `${spec}.parallelism`, words: "write a number from 0" },
+    refused: { path: `${spec}.parallelism`, words: "write a number from 0", serverWords: `${tooFew} 0` },
   },
   "both selectors": {
     manifest: of({ selector: { names: ["a"] }, podSelector: { matchLabels: { app: "a" } } }),
@@ -82,19 +93,23 @@ const shared = (of: (fields: Fields) => object): Record<string, Case> => ({
   },
   "a node twice": {
     manifest: of({ selector: { names: ["a", "a"] } }),
-    refused: { path: `${spec}.selector.names[1]`, words: "repeats" },
+    refused: { path: `${spec}.selector.names[1]`, words: "repeats", serverWords: duplicate },
   },
   "no node by name": {
     manifest: of({ selector: { names: [] } }),
-    refused: { path: `${spec}.selector.names`, words: "at least one name" },
+    refused: { path: `${spec}.selector.names`, words: "at least one name", serverWords: "at least 1 items" },
   },
   "a Secret twice": {
     manifest: of({ pullSecrets: ["a", "a"] }),
-    refused: { path: `${spec}.pullSecrets[1]`, words: "repeats" },
+    refused: { path: `${spec}.pullSecrets[1]`, words: "repeats", serverWords: duplicate },
   },
   "a Secret of another namespace": {
     manifest: of({ pullSecrets: ["other/a"] }),
-    refused: { path: `${spec}.pullSecrets[0]`, words: "a Secret in the same namespace" },
+    refused: {
+      path: `${spec}.pullSecrets[0]`,
+      words: "a Secret in the same namespace",
+      serverWords: "should match '^[a-z0-9]",
+    },
   },
   "a deadline below the time of one pull": {
     manifest: of({ completionPolicy: { activeDeadlineSeconds: 599 } }),
@@ -113,7 +128,7 @@ const shared = (of: (fields: Fields) => object): Record<string, Case> => ({
   },
   "a pull of no time": {
     manifest: of({ pullPolicy: { timeoutSeconds: 0 } }),
-    refused: { path: `${spec}.pullPolicy.timeoutSeconds`, words: "from 1 to 86400" },
+    refused: { path: `${spec}.pullPolicy.timeoutSeconds`, words: "from 1 to 86400", serverWords: `${tooFew} 1` },
   },
   "every field": {
     manifest: of({
@@ -132,7 +147,10 @@ const shared = (of: (fields: Fields) => object): Record<string, Case> => ({
 export const imagePullJobCases: Record<string, Case> = {
   "the smallest manifest": { manifest: job({}) },
   "an image by digest": { manifest: job({ image: `nginx@${digest}` }) },
-  "no image": { manifest: job({ image: "" }), refused: { path: "spec.image", words: "write an image" } },
+  "no image": {
+    manifest: job({ image: "" }),
+    refused: { path: "spec.image", words: "write an image", serverWords: "should be at least 1 chars long" },
+  },
   "an image that is none": {
     manifest: job({ image: "registry.example.com/Team/App:v2" }),
     refused: { path: "spec.image", words: "the path is in lower case" },
@@ -145,12 +163,15 @@ export const imageListPullJobCases: Record<string, Case> = {
   "256 images": { manifest: list({ images: times(256, index => `a${index}:1`) }) },
   "more than 256 images": {
     manifest: list({ images: times(257, index => `a${index}:1`) }),
-    refused: { path: "spec.images", words: "from 1 to 256 images" },
+    refused: { path: "spec.images", words: "from 1 to 256 images", serverWords: "must have at most 256 items" },
   },
-  "no images": { manifest: list({ images: [] }), refused: { path: "spec.images", words: "from 1 to 256 images" } },
+  "no images": {
+    manifest: list({ images: [] }),
+    refused: { path: "spec.images", words: "from 1 to 256 images", serverWords: "at least 1 items" },
+  },
   "an image twice": {
     manifest: list({ images: ["nginx:1", "nginx:1"] }),
-    refused: { path: "spec.images[1]", words: "repeats" },
+    refused: { path: "spec.images[1]", words: "repeats", serverWords: duplicate },
   },
   "an image that is none": {
     manifest: list({ images: ["nginx:1", "a b"] }),

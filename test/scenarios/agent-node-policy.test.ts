@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
+import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { testCluster } from "#cluster-sim/test-cluster.ts"
 import { agentNode } from "#policies/agent-node.ts"
 import { containerRecreateRequestAuthor } from "#policies/containerrecreaterequest-author.ts"
+import { nodeImageAgent } from "#policies/nodeimage-agent.ts"
 
 // What an agent may write with the token of its pod, and nothing else. Rights of RBAC are not part of this: the agents'
 // account could write every request, and the policy is what limits it to its node.
@@ -93,6 +95,29 @@ describe("is refused, and nothing changes", () => {
     expect(() => storage.delete(kind, { name: "a", namespace: "shop" }, { user })).toThrow("status only")
     expect(storage.get(kind, { name: "a", namespace: "shop" })).toEqual(a)
   })
+})
+
+test("an agent writes the status of its own node's NodeImage, and no other part of it", () => {
+  const { cluster } = testCluster()
+  const { storage } = cluster
+  for (const manifest of [crdOf(NodeImage), ...policyManifests(nodeImageAgent)] as Json[])
+    storage.create(storage.kind(manifest.apiVersion, manifest.kind)!, manifest)
+  const kind = storage.kind(NodeImage.apiVersion, NodeImage.kind)!
+  const { apiVersion, kind: kindName } = NodeImage
+  const make = (node: string) =>
+    storage.create(kind, { apiVersion, kind: kindName, metadata: { name: node }, spec: { images: {} } })
+  const [a, b] = [make("node-a"), make("node-b")]
+  const write = (object: Json, user = agent("node-a")) => {
+    const told = { ...object, status: { publicKey: "TWluZQ" } }
+    return storage.update(kind, told, { subresource: "status", user })
+  }
+  expect(() => write(b)).toThrow('the agent of node "node-a" writes the NodeImage of its own node only')
+  expect(() => write(a, agent())).toThrow('the agent of node "" writes')
+  const labelled = { ...a, metadata: { ...a.metadata, labels: { mine: "yes" } } }
+  expect(() => storage.update(kind, labelled, { user: agent("node-a") })).toThrow("an agent writes status only")
+  expect(() => storage.delete(kind, { name: "node-a" }, { user: agent("node-a") })).toThrow("status only")
+  expect([a, b].map(({ metadata }) => storage.get(kind, { name: metadata.name }))).toEqual([a, b])
+  expect(write(a).status).toMatchObject({ publicKey: "TWluZQ" })
 })
 
 test("the author of a request must be allowed to patch pods", () => {

@@ -97,6 +97,28 @@ test("it restarts a container and pulls an image, as a user without capabilities
   expect(paths).toEqual([{ path: floor().containerdSocket, type: "Socket" }])
 })
 
+test("a list with pull secrets: aim makes its jobs, which the policy would refuse to an author without these rights", async () => {
+  const namespace = await uniqueNamespace()
+  const { api, pushImage, registry } = floor()
+  const { reference } = await pushImage(`${namespace}/listed:1`)
+  const auths = { [registry]: { username: "anyone", password: "anything" } }
+  await api.create(`/api/v1/namespaces/${namespace}/secrets`, {
+    metadata: { name: "pull" },
+    type: "kubernetes.io/dockerconfigjson",
+    stringData: { ".dockerconfigjson": JSON.stringify({ auths }) },
+  })
+  await aim("grant", namespace, "--pull-secrets", "pull")
+  const spec = { images: [reference], selector: { names: [realNode] }, pullSecrets: ["pull"] }
+  const lists = pathOf(namespace, "imagelistpulljobs")
+  await api.create(lists, { apiVersion, kind: "ImageListPullJob", metadata: { name: "list" }, spec })
+  const { status } = await until("the list has ended", async () => {
+    const found = await api.get(`${lists}/list`)
+    return found.status?.completionTime && found
+  })
+  expect(status, JSON.stringify(status)).toMatchObject({ desired: 1, succeeded: 1 })
+  expect(await nodeAnswer(reference)).toBeDefined()
+})
+
 test("its account may read and report on two kinds, and nothing else", async () => {
   const headers = { "impersonate-user": account, "impersonate-group": "system:serviceaccounts" }
   const review = {

@@ -197,10 +197,18 @@ test("preStop sleep runs, and a second restart reports the kubelet's back-off", 
 test("what needs another object is reported within a second", async () => {
   const story = await begin()
   await story.start([{ name: "app" }], { initContainers: [{ name: "setup", image, command: ["true"] }] })
+  await floor().api.create(`/api/v1/namespaces/${story.namespace}/pods`, {
+    metadata: { name: "waiting" },
+    spec: { schedulerName: "none", containers: [{ name: "app", image }] },
+  })
   const began = Date.now()
   await story.request("wrong", ["nothing"])
   await story.request("init", ["setup"])
+  await story.request("missing", ["app"], { podName: "nothing" })
+  await story.request("unscheduled", ["app"], { podName: "waiting" })
   expect(readyOf(await story.completed("wrong")).message).toContain("write one of app")
   expect(readyOf(await story.completed("init")).reason).toBe("InitContainer")
+  expect(readyOf(await story.completed("missing")).reason).toBe("PodNotFound")
+  expect(readyOf(await story.completed("unscheduled")).reason).toBe("PodNotScheduled")
   expect(Date.now() - began).toBeLessThan(3000)
 })

@@ -3,7 +3,8 @@ import { agentPermissions } from "#agent/index.ts"
 import { rulesFor } from "#cli/manifests/rules.ts"
 import { installKinds } from "#test/support/fleet.ts"
 import { floor, type Json, kubeconfigFor, realNode, serviceAccountAccess, until } from "#test/support/floor.ts"
-import { runProgram, startProgram } from "#test/support/program.ts"
+import { aim } from "#test/support/installation.ts"
+import { startProgram } from "#test/support/program.ts"
 import { beginPulls, nodeAnswer, nodeImage, recordNodeImage, startAgent, toldOf } from "#test/support/real-pulls.ts"
 import { type Registry, startRegistry } from "#test/support/registries.ts"
 import { pushIndex } from "#tools/kube/images.ts"
@@ -92,9 +93,7 @@ test("a private image: nothing before the grant; then its Secret travels sealed,
   expect(await says("private", "Forbidden")).toContain(`aim grant ${namespace} --pull-secrets pull`)
   expect(await nodeAnswer(image)).toBeUndefined()
 
-  const grant = ["grant", namespace, "--pull-secrets", "pull", "--controller-namespace", namespace]
-  const { code, output } = await runProgram("bin/aim", grant, { KUBECONFIG: floor().kubeconfig })
-  expect(code, output).toBe(0)
+  await aim("grant", namespace, "--pull-secrets", "pull", "--controller-namespace", namespace)
   expect((await ended("private")).status).toMatchObject({ succeeded: 1, failed: 0 })
   expect(await nodeAnswer(image)).toBeDefined()
 
@@ -104,6 +103,42 @@ test("a private image: nothing before the grant; then its Secret travels sealed,
   const { username, password } = account
   const forms = [username, password, `${username}:${password}`, config].flatMap(text => [text, btoa(text).slice(0, -4)])
   for (const text of forms) expect(versions.filter(version => version.includes(text))).toEqual([])
+})
+
+test("what needs another object is reported within a second, in the status, in an event and by aim why", async () => {
+  const { namespace, pull, says } = await beginPulls()
+  const { api, kubectlRun } = floor()
+  const secret = (name: string, type: string, key: string, text: string) =>
+    api.create(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type, stringData: { [key]: text } })
+  const config = (password: string) => JSON.stringify({ auths: { [closed.address]: { ...account, password } } })
+  const types = { pull: "kubernetes.io/dockerconfigjson", key: ".dockerconfigjson" }
+  await secret("opaque", "Opaque", types.key, config("x"))
+  await secret("large", types.pull, types.key, config("x".repeat(20_000)))
+  const named = ["missing", "opaque", "large"]
+  await aim("grant", namespace, "--pull-secrets", named.join(), "--controller-namespace", namespace)
+  const image = `${closed.address}/${namespace}/private:1`
+  const cases: Record<string, { spec: Json; reason: string; words: string }> = {
+    missing: { spec: { pullSecrets: ["missing"] }, reason: "SecretMissing", words: "Secret missing does not exist" },
+    opaque: { spec: { pullSecrets: ["opaque"] }, reason: "SecretInvalid", words: "write one of type kubernetes.io/" },
+    large: { spec: { pullSecrets: ["large"] }, reason: "SecretInvalid", words: "longer than 16 kB" },
+    unknown: { spec: { selector: { names: ["nowhere"] } }, reason: "NodeUnknown", words: "correct selector.names" },
+  }
+  await pull("ready", image, { selector: { matchLabels: { type: "none" } } })
+  await says("ready", "NoNodes")
+  const began = Date.now()
+  await Promise.all(
+    Object.entries(cases).map(async ([name, { spec, reason, words }]) => {
+      await pull(name, image, spec)
+      expect(await says(name, reason), name).toContain(words)
+    }),
+  )
+  // A second, on a machine that is busy with a whole Kubernetes.
+  expect(Date.now() - began).toBeLessThan(3000)
+  await until("the events are there", async () => {
+    const printed = await kubectlRun("get", "events", "-n", namespace, "-o", "jsonpath={.items[*].reason}")
+    return Object.values(cases).every(({ reason }) => printed.split(" ").includes(reason))
+  })
+  expect(await aim("why", "ipj/missing", "-n", namespace)).toContain("Secret missing does not exist")
 })
 
 test("too large for the disk: refused before the pull, and ended during it, with the numbers", async () => {

@@ -135,19 +135,18 @@ export async function beginPulls({ pullsPerRegistry = 20 } = {}) {
   }
 }
 
-/** Every version of the node's NodeImage from now on, as text. */
-export async function recordNodeImage(): Promise<readonly string[]> {
+/** Every version of the node's NodeImage from now on. */
+export async function recordNodeImage(): Promise<readonly Json[]> {
   const { transport } = await connect({ kubeconfig: floor().kubeconfig })
   const client = createClient({ transport, clock: systemClock, random: systemRandom })
   const stop = new AbortController()
   onTestFinished(() => stop.abort())
-  const versions: string[] = []
+  const versions: Json[] = []
   const fieldSelector = `metadata.name=${realNode}`
   const { metadata } = await client.list(nodeImages, { fieldSelector })
   const follow = async () => {
     const options = { fieldSelector, resourceVersion: metadata.resourceVersion }
-    for await (const { object } of client.watch<KubeObject>(nodeImages, options, stop.signal))
-      versions.push(JSON.stringify(object))
+    for await (const { object } of client.watch<KubeObject>(nodeImages, options, stop.signal)) versions.push(object)
   }
   follow().catch(error => {
     if (!stop.signal.aborted) throw error

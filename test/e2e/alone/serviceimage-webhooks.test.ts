@@ -50,7 +50,7 @@ const imagesIn = async (namespace: string): Promise<string[]> =>
 test("a namespace whose webhook is down does not slow the others, and costs few refused writes", async () => {
   const [bad, good] = [await uniqueNamespace(), await uniqueNamespace()]
   const { api, kubeconfig } = floor()
-  const [badCount, goodCount] = [120, 40]
+  const [badCount, goodCount] = [300, 100]
   const make = async (namespace: string, count: number) => {
     for (let index = 0; index < count; index += 20)
       await Promise.all(

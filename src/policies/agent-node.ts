@@ -6,6 +6,20 @@ export const agentNamespace = "aim-agents"
 export const agentName = "aim-agent"
 const agentUser = `system:serviceaccount:${agentNamespace}:${agentName}`
 
+/** What both policies about agents ask and refuse alike. */
+export const aboutAgents = {
+  matchConditions: named({ agent: `request.userInfo.username == '${agentUser}'` }),
+  variables: named({
+    node: "request.userInfo.?extra[?'authentication.kubernetes.io/node-name'].orValue([''])[0]",
+  }),
+}
+export const statusOnly = {
+  expression: "request.operation == 'UPDATE' && request.?subResource.orValue('') == 'status'",
+  reason: "Forbidden",
+  message: "an agent writes status only",
+  messageExpression: "'an agent writes status only'",
+} as const
+
 const nodeOf = (object: string) => `${object}.?status.?nodeName.orValue('')`
 
 /**
@@ -28,10 +42,7 @@ export const agentNode: ValidatingPolicy = {
         },
       ],
     },
-    matchConditions: named({ agent: `request.userInfo.username == '${agentUser}'` }),
-    variables: named({
-      node: "request.userInfo.?extra[?'authentication.kubernetes.io/node-name'].orValue([''])[0]",
-    }),
+    ...aboutAgents,
     validations: [
       {
         expression: "variables.node != ''",
@@ -39,12 +50,7 @@ export const agentNode: ValidatingPolicy = {
         message: "the token of an agent must be bound to a pod on a node",
         messageExpression: "'the token of an agent must be bound to a pod on a node'",
       },
-      {
-        expression: "request.operation == 'UPDATE' && request.?subResource.orValue('') == 'status'",
-        reason: "Forbidden",
-        message: "an agent writes status only",
-        messageExpression: "'an agent writes status only'",
-      },
+      statusOnly,
       {
         expression: [
           "request.operation == 'UPDATE'",

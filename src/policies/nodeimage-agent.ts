@@ -1,10 +1,8 @@
 import { namesOf } from "#api/names.ts"
-import { agentName, agentNamespace } from "./agent-node.ts"
-import { named, type ValidatingPolicy } from "./policy.ts"
+import { aboutAgents, statusOnly } from "./agent-node.ts"
+import type { ValidatingPolicy } from "./policy.ts"
 
 const { group, version, plural } = namesOf("NodeImage")
-
-const agentUser = `system:serviceaccount:${agentNamespace}:${agentName}`
 
 /**
  * An agent writes only the status of its own node's NodeImage: the node in its bound token is compared with the
@@ -26,17 +24,9 @@ export const nodeImageAgent: ValidatingPolicy = {
         },
       ],
     },
-    matchConditions: named({ agent: `request.userInfo.username == '${agentUser}'` }),
-    variables: named({
-      node: "request.userInfo.?extra[?'authentication.kubernetes.io/node-name'].orValue([''])[0]",
-    }),
+    ...aboutAgents,
     validations: [
-      {
-        expression: "request.operation == 'UPDATE' && request.?subResource.orValue('') == 'status'",
-        reason: "Forbidden",
-        message: "an agent writes status only",
-        messageExpression: "'an agent writes status only'",
-      },
+      statusOnly,
       {
         expression: "variables.node != '' && request.name == variables.node",
         reason: "Forbidden",

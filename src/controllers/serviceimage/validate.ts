@@ -30,7 +30,7 @@ export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: 
 
 /**
  * Fields that are part of the API and that this version does not act on yet. Ignoring them would be worse than
- * refusing: a user who wants pods to keep running must not get a rollout that replaces them.
+ * refusing: a spec that asks for pods to keep running must not start a rollout that replaces them.
  */
 const findUnsupported = ({ tiers }: ServiceImageSpec): string | undefined =>
   tiers.some(tier => tier.updateStrategy)

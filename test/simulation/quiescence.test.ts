@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { type Fault, isWatch } from "#cluster-sim/faults/faults.ts"
+import { controllersWith } from "#controllers/all.ts"
 import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { play, stories } from "./stories.ts"
 
@@ -41,4 +42,21 @@ test("S8 a fleet in order is left alone, over a hundred resyncs and ten reconnec
   }
   const written = world.history.slice(lookedAt).filter(({ place }) => !place.includes("leases"))
   expect(written.map(({ place, object }) => `${place} ${object.metadata.name}`)).toEqual([])
+})
+
+test("no event is read twice: the controllers of one process watch a resource with the same selector", async () => {
+  const selectors = new Map<string, Set<string>>()
+  const record: Fault = next => ({
+    ...next,
+    send(request) {
+      const { pathname, searchParams } = new URL(request.path, "http://localhost")
+      const selector = [searchParams.get("fieldSelector"), searchParams.get("labelSelector")].join(" ")
+      if (isWatch(request)) selectors.set(pathname, (selectors.get(pathname) ?? new Set()).add(selector))
+      return next.send(request)
+    },
+  })
+  const [story] = Object.values(stories)
+  await play(story!, 1, world => world.run(controllersWith({}), { leaderElect: true, faults: [record] }))
+  expect(selectors.has("/api/v1/pods")).toBe(true)
+  expect([...selectors].filter(([, { size }]) => size > 1)).toEqual([])
 })

@@ -1,5 +1,6 @@
 import type { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import { Holds } from "#core/holds.ts"
+import { podFieldSelector } from "#core/pods/pod-facts.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import type { Cache, Projected } from "#runtime/cache/cache.ts"
 import { isFailure } from "#runtime/client/errors.ts"
@@ -37,7 +38,7 @@ export function openWorld(wiring: Wiring, requests: Cache<Held<ContainerRecreate
     const isRead = listsGate(object) || isConcerned(keyOf(object.metadata))
     return isRead ? { resourceVersion, facts: readPod(object) } : { resourceVersion }
   }
-  const cache = wiring.watch<Seen>(pods, { project })
+  const cache = wiring.watch<Seen>(pods, { project, fieldSelector: podFieldSelector })
   const holds: World["holds"] = new Holds()
 
   cache.subscribe(({ key, before, after }) => {

@@ -5,20 +5,6 @@ export class ProtobufError extends Error {
   override name = "ProtobufError"
 }
 
-/** One field as it came: `bytes` for text, bytes and messages, `value` for numbers. */
-export type Wire = { number: number; value: bigint; bytes?: Buffer }
-
-export function wiresOf(bytes: Buffer): Wire[] {
-  const found: Wire[] = []
-  const reader = new Reader(bytes)
-  while (reader.next()) {
-    const { number, kind } = reader
-    if (kind === delimitedKind) found.push({ number, value: 0n, bytes: reader.bytes() })
-    else found.push({ number, value: reader.value() })
-  }
-  return found
-}
-
 const varintKind = 0
 const eightBytesKind = 1
 const delimitedKind = 2
@@ -29,7 +15,7 @@ const fourBytesKind = 5
  * lengths are plain numbers: a list of a hundred containers has thousands of them, and a bigint each would cost most of
  * the time.
  */
-class Reader {
+export class Reader {
   number = 0
   kind = 0
   #bytes: Buffer
@@ -63,6 +49,15 @@ class Reader {
     }
   }
 
+  /** A signed number. Negative ones take ten bytes, and only they need a bigint. */
+  int(): number {
+    const at = this.#at
+    const value = this.kind === varintKind ? this.#upTo49Bits() : undefined
+    if (value !== undefined) return value
+    this.#at = at
+    return Number(BigInt.asIntN(64, this.value()))
+  }
+
   bytes(): Buffer {
     const at = this.#delimited()
     return this.#bytes.subarray(at, this.#at)
@@ -70,7 +65,8 @@ class Reader {
 
   text(): string {
     const at = this.#delimited()
-    return this.#bytes.toString("utf8", at, this.#at)
+    // Many fields of Kubernetes are sent empty.
+    return at === this.#at ? "" : this.#bytes.toString("utf8", at, this.#at)
   }
 
   inner(): Reader {
@@ -89,13 +85,20 @@ class Reader {
   }
 
   #small(): number {
+    const value = this.#upTo49Bits()
+    if (value === undefined) throw new ProtobufError("unexpected EOF")
+    return value
+  }
+
+  /** The next seven bytes at most, or undefined where the number takes more. */
+  #upTo49Bits(): number | undefined {
     let value = 0
-    for (let factor = 1; ; factor *= 0x80) {
-      if (factor > 2 ** 42) throw new ProtobufError("unexpected EOF")
+    for (let factor = 1; factor <= 2 ** 42; factor *= 0x80) {
       const byte = this.#byte()
       value += (byte & 0x7f) * factor
       if (byte < 0x80) return value
     }
+    return undefined
   }
 
   #byte(): number {

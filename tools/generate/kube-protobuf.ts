@@ -1,5 +1,6 @@
-// `node tools/generate/kube-protobuf.ts [--check]`: the numbers Kubernetes gives to the fields of its types, for the
-// bodies that kubectl sends as protobuf. It needs the Go modules of the real floor (tools/kube/kubernetes).
+// `node tools/generate/kube-protobuf.ts [--check]`: the numbers Kubernetes gives to the fields of its types, and how each
+// stands in JSON, so that protobuf is read into the same objects as JSON. It needs the Go modules of the real floor
+// (tools/kube/kubernetes).
 import { execFile } from "node:child_process"
 import { readFile, writeFile } from "node:fs/promises"
 import { parseArgs, promisify } from "node:util"
@@ -26,16 +27,20 @@ const roots: Record<string, string[]> = {
   "k8s.io.api.authorization.v1": [
     ...["SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview", "LocalSubjectAccessReview"],
   ],
-  "k8s.io.apimachinery.pkg.apis.meta.v1": ["DeleteOptions"],
+  "k8s.io.apimachinery.pkg.apis.meta.v1": ["DeleteOptions", "Status"],
 }
 
-/** By number: its name, its type, and `list` or `map` where there are several. */
-export type ProtoField = [name: string, type: string, many?: "list" | "map"]
+/**
+ * By number: its name in JSON, its type, and where it is not simply there once: `list`, `map`, `inline` (its fields are
+ * among those of the outer object) or `omitted` (not in JSON where it is empty, 0 or false).
+ */
+export type ProtoField = [name: string, type: string, how?: How]
+type How = "list" | "map" | "inline" | "omitted"
 export type ProtoTable = Record<string, Record<number, ProtoField>>
 
-const target = "src/cluster-sim/http/protobuf.generated.json"
+const target = "src/lib/kube-protobuf.generated.json"
 
-async function protobufFiles(): Promise<GeneratedFile[]> {
+export async function protobufFiles(): Promise<GeneratedFile[]> {
   const modules = ["k8s.io/api", "k8s.io/apimachinery"]
   const { stdout } = await promisify(execFile)("go", ["list", "-m", "-f", "{{.Path}} {{.Dir}}", ...modules], {
     cwd: inRepository("tools/kube/kubernetes"),
@@ -55,8 +60,9 @@ async function protobufFiles(): Promise<GeneratedFile[]> {
   const all: ProtoTable = {}
   for (const name of packages) {
     const [, module, rest] = /^k8s\.io\.(api|apimachinery)\.(.*)$/.exec(name) ?? []
-    const file = `${folders[`k8s.io/${module}`]}/${rest?.replaceAll(".", "/")}/generated.proto`
-    Object.assign(all, messagesIn(name, await readFile(file, "utf8")))
+    const folder = `${folders[`k8s.io/${module}`]}/${rest?.replaceAll(".", "/")}`
+    const tags = tagsIn(await readFile(`${folder}/types.go`, "utf8").catch(() => ""))
+    Object.assign(all, messagesIn(name, await readFile(`${folder}/generated.proto`, "utf8"), tags))
   }
   const wanted = new Set(Object.entries(roots).flatMap(([name, kinds]) => kinds.map(kind => `${name}.${kind}`)))
   for (const name of wanted)
@@ -70,7 +76,23 @@ function missing(name: string): never {
   throw new Error(`no generated.proto tells of ${name}`)
 }
 
-function messagesIn(name: string, source: string): ProtoTable {
+/** How the field of a Go struct stands in JSON. */
+type Tag = { name: string; omits: "empty" | "zero" | undefined }
+
+/** By `Struct 3`: the tags of the field with that number. */
+function tagsIn(source: string): Map<string, Tag> {
+  const tags = new Map<string, Tag>()
+  for (const [, struct, body = ""] of source.matchAll(/^type (\w+) struct \{\n([\s\S]*?)^\}/gm))
+    for (const [, type = "", json = "", number] of body.matchAll(/(\S+)\s+`json:"([^"]*)" protobuf:"\w+,(\d+)/g)) {
+      const [name = "", ...options] = json.split(",")
+      const isEmptyOmitted = options.includes("omitempty") && !type.startsWith("*")
+      const omits = options.includes("omitzero") ? "zero" : isEmptyOmitted ? "empty" : undefined
+      tags.set(`${struct} ${number}`, { name, omits })
+    }
+  return tags
+}
+
+function messagesIn(name: string, source: string, tags: ReadonlyMap<string, Tag>): ProtoTable {
   const table: ProtoTable = {}
   for (const [, message = "", body = ""] of source.matchAll(/^message (\w+) \{\n([\s\S]*?)^\}/gm)) {
     const fields: Record<number, ProtoField> = {}
@@ -78,13 +100,21 @@ function messagesIn(name: string, source: string): ProtoTable {
       /^ {2}(optional |repeated )?(map<.*?>|[.\w]+) (\w+) = (\d+)/gm,
     )) {
       const value = /^map<string, (.*)>$/.exec(type)?.[1]
-      const many = value ? "map" : label === "repeated " ? "list" : undefined
       const resolved = fullName(value ?? type, name)
-      fields[Number(number)] = many ? [field, resolved, many] : [field, resolved]
+      const tag = tags.get(`${message} ${number}`)
+      const how = value ? "map" : label === "repeated " ? "list" : howOf(tag, resolved)
+      fields[Number(number)] = how ? [tag?.name || field, resolved, how] : [tag?.name || field, resolved]
     }
     table[`${name}.${message}`] = fields
   }
   return table
+}
+
+/** `omitempty` never leaves out a struct, `omitzero` does. */
+function howOf(tag: Tag | undefined, type: string): How | undefined {
+  if (tag?.name === "") return "inline"
+  const isStruct = type.includes(".")
+  return tag?.omits === "zero" || (tag?.omits === "empty" && !isStruct) ? "omitted" : undefined
 }
 
 const fullName = (type: string, inside: string) =>
@@ -94,9 +124,9 @@ const short = (name: string) => name.replace(/^k8s\.io\.(api\.|apimachinery\.pkg
 
 const shortened = (fields: Record<number, ProtoField>) =>
   Object.fromEntries(
-    Object.entries(fields).map(([number, [name, type, many]]) => [
+    Object.entries(fields).map(([number, [name, type, how]]) => [
       number,
-      many ? [name, short(type), many] : [name, short(type)],
+      how ? [name, short(type), how] : [name, short(type)],
     ]),
   )
 

@@ -3,10 +3,11 @@ import type * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import type { TLSSocket } from "node:tls"
 import { createServer, loadHttps } from "#lib/http.ts"
+import { protobufType } from "#lib/kube-protobuf.ts"
 import type { Request, Transport } from "#runtime/client/index.ts"
 import { separator, type User } from "../auth/index.ts"
 import { StatusError } from "../status-error.ts"
-import { protobufType, readProtobuf } from "./protobuf.ts"
+import { readProtobuf } from "./protobuf.ts"
 
 export type ServeOptions = {
   /** 0: any free port. */

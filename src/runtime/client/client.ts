@@ -73,6 +73,7 @@ export type Client = {
   get<T extends KubeObject>(resource: Resource, name: ObjectName): Promise<T>
   /** Items carry their apiVersion and kind, as objects in a watch do. */
   list<T extends KubeObject>(resource: Resource, options?: ListOptions, signal?: AbortSignal): Promise<List<T>>
+  /** Pods may come without their managedFields. */
   watch<T extends KubeObject>(
     resource: Resource,
     options: WatchOptions,

@@ -267,7 +267,11 @@ describe("subresources", () => {
     const { send, cluster } = await world()
     const budgets = cluster.storage.kind("policy/v1", "PodDisruptionBudget")
     if (!budgets) throw new Error("no budgets")
-    for (const name of ["p", "q"]) await send("POST", pods, pod(name))
+    for (const name of ["p", "q"]) {
+      await send("POST", pods, pod(name))
+      const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] }
+      await send("PATCH", `${pods}/${name}/status`, { status })
+    }
     const budget = cluster.storage.create(budgets, {
       metadata: { name: "b", namespace: "default" },
       spec: { minAvailable: 1, selector: { matchLabels: { app: "x" } } },
@@ -287,9 +291,18 @@ describe("subresources", () => {
       },
       { subresource: "status" },
     )
-    const evict = (name: string) =>
-      send("POST", `${pods}/${name}/eviction`, { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } })
+    const evict = (name: string, query = "") =>
+      send("POST", `${pods}/${name}/eviction${query}`, {
+        apiVersion: "policy/v1",
+        kind: "Eviction",
+        metadata: { name },
+      })
+    const state = async () => [await send("GET", `${pods}/p`), cluster.storage.get(budgets, budget.metadata)]
+    const before = await state()
+    expect((await evict("p", "?dryRun=All")).status).toBe(201)
+    expect(await state()).toEqual(before)
     expect((await evict("p")).status).toBe(201)
+    expect((await evict("q", "?dryRun=All")).status).toBe(429)
     const refused = await evict("q")
     expect(refused).toMatchObject({
       status: 429,

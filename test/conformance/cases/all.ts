@@ -2,6 +2,9 @@ import type { Case } from "../harness/script.ts"
 import { crds, nodeKinds, serviceImages } from "./crds.ts"
 import { endpointSlices } from "./endpoints.ts"
 import { authentication, impersonation } from "./identity.ts"
+import { inPlaceOfDeployments } from "./in-place-deployments.ts"
+import { inPlaceOfPods } from "./in-place-pods.ts"
+import { inPlaceOfSets } from "./in-place-sets.ts"
 import { discovery, kinds } from "./kinds.ts"
 import { kubectl } from "./kubectl.ts"
 import { kubectlOfWorkloads } from "./kubectl-workloads.ts"
@@ -26,6 +29,8 @@ export const cases: readonly Case[] = [
   ...deployments,
   ...statefulSets,
   ...daemonSets,
+  ...inPlaceOfDeployments,
+  ...inPlaceOfSets,
   ...endpointSlices,
   ...quotasOfWorkloads,
   ...kubectl,
@@ -40,6 +45,7 @@ export const cases: readonly Case[] = [
   ...errors,
   ...lists,
   ...tables,
+  ...inPlaceOfPods,
   ...patches,
   ...applies,
   ...finalizers,

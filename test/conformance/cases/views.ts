@@ -43,7 +43,8 @@ export async function pods(on: Script): Promise<Json> {
     .filter(({ metadata }: Json) => !metadata.deletionTimestamp)
     .map(({ metadata, spec, status }: Json) => ({
       name: metadata.name,
-      labels: metadata.labels,
+      // By their names: what follows sorts pods by this text.
+      labels: metadata.labels && Object.fromEntries(Object.entries(metadata.labels).sort()),
       owner: metadata.ownerReferences?.map(({ kind, name }: Json) => `${kind}/${name}`),
       finalizers: metadata.finalizers,
       image: spec.containers[0].image,

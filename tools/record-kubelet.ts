@@ -9,6 +9,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import {
   cases,
+  gateOf,
   images,
   podOf,
   type RecordedCase,
@@ -199,6 +200,7 @@ async function act(api: Api, path: string, { name, spec }: RecordedCase, step: S
   if (step.do === "delete")
     return api.remove(`${path}${step.grace === undefined ? "" : `?gracePeriodSeconds=${step.grace}`}`)
   if (step.do === "patch") return api.patchStrategically(path, step.body)
+  if (step.do === "gate") return api.patchStrategically(`${path}/status`, gateOf(step))
   if (step.do === "evict")
     return api.create(`${path}/eviction`, { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } })
   if (step.do === "stop") return stopContainer(path, { name, spec, seconds: 0 }, step)

@@ -19,6 +19,7 @@ export type Step = { atSeconds: number } & (
   | { do: "delete"; grace?: number }
   | { do: "evict" }
   | { do: "patch"; body: Json }
+  | { do: "gate"; type: string; status: "True" | "False" }
   /** A running container is stopped through CRI, past the kubelet. */
   | { do: "stop"; container: string; grace: number }
 )
@@ -51,6 +52,14 @@ const one = (image: string, more: Json = {}, spec: Json = {}): Json => ({
   containers: [{ name: "app", image, ...more }],
   ...spec,
 })
+const two = (app: string, side: string, spec: Json = {}): Json => ({
+  containers: [
+    { name: "app", image: app },
+    { name: "side", image: side },
+  ],
+  ...spec,
+})
+const fieldEnv = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } })
 const http = (more: Json = {}) => ({ httpGet: { path: "/", port: 8080 }, ...more })
 
 /** A pull that fails: long enough for the first two back-offs. */
@@ -157,6 +166,103 @@ export const cases: RecordedCase[] = [
     ),
     steps: [{ atSeconds: 10, do: "setImage", container: "side", image: "good.test/stubborn:1" }],
     seconds: 30,
+  },
+  {
+    name: "in-place-two-at-once",
+    spec: two("good.test/web:1", "good.test/deaf:1"),
+    steps: [
+      {
+        atSeconds: 8,
+        do: "patch",
+        body: {
+          spec: {
+            containers: [
+              { name: "app", image: "good.test/web:2" },
+              { name: "side", image: "good.test/stubborn:1" },
+            ],
+          },
+        },
+      },
+    ],
+    seconds: 25,
+  },
+  {
+    name: "in-place-sidecar-probe",
+    spec: one(
+      "good.test/deaf:1",
+      {},
+      {
+        initContainers: [
+          {
+            name: "side",
+            image: "good.test/web:1",
+            restartPolicy: "Always",
+            readinessProbe: http({ periodSeconds: 2 }),
+          },
+        ],
+      },
+    ),
+    steps: [{ atSeconds: 10, do: "setImage", container: "side", image: "good.test/slow:1" }],
+    seconds: 30,
+  },
+  {
+    name: "in-place-gate",
+    spec: two("good.test/web:1", "good.test/deaf:1", { readinessGates: [{ conditionType: "example.com/gate" }] }),
+    steps: [
+      { atSeconds: 6, do: "gate", type: "example.com/gate", status: "True" },
+      { atSeconds: 9, do: "gate", type: "example.com/gate", status: "False" },
+      { atSeconds: 12, do: "setImage", container: "app", image: "good.test/web:2" },
+      { atSeconds: 18, do: "gate", type: "example.com/gate", status: "True" },
+    ],
+    seconds: 25,
+  },
+  {
+    name: "in-place-metadata-env",
+    spec: one("good.test/web:1", {
+      env: [
+        fieldEnv("VERSION", "metadata.labels['version']"),
+        fieldEnv("NOTE", "metadata.annotations['example.com/note']"),
+      ],
+    }),
+    steps: [
+      {
+        atSeconds: 8,
+        do: "patch",
+        body: { metadata: { labels: { version: "2" }, annotations: { "example.com/note": "two" } } },
+      },
+      { atSeconds: 14, do: "stop", container: "app", grace: 10 },
+    ],
+    seconds: 25,
+  },
+  {
+    name: "in-place-and-back",
+    spec: one("good.test/web:1"),
+    steps: [
+      { atSeconds: 8, do: "setImage", container: "app", image: "good.test/web:2" },
+      { atSeconds: 14, do: "setImage", container: "app", image: "good.test/web:1" },
+    ],
+    seconds: 25,
+  },
+  {
+    name: "in-place-again-while-stopping",
+    spec: one("good.test/stubborn:1", {}, { terminationGracePeriodSeconds: 6 }),
+    steps: [
+      { atSeconds: 8, do: "setImage", container: "app", image: "good.test/web:1" },
+      { atSeconds: 11, do: "setImage", container: "app", image: "good.test/deaf:1" },
+    ],
+    seconds: 30,
+  },
+  {
+    name: "in-place-pre-stop",
+    spec: one("good.test/web:1", { lifecycle: { preStop: { sleep: { seconds: 3 } } } }),
+    steps: [{ atSeconds: 8, do: "setImage", container: "app", image: "good.test/web:2" }],
+    seconds: 25,
+  },
+  {
+    name: "in-place-never",
+    spec: one("good.test/web:1", {}, { restartPolicy: "Never" }),
+    steps: [{ atSeconds: 8, do: "setImage", container: "app", image: "good.test/web:2" }],
+    seconds: 25,
   },
   {
     name: "cri-stop-once",
@@ -439,3 +545,8 @@ export function podOf({ name, spec }: RecordedCase): Json {
     spec: { terminationGracePeriodSeconds: 10, automountServiceAccountToken: false, ...spec },
   }
 }
+
+/** The condition of a readiness gate, as the controller of the gate writes it. */
+export const gateOf = ({ type, status }: Step & { do: "gate" }): Json => ({
+  status: { conditions: [{ type, status }] },
+})

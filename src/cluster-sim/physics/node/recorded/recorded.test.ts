@@ -35,3 +35,21 @@ describe("a pod lives as on the real kubelet", () => {
       }
     })
 })
+
+/** What tells an update in place from one that is only begun. */
+describe("observedGeneration is reported before the old container stops", () => {
+  const inPlace = cases.filter(({ name }) =>
+    /^in-place-(good|gate|stubborn|pre-stop|one-of-two|two-at-once)$/.test(name),
+  )
+  const isObserved = (text: string) => /^Running (\S+ )?2\/2 /.test(text)
+  const hasRestarted = (text: string) => / restarts [1-9]/.test(text)
+
+  test.each(inPlace)("$name, on both floors", async each => {
+    for (const { statuses } of [recorded.cases[each.name] as Story, story(await replay(each), 1000 * each.seconds)]) {
+      const first = texts(statuses).find(isObserved)
+      expect(first).toBeDefined()
+      expect(hasRestarted(first as string)).toBe(false)
+      expect(texts(statuses).some(hasRestarted)).toBe(true)
+    }
+  })
+})

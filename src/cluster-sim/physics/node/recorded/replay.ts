@@ -6,7 +6,7 @@ import { scheduler } from "../../scheduler/scheduler.ts"
 import { type Nodes, nodes } from "../nodes.ts"
 import { createRegistries, type Fault, type RegistryOptions } from "../registries.ts"
 import { rootCertificate } from "../test-world.ts"
-import { images, podOf, type RecordedCase, type Step } from "./cases.ts"
+import { gateOf, images, podOf, type RecordedCase, type Step } from "./cases.ts"
 
 /** What was seen of one pod, on either floor: versions of it and events about it, each so long after it was created. */
 export type Sighting = { atMs: number; pod?: Json; gone?: boolean; event?: Json }
@@ -126,6 +126,8 @@ async function act({ storage, transport, node }: Cluster, pods: ServedKind, each
     return void node("real-0")?.runtime.connect().stopContainer(id, { graceSeconds: step.grace })
   }
   if (step.do === "patch") return storage.patch(pods, place, { type: "strategic", body: step.body })
+  if (step.do === "gate")
+    return storage.patch(pods, place, { type: "strategic", body: gateOf(step) }, { subresource: "status" })
   if (step.do === "evict") {
     const { signal } = new AbortController()
     const body = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata: place })

@@ -24,6 +24,7 @@ const withoutACluster = {
 
 const onACluster = {
   setupFiles: ["test/support/open-floor.ts"],
+  provide: { containerd: "1.6" as const },
   // A cluster on two cores: what is awaited is a condition, and this is only the end of patience.
   testTimeout: 300_000,
   hookTimeout: 300_000,
@@ -47,7 +48,7 @@ class LongestFirst extends BaseSequencer {
  * Kinds of tests by what they need. `unit` and `simulation` need nothing but Node. `e2e` and `alone` need a real
  * Kubernetes: each worker has one of its own, so files side by side share nothing but the machine. Nothing else runs
  * beside those that are `alone`: they measure time, count what is left on the machine, or compare what two clusters do
- * within the same seconds. `long` starts what it needs.
+ * within the same seconds. `long` needs one whose node has containerd 2.3.5.
  */
 export default defineConfig({
   test: {
@@ -93,9 +94,8 @@ export default defineConfig({
         test: {
           name: "long",
           include: ["test/**/*.long.test.ts"],
-          testTimeout: 300_000,
-          // A cluster of its own, with programs that may have to be built first.
-          hookTimeout: 1_800_000,
+          ...onACluster,
+          provide: { containerd: "2.3.5" },
           fileParallelism: false,
         },
       },

@@ -32,6 +32,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Path of the socket that answers with the cluster of a worker. */
     floors: string
+    /** Which containerd the real nodes of a project have. */
+    containerd: NonNullable<ClusterOptions["containerd"]>
   }
 }
 
@@ -61,7 +63,7 @@ export function floor(): Floor {
 
 /** Waits for the cluster of this worker; the first file that it runs starts it. */
 export async function openFloor(): Promise<void> {
-  const path = `/${process.env.VITEST_POOL_ID}`
+  const path = `/${process.env.VITEST_POOL_ID}-${inject("containerd")}`
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     request({ socketPath: inject("floors"), path }, resolve)
       .once("error", reject)

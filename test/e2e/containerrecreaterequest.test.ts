@@ -1,112 +1,35 @@
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { beforeAll, expect, onTestFinished, test } from "vitest"
-import { agentControllers, runAgent } from "#agent/index.ts"
-import { crdOf } from "#api/crd.ts"
-import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
-import { rulesFor } from "#cli/manifests/rules.ts"
-import { createContainerRecreateRequestController } from "#controllers/containerrecreaterequest/controller.ts"
-import { connect } from "#runtime/client/index.ts"
-import { systemClock } from "#runtime/clock.ts"
-import { connectRuntime } from "#runtime/cri/index.ts"
-import { runManager } from "#runtime/manager.ts"
-import { systemRandom } from "#runtime/random.ts"
-import { silentLogger } from "#runtime/silent-logger.ts"
-import {
-  floor,
-  type Json,
-  kubeconfigFor,
-  onRealNode,
-  quickEnd,
-  realNode,
-  serviceAccountAccess,
-  uniqueNamespace,
-  until,
-} from "#test/support/floor.ts"
+import { conditionOf, installKinds } from "#test/support/fleet.ts"
+import { floor, type Json, realNode, until } from "#test/support/floor.ts"
+import { aim } from "#test/support/installation.ts"
+import { beginRestarts, containerOf, polite, shell, stateOf, stubborn, tookMs } from "#test/support/real-restarts.ts"
+import { staticPods } from "#tools/kube/node.ts"
 
 // Containers of a real kubelet are restarted through a real containerd. Manager and agent have the rights that their
 // code declares and no others.
 
-const { plural, apiVersion, kind } = ContainerRecreateRequest
-const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 let image: string
 
 beforeAll(async () => {
-  const definition = crdOf(ContainerRecreateRequest)
-  await floor().api.apply(`${crds}/${definition.metadata.name}`, definition)
-  await until("the kind is served", () => floor().api.find(`/apis/${apiVersion}/${plural}`))
+  await installKinds()
   image = (await floor().pushImage("restart:v1")).reference
 })
 
-const surroundings = { clock: systemClock, random: systemRandom, log: silentLogger }
-const connectRuntimeOfNode = () => connectRuntime({ socketPath: floor().containerdSocket })
+const begin = () => beginRestarts(image)
+const readyOf = (request: Json): Json => conditionOf(request, "Ready")
 
-async function accountTransport(namespace: string, name: string, permissions: Parameters<typeof rulesFor>[0]) {
-  const access = await serviceAccountAccess(namespace, name, rulesFor(permissions))
-  return (await connect({ kubeconfig: kubeconfigFor(access) })).transport
+/** A grace period counts to the second; the rest is for a busy machine. */
+function expectGrace(tookMs: number, seconds: number): void {
+  expect(tookMs).toBeGreaterThan(1000 * seconds - 500)
+  expect(tookMs).toBeLessThan(1000 * seconds + 1500)
 }
 
-function ending(start: (signal: AbortSignal) => Promise<number>) {
-  const stop = new AbortController()
-  const ended = start(stop.signal)
-  const end = async () => {
-    stop.abort()
-    await ended
-  }
-  onTestFinished(end)
-  return end
+async function restartContainerd(): Promise<void> {
+  await floor().stopProgram("containerd", "SIGKILL")
+  await floor().startProgram("containerd")
 }
-
-/** A namespace with a manager; an agent is started by the test. */
-async function begin() {
-  const namespace = await uniqueNamespace()
-  const manager = createContainerRecreateRequestController()
-  const transport = await accountTransport(namespace, "manager", manager.permissions)
-  ending(signal => runManager({ ...surroundings, transport, controllers: [manager], leaderElect: false, signal }))
-  const { api } = floor()
-  const pod = () => api.get(`/api/v1/namespaces/${namespace}/pods/web`)
-  const requests = `/apis/${apiVersion}/namespaces/${namespace}/${plural}`
-  let agents = 0
-  return {
-    namespace,
-    pod,
-    async agent() {
-      const node = { name: realNode, runtime: connectRuntimeOfNode() }
-      const permissions = agentControllers(node).flatMap(controller => controller.permissions)
-      const transport = await accountTransport(namespace, `agent-${agents++}`, permissions)
-      return ending(signal => runAgent({ ...surroundings, node, transport, signal, graceMs: 0 }))
-    },
-    async start(containers: Json[], spec: Json = {}) {
-      const all = containers.map(container => ({ image, ...container }))
-      await api.create(`/api/v1/namespaces/${namespace}/pods`, {
-        metadata: { name: "web" },
-        spec: { ...onRealNode, ...quickEnd, containers: all, ...spec },
-      })
-      return until("the pod is ready", async () => {
-        const found = await pod()
-        return found.status.containerStatuses?.every(({ ready }: Json) => ready) ? found : undefined
-      })
-    },
-    request: (name: string, containers: string[], spec: Json = {}) =>
-      api.create(requests, {
-        apiVersion,
-        kind,
-        metadata: { name },
-        spec: { podName: "web", containers: containers.map(each => ({ name: each })), ...spec },
-      }),
-    of: (name: string) => api.get(`${requests}/${name}`),
-    completed: (name: string) =>
-      until(`request ${name} is complete`, async () => {
-        const found = await api.get(`${requests}/${name}`)
-        return found.status?.phase === "Completed" ? found : undefined
-      }),
-  }
-}
-
-const containerOf = ({ status }: Json, name: string): Json =>
-  status.containerStatuses.find((container: Json) => container.name === name)
-const readyOf = ({ status }: Json): Json => status.conditions.find(({ type }: Json) => type === "Ready")
-const shell = (script: string) => ["/bin/sh", "-c", script]
-const polite = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"
-const stubborn = "trap '' TERM; while :; do sleep 1; done"
 
 test("one of two containers is restarted; the pod, its volumes and the other container stay", async () => {
   const story = await begin()
@@ -136,23 +59,26 @@ test("one of two containers is restarted; the pod, its volumes and the other con
   expect(log).not.toMatch(/^\/mark$/m)
 })
 
-test("the grace period is kept to the second, and ordered containers come one after the other", async () => {
+test("the grace period is kept to the second, preStop included, and ordered containers come one after the other", async () => {
   const story = await begin()
   await story.agent()
-  await story.start([{ name: "stubborn", command: shell(stubborn) }, { name: "next" }])
-  const strategy = { orderedRecreate: true, terminationGracePeriodSeconds: 4 }
+  const command = shell(stubborn)
+  const lifecycle = { preStop: { sleep: { seconds: 2 } } }
+  await story.start([{ name: "stubborn", command, lifecycle }, { name: "next" }, { name: "plain", command }], {
+    terminationGracePeriodSeconds: 3,
+  })
+  const strategy = { orderedRecreate: true, terminationGracePeriodSeconds: 5 }
   await story.request("restart", ["stubborn", "next"], { strategy })
-  const { status } = await story.completed("restart")
-  expect(status.containerRecreateStates.map(({ phase }: Json) => phase)).toEqual(["Succeeded", "Succeeded"])
-  const pod = await story.pod()
-  const { terminated } = containerOf(pod, "stubborn").lastState
-  expect(terminated.exitCode).toBe(137)
-  const [first, second] = status.containerRecreateStates.map(({ stopTime }: Json) => Date.parse(stopTime))
-  const tookMs = Date.parse(terminated.finishedAt) - first
-  // finishedAt is in whole seconds.
-  expect(tookMs).toBeGreaterThan(2900)
-  expect(tookMs).toBeLessThan(5500)
-  expect(second).toBeGreaterThan(Date.parse(containerOf(pod, "stubborn").state.running.startedAt))
+  await story.request("pods-own", ["plain"])
+  const request = await story.completed("restart")
+  const [first, second] = request.status.containerRecreateStates
+  expect([first.phase, second.phase]).toEqual(["Succeeded", "Succeeded"])
+  const { lastState, state } = containerOf(await story.pod(), "stubborn")
+  expect(lastState.terminated.exitCode).toBe(137)
+  expectGrace(await tookMs(first), 5)
+  expect(Date.parse(second.stopTime)).toBeGreaterThan(Date.parse(state.running.startedAt))
+  const own = stateOf(await story.completed("pods-own"), "plain")
+  expectGrace(await tookMs(own), 3)
 })
 
 test("an agent killed during a stop: the next one ends it for the same container, with what is left", async () => {
@@ -160,55 +86,133 @@ test("an agent killed during a stop: the next one ends it for the same container
   const kill = await story.agent()
   const before = await story.start([{ name: "stubborn", command: shell(stubborn) }])
   await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: 8 } })
-  await until("the stop has begun", async () => (await story.of("restart")).status?.containerRecreateStates[0].stopTime)
+  const began = Date.parse(await story.stopHasBegun("restart"))
   await kill()
+  // A part of the grace period passes without an agent; the next one must not begin from the start.
+  await until("3 s of the grace period have passed", async () => Date.now() > began + 3000)
   expect(containerOf(await story.pod(), "stubborn").state).toHaveProperty("running")
   await story.agent()
-  const { status } = await story.completed("restart")
-  expect(status.containerRecreateStates[0]).toMatchObject({
-    phase: "Succeeded",
-    containerID: containerOf(before, "stubborn").containerID,
-  })
-  const { restartCount, lastState } = containerOf(await story.pod(), "stubborn")
-  expect(restartCount).toBe(1)
-  const tookMs = Date.parse(lastState.terminated.finishedAt) - Date.parse(status.containerRecreateStates[0].stopTime)
-  expect(tookMs).toBeGreaterThan(6900)
-  expect(tookMs).toBeLessThan(11_000)
+  await expectOneStop(story, before)
 })
 
-test("preStop sleep runs, and a second restart reports the kubelet's back-off", async () => {
+test("containerd killed during a stop: the agent ends it for the same container, with what is left", async () => {
   const story = await begin()
   await story.agent()
-  const lifecycle = { preStop: { sleep: { seconds: 3 } } }
-  await story.start([{ name: "app", command: shell(polite), lifecycle }], { terminationGracePeriodSeconds: 20 })
+  const before = await story.start([{ name: "stubborn", command: shell(stubborn) }])
+  await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: 8 } })
+  await story.stopHasBegun("restart")
+  await restartContainerd()
+  expect(containerOf(await story.pod(), "stubborn").state).toHaveProperty("running")
+  await expectOneStop(story, before)
+})
+
+/** The recorded container was killed at the end of its 8 seconds, and started once. */
+async function expectOneStop(story: Awaited<ReturnType<typeof begin>>, before: Json): Promise<void> {
+  const state = stateOf(await story.completed("restart"), "stubborn")
+  const { containerID } = containerOf(before, "stubborn")
+  expect(state).toMatchObject({ phase: "Succeeded", containerID })
+  const { restartCount, lastState } = containerOf(await story.pod(), "stubborn")
+  expect([restartCount, lastState.terminated]).toMatchObject([1, { exitCode: 137, containerID }])
+  expectGrace(await tookMs(state), 8)
+}
+
+test("agent and containerd killed between stop and start: the kubelet starts the container once, and reports its back-off", async () => {
+  const story = await begin()
+  const kill = await story.agent()
+  await story.start([{ name: "app", command: shell(polite) }])
   await story.request("first", ["app"])
-  const { status } = await story.completed("first")
-  const { finishedAt } = containerOf(await story.pod(), "app").lastState.terminated
-  expect(Date.parse(finishedAt) - Date.parse(status.containerRecreateStates[0].stopTime)).toBeGreaterThan(1900)
+  await story.completed("first")
   await story.request("second", ["app"])
+  // The kubelet waits ten seconds before it starts the container a second time.
+  await until("the container has ended", async () => containerOf(await story.pod(), "app").state.terminated)
+  await Promise.all([kill(), restartContainerd()])
+  expect(containerOf(await story.pod(), "app").restartCount).toBe(1)
   const waiting = await until("the back-off is reported", async () => {
     const ready = readyOf(await story.of("second"))
     return ready?.reason === "WaitingForBackOff" ? ready : undefined
   })
   expect(waiting.message).toMatch(/waits with its start until \d{4}-/)
   expect(readyOf(await story.completed("second")).status).toBe("True")
+  expect(containerOf(await story.pod(), "app")).toMatchObject({
+    restartCount: 2,
+    lastState: { terminated: { exitCode: 0, containerID: stateOf(await story.of("second"), "app").containerID } },
+  })
 })
 
-test("what needs another object is reported within a second", async () => {
+test("what needs another object is reported within a second, in the status, in an event and by aim why", async () => {
   const story = await begin()
-  await story.start([{ name: "app" }], { initContainers: [{ name: "setup", image, command: ["true"] }] })
-  await floor().api.create(`/api/v1/namespaces/${story.namespace}/pods`, {
-    metadata: { name: "waiting" },
-    spec: { schedulerName: "none", containers: [{ name: "app", image }] },
-  })
+  const { namespace } = story
+  const pods = `/api/v1/namespaces/${namespace}/pods`
+  const { api, kubectlRun } = floor()
+  const containers = [{ name: "app", image }]
+  const setup = { name: "setup", image, command: ["true"] }
+  const [, staticPod] = await Promise.all([
+    story.start([{ name: "app" }], { initContainers: [setup] }),
+    startStaticPod(namespace, "static", { containers }),
+    api.create(pods, { metadata: { name: "waiting" }, spec: { schedulerName: "none", containers } }),
+    startTerminating(story),
+    startOnWindows(namespace, { containers }),
+  ])
+  const cases: Record<string, { spec: Json; reason: string; words: string; container?: string }> = {
+    wrong: { spec: {}, container: "nothing", reason: "ContainerNotFound", words: "write one of app" },
+    init: { spec: {}, container: "setup", reason: "InitContainer", words: "setup is an init container" },
+    missing: { spec: { podName: "nothing" }, reason: "PodNotFound", words: "pod nothing is not in this namespace" },
+    unscheduled: { spec: { podName: "waiting" }, reason: "PodNotScheduled", words: "is not on a node yet" },
+    terminating: { spec: { podName: "terminating" }, reason: "PodTerminating", words: "is being deleted" },
+    static: { spec: { podName: staticPod }, reason: "StaticPod", words: "touch its file on the node" },
+    windows: { spec: { podName: "windows" }, reason: "WindowsPod", words: "is for Windows, where no agent runs" },
+  }
   const began = Date.now()
-  await story.request("wrong", ["nothing"])
-  await story.request("init", ["setup"])
-  await story.request("missing", ["app"], { podName: "nothing" })
-  await story.request("unscheduled", ["app"], { podName: "waiting" })
-  expect(readyOf(await story.completed("wrong")).message).toContain("write one of app")
-  expect(readyOf(await story.completed("init")).reason).toBe("InitContainer")
-  expect(readyOf(await story.completed("missing")).reason).toBe("PodNotFound")
-  expect(readyOf(await story.completed("unscheduled")).reason).toBe("PodNotScheduled")
+  await Promise.all(
+    Object.entries(cases).map(async ([name, { spec, container = "app", reason, words }]) => {
+      await story.request(name, [container], spec)
+      const request = await story.completed(name)
+      expect(readyOf(request), name).toMatchObject({
+        status: "False",
+        reason,
+        message: expect.stringContaining(words),
+      })
+      expect(conditionOf(request, "Stalled"), name).toMatchObject({ status: "True", reason })
+    }),
+  )
+  // A second, on a machine that is busy with a whole Kubernetes.
   expect(Date.now() - began).toBeLessThan(3000)
+  await until("the events are there", async () => {
+    const printed = await kubectlRun("get", "events", "-n", namespace, "-o", "jsonpath={.items[*].reason}")
+    return Object.values(cases).every(({ reason }) => printed.split(" ").includes(reason))
+  })
+  for (const name of ["terminating", "static", "windows"])
+    expect(await aim("why", `crr/${name}`, "-n", namespace)).toContain(cases[name]!.words)
 })
+
+/** A pod from a file of the node; its mirror's name is returned once the server has it. */
+async function startStaticPod(namespace: string, name: string, spec: Json): Promise<string> {
+  const { folder, api } = floor()
+  const file = join(staticPods(folder), `${namespace}.json`)
+  writeFileSync(file, JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace }, spec }))
+  onTestFinished(() => rmSync(file))
+  const mirror = `${name}-${realNode}`
+  await until("the mirror pod", () => api.find(`/api/v1/namespaces/${namespace}/pods/${mirror}`))
+  return mirror
+}
+
+/** A pod that is deleted, and has not ended. */
+async function startTerminating(story: Awaited<ReturnType<typeof begin>>): Promise<void> {
+  const { api } = floor()
+  const path = `/api/v1/namespaces/${story.namespace}/pods/terminating`
+  await story.start([{ name: "app", command: shell(stubborn) }], { terminationGracePeriodSeconds: 300 }, "terminating")
+  onTestFinished(() => api.remove(path, { gracePeriodSeconds: 0 }))
+  await api.remove(path)
+}
+
+/** A pod on a node that exists in the API only. */
+async function startOnWindows(namespace: string, spec: Json): Promise<void> {
+  const { api } = floor()
+  const nodeName = `windows-${namespace}`
+  await api.create("/api/v1/nodes", { metadata: { name: nodeName, labels: { "kubernetes.io/os": "windows" } } })
+  onTestFinished(() => api.remove(`/api/v1/nodes/${nodeName}`))
+  const pods = `/api/v1/namespaces/${namespace}/pods`
+  await api.create(pods, { metadata: { name: "windows" }, spec: { nodeName, os: { name: "windows" }, ...spec } })
+  // No kubelet confirms its end.
+  onTestFinished(() => api.remove(`${pods}/windows`, { gracePeriodSeconds: 0 }))
+}

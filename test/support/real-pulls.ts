@@ -1,7 +1,6 @@
 import { onTestFinished } from "vitest"
 import { type AgentLimits, agentPermissions, runAgent } from "#agent/index.ts"
 import { namesOf } from "#api/names.ts"
-import { rulesFor } from "#cli/manifests/rules.ts"
 import { createImageListPullJobController } from "#controllers/imagelistpulljob/controller.ts"
 import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
 import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
@@ -15,13 +14,12 @@ import { events } from "#runtime/events.ts"
 import { runManager } from "#runtime/manager.ts"
 import { systemRandom } from "#runtime/random.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { silentLogger } from "#runtime/silent-logger.ts"
 import { conditionOf } from "./fleet.ts"
-import { floor, type Json, kubeconfigFor, realNode, serviceAccountAccess, uniqueNamespace, until } from "./floor.ts"
+import { floor, type Json, realNode, uniqueNamespace, until } from "./floor.ts"
+import { surroundings, transportFor, untilTestEnds } from "./in-process.ts"
 
 /** Pulls on the real node: the manager's controllers and an agent, each with the rights that its code declares. */
 
-const surroundings = { clock: systemClock, random: systemRandom, log: silentLogger }
 const { group, version, plural: jobs } = namesOf("ImagePullJob")
 const lists = namesOf("ImageListPullJob").plural
 const apiVersion = `${group}/${version}`
@@ -43,21 +41,6 @@ export async function nodeAnswer(reference: string): Promise<Image | undefined> 
 export const toldOf = ({ status }: Json, name: string, tag: string): Json =>
   status?.imageStatuses[name]?.tags.find((each: Json) => each.tag === tag)
 
-/** Runs until the test ends. */
-function endsWithTest(start: (signal: AbortSignal) => Promise<number>): void {
-  const stop = new AbortController()
-  const ended = start(stop.signal)
-  onTestFinished(async () => {
-    stop.abort()
-    await ended
-  })
-}
-
-async function transportFor(namespace: string, name: string, permissions: readonly Permission[]) {
-  const access = await serviceAccountAccess(namespace, name, rulesFor(permissions))
-  return (await connect({ kubeconfig: kubeconfigFor(access) })).transport
-}
-
 /** Starts a manager as `aim-controller` of the namespace: without Secrets, which a grant must allow. */
 async function startManager(namespace: string, pullsPerRegistry: number): Promise<void> {
   const controllers = [
@@ -69,7 +52,7 @@ async function startManager(namespace: string, pullsPerRegistry: number): Promis
   const declared = controllers.flatMap(({ permissions }) => permissions)
   const printed = [...declared, recording].filter(({ resource }) => resource.plural !== "secrets")
   const transport = await transportFor(namespace, "aim-controller", printed)
-  endsWithTest(signal => runManager({ ...surroundings, transport, controllers, leaderElect: false, signal }))
+  untilTestEnds(signal => runManager({ ...surroundings, transport, controllers, leaderElect: false, signal }))
 }
 
 export type AgentWish = { limits?: Partial<AgentLimits>; disk?: () => Promise<Disk> }
@@ -78,7 +61,7 @@ export type AgentWish = { limits?: Partial<AgentLimits>; disk?: () => Promise<Di
 export async function startAgent(namespace: string, { limits, disk }: AgentWish = {}): Promise<void> {
   const runtime = connectRuntime({ socketPath: floor().containerdSocket })
   const transport = await transportFor(namespace, "agent", agentPermissions)
-  endsWithTest(signal =>
+  untilTestEnds(signal =>
     runAgent({
       ...surroundings,
       node: { name: realNode, runtime, ...(disk && { disk }) },

@@ -12,6 +12,8 @@ export type NodePlace = Place & {
 }
 
 export const pauseImage = "pause:1"
+/** Pods whose manifests lie there are static. */
+export const staticPods = (folder: string) => join(folder, "static-pods")
 export const containerdSocket = (folder: string) => join(folder, "containerd.sock")
 
 /** An image registry without TLS. Its port is the same inside and outside, so that one reference works in both. */
@@ -112,10 +114,12 @@ export function kubelet(place: NodePlace): Component {
   const { folder, binaries, certificates } = place
   const resolver = join(folder, "resolv.conf")
   writeFileSync(resolver, "")
+  mkdirSync(staticPods(folder), { recursive: true })
   const config = writeJson(join(folder, "kubelet.yaml"), {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
     containerRuntimeEndpoint: `unix://${containerdSocket(folder)}`,
+    staticPodPath: staticPods(folder),
     authentication: {
       anonymous: { enabled: false },
       webhook: { enabled: true },

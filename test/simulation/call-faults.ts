@@ -1,13 +1,11 @@
 import { RuntimeError } from "#runtime/cri/index.ts"
 import type { CallFault, RuntimeCall } from "#test/support/runtime-log.ts"
 import type { World } from "#test/support/scenario.ts"
-import type { PullFloor } from "./pull-floor.ts"
 
 /** Strikes at the calls that match. */
 export type MakeCallFault = (
   strikes: (call: RuntimeCall) => boolean,
-  world: Pick<World, "clock">,
-  floor?: PullFloor,
+  world: Pick<World, "clock" | "cluster">,
 ) => CallFault
 
 /** The nth call that matches, whichever agent of the node makes it. */
@@ -50,41 +48,39 @@ export const nodeFaults: Record<string, MakeCallFault> = {
     if (strikes(call)) throw lost()
     return go()
   },
-  "the runtime dies at it, and its socket is gone for a while": (strikes, { clock }) => {
-    let backAt = 0
-    const underWay = new Set<(error: Error) => void>()
-    return (call, go) => {
-      if (strikes(call)) {
-        backAt = clock.now() + downMs
-        for (const reject of underWay) reject(lost())
-      }
-      if (clock.now() < backAt)
-        return Promise.reject(new RuntimeError("SocketDead", "calling the runtime", { said: "connection refused" }))
-      return new Promise((resolve, reject) => {
-        underWay.add(reject)
-        go()
-          .then(resolve, reject)
-          .finally(() => underWay.delete(reject))
-      })
-    }
-  },
-  "the disk is full from it on, for a while":
-    (strikes, { clock }, floor) =>
+  "the runtime dies at it, and its socket is gone for a while":
+    (strikes, { clock, cluster }) =>
     (call, go) => {
       if (strikes(call)) {
-        floor!.fill(call.node, true)
-        clock.after(downMs, () => floor!.fill(call.node, false))
+        const { runtime } = cluster.node(call.node)!
+        runtime.die()
+        clock.after(downMs, () => runtime.revive())
       }
       return go()
     },
 }
 
-/** The image is removed right after a call that concerns it. What was reported before is not taken back. */
-export const collection: MakeCallFault = (strikes, _, floor) => async (call, go) => {
-  const isStruck = strikes(call)
-  const answer = await go()
-  if (isStruck && call.subject !== "") floor!.collect(call.node, call.subject)
-  return answer
+/** The kubelet removes images from a full disk, so what was there before may be gone. */
+export const diskFaults: Record<string, MakeCallFault> = {
+  "the disk is full from it on, for a while":
+    (strikes, { clock, cluster }) =>
+    (call, go) => {
+      if (strikes(call)) {
+        const { disk } = cluster.node(call.node)!.runtime.images
+        disk.set({ otherBytes: 0.9 * disk.capacityBytes })
+        clock.after(downMs, () => disk.set({ otherBytes: 0 }))
+      }
+      return go()
+    },
+  /** The image is removed right after a call that concerns it. What was reported before is not taken back. */
+  "the image is collected after it":
+    (strikes, { cluster }) =>
+    async (call, go) => {
+      const isStruck = strikes(call)
+      const answer = await go()
+      if (isStruck && call.subject !== "") cluster.node(call.node)?.runtime.images.collect(call.subject)
+      return answer
+    },
 }
 
 /** F11: what a registry does, at a pull. */

@@ -4,10 +4,11 @@ import type { Json } from "#cluster-sim/index.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { RuntimeCall } from "#test/support/runtime-log.ts"
-import { collection, type MakeCallFault, nodeFaults, nthCall, registryFaults } from "./call-faults.ts"
+import { diskFaults, type MakeCallFault, nodeFaults, nthCall, registryFaults } from "./call-faults.ts"
 import { type Fate, faults, type Make } from "./fates.ts"
 import { judge } from "./invariants/invariants.ts"
-import { outcome, type PullFate, type PullStory, play, pullStories, struckNode } from "./pull-stories.ts"
+import { type PullFate, struckNode } from "./pull-floor.ts"
+import { outcome, type PullStory, play, pullStories } from "./pull-stories.ts"
 import { playSeeds } from "./runs.ts"
 
 // Every fault at every write of the manager and of one node's agent, and at every call to that node's runtime. Each run
@@ -68,7 +69,7 @@ async function endure({ story, ...calm }: Calm, where: string, seed: number, fat
 }
 
 const atCall = (make: MakeCallFault, matches: (call: RuntimeCall) => boolean, n: number): PullFate => ({
-  calls: (world, floor) => make(nthCall(n, matches), world, floor),
+  calls: world => make(nthCall(n, matches), world),
 })
 const atWrite = (struck: "manager" | "agent", make: Make, n: number): PullFate => ({
   [struck]: (clock: Clock) => make(nth(isDecision, n), clock, nth(isDecision, n + 1)),
@@ -130,10 +131,10 @@ describe("ends as it would have", () => {
     (name, n) => atCall(registryFaults[name]!, isPull, n),
   )
   strikeAt(
-    { "the image is collected after it": collection },
+    diskFaults,
     "call",
     story => story.calls,
-    (_, n) => atCall(collection, isAny, n),
+    (name, n) => atCall(diskFaults[name]!, isAny, n),
     true,
   )
 })
@@ -149,10 +150,11 @@ async function misfortunes(seed: number) {
     const n = 1 + below(story[struck])
     return { where: `${name}, at write ${n} of the ${struck}`, fate: atWrite(struck, make, n) }
   })
-  const [name, make] = pick(Object.entries({ ...nodeFaults, ...registryFaults }))
+  const [name, make] = pick(Object.entries({ ...nodeFaults, ...diskFaults, ...registryFaults }))
   const n = 1 + below(story.pulls)
   const where = [`seed ${seed}, ${title}`, ...chosen.map(({ where }) => where), `${name}, at pull ${n}`].join("; ")
-  await endure(story, where, seed, Object.assign({}, ...chosen.map(({ fate }) => fate), atCall(make, isPull, n)))
+  const fate = Object.assign({}, ...chosen.map(({ fate }) => fate), atCall(make, isPull, n))
+  await endure(story, where, seed, fate, name in diskFaults)
   return { wrongs: [], told: [where] }
 }
 
@@ -196,7 +198,7 @@ test("a runtime that is away uses up no attempt", async () => {
     has: { [struckNode]: ["registry.example.com/app:v1"] },
     async tell({ floor, job, until }) {
       const [image] = this.has[struckNode]!
-      floor.publish(image!, { id: "sha256:a", takesMs: 1000 })
+      floor.publish(image!, { takesMs: 1000 })
       await job("app", {
         image,
         selector: { names: [struckNode] },
@@ -206,7 +208,7 @@ test("a runtime that is away uses up no attempt", async () => {
     },
   }
   const calls = 5
-  for (const [name, make] of Object.entries(nodeFaults).filter(([name]) => !name.includes("disk")))
+  for (const [name, make] of Object.entries(nodeFaults))
     for (let n = 1; n <= calls; n++) {
       const run = await play(once, 1, atCall(make, isAny, n)).catch((error: Error) => {
         throw new Error(`${name}, at call ${n}: ${error.message}`, { cause: error })

@@ -1,42 +1,114 @@
-import type { Disk } from "#core/pulls/disk.ts"
+import { createPullController, usualPullLimits } from "#agent/pull/index.ts"
+import { everyPart, type Json, openRegistries, type SimulatedNode } from "#cluster-sim/index.ts"
+import { nodes } from "#controllers/imagepulljob/resources.ts"
 import type { Clock } from "#runtime/clock.ts"
-import type { ContainerRuntime } from "#runtime/cri/index.ts"
-import { type FakeRegistry, fakeRegistry, type ImageRuntime, imageRuntime } from "./image-runtime.ts"
+import type { Controller } from "#runtime/controller.ts"
+import { type CallFault, loggedRuntime } from "#test/support/runtime-log.ts"
+import { type ProcessOptions, type ScenarioOptions, scenario, type World } from "#test/support/scenario.ts"
+import { type Fate, keepAlive } from "./fates.ts"
 
-/** What a campaign needs of the nodes below it. Whatever answers the interface of a container runtime can be put here. */
+/** What happens to the manager, to the agent of one node, and to its calls of the runtime. */
+export type PullFate = {
+  manager?: (clock: Clock) => Fate
+  agent?: (clock: Clock) => Fate
+  calls?: (world: World) => CallFault
+}
+
+/** A simulated cluster whose nodes have agents, all calls of which are logged. */
 export type PullFloor = {
-  /** The runtime of a node as it is now. */
-  runtime(node: string): ContainerRuntime
-  disk(node: string): Promise<Disk>
-  /** The node is another machine from now on: nothing is on it. */
-  replace(node: string): void
-  /** Removes an image, as the kubelet's garbage collection does. */
-  collect(node: string, reference: string): void
-  fill(node: string, isFull: boolean): void
+  readonly world: World
+  addNode(name: string, options?: { agent?: boolean }): Promise<void>
+  removeNode(name: string): Promise<void>
+  /** Starts the agent of a node that has none. */
+  runAgent(name: string): void
+  /** Ends the agent of a node, for good. */
+  stopAgent(name: string): void
+  /** Runs the manager's controllers. A process that dies is followed by another. */
+  runManager(controllers: () => readonly Controller[]): void
   /** What a registry has, and from now on answers with. */
-  publish(reference: string, image: { id: string; takesMs?: number; account?: string }): void
+  publish(image: string, content: { takesMs: number; version?: string }): void
+  setAccounts: ReturnType<typeof openRegistries>["setAccounts"]
+  runtime(node: string): SimulatedNode["runtime"]
 }
 
-const size = 100 * 2 ** 30
-const roomy: Disk = { sizeBytes: size, freeBytes: size * 0.9 }
-const full: Disk = { sizeBytes: size, freeBytes: size * 0.1 }
+/** The agent of this node is struck. */
+export const struckNode = "node-0"
 
-/** Runtimes and registries in memory. */
-export function pullFloor(clock: Clock): PullFloor {
-  const registry: FakeRegistry = fakeRegistry()
-  const runtimes = new Map<string, ImageRuntime>()
-  const filled = new Set<string>()
-  const of = (node: string) => {
-    const runtime = runtimes.get(node) ?? imageRuntime(clock, registry)
-    runtimes.set(node, runtime)
-    return runtime
-  }
-  return {
-    runtime: of,
-    disk: async node => (filled.has(node) ? full : roomy),
-    replace: node => runtimes.delete(node),
-    collect: (node, reference) => of(node).present.delete(reference),
-    fill: (node, isFull) => (isFull ? filled.add(node) : filled.delete(node)),
-    publish: (reference, image) => registry.images.set(reference, image),
-  }
+export const limits = {
+  pullsPerNode: usualPullLimits.pullsPerNode,
+  pullsPerRegistry: 2,
+  thresholdPercent: usualPullLimits.imageGcHighThresholdPercent,
 }
+
+/** How soon a dead process is followed by another. */
+const lookMs = 3000
+
+/** So slow that a story can say in milliseconds how long a pull takes. */
+const bytesPerMs = 1000
+
+type Options = Pick<ScenarioOptions, "seed" | "saved"> & {
+  /** Registries that have what is published and nothing else. */
+  hosts: readonly string[]
+  fate?: PullFate
+}
+
+export async function pullFloor({ hosts, fate = {}, ...options }: Options): Promise<PullFloor> {
+  const speed = { bytesPerSecond: 1000 * bytesPerMs, latencyMs: 0 }
+  const registries = openRegistries(0, () => hosts.map(host => ({ host, ...speed, images: {} })))
+  const world = await scenario({ ...options, parts: everyPart({ nodes: 0, registries }) })
+  const strike = fate.calls?.(world)
+  /** How to give up the agent of each node. */
+  const agents = new Map<string, () => { die(): void }>()
+  let isStruck = false
+
+  const runtime = (node: string) => world.cluster.node(node)!.runtime
+
+  function agentOf(name: string, uid: string, fault: CallFault | undefined, options: ProcessOptions) {
+    const simulated = runtime(name)
+    const connection = simulated.connectMounted()
+    const disk = async () => simulated.images.disk.statfs()
+    const log = { world, node: { name, uid }, agent: () => process, disk, limits, fault }
+    const node = { name, runtime: loggedRuntime(connection, log), disk }
+    // The calls of a process end with it.
+    const dies = { ...options.dies, onDeath: () => connection.close() }
+    const process = world.run([createPullController({ node, limits: usualPullLimits })], { ...options, dies })
+    return process
+  }
+
+  const floor: PullFloor = {
+    world,
+    runtime,
+    async addNode(name, { agent = true } = {}) {
+      const labels = { "kubernetes.io/os": "linux" }
+      await world.apply({ apiVersion: "v1", kind: "Node", metadata: { name, labels } })
+      await world.until(`${name} is there`, () => world.cluster.node(name) !== undefined)
+      if (agent) floor.runAgent(name)
+    },
+    async removeNode(name) {
+      floor.stopAgent(name)
+      await world.client.delete(nodes, { name })
+      await world.until(`${name} is gone`, () => world.cluster.node(name) === undefined)
+    },
+    runAgent(name) {
+      const { uid } = world.history.findLast(({ object }) => isNode(object, name))!.object.metadata
+      const hasFate = name === struckNode && !isStruck
+      isStruck ||= hasFate
+      const run = (options: ProcessOptions) => agentOf(name, uid, name === struckNode ? strike : undefined, options)
+      agents.set(name, keepAlive(world.clock, run, hasFate ? fate.agent?.(world.clock) : {}, lookMs))
+    },
+    stopAgent(name) {
+      agents.get(name)?.().die()
+      agents.delete(name)
+    },
+    runManager(controllers) {
+      keepAlive(world.clock, options => world.run(controllers(), options), fate.manager?.(world.clock), lookMs)
+    },
+    publish(image, { takesMs, version = "" }) {
+      registries.push(image, { sizeBytes: takesMs * bytesPerMs + version.length })
+    },
+    setAccounts: registries.setAccounts,
+  }
+  return floor
+}
+
+const isNode = ({ kind, metadata }: Json, name: string) => kind === "Node" && metadata.name === name

@@ -1,4 +1,3 @@
-import { createPullController, usualPullLimits } from "#agent/pull/index.ts"
 import { crdOf } from "#api/crd.ts"
 import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
 import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
@@ -8,18 +7,8 @@ import { createImageListPullJobController } from "#controllers/imagelistpulljob/
 import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
 import { imagePullJobs, nodeImages, nodes } from "#controllers/imagepulljob/resources.ts"
 import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
-import type { Clock } from "#runtime/clock.ts"
-import { type CallFault, loggedRuntime } from "#test/support/runtime-log.ts"
-import { type ProcessOptions, scenario, type World } from "#test/support/scenario.ts"
-import { type Fate, keepAlive } from "./fates.ts"
-import { type PullFloor, pullFloor } from "./pull-floor.ts"
-
-/** What happens to the manager, to the agent of one node, and to its calls of the runtime. */
-export type PullFate = {
-  manager?: (clock: Clock) => Fate
-  agent?: (clock: Clock) => Fate
-  calls?: (world: World, floor: PullFloor) => CallFault
-}
+import { scenario, type World } from "#test/support/scenario.ts"
+import { limits, type PullFate, type PullFloor, pullFloor, struckNode } from "./pull-floor.ts"
 
 /** A story of pulls, described by conditions rather than times. */
 export type PullStory = {
@@ -31,29 +20,14 @@ export type PullStory = {
 type Play = {
   world: World
   floor: PullFloor
-  addNode(name: string): Promise<void>
-  /** The node is replaced by another machine of the same name. */
-  replaceNode(name: string): Promise<void>
   job(name: string, spec: Json): Promise<void>
   until(name: string, reason: string): Promise<void>
 }
 
-/** How soon a dead process is followed by another. */
-const lookMs = 3000
-
-/** The agent of this node is struck. */
-export const struckNode = "node-0"
-
 const host = "registry.example.com"
 const [app, web, db] = [`${host}/app:v1`, `${host}/web:v1`, `${host}/db:v1`]
 const listed = [app, "one.example.com/web:v1", "two.example.com/db:v1"]
-const account = "robot:sesame"
 const policy = { timeoutSeconds: 60, backoffLimit: 50 }
-const limits = {
-  pullsPerNode: usualPullLimits.pullsPerNode,
-  pullsPerRegistry: 2,
-  thresholdPercent: usualPullLimits.imageGcHighThresholdPercent,
-}
 
 const secret: Json = {
   apiVersion: "v1",
@@ -70,13 +44,14 @@ const secret: Json = {
 const isStruck = ({ metadata }: Json) => metadata.name === struckNode
 
 export const pullStories: Record<string, PullStory> = {
-  "two jobs over three nodes, one of them for a private image": {
+  "two jobs over three nodes, from a private registry": {
     has: { "node-0": [app, web], "node-1": [app], "node-2": [app, web] },
     async tell({ world, floor, job, until }) {
-      floor.publish(app, { id: "sha256:a", takesMs: 3000 })
-      floor.publish(web, { id: "sha256:b", takesMs: 7000, account })
+      floor.publish(app, { takesMs: 3000 })
+      floor.publish(web, { takesMs: 7000 })
+      floor.setAccounts(host, { robot: "sesame" })
       await world.apply(secret)
-      await job("app", { image: app, parallelism: 2 })
+      await job("app", { image: app, parallelism: 2, pullSecrets: ["registry"] })
       await job("web", {
         image: web,
         parallelism: 3,
@@ -90,9 +65,9 @@ export const pullStories: Record<string, PullStory> = {
   "another image in the middle, and a job that is deleted": {
     has: { "node-0": [db], "node-1": [db], "node-2": [db] },
     async tell({ world, floor, job, until }) {
-      floor.publish(app, { id: "sha256:a", takesMs: 400_000 })
-      floor.publish(web, { id: "sha256:b", takesMs: 400_000 })
-      floor.publish(db, { id: "sha256:c", takesMs: 1000 })
+      floor.publish(app, { takesMs: 400_000 })
+      floor.publish(web, { takesMs: 400_000 })
+      floor.publish(db, { takesMs: 1000 })
       await job("app", {
         image: app,
         selector: { names: ["node-0"] },
@@ -112,11 +87,12 @@ export const pullStories: Record<string, PullStory> = {
   },
   "a node that is replaced under its name": {
     has: { "node-0": [app], "node-1": [app], "node-2": [app] },
-    async tell({ world, floor, job, until, replaceNode }) {
-      floor.publish(app, { id: "sha256:a", takesMs: 2000 })
+    async tell({ world, floor, job, until }) {
+      floor.publish(app, { takesMs: 2000 })
       await job("app", { image: app, parallelism: 3, completionPolicy: { type: "Never" } })
       await until("app", "Present")
-      await replaceNode(struckNode)
+      await floor.removeNode(struckNode)
+      await floor.addNode(struckNode)
       // What it reports counts: the kubelet may have removed the image since.
       const reports = async () => {
         const [node, nodeImage]: Json[] = await Promise.all(
@@ -131,13 +107,13 @@ export const pullStories: Record<string, PullStory> = {
   "the same image three times: first, once more, and from the registry in any case": {
     has: { "node-0": [app], "node-1": [app], "node-2": [app] },
     async tell({ floor, job, until }) {
-      floor.publish(app, { id: "sha256:a", takesMs: 1000 })
+      floor.publish(app, { takesMs: 1000 })
       await job("first", { image: app, parallelism: 3 })
       await until("first", "Completed")
-      floor.collect(struckNode, app)
+      floor.runtime(struckNode).images.collect(app)
       await job("again", { image: app, parallelism: 3 })
       await until("again", "Completed")
-      floor.publish(app, { id: "sha256:b", takesMs: 1000 })
+      floor.publish(app, { takesMs: 1000, version: "b" })
       await job("newest", { image: app, parallelism: 3, imagePullPolicy: "Always" })
       await until("newest", "Completed")
     },
@@ -145,7 +121,7 @@ export const pullStories: Record<string, PullStory> = {
   "a list of images from three registries": {
     has: { "node-0": listed, "node-1": listed, "node-2": listed },
     async tell({ world, floor }) {
-      for (const image of listed) floor.publish(image, { id: `sha256:${image}`, takesMs: 2000 })
+      for (const image of listed) floor.publish(image, { takesMs: 2000 })
       const { apiVersion, kind } = ImageListPullJob
       const spec = { images: listed, parallelism: 3, pullPolicy: policy }
       await world.apply({ apiVersion, kind, metadata: { name: "list", namespace: "default" }, spec })
@@ -182,57 +158,19 @@ const empty = await (async () => {
 })()
 
 /** Plays a story to its end, and until nothing moves any more. */
-export async function play(story: PullStory, seed: number, fate: PullFate, makeFloor = pullFloor) {
-  const world = await scenario({ seed, saved: empty })
-  const floor = makeFloor(world.clock)
-  const strike = fate.calls?.(world, floor)
-  const agents = new Map<string, () => { die(): void }>()
-
-  async function addNode(name: string): Promise<void> {
-    const labels = { "kubernetes.io/os": "linux" }
-    await world.apply({ apiVersion: "v1", kind: "Node", metadata: { name, labels } })
-    const made = await world.get(nodes, name)
-    const conditions = [{ type: "Ready", status: "True" }]
-    const ready = { ...made, status: { ...made.status, conditions } } as never
-    await world.client.replace(nodes, ready, { subresource: "status" })
-    const isStruck = name === struckNode && !agents.has(name)
-    agents.set(
-      name,
-      keepAlive(
-        world.clock,
-        options => runAgent(name, made.metadata.uid, name === struckNode ? strike : undefined, options),
-        isStruck ? fate.agent?.(world.clock) : {},
-        lookMs,
-      ),
-    )
-  }
-  function runAgent(name: string, uid: string, fault: CallFault | undefined, options: ProcessOptions) {
-    const disk = () => floor.disk(name)
-    const log = { world, node: { name, uid }, agent: () => process, disk, limits, fault }
-    const runtime = loggedRuntime(floor.runtime(name), log)
-    const process = world.run(
-      [createPullController({ node: { name, runtime, disk }, limits: usualPullLimits })],
-      options,
-    )
-    return process
-  }
+export async function play(story: PullStory, seed: number, fate: PullFate): Promise<PullFloor> {
+  const floor = await pullFloor({ seed, saved: empty, hosts: listed.map(image => image.split("/")[0]!), fate })
+  const { world } = floor
   const managers = () => [
     createImagePullJobController({ pullsPerRegistry: limits.pullsPerRegistry }),
     createNodeImageController(),
     createImageListPullJobController(),
   ]
-  for (const name of ["node-0", "node-1", "node-2"]) await addNode(name)
-  keepAlive(world.clock, options => world.run(managers(), options), fate.manager?.(world.clock), lookMs)
+  for (const name of ["node-0", "node-1", "node-2"]) await floor.addNode(name)
+  floor.runManager(managers)
   await story.tell({
     world,
     floor,
-    addNode,
-    async replaceNode(name) {
-      agents.get(name)!().die()
-      await world.client.delete(nodes, { name })
-      floor.replace(name)
-      await addNode(name)
-    },
     async job(name, spec) {
       const { apiVersion, kind } = ImagePullJob
       const fields = { pullPolicy: policy, ...spec }
@@ -242,16 +180,16 @@ export async function play(story: PullStory, seed: number, fate: PullFate, makeF
       world.until(`job ${name} to say ${reason}`, () => reasonOf(lastOf(world, "ImagePullJob", name)) === reason, "6h"),
   })
   await world.settle()
-  return { world, floor }
+  return floor
 }
 
 /** What remains of a run once the times are taken out. */
-export async function outcome({ world, floor }: Awaited<ReturnType<typeof play>>, story: PullStory): Promise<Json> {
+export async function outcome({ world, runtime }: PullFloor, story: PullStory): Promise<Json> {
   const jobs = await world.list(imagePullJobs)
   const made = await world.list(nodeImages)
-  const missing: string[] = []
-  for (const [node, images] of Object.entries(story.has))
-    for (const image of images) if (!(await floor.runtime(node).imageStatus(image))) missing.push(`${node} ${image}`)
+  const missing = Object.entries(story.has).flatMap(([node, images]) =>
+    images.filter(image => !runtime(node).images.lookUp(image)).map(image => `${node} ${image}`),
+  )
   return {
     jobs: jobs.map(job => {
       const { desired, active, succeeded, failed } = job.status

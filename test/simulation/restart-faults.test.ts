@@ -55,11 +55,9 @@ describe("the agent is killed at each moment of a stop", () => {
 })
 
 describe("at each call to the runtime", () => {
-  // Disks and images are no part of a restart.
-  const all = Object.entries(nodeFaults).filter(([name]) => !name.includes("disk"))
   // In the long form each fault at each call; in the short form at some, and together at all of them.
   const every = process.env.AIM_RUNS === undefined ? 5 : 1
-  for (const [index, [name, make]] of all.entries())
+  for (const [index, [name, make]] of Object.entries(nodeFaults).entries())
     test(name, async () => {
       for (let n = 1 + (index % every); n <= 10; n += every) {
         const story = await restarts({ containers: { app: { isStubborn: true }, sidecar: {} }, graceSeconds: 20 })

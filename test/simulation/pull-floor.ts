@@ -1,4 +1,5 @@
 import { createPullController, usualPullLimits } from "#agent/pull/index.ts"
+import { createLag } from "#cluster-sim/faults/lag.ts"
 import { everyPart, type Json, openRegistries, type SimulatedNode } from "#cluster-sim/index.ts"
 import { nodes } from "#controllers/imagepulljob/resources.ts"
 import type { Clock } from "#runtime/clock.ts"
@@ -25,8 +26,8 @@ export type PullFloor = {
   stopAgent(name: string): void
   /** Runs the manager's controllers. A process that dies is followed by another. */
   runManager(controllers: () => readonly Controller[]): void
-  /** What a registry has, and from now on answers with. */
-  publish(image: string, content: { takesMs: number; version?: string }): void
+  /** What a registry has, and from now on answers with. Returns its digest. */
+  publish(image: string, content: { takesMs: number; version?: string }): string
   setAccounts: ReturnType<typeof openRegistries>["setAccounts"]
   runtime(node: string): SimulatedNode["runtime"]
 }
@@ -49,13 +50,18 @@ const bytesPerMs = 1000
 type Options = Pick<ScenarioOptions, "seed" | "saved"> & {
   /** Registries that have what is published and nothing else. */
   hosts: readonly string[]
+  /** How long the garbage collector takes to notice that an owner is gone. */
+  collectorBehindMs?: number
   fate?: PullFate
 }
 
-export async function pullFloor({ hosts, fate = {}, ...options }: Options): Promise<PullFloor> {
+export async function pullFloor({ hosts, collectorBehindMs = 0, fate = {}, ...options }: Options): Promise<PullFloor> {
   const speed = { bytesPerSecond: 1000 * bytesPerMs, latencyMs: 0 }
   const registries = openRegistries(0, () => hosts.map(host => ({ host, ...speed, images: {} })))
-  const world = await scenario({ ...options, parts: everyPart({ nodes: 0, registries }) })
+  const collector = createLag()
+  collector.behind(collectorBehindMs)
+  const lags = { "garbage-collector-controller": collector }
+  const world = await scenario({ ...options, parts: everyPart({ nodes: 0, registries, lags }) })
   const strike = fate.calls?.(world)
   /** How to give up the agent of each node. */
   const agents = new Map<string, () => { die(): void }>()
@@ -103,9 +109,8 @@ export async function pullFloor({ hosts, fate = {}, ...options }: Options): Prom
     runManager(controllers) {
       keepAlive(world.clock, options => world.run(controllers(), options), fate.manager?.(world.clock), lookMs)
     },
-    publish(image, { takesMs, version = "" }) {
-      registries.push(image, { sizeBytes: takesMs * bytesPerMs + version.length })
-    },
+    publish: (image, { takesMs, version = "" }) =>
+      registries.push(image, { sizeBytes: takesMs * bytesPerMs + version.length }),
     setAccounts: registries.setAccounts,
   }
   return floor

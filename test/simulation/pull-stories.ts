@@ -159,7 +159,9 @@ const empty = await (async () => {
 
 /** Plays a story to its end, and until nothing moves any more. */
 export async function play(story: PullStory, seed: number, fate: PullFate): Promise<PullFloor> {
-  const floor = await pullFloor({ seed, saved: empty, hosts: listed.map(image => image.split("/")[0]!), fate })
+  const hosts = listed.map(image => image.split("/")[0]!)
+  // The NodeImage of a node that was replaced must not be believed before it is collected.
+  const floor = await pullFloor({ seed, saved: empty, hosts, collectorBehindMs: 3_600_000, fate })
   const { world } = floor
   const managers = () => [
     createImagePullJobController({ pullsPerRegistry: limits.pullsPerRegistry }),

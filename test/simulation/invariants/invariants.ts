@@ -3,6 +3,7 @@ import type { Instant } from "#lib/instant.ts"
 import { type Commit, type Run, wasJudged } from "#test/support/record.ts"
 import { failoverViolationsOf } from "./failover.ts"
 import { nodeWorkViolationsOf } from "./node-work.ts"
+import { unprovenTiers } from "./pre-cache.ts"
 import {
   between,
   conditionOf,
@@ -54,6 +55,7 @@ const invariants: Record<string, Invariant> = {
   "S8 no condition contradicts itself: what is complete is complete": contradictions,
   "S9 no object gets an image twice, except after a touch or another writer's change": stampedOnce,
   "S10 every write carries the version it was decided from, except touches": preconditions,
+  "S17 no object of a tier is stamped before its image was shown on the nodes of its pods": unprovenTiers,
 }
 
 /** Everything that is wrong with a run, each with the invariant it breaks. */

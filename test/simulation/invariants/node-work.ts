@@ -75,7 +75,7 @@ type Entry = { reference: string; tag: Tag; told: Json | undefined }
 function entriesOf({ spec, status }: Json): Entry[] {
   return Object.entries<Json>(spec?.images ?? {}).flatMap(([name, { tags = [] }]) =>
     tags.map((tag: Tag) => ({
-      reference: tag.tag.includes(":") ? `${name}@${tag.tag}` : `${name}:${tag.tag}`,
+      reference: tag.tag.startsWith("sha256:") ? `${name}@${tag.tag}` : `${name}:${tag.tag}`,
       tag,
       told: status?.imageStatuses?.[name]?.tags.find((each: Json) => each.tag === tag.tag),
     })),

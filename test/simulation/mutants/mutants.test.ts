@@ -8,12 +8,19 @@ import { failoverMutants } from "./failover.ts"
 import { type Mutant, mutants } from "./mutants.ts"
 import { nodeWorkMutants } from "./node-work.ts"
 import { operationMutants } from "./operations.ts"
+import { preCacheMutants } from "./pre-cache.ts"
 
 // Tests the tests. That each mistake can still be made is looked at always; that it is found, in the long form only.
 
 const isLong = process.env.AIM_RUNS !== undefined
 
-const all: Record<string, Mutant> = { ...mutants, ...failoverMutants, ...operationMutants, ...nodeWorkMutants }
+const all: Record<string, Mutant> = {
+  ...mutants,
+  ...failoverMutants,
+  ...operationMutants,
+  ...nodeWorkMutants,
+  ...preCacheMutants,
+}
 
 for (const [name, { file, edits }] of Object.entries(all))
   test(`can be made: ${name}`, async () => {

@@ -68,4 +68,43 @@ export function seriesOf<D extends Declared>(factory: MetricFactory | undefined,
   }
 }
 
+/**
+ * Gauges that are a sum over objects, without a series for each object: what one object adds to a sum is replaced at each
+ * of its looks. A sum that no object adds to any more ends.
+ */
+export type Sums<D extends Declared> = {
+  publish(key: string, parts: readonly Sample<NameOf<D, "gauge">>[]): void
+  forget(key: string): void
+}
+
+export function sumsOf<D extends Declared>(factory: MetricFactory | undefined, declared: D): Sums<D> {
+  const series = seriesOf(factory, declared)
+  const partsOf = new Map<string, readonly Sample<NameOf<D, "gauge">>[]>()
+  const sums = new Map<string, { parts: number; value: number }>()
+
+  function add({ metric, labels, value }: Sample<NameOf<D, "gauge">>, sign: 1 | -1): void {
+    const id = idOf({ metric, labels })
+    const before = sums.get(id) ?? { parts: 0, value: 0 }
+    const after = { parts: before.parts + sign, value: before.value + sign * value }
+    if (after.parts === 0) {
+      sums.delete(id)
+      series.forget(id)
+    } else {
+      sums.set(id, after)
+      series.publish(id, [{ metric, labels, value: after.value }])
+    }
+  }
+
+  function publish(key: string, parts: readonly Sample<NameOf<D, "gauge">>[]): void {
+    const before = partsOf.get(key) ?? []
+    if (parts.length > 0) partsOf.set(key, parts)
+    else partsOf.delete(key)
+    // What is new comes first, so that a sum which only changes does not end on the way.
+    for (const part of parts) add(part, 1)
+    for (const part of before) add(part, -1)
+  }
+
+  return { publish, forget: key => publish(key, []) }
+}
+
 const idOf = ({ metric, labels }: Omit<Sample, "value">) => `${metric} ${Object.values(labels).join(" ")}`

@@ -38,7 +38,7 @@ test("a kind may have no controller, no explanation and no metrics", () => {
   const files = made(["Ant"], ...declared("ant"), "src/controllers/all.ts")
   expect(creatorsIn(files["src/controllers/all.generated.ts"])).toEqual([])
   expect(files["src/explain/all.generated.ts"]).not.toContain("Ant")
-  expect(files["tools/generate/kinds.generated.ts"]).toContain("metrics = {\n}")
+  expect(files["tools/generate/kinds.generated.ts"]).toContain(" metrics = {\n}")
 })
 
 test("a controller may have no kind, and comes after those that have one", () => {
@@ -63,7 +63,10 @@ test("a second program has a list of its own, with what its controllers need", (
   )
   expect(creatorsIn(files["src/controllers/all.generated.ts"])).toEqual(["createAntController"])
   expect(creatorsIn(files["src/agent/all.generated.ts"])).toEqual(["createBeeController"])
-  expect(files["tools/generate/kinds.generated.ts"]).toContain('from "#agent/bee/metrics.ts"')
+  const generated = files["tools/generate/kinds.generated.ts"]
+  expect(generated).toContain('from "#agent/bee/metrics.ts"')
+  expect(generated).toContain(" metrics = {\n}")
+  expect(generated).toContain("agentMetrics = {\n  bee: beeMetrics,\n}")
 })
 
 test("a program that does not exist has no list", () =>

@@ -10,7 +10,8 @@ export type Tree = {
 }
 
 /** The controllers of each program are in a folder of their own: `aim controller`, and `aim agent` on every node. */
-const programs = ["src/controllers", "src/agent"]
+const agents = "src/agent"
+const programs = ["src/controllers", agents]
 
 /**
  * What joins the kinds to the code: imports that would otherwise be written by hand, in four places, for each kind. A kind
@@ -56,7 +57,14 @@ export function barrels(names: readonly KindNames[], tree: Tree = thisRepository
       "/** The metrics of each controller. */",
       ...record(
         "metrics",
-        measured(controllers, tree),
+        measured(controllers, tree).filter(({ isAgents }) => !isAgents),
+        ({ folder, identifier }) => `${property(folder)}: ${identifier}`,
+      ),
+      "",
+      "/** The metrics of each controller of the agents: every node has a process that exports them. */",
+      ...record(
+        "agentMetrics",
+        measured(controllers, tree).filter(({ isAgents }) => isAgents),
         ({ folder, identifier }) => `${property(folder)}: ${identifier}`,
       ),
       "",
@@ -120,6 +128,7 @@ const measured = (controllers: readonly Found[], tree: Tree) =>
     .filter(({ program, folder }) => tree.has(`${program}/${folder}/metrics.ts`))
     .map(({ program, folder, identifier }) => ({
       folder,
+      isAgents: program === agents,
       path: `${program.replace("src/", "#")}/${folder}/metrics.ts`,
       identifier: `${camel(identifier)}Metrics`,
     }))

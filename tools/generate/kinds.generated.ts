@@ -7,7 +7,12 @@ import * as imagepulljob from "#api/v1alpha1/imagepulljob/index.ts"
 import * as imagelistpulljob from "#api/v1alpha1/imagelistpulljob/index.ts"
 import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
 import { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
+import { containerRecreateRequestMetrics } from "#controllers/containerrecreaterequest/metrics.ts"
 import { nodeImageMetrics } from "#controllers/nodeimage/metrics.ts"
+import { imagePullJobMetrics } from "#controllers/imagepulljob/metrics.ts"
+import { imageListPullJobMetrics } from "#controllers/imagelistpulljob/metrics.ts"
+import { pullMetrics } from "#agent/pull/metrics.ts"
+import { recreateMetrics } from "#agent/recreate/metrics.ts"
 import { serviceImageDashboard } from "./monitoring/serviceimage.ts"
 import { alternateImageSourceDashboard } from "./monitoring/alternateimagesource.ts"
 
@@ -25,7 +30,16 @@ export const declared = {
 export const metrics = {
   serviceimage: serviceImageMetrics,
   alternateimagesource: alternateImageSourceMetrics,
+  containerrecreaterequest: containerRecreateRequestMetrics,
   nodeimage: nodeImageMetrics,
+  imagepulljob: imagePullJobMetrics,
+  imagelistpulljob: imageListPullJobMetrics,
+}
+
+/** The metrics of each controller of the agents: every node has a process that exports them. */
+export const agentMetrics = {
+  pull: pullMetrics,
+  recreate: recreateMetrics,
 }
 
 /** Dashboards that people drew. The others follow from the metrics. */

@@ -16,7 +16,7 @@ const followMs = 5000
 
 /** Starts and ends pulls, which go on in the background; an ended one wakes the node's key. */
 export async function apply(
-  { book, flights, key, about }: World,
+  { book, flights, key, about, metrics }: World,
   { wanted, now }: Snapshot,
   { states, starts, cancels }: Plan,
   { object }: Look<NodeImage, undefined>,
@@ -24,6 +24,7 @@ export async function apply(
   for (const id of cancels) flights.cancel(id)
   book.set(states)
   for (const each of starts) flights.begin(each, nodeUidOf(object))
+  metrics.looked(states, flights.all.size)
   const told = { publicKey: key.publicKey, ...(about !== undefined && { runtime: about }) }
   const status = statusOf(object, { wanted, states }, told, id => flights.progressOf(id), now)
   const dueAt = book.dueAt(object.status, status, now)

@@ -103,7 +103,7 @@ export class Flights {
     if (typeof imageID !== "string") return imageID
     // What the runtime says of the image afterwards is the proof, not that the pull said it was done.
     const proof = await runtime.imageStatus(reference, { signal })
-    if (proof?.id === imageID) return { is: "Present", imageID }
+    if (proof?.id === imageID) return { is: "Present", imageID, pulledBytes: proof.sizeBytes }
     const message = "the pull ended well, and the runtime does not show the image: was it removed at once?"
     return { is: "Failed", reason: "UnknownFailure", message }
   }

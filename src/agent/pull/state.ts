@@ -28,7 +28,8 @@ export const isEnded = ({ phase }: Pick<TagState, "phase">) => phase === "Succee
 
 /** How one attempt ended. */
 export type Attempt =
-  | { readonly is: "Present"; readonly imageID: string }
+  /** `pulledBytes`: the size of the image, where it was pulled and not there before. */
+  | { readonly is: "Present"; readonly imageID: string; readonly pulledBytes?: number }
   | { readonly is: "Failed"; readonly reason: Reason; readonly message: string }
   /** The runtime did not answer: nothing is known of the image, and the attempt does not count. */
   | { readonly is: "Unknown"; readonly message: string }

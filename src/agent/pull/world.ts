@@ -5,6 +5,7 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { ContainerRuntime } from "#runtime/cri/index.ts"
 import { Book } from "./book.ts"
 import { Flights } from "./flights.ts"
+import { createPullMetrics, type PullMetrics } from "./metrics.ts"
 
 export type PullLimits = {
   /** Pulls under way on the node at once. */
@@ -28,6 +29,7 @@ export type World = {
   readonly key: SealKey
   readonly pullsPerNode: number
   readonly runtime: ContainerRuntime
+  readonly metrics: PullMetrics
   /** The name and version of the runtime, once it has answered. */
   about: string | undefined
 }
@@ -37,6 +39,7 @@ export function openWorld(wiring: Wiring, { name, runtime, disk = ownDisk }: Pul
   // Made at each start and kept nowhere: what was sealed for an earlier process stays closed.
   const key = makeSealKey()
   const book = new Book()
+  const metrics = createPullMetrics(wiring.metrics)
   const flights = new Flights({
     runtime,
     clock,
@@ -44,12 +47,13 @@ export function openWorld(wiring: Wiring, { name, runtime, disk = ownDisk }: Pul
     disk,
     thresholdPercent: limits.imageGcHighThresholdPercent,
     onEnd(wanted, attempt) {
+      metrics.ended(attempt)
       book.ended(wanted, attempt, clock.now())
       wiring.enqueue(name)
     },
   })
   signal.addEventListener("abort", () => flights.cancelAll(), { once: true })
-  return { book, flights, key, pullsPerNode: limits.pullsPerNode, runtime, about: undefined }
+  return { book, flights, key, pullsPerNode: limits.pullsPerNode, runtime, metrics, about: undefined }
 }
 
 async function ownDisk(): Promise<Disk> {

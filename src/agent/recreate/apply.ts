@@ -9,7 +9,9 @@ export type Done = { lookAgainAt?: undefined }
 const againMs = 2000
 
 /** Begins the stop that was decided. It goes on beside other requests, and its end is looked at like an event. */
-export async function apply(world: World, seen: Snapshot, { stop }: Plan, { key }: { key: string }): Promise<Done> {
+export async function apply(world: World, seen: Snapshot, plan: Plan, { key }: { key: string }): Promise<Done> {
+  const { stop } = plan
+  world.metrics.looked(key, plan.states)
   const look = stop && world.looks.get(key)?.get(stop.container)
   if (!stop || look?.is !== "Running") return {}
   const { request } = seen
@@ -17,18 +19,22 @@ export async function apply(world: World, seen: Snapshot, { stop }: Plan, { key 
   const id = runtimeId(stop.containerID)
   const { terminationGracePeriodSeconds: graceSeconds } = request.spec.strategy
   world.pace.take()
+  world.metrics.begun(name)
   world.stops.set(name, { is: "UnderWay" })
   world.log.info("stopping a container", { request: key, container: stop.container, id, graceSeconds })
   stopContainer(world, { id, recorded: look.recorded, since: stop.since, graceSeconds }).then(
     () => {
       world.stops.delete(name)
+      world.metrics.ended(name, "Stopped")
       world.enqueue(key)
     },
     error => {
       if (world.signal.aborted) return
       world.log.warn("a container could not be stopped", { request: key, container: stop.container, id, error })
-      if (isRuntimeFailure(error, "Failed")) world.stops.set(name, { is: "Failed", message: error.said })
+      const isRefused = isRuntimeFailure(error, "Failed")
+      if (isRefused) world.stops.set(name, { is: "Failed", message: error.said })
       else world.stops.delete(name)
+      world.metrics.ended(name, isRefused ? "Failed" : "Unknown")
       world.enqueueAfter(key, againMs)
     },
   )

@@ -40,7 +40,8 @@ export const createRecreateController = ({ node, limits }: Surroundings): Contro
     reports: "before",
     report,
     apply,
-    forget: ({ looks, stops }, key) => {
+    forget: ({ looks, stops, metrics }, key) => {
+      metrics.forget(key)
       looks.delete(key)
       for (const name of stops.keys()) if (name.startsWith(`${key}/`)) stops.delete(name)
     },

@@ -1,6 +1,7 @@
 import type { ContainerRecreateRequest, ContainerState } from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { type ContainerRuntime, type ContainerStatus, type Recorded, recordedBy } from "#runtime/cri/index.ts"
+import { createRecreateMetrics, type RecreateMetrics } from "./metrics.ts"
 import { StopPace } from "./pace.ts"
 import type { StopState } from "./plan.ts"
 
@@ -14,13 +15,14 @@ export type World = Pick<Wiring, "clock" | "log" | "signal" | "enqueue" | "enque
   looks: Map<string, Map<string, Look>>
   /** Stops that this process has begun. Losing them costs a repeated stop of the same container. */
   stops: Map<string, StopState>
+  metrics: RecreateMetrics
 }
 
 /** A container as the runtime shows it; `recorded` only where it runs and belongs to the pod. */
 export type Look = { is: "Running"; recorded: Recorded } | { is: "Ended" } | { is: "Foreign" }
 
 export const openWorld = (
-  { clock, log, signal, enqueue, enqueueAfter }: Wiring,
+  { clock, log, signal, enqueue, enqueueAfter, metrics }: Wiring,
   node: { name: string; runtime: ContainerRuntime },
   stopsPerMinute: number,
   request: World["request"],
@@ -36,6 +38,7 @@ export const openWorld = (
   pace: new StopPace(clock, stopsPerMinute),
   looks: new Map(),
   stops: new Map(),
+  metrics: createRecreateMetrics(metrics),
 })
 
 export const stopKey = ({ metadata: { namespace, name, uid } }: ContainerRecreateRequest, container: string) =>

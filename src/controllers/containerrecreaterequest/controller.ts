@@ -40,4 +40,6 @@ export const createContainerRecreateRequestController = (): Controller =>
     apply,
     reports: "before",
     report,
+    onReported: ({ metrics }, { key, object }, status) => metrics.publish(key, object.status, status),
+    forget: ({ metrics }, key) => metrics.forget(key),
   })

@@ -8,6 +8,7 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf, nameOf } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
+import { type ContainerRecreateRequestMetrics, createContainerRecreateRequestMetrics } from "./metrics.ts"
 import { listsGate, type PodFacts, readPod } from "./pod.ts"
 import { openFor } from "./requests.ts"
 import { pods } from "./resources.ts"
@@ -24,6 +25,7 @@ export type World = Pick<Wiring, "client" | "clock" | "enqueue" | "enqueueAfter"
   look(podKey: string): Promise<void>
   /** Pods whose readiness gate the server refuses to let us write. */
   holds: Holds<"Forbidden" | "Refused">
+  metrics: ContainerRecreateRequestMetrics
 }
 
 /** The key under which a pod is looked at for its gate. A request has no `/` at the end. */
@@ -75,6 +77,7 @@ export function openWorld(wiring: Wiring, requests: Cache<Held<ContainerRecreate
     enqueueAfter,
     requests,
     holds,
+    metrics: createContainerRecreateRequestMetrics(wiring.metrics),
     pod: known,
     async look(podKey) {
       if (known(podKey)) return

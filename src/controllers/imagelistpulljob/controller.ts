@@ -5,17 +5,20 @@ import type { Controller } from "#runtime/controller.ts"
 import { type Held, hold, kindController } from "#runtime/kind-controller.ts"
 import { keyOf, nameOf } from "#runtime/resource.ts"
 import { apply, type Done } from "./apply.ts"
+import { createImageListPullJobMetrics, type ImageListPullJobMetrics } from "./metrics.ts"
 import { type Jobs, observe, ownerOf } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
 import { report } from "./report.ts"
 import { imageListPullJobs, imagePullJobs, permissions } from "./resources.ts"
+
+type World = { client: Client; jobs: Jobs; metrics: ImageListPullJobMetrics }
 
 /**
  * Keeps one ImagePullJob for each image of a list. Reads ImageListPullJobs and ImagePullJobs; creates, changes and
  * deletes the ImagePullJobs of a list, and writes the list's status.
  */
 export const createImageListPullJobController = (): Controller =>
-  kindController<ImageListPullJob, { client: Client; jobs: Jobs }, undefined, Snapshot, Plan, Done>({
+  kindController<ImageListPullJob, World, undefined, Snapshot, Plan, Done>({
     name: "imagelistpulljob",
     resource: imageListPullJobs,
     permissions,
@@ -34,7 +37,7 @@ export const createImageListPullJobController = (): Controller =>
         const key = list && keyOf({ namespace: metadata.namespace, name: list.name })
         if (key && objects.get(key)) wiring.enqueue(key)
       })
-      return { client: wiring.client, jobs }
+      return { client: wiring.client, jobs, metrics: createImageListPullJobMetrics(wiring.metrics) }
     },
     async prepare({ jobs }) {
       if (!jobs.isCurrent) await jobs.current()
@@ -45,4 +48,6 @@ export const createImageListPullJobController = (): Controller =>
     apply,
     reports: "after",
     report,
+    onReported: ({ metrics }, { key }, status) => metrics.publish(key, status),
+    forget: ({ metrics }, key) => metrics.forget(key),
   })

@@ -16,18 +16,21 @@ export type Done = { readonly started: number; readonly lookAgainAt?: Instant | 
  * nothing is awaited, so that no two jobs are given the same pull.
  */
 export async function apply(
-  { pulls: { board }, client }: World,
-  { isListed, isOver, view }: Snapshot,
-  { wants, unansweredBefore, deletes, ends }: Plan,
+  { pulls: { board }, client, metrics }: World,
+  seen: Snapshot,
+  plan: Plan,
   { key, object, now }: Look<ImagePullJob, Memory>,
 ): Promise<Done> {
+  const { isListed, isOver, view } = seen
+  const { wants, unansweredBefore, deletes, ends } = plan
+  metrics.publish(key, seen, plan)
   if (deletes) {
     const { uid = "" } = object.metadata
     await outcomeOf(client.delete(imagePullJobs, nameOf(key), { uid, propagationPolicy: "Background" }))
     return { started: 0 }
   }
   if (!isListed || isOver || !view || ends) return { started: 0 }
-  if (unansweredBefore !== undefined) board.failUnanswered(key, unansweredBefore, now)
+  if (unansweredBefore !== undefined) metrics.agentsMissing(board.failUnanswered(key, unansweredBefore, now))
   const nodes = board.pick(key, wants, now)
   board.start(key, nodes)
   return { started: nodes.length }

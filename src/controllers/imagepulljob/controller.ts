@@ -50,10 +50,12 @@ export const createImagePullJobController = ({
     apply,
     reports: "after",
     report,
-    onReported(_, { object, memory, now }, status) {
+    onReported({ metrics }, { object, memory, now }, status) {
       if (!isSame(object.status, status)) memory.reportedAt = now
+      metrics.reported(status)
     },
-    forget({ pulls: { board }, credentials, clock }, key) {
+    forget({ pulls: { board }, credentials, metrics, clock }, key) {
+      metrics.forget(key)
       board.dropJob(key, clock.now())
       credentials.forget(key)
     },

@@ -9,6 +9,7 @@ import type { Held } from "#runtime/kind-controller.ts"
 import { watchGrants } from "../grants.ts"
 import { openBoard, type Pulls } from "../pulls.ts"
 import { JobCredentials } from "./credentials.ts"
+import { createImagePullJobMetrics, type ImagePullJobMetrics } from "./metrics.ts"
 import { pullJobOf } from "./observe.ts"
 import { nodeImages, nodes, pods } from "./resources.ts"
 
@@ -16,6 +17,7 @@ import { nodeImages, nodes, pods } from "./resources.ts"
 export type World = Pick<Wiring, "client" | "clock"> & {
   pulls: Pulls
   credentials: JobCredentials
+  metrics: ImagePullJobMetrics
   job(key: string): ImagePullJob | undefined
   /** Resolves when the caches show everything that the last leader wrote. */
   current(): Promise<unknown>
@@ -59,6 +61,7 @@ export function openWorld(
     clock,
     pulls,
     credentials,
+    metrics: createImagePullJobMetrics(wiring.metrics),
     job: key => objects.get(key)?.object,
     current: () => Promise.all(all.map(cache => cache.current())),
   }

@@ -235,12 +235,18 @@ export class PullBoard {
     this.#wake.node(node)
   }
 
-  /** Fails the nodes that were asked for the image before this instant and whose agent has not said a word. */
-  failUnanswered(key: string, askedBefore: Instant, now: Instant): void {
+  /**
+   * Fails the nodes that were asked for the image before this instant and whose agent has not answered. Returns how
+   * many.
+   */
+  failUnanswered(key: string, askedBefore: Instant, now: Instant): number {
+    let failed = 0
     for (const [node, since] of [...(this.#jobs.get(key)?.unanswered ?? [])]) {
       if (since > askedBefore) break
       this.fail(key, node, { reason: "AgentMissing", message: "no agent has answered for a minute" }, now)
+      failed++
     }
+    return failed
   }
 
   /** The jobs that are to be started on a node. */

@@ -1,9 +1,15 @@
 import { stringify } from "yaml"
+import type { pullMetrics } from "#agent/pull/metrics.ts"
+import { conditions as jobConditions } from "#api/v1alpha1/imagepulljob/index.ts"
+import { pullFailureReasons } from "#api/v1alpha1/pull-fields.ts"
 import { conditions } from "#api/v1alpha1/serviceimage/index.ts"
 import { controllerName } from "#cli/manifests/names.ts"
 import { controllers } from "#controllers/all.ts"
 import type { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
+import type { containerRecreateRequestMetrics } from "#controllers/containerrecreaterequest/metrics.ts"
+import type { imagePullJobMetrics } from "#controllers/imagepulljob/metrics.ts"
 import type { ServiceImageMetric } from "#controllers/serviceimage/metrics.ts"
+import { agentMetrics } from "../kinds.generated.ts"
 
 export type Alert = {
   name: string
@@ -19,10 +25,21 @@ export type Alert = {
 
 const ours = (metric: ServiceImageMetric) => `aim_${metric}`
 const failover = (metric: keyof typeof alternateImageSourceMetrics) => `aim_${metric}`
+const restarts = (metric: keyof typeof containerRecreateRequestMetrics) => `aim_${metric}`
+const jobs = (metric: keyof typeof imagePullJobMetrics) => `aim_${metric}`
+const pulls = (metric: keyof typeof pullMetrics) => `aim_${metric}`
+const looping = [...controllers.map(({ name }) => name), ...Object.keys(agentMetrics)].join("|")
 const halted = conditions.Halted.reasons.join("|")
+const stalled = jobConditions.Stalled.reasons.filter(reason => reason !== "NothingToDo").join("|")
 
 /** A day covers tiers that soak overnight. */
 const longestRolloutSeconds = 86_400
+
+/** Longer than a graceful end, a slow start and a few of the kubelet's back-offs together. */
+const longestRestartSeconds = 1800
+
+/** So many failed attempts in half an hour are more than one wrong image on a few nodes. */
+const failedPullsMost = 10
 
 export const alerts: readonly Alert[] = [
   {
@@ -108,6 +125,42 @@ export const alerts: readonly Alert[] = [
       "Several registries fail in turn. aim get ais/NAME -o yaml has the last switches; disabledRepositories leaves one out.",
   },
   {
+    name: "AimAgentMissing",
+    expr:
+      `sum(increase(${restarts("containerrecreaterequest_completed_total")}{reason="AgentMissing"}[1h]))` +
+      ` + sum(increase(${jobs("imagepulljob_agents_missing_total")}[1h])) > 0`,
+    severity: "warning",
+    summary: "A node was asked to restart a container or to pull an image, and no agent has answered there.",
+    description:
+      "aim agent does not run on it, or does not reach the API server. The request or the job names the node; kubectl get pods -n aim-agents -o wide shows the agents.",
+  },
+  {
+    name: "AimRestartWaits",
+    expr: `time() - max by (namespace) (${restarts("containerrecreaterequest_oldest_open_timestamp_seconds")}) > ${longestRestartSeconds}`,
+    for: "5m",
+    severity: "warning",
+    summary:
+      "A ContainerRecreateRequest of {{ $labels.namespace }} has not been complete for {{ $value | humanizeDuration }}.",
+    description:
+      "It may wait for another request, a drain, the limit of stops on its node or the kubelet's back-off, or the new container is not ready. aim why crr/NAME shows which.",
+  },
+  {
+    name: "AimPullsFail",
+    expr: `sum by (result) (increase(${pulls("agent_pulls_total")}{result=~"${Object.keys(pullFailureReasons).join("|")}"}[30m])) > ${failedPullsMost}`,
+    severity: "warning",
+    summary: "Nodes fail to pull images for ImagePullJobs: {{ $labels.result }}.",
+    description:
+      "aim get imagepulljobs -A lists jobs with failed nodes, and aim why has the message of the container runtime for each.",
+  },
+  {
+    name: "AimPullJobStalled",
+    expr: `max by (namespace, reason) (${jobs("imagepulljob_jobs")}{reason=~"${stalled}"}) > 0`,
+    for: "10m",
+    severity: "warning",
+    summary: "{{ $value }} ImagePullJobs of {{ $labels.namespace }} do not go on by themselves: {{ $labels.reason }}.",
+    description: "The condition Stalled of the job names what to change. aim get imagepulljobs lists the jobs.",
+  },
+  {
     name: "AimNoLeader",
     expr: `absent(leader_election_master_status{name="${controllerName}"} == 1)`,
     for: "2m",
@@ -125,7 +178,7 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: "AimReconcileErrors",
-    expr: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{controller=~"${controllers.map(({ name }) => name).join("|")}"}[10m])) > 0`,
+    expr: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{controller=~"${looping}"}[10m])) > 0`,
     for: "15m",
     severity: "warning",
     summary: "The controller {{ $labels.controller }} keeps failing.",

@@ -3,23 +3,34 @@ import { kindNames } from "#api/names.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { createMetrics } from "#runtime/metrics.ts"
 import { type GeneratedFile, inRepository, withPlace, withSections } from "../file.ts"
-import { dashboards, metrics } from "../kinds.generated.ts"
+import { agentMetrics, dashboards, metrics } from "../kinds.generated.ts"
 import { code, table } from "../markdown.ts"
 import { alerts, rulesFile } from "./alerts.ts"
 import { type Dashboard, dashboardFile } from "./dashboard.ts"
 import { type Declared, plainDashboard } from "./plain.ts"
 
 const drawn: Record<string, Dashboard> = dashboards
-const titleOf = (name: string) => kindNames.find(({ kind }) => kind.toLowerCase() === name)?.kind ?? name
+const titleOf = (name: string) => kindNames.find(({ kind }) => kind.toLowerCase() === name)?.kind ?? `the ${name}s`
 
-/** Each controller's metrics, and the dashboard that shows them. */
-export const monitored: Record<string, { metrics: Record<string, Declared>; dashboard: Dashboard }> =
-  Object.fromEntries(
-    Object.entries<Record<string, Declared>>(metrics).map(([name, metrics]) => [
-      name,
-      { metrics, dashboard: drawn[name] ?? plainDashboard(name, titleOf(name), metrics) },
-    ]),
-  )
+type Monitored = { metrics: Record<string, Declared>; dashboard: Dashboard }
+
+function ofController([name, metrics]: [name: string, metrics: Record<string, Declared>]): [string, Monitored] {
+  const plain = { name, title: titleOf(name), controllers: [name], joins: "max" } as const
+  return [name, { metrics, dashboard: drawn[name] ?? plainDashboard(plain, metrics) }]
+}
+
+/** The agents are one program: one dashboard shows all that they do, over all nodes. */
+function ofAgents(): Monitored {
+  const all: Record<string, Declared> = Object.assign({}, ...Object.values(agentMetrics))
+  const plain = { name: "agent", title: "agents", controllers: Object.keys(agentMetrics), joins: "sum" } as const
+  return { metrics: all, dashboard: plainDashboard(plain, all) }
+}
+
+/** The metrics of each controller and of the agents, and the dashboard that shows them. */
+export const monitored: Record<string, Monitored> = {
+  ...Object.fromEntries(Object.entries<Record<string, Declared>>(metrics).map(ofController)),
+  agent: ofAgents(),
+}
 
 /** Dashboards, alert rules, and the tables of docs/metrics.md, all from the declared metrics. */
 export async function monitoringFiles(): Promise<GeneratedFile[]> {

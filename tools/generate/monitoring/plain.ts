@@ -3,8 +3,17 @@ import type { Dashboard, Panel } from "./dashboard.ts"
 /** A metric as a controller declares it, without the prefix `aim_`. */
 export type Declared = { type: string; labels: readonly string[]; unit: string; help: string }
 
-/** The dashboard of a controller that has none of its own: a panel for each metric, with a filter for each label. */
-export function plainDashboard(name: string, title: string, metrics: Record<string, Declared>): Dashboard {
+export type Plain = {
+  name: string
+  title: string
+  controllers: readonly string[]
+  /** How a gauge that several processes export becomes one: of leaders the larger, of agents all together. */
+  joins: "max" | "sum"
+}
+
+/** The dashboard of what has none of its own: a panel for each metric, with a filter for each label. */
+export function plainDashboard(plain: Plain, metrics: Record<string, Declared>): Dashboard {
+  const { name, title, controllers, joins } = plain
   const all = Object.entries(metrics)
   const labels = [...new Set(all.flatMap(([, { labels }]) => labels))]
   return {
@@ -16,32 +25,43 @@ export function plainDashboard(name: string, title: string, metrics: Record<stri
       metric: `aim_${all.find(([, metric]) => metric.labels.includes(label))![0]}`,
     })),
     rows: [
-      { title, panels: all.map(([metric, declared]) => panelOf(metric, metric.replace(`${name}_`, ""), declared)) },
-      { title: "Controller", panels: [reconciles(name)] },
+      {
+        title,
+        panels: all.map(([metric, declared]) => panelOf(metric, metric.replace(`${name}_`, ""), declared, joins)),
+      },
+      { title: "Controller", panels: [reconciles(controllers)] },
     ],
   }
 }
 
-function panelOf(metric: string, title: string, { type, labels, unit, help }: Declared): Panel {
-  const chosen = `aim_${metric}{${labels.map(label => `${label}=~"$${label}"`).join(", ")}}`
+function panelOf(metric: string, title: string, declared: Declared, joins: Plain["joins"]): Panel {
+  const { type, labels, unit, help } = declared
+  const filters = labels.map(label => `${label}=~"$${label}"`).join(", ")
+  const chosen = `aim_${metric}${filters && `{${filters}}`}`
   // After a hand-over two processes export the same for a moment; the labels of the process are left out.
   const by = labels.length > 0 ? ` by (${labels.join(", ")})` : ""
   const isCounter = type === "counter"
+  const isTime = unit === "unix seconds"
+  const value = isCounter ? `sum${by} (increase(${chosen}[$__rate_interval]))` : `${joins}${by} (${chosen})`
   return {
-    title: `${title.replaceAll("_", " ")} (${unit})`,
+    title: isTime ? `since ${inWords(title.replace("_timestamp_seconds", ""))}` : `${inWords(title)} (${unit})`,
     description: help,
     type: "timeseries",
     width: 12,
+    ...(isTime && { unit: "s" }),
+    ...(unit === "bytes" && { unit: "bytes" }),
     queries: [
       {
-        expr: isCounter ? `sum${by} (increase(${chosen}[$__rate_interval]))` : `max${by} (${chosen})`,
+        expr: isTime ? `time() - ${value}` : value,
         legend: labels.map(label => `{{${label}}}`).join(" "),
       },
     ],
   }
 }
 
-const reconciles = (name: string): Panel => ({
+const inWords = (name: string) => name.replaceAll("_", " ")
+
+const reconciles = (controllers: readonly string[]): Panel => ({
   title: "Looks",
   description: "At an object, by how they ended.",
   type: "timeseries",
@@ -49,7 +69,7 @@ const reconciles = (name: string): Panel => ({
   unit: "ops",
   queries: [
     {
-      expr: `sum by (result) (rate(controller_runtime_reconcile_total{controller="${name}"}[$__rate_interval]))`,
+      expr: `sum by (result) (rate(controller_runtime_reconcile_total{controller=~"${controllers.join("|")}"}[$__rate_interval]))`,
       legend: "{{result}}",
     },
   ],

@@ -1,9 +1,12 @@
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, expect, onTestFinished, test } from "vitest"
+import { agentPermissions } from "#agent/index.ts"
+import { rulesFor } from "#cli/manifests/rules.ts"
 import { conditionOf, installKinds } from "#test/support/fleet.ts"
-import { floor, type Json, realNode, until } from "#test/support/floor.ts"
+import { floor, type Json, kubeconfigFor, realNode, serviceAccountAccess, until } from "#test/support/floor.ts"
 import { aim } from "#test/support/installation.ts"
+import { startProgram } from "#test/support/program.ts"
 import { beginRestarts, containerOf, polite, shell, stateOf, stubborn, tookMs } from "#test/support/real-restarts.ts"
 import { staticPods } from "#tools/kube/node.ts"
 
@@ -104,6 +107,29 @@ test("containerd killed during a stop: the agent ends it for the same container,
   await restartContainerd()
   expect(containerOf(await story.pod(), "stubborn").state).toHaveProperty("running")
   await expectOneStop(story, before)
+})
+
+test("an agent that stands still during a stop: containerd kills all the same, and nothing else is stopped later", async () => {
+  const story = await begin()
+  const access = await serviceAccountAccess(story.namespace, "program", rulesFor(agentPermissions))
+  const agent = startProgram("bin/aim", [
+    ...["agent", "--node-name", realNode, "--cri-socket", floor().containerdSocket],
+    ...["--kubeconfig", kubeconfigFor(access)],
+  ])
+  const command = shell("trap 'echo TERM' TERM; while :; do sleep 1; done")
+  await story.start([{ name: "stubborn", command }, { name: "other" }])
+  await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: 5 } })
+  const log = () => floor().kubectlRun("logs", "-n", story.namespace, "web", "-c", "stubborn")
+  await until("the container has its SIGTERM", async () => (await log()).includes("TERM"))
+  agent.kill("SIGSTOP")
+  expect(readyOf(await story.completed("restart")).status).toBe("True")
+  const after = containerOf(await story.pod(), "stubborn")
+  expect([after.restartCount, after.lastState.terminated.exitCode]).toEqual([1, 137])
+
+  agent.kill("SIGCONT")
+  await story.request("other", ["other"])
+  expect(readyOf(await story.completed("other")).status).toBe("True")
+  expect(containerOf(await story.pod(), "stubborn").containerID).toBe(after.containerID)
 })
 
 /** The recorded container was killed at the end of its 8 seconds, and started once. */

@@ -21,8 +21,8 @@ export type StopOrder = {
 }
 
 /**
- * Stops one container: preStop, SIGTERM, and SIGKILL when the grace period is over, which counts from the beginning. A
- * stop whose caller has died sent SIGTERM at most, so it is repeated with what is left.
+ * Stops one container: preStop, SIGTERM, and SIGKILL when the grace period is over, which counts from the beginning. Of
+ * a stop that an earlier process has begun, only what is left of the grace period counts.
  */
 export async function stopContainer(context: PreStopContext & { log: Logger }, order: StopOrder): Promise<void> {
   const { runtime, clock, signal, log } = context

@@ -37,6 +37,9 @@ export type ContainerRuntime = {
    * - Where the caller goes away after SIGTERM (abort, time-out, death of the process, loss of the connection), no kill
    *   follows: the container runs on, unless it ends by itself. Another call for the same ID waits for its own grace
    *   period and kills. Whether the signal is sent again is the runtime's choice.
+   * - A caller that only stands still (a frozen process, a suspended machine) is not gone: its connection is open, and
+   *   the kill follows. When it goes on, its own timers come before the answer, so the call may reject although the
+   *   container was killed. A caller that goes away at the very end of the grace period may also be too late.
    * - Of two calls at once for one ID, the shorter grace period ends both.
    * - The exit code of a killed container is 137. No container is started: that is the kubelet's work.
    *

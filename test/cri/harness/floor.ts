@@ -9,6 +9,11 @@ export type RuntimeFloor = {
   connect(): ContainerRuntime
   /** A connection through the file that is the socket now, as a container has it mounted. */
   connectMounted(): ContainerRuntime
+  /**
+   * Begins a stop as a process of its own, which is then frozen: it stands still, and its connection stays open. The
+   * returned function ends it.
+   */
+  freezeDuringStop(id: string, stop: { graceSeconds: number }): Promise<() => void>
   /** Lets the kubelet start a pod; resolves when every container of it runs, with the pod's uid. */
   startPod(pod: PodWish): Promise<string>
   /** Pushes an image that ends on SIGTERM. */

@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
+import { once } from "node:events"
 import { linkSync } from "node:fs"
+import { join } from "node:path"
 import { systemClock } from "#runtime/clock.ts"
 import { connectRuntime } from "#runtime/cri/index.ts"
 import { type Access, connectApi, type Json, until } from "#tools/kube/api.ts"
@@ -46,6 +49,16 @@ export async function realFloor(cluster: RealCluster): Promise<RuntimeFloor> {
       const name = `${containerdSocket}.${mounts++}`
       linkSync(containerdSocket, name)
       return connect(name)
+    },
+    async freezeDuringStop(id, { graceSeconds }) {
+      const caller = [join(import.meta.dirname, "caller.ts"), containerdSocket, id, String(graceSeconds)]
+      // It must not outlive the tests, however they end.
+      const child = spawn("setpriv", ["--pdeathsig", "KILL", process.execPath, ...caller], {
+        stdio: ["ignore", "inherit", "inherit", "ipc"],
+      })
+      await once(child, "message")
+      child.kill("SIGSTOP")
+      return () => child.kill("SIGKILL")
     },
     async startPod(wish) {
       const pods = `/api/v1/namespaces/${namespace}/pods`

@@ -39,6 +39,11 @@ export async function simulatedFloor(): Promise<RuntimeFloor> {
     clock,
     connect: () => simulated.connect(),
     connectMounted: () => simulated.connectMounted(),
+    async freezeDuringStop(id, stop) {
+      const own = simulated.connect()
+      own.stopContainer(id, stop).catch(() => {})
+      return () => own.close()
+    },
     async startPod(wish) {
       const { metadata } = await client.create(pods, manifest(wish))
       for (const end = clock.now() + 60_000; clock.now() < end; await sleep(clock, 50)) {

@@ -1,5 +1,5 @@
 import { sleep } from "#runtime/clock.ts"
-import { noteState, outcome, type Script, startOne, timed } from "../harness/script.ts"
+import { containersOf, noteState, outcome, type Script, startOne, timed, until } from "../harness/script.ts"
 
 export const stops: Script[] = [
   {
@@ -36,6 +36,55 @@ export const stops: Script[] = [
       await noteState(scene, "after its grace period", id)
       await timed(scene, "the next stop", 2, runtime.stopContainer(id, { graceSeconds: 2 }))
       await noteState(scene, "afterwards", id)
+    },
+  },
+  {
+    name: "no kill follows, however and whenever the caller goes away",
+    async run(scene) {
+      const { clock, note } = scene
+      const ways = { "at once": 0, late: 3000, "connection closed": 1000 }
+      const names = Object.keys(ways).map(way => way.replace(" ", "-"))
+      const uid = await scene.startPod({
+        name: `ways-${scene.id}`,
+        restartPolicy: "Never",
+        graceSeconds: 1,
+        containers: names.map(name => ({ name, behaviour: "stubborn" })),
+      })
+      const found = await containersOf(scene, uid)
+      const went = Object.entries(ways).map(async ([way, afterMs], index) => {
+        const id = found.find(({ name }) => name === names[index])?.id ?? ""
+        const own = scene.connect()
+        const gone = new AbortController()
+        const stop = own.stopContainer(id, { graceSeconds: 6 }, { signal: gone.signal }).then(
+          () => "answered",
+          () => "not answered",
+        )
+        await sleep(clock, afterMs)
+        if (way === "connection closed") own.close()
+        else gone.abort(new Error("the caller is gone"))
+        const how = await stop
+        await sleep(clock, 8000 - afterMs)
+        own.close()
+        return { way, id, how }
+      })
+      for (const { way, id, how } of await Promise.all(went)) {
+        note(way, how)
+        await noteState(scene, `${way}, after its grace period`, id)
+      }
+    },
+  },
+  {
+    name: "a caller that stands still is not gone: the kill follows",
+    async run(scene) {
+      const { runtime } = scene
+      const { id } = await startOne(scene, { behaviour: "stubborn" })
+      const end = await scene.freezeDuringStop(id, { graceSeconds: 2 })
+      try {
+        await until(scene, "its end", async () => (await runtime.containerStatus(id))?.state === "Exited")
+        await noteState(scene, "afterwards", id)
+      } finally {
+        end()
+      }
     },
   },
   {

@@ -24,6 +24,8 @@ export type RuntimeFloor = {
   credentials: Omit<Extract<PullCredentials, { password: string }>, "host">
   /** Sends the first half of large layers of the private registry, and the rest when the result is called. */
   holdLayers(): () => void
+  /** Leaves room for a few megabytes of layers, and for all again when the result is called. Nothing else may run. */
+  fillDisk(): Promise<() => Promise<void>>
   /** Kills the runtime, as a crash would. Containers live on. */
   killRuntime(): Promise<void>
   /** Starts the killed one; resolves when it answers. */

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { systemClock } from "#runtime/clock.ts"
 import { connectRuntime } from "#runtime/cri/index.ts"
 import { type Access, connectApi, type Json, until } from "#tools/kube/api.ts"
+import { run } from "#tools/kube/command.ts"
 import { type PushedImage, pushImage, pushIndex } from "#tools/kube/images.ts"
 import { onRealNode } from "../../support/floor.ts"
 import { startRegistry } from "../../support/registries.ts"
@@ -13,6 +14,9 @@ import type { ContainerWish, PodWish, RuntimeFloor } from "./floor.ts"
 
 /** What a real cluster offers, shared or of the test's own. */
 export type RealCluster = {
+  folder: string
+  /** A process inside. */
+  pid: number
   access: Access
   registry: string
   containerdSocket: string
@@ -21,9 +25,23 @@ export type RealCluster = {
   startProgram(name: string): Promise<void>
 }
 
+/** Layers are kept in $1. They are moved to a file system in memory, which is then made as small as it can be and 2 MB. */
+const replaceBySmallDisk = `
+  mkdir -p "$2"
+  mount -t tmpfs tmpfs "$2"
+  cp -a "$1/." "$2/"
+  mount -o "remount,size=$(($(df --output=used "$2" | tail -1) + 2000))k" "$2"
+  mount --bind "$2" "$1"`
+
+/** What came meanwhile is kept: containerd knows of it. */
+const takeSmallDiskAway = `
+  umount --lazy "$1"
+  cp -a "$2/." "$1/"
+  umount --lazy "$2"`
+
 /** The real node of a cluster, with a namespace and a private registry for the scripts. */
 export async function realFloor(cluster: RealCluster): Promise<RuntimeFloor> {
-  const { access, registry, containerdSocket } = cluster
+  const { access, registry, containerdSocket, folder, pid } = cluster
   const api = connectApi(access)
   const credentials = { username: "puller", password: randomBytes(8).toString("hex") }
   const locked = await startRegistry({ credentials, expose: port => cluster.expose(port) })
@@ -79,12 +97,21 @@ export async function realFloor(cluster: RealCluster): Promise<RuntimeFloor> {
     host: where => (where === "public" ? registry : locked.address),
     credentials,
     holdLayers: () => locked.holdLayers(),
+    async fillDisk() {
+      const inside = (script: string) => {
+        const places = [join(folder, "containerd/io.containerd.content.v1.content"), join(folder, "small-disk")]
+        return run("nsenter", ["--target", String(pid), "--all", "sh", "-ec", script, "sh", ...places])
+      }
+      await inside(replaceBySmallDisk)
+      return async () => void (await inside(takeSmallDiskAway))
+    },
     killRuntime: () => cluster.stopProgram("containerd", "SIGKILL"),
     async startRuntime() {
       await cluster.startProgram("containerd")
       await until("containerd answers", () => runtime.version())
     },
     words: [
+      [join(folder, "containerd"), "/var/lib/containerd"],
       [registry, "REGISTRY"],
       [locked.address, "PRIVATE"],
       [namespace, "NAMESPACE"],

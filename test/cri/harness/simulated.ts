@@ -11,6 +11,7 @@ const namespace = "cri"
 const hosts: Record<RegistryName, string> = { public: "registry.example.com", private: "private.example.com" }
 const credentials = { username: "puller", password: "sesame" }
 const imageBytes = 1_500_000
+const spareBytes = 2_000_000
 const contents: Record<ContainerWish["behaviour"], Json> = { polite: { exec: run }, stubborn: { ignoresTerm: true } }
 
 /** A node of cluster-sim with its kubelet, in virtual time. */
@@ -68,6 +69,11 @@ export async function simulatedFloor(): Promise<RuntimeFloor> {
       // So slow that a large layer is on its way for minutes.
       registries.setSpeed(hosts.private, { bytesPerSecond: 50_000 })
       return () => registries.setSpeed(hosts.private, { bytesPerSecond: 100_000_000 })
+    },
+    async fillDisk() {
+      const { disk } = simulated.images
+      disk.set({ otherBytes: disk.freeBytes - spareBytes })
+      return async () => disk.set({ otherBytes: 0 })
     },
     killRuntime: async () => simulated.die(),
     startRuntime: async () => simulated.revive(),

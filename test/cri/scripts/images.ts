@@ -104,6 +104,23 @@ export const images: Script[] = [
     },
   },
   {
+    name: "a pull onto a full disk, and again when there is room",
+    alone: true,
+    async run(scene) {
+      const { runtime, note } = scene
+      const { reference } = await scene.push("public", `full-${scene.id}:v1`, { paddingBytes: 20_000_000 })
+      const makeRoom = await scene.fillDisk()
+      try {
+        await tryPull(scene, "pull", { reference })
+        note("there", (await runtime.imageStatus(reference)) !== undefined)
+      } finally {
+        await makeRoom()
+      }
+      note("pulled again", await outcome(runtime.pullImage({ reference })))
+      note("there then", (await runtime.imageStatus(reference)) !== undefined)
+    },
+  },
+  {
     name: "bytes of all images, some time after a pull",
     async run(scene) {
       const { runtime, note } = scene

@@ -3,6 +3,7 @@ import { type Fault, isDecision, nth } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
+import { unjudgedRuns } from "#test/support/record.ts"
 import type { RuntimeCall } from "#test/support/runtime-log.ts"
 import { diskFaults, type MakeCallFault, nodeFaults, nthCall, registryFaults } from "./call-faults.ts"
 import { type Fate, faults, type Make } from "./fates.ts"
@@ -65,7 +66,12 @@ export async function campaign<S, W extends string>(title: string, of: Campaign<
   const calm = new Map<string, Calm<S>>()
   for (const [name, story] of Object.entries(stories)) {
     const counters = writers.map(writer => [writer, counter()] as const)
-    const run = await play(story, 1, fateOf(counters.map(([writer, { fate }]) => ({ [writer]: fate }))))
+    const fate = fateOf(counters.map(([writer, { fate }]) => ({ [writer]: fate })))
+    const run = await play(story, 1, fate).catch(error => {
+      // What always holds says more than a story that comes to no end.
+      for (const each of unjudgedRuns()) judge(each)
+      throw error
+    })
     const calls = run.world.record.calls!.filter(({ node }) => node === struckNode)
     calm.set(name, {
       story,

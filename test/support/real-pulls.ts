@@ -5,6 +5,7 @@ import { createImageListPullJobController } from "#controllers/imagelistpulljob/
 import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
 import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
 import { nodeImages } from "#controllers/nodeimage/resources.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import type { Disk } from "#core/pulls/disk.ts"
 import { connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
@@ -53,6 +54,19 @@ async function startManager(namespace: string, pullsPerRegistry: number): Promis
   const printed = [...declared, recording].filter(({ resource }) => resource.plural !== "secrets")
   const transport = await transportFor(namespace, "aim-controller", printed)
   untilTestEnds(signal => runManager({ ...surroundings, transport, controllers, leaderElect: false, signal }))
+}
+
+const deployments = { group: "apps", version: "v1", plural: "deployments", kind: "Deployment", namespaced: true }
+
+/** Starts a controller of ServiceImages that may change Deployments. */
+export async function startRollouts(namespace: string): Promise<void> {
+  const controller = createServiceImageController()
+  const target: Permission = { resource: deployments, verbs: ["list", "watch", "patch"] }
+  const recording: Permission = { resource: events, verbs: ["create", "patch"] }
+  const transport = await transportFor(namespace, "rollouts", [...controller.permissions, target, recording])
+  untilTestEnds(signal =>
+    runManager({ ...surroundings, transport, controllers: [controller], leaderElect: false, signal }),
+  )
 }
 
 export type AgentWish = { limits?: Partial<AgentLimits>; disk?: () => Promise<Disk> }

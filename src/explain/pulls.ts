@@ -41,6 +41,8 @@ export const askedOf = ({ spec, status }: NodeImage): Asked[] =>
   )
 
 export const isThere = ({ told }: Asked) => told?.phase === "Succeeded"
+/** It is there, and the kubelet may soon remove it. */
+export const isAtRisk = (asked: Asked) => isThere(asked) && asked.told?.reason === "MayBeCollected"
 export const hasFailed = ({ told }: Asked) => told?.phase === "Failed"
 
 /** The answer of an agent as the end of a sentence. */
@@ -50,7 +52,8 @@ export function answerOf({ told }: Asked): string {
   const why = [reason, message].filter(Boolean).join(": ")
   if (phase === "Pulling") return `being pulled${progress === undefined ? "" : `, ${progress} %`}`
   if (phase === "Waiting") return why || "waits for its turn"
-  return phase === "Failed" ? `failed after ${counted(attempts, "attempt")}${why && `: ${why}`}` : "is there"
+  if (phase === "Failed") return `failed after ${counted(attempts, "attempt")}${why && `: ${why}`}`
+  return `is there${why && `; ${why}`}`
 }
 
 /** The first few, and how many are left. */

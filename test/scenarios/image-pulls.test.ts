@@ -137,6 +137,58 @@ describe("what is pulled", () => {
     expect(story.underWay("node-0")).toBe(0)
   })
 
+  test("an image that the kubelet may soon remove is reported as such, unless a container uses it", async () => {
+    for (const isUsed of [false, true]) {
+      const story = await pullStory({ nodes: 1 })
+      story.push(image)
+      if (isUsed) {
+        const spec = { nodeName: "node-0", containers: [{ name: "app", image }] }
+        await story.world.apply({
+          apiVersion: "v1",
+          kind: "Pod",
+          metadata: { name: "app", namespace: "default" },
+          spec,
+        })
+        await story.world.until("it runs", () => [...story.runtime("node-0").containers.all()].length === 1)
+      }
+      story.runtime("node-0").images.disk.set({ capacityBytes: 10 * GiB, otherBytes: 8.2 * GiB })
+      await story.job("app", { image })
+      await story.until("app", "Completed")
+      const [told] = await toldOf(story, "node-0")
+      expect(told.phase).toBe("Succeeded")
+      expect(told.reason).toBe(isUsed ? undefined : "MayBeCollected")
+      if (!isUsed) expect(told.message).toContain("83 % of the disk are used: above 85 %")
+    }
+  })
+
+  test("a runtime is given the labels and annotations of sandboxConfig", async () => {
+    const story = await pullStory({ nodes: 1 })
+    story.push(image)
+    const given: unknown[] = []
+    story.runtime("node-0").onCall(({ method, sandboxConfig }) => {
+      if (method === "pullImage") given.push(sandboxConfig)
+    })
+    const sandboxConfig = { labels: { a: "b" }, annotations: { "example.com/c": "d" } }
+    await story.job("app", { image, sandboxConfig })
+    await story.until("app", "Completed")
+    expect(given).toEqual([sandboxConfig])
+  })
+
+  test("how the first images of a node ended is written once", async () => {
+    const story = await pullStory({ nodes: 1 })
+    story.push(image, { takesMs: 20_000 })
+    const firstSync = async () => (await story.world.get(nodeImages, "node-0")).status?.firstSyncStatus
+    await story.job("app", { image })
+    await story.world.advance("10s")
+    expect(await firstSync()).toBeUndefined()
+    await story.until("app", "Completed")
+    const first = await firstSync()
+    expect(first).toMatchObject({ status: "Succeeded", message: "1 of 1 image are there" })
+    await story.job("missing", { image: `${image}-missing`, pullPolicy: { backoffLimit: 0 } })
+    await story.until("missing", "BackoffLimitExceeded")
+    expect(await firstSync()).toEqual(first)
+  })
+
   test("a long pull shows its progress in percent", async () => {
     const story = await pullStory({ nodes: 1 })
     story.push(image, { takesMs: 60_000 })

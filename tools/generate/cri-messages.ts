@@ -48,7 +48,7 @@ const unused: Record<string, string[]> = {
   Image: ["uid", "username", "spec"],
   ImageStatusRequest: ["verbose"],
   ImageStatusResponse: ["info"],
-  PullImageRequest: ["sandbox_config"],
+  PodSandboxConfig: ["metadata", "hostname", "log_directory", "dns_config", "port_mappings", "linux", "windows"],
   AuthConfig: ["auth", "registry_token"],
   ImageFsInfoResponse: ["container_filesystems"],
   FilesystemUsage: ["timestamp", "inodes_used"],
@@ -171,10 +171,11 @@ const scalars: Record<string, string> = {
 const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 const lowered = (name: string) => `${name[0]?.toLowerCase()}${name.slice(1)}s`
 
+/** Generated files are left alone by the formatter, so it is given another name. */
 async function formatted(text: string): Promise<string> {
   const child = promisify(execFile)(
     inRepository("node_modules/.bin/biome"),
-    ["format", `--stdin-file-path=${target}`],
+    ["format", `--stdin-file-path=${target.replace(".generated", "")}`],
     {
       cwd: inRepository("."),
     },

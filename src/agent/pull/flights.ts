@@ -1,10 +1,9 @@
-import type { Disk } from "#core/pulls/disk.ts"
-import { diskProblem } from "#core/pulls/disk.ts"
+import { collectionRisk, type Disk, diskProblem } from "#core/pulls/disk.ts"
 import { splitImage } from "#core/pulls/image-name.ts"
 import type { SealKey } from "#lib/seal.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { type ContainerRuntime, isRuntimeFailure, type PullCredentials, type Transfer } from "#runtime/cri/index.ts"
-import { type Attempt, failureOf, type Wanted } from "./state.ts"
+import { type Attempt, failureOf, type Present, type Wanted } from "./state.ts"
 
 type Flight = {
   readonly version: number
@@ -96,26 +95,38 @@ export class Flights {
     const { runtime, disk, thresholdPercent } = this.#options
     const { reference, tag } = wanted
     const there = await runtime.imageStatus(reference, { signal })
-    if (there && tag.imagePullPolicy === "IfNotPresent") return { is: "Present", imageID: there.id }
+    if (there && tag.imagePullPolicy === "IfNotPresent") return this.#present(there.id, signal)
     const problem = there ? undefined : diskProblem(await disk(), 0, thresholdPercent)
     if (problem) return { is: "Failed", reason: "DiskFull", message: problem }
     const imageID = await this.#pull(wanted, nodeUid, signal)
     if (typeof imageID !== "string") return imageID
     // What the runtime says of the image afterwards is the proof, not that the pull said it was done.
     const proof = await runtime.imageStatus(reference, { signal })
-    if (proof?.id === imageID) return { is: "Present", imageID, pulledBytes: proof.sizeBytes }
+    if (proof?.id === imageID) return { ...(await this.#present(imageID, signal)), pulledBytes: proof.sizeBytes }
     const message = "the pull ended well, and the runtime does not show the image: was it removed at once?"
     return { is: "Failed", reason: "UnknownFailure", message }
+  }
+
+  /** The image is there. The kubelet may remove it again where the disk is nearly full and no container uses it. */
+  async #present(imageID: string, signal: AbortSignal): Promise<Present> {
+    const { runtime, disk, thresholdPercent } = this.#options
+    const risk = collectionRisk(await disk(), thresholdPercent)
+    if (!risk) return { is: "Present", imageID }
+    // The image is proven, whatever becomes of this call.
+    const containers = await runtime.listContainers({}, { signal }).catch(() => undefined)
+    const isUnused = containers?.every(container => container.imageId !== imageID)
+    return { is: "Present", imageID, ...(isUnused && { risk }) }
   }
 
   /** Tries every account, then none. Returns the image's ID, or why the last one failed. */
   async #pull(wanted: Wanted, nodeUid: string, signal: AbortSignal): Promise<string | Attempt> {
     const { runtime } = this.#options
+    const { reference, sandboxConfig } = wanted
     const accounts: (PullCredentials | undefined)[] = [...this.#accountsOf(wanted, nodeUid), undefined]
     let denied: Attempt | undefined
     for (const credentials of accounts) {
       try {
-        return (await runtime.pullImage({ reference: wanted.reference, credentials }, { signal })).imageId
+        return (await runtime.pullImage({ reference, credentials, sandboxConfig }, { signal })).imageId
       } catch (error) {
         const attempt = attemptOf(error)
         if (attempt.is !== "Failed" || attempt.reason !== "Denied") throw error

@@ -1,5 +1,5 @@
 import type { NodeImage, NodeImageStatus, Reason, TagStatus } from "#api/v1alpha1/nodeimage/index.ts"
-import type { Instant } from "#lib/instant.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
 import { isEnded, type TagState, type Wanted } from "./state.ts"
@@ -44,7 +44,21 @@ export function statusOf(
     failed,
     pulling: count("Pulling"),
     waiting: count("Waiting"),
+    ...firstSyncOf(status, { desired, succeeded, failed, standing }, now),
     imageStatuses,
+  }
+}
+
+/** Written once: a node that joins is ready for its pods from then on. */
+function firstSyncOf(
+  before: NodeImageStatus | undefined,
+  { desired, succeeded, failed, standing }: { desired: number; succeeded: number; failed: number; standing: string },
+  now: Instant,
+): Pick<NodeImageStatus, "firstSyncStatus"> {
+  if (before?.firstSyncStatus) return { firstSyncStatus: before.firstSyncStatus }
+  if (desired === 0 || succeeded + failed < desired) return {}
+  return {
+    firstSyncStatus: { syncAt: formatInstant(now), status: failed > 0 ? "Failed" : "Succeeded", message: standing },
   }
 }
 

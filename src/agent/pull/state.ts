@@ -3,9 +3,16 @@ import { classify } from "#core/image/pull-failure.ts"
 import { joinImage } from "#core/pulls/image-name.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { clip, withoutControls } from "#lib/text.ts"
+import type { SandboxConfig } from "#runtime/cri/index.ts"
 
 /** One image that the node is asked for. */
-export type Wanted = { readonly id: string; readonly name: string; readonly reference: string; readonly tag: ImageTag }
+export type Wanted = {
+  readonly id: string
+  readonly name: string
+  readonly reference: string
+  readonly tag: ImageTag
+  readonly sandboxConfig?: SandboxConfig | undefined
+}
 
 /** How it stands with it, as the status reports it, and when it may be tried again. */
 export type TagState = TagStatus & { readonly retryAt?: Instant | undefined }
@@ -13,8 +20,14 @@ export type TagState = TagStatus & { readonly retryAt?: Instant | undefined }
 export const idOf = (name: string, tag: string) => `${name} ${tag}`
 
 export const wantedBy = ({ spec }: NodeImage): Wanted[] =>
-  Object.entries(spec.images).flatMap(([name, { tags }]) =>
-    tags.map(tag => ({ id: idOf(name, tag.tag), name, reference: joinImage({ name, tag: tag.tag }), tag })),
+  Object.entries(spec.images).flatMap(([name, { tags, sandboxConfig }]) =>
+    tags.map(tag => ({
+      id: idOf(name, tag.tag),
+      name,
+      reference: joinImage({ name, tag: tag.tag }),
+      tag,
+      sandboxConfig,
+    })),
   )
 
 export const freshState = ({ tag: { tag, version } }: Pick<Wanted, "tag">): TagState => ({
@@ -26,10 +39,19 @@ export const freshState = ({ tag: { tag, version } }: Pick<Wanted, "tag">): TagS
 
 export const isEnded = ({ phase }: Pick<TagState, "phase">) => phase === "Succeeded" || phase === "Failed"
 
+/** The runtime shows the image. */
+export type Present = {
+  readonly is: "Present"
+  readonly imageID: string
+  /** The size of the image, where it was pulled and not there before. */
+  readonly pulledBytes?: number
+  /** Why the kubelet may soon remove it. */
+  readonly risk?: string
+}
+
 /** How one attempt ended. */
 export type Attempt =
-  /** `pulledBytes`: the size of the image, where it was pulled and not there before. */
-  | { readonly is: "Present"; readonly imageID: string; readonly pulledBytes?: number }
+  | Present
   | { readonly is: "Failed"; readonly reason: Reason; readonly message: string }
   /** The runtime did not answer: nothing is known of the image, and the attempt does not count. */
   | { readonly is: "Unknown"; readonly message: string }
@@ -52,6 +74,7 @@ export function afterAttempt(before: TagState, wanted: Wanted, attempt: Attempt,
       attempts: before.attempts + 1,
       completionTime: formatInstant(now),
       imageID: attempt.imageID,
+      ...(attempt.risk && { reason: "MayBeCollected", message: said(attempt.risk) }),
     }
   if (attempt.is === "Unknown")
     return { ...rest, phase: "Waiting", reason: "BackingOff", message: said(attempt.message), retryAt: now + unknownMs }

@@ -69,7 +69,9 @@ export const sandboxConfig = () =>
         .describe("Annotations that the runtime is given with the pull.")
         .optional(),
     })
-    .describe("What the runtime is given beside the image. Accepted for manifests of OpenKruise; not used yet.")
+    .describe(
+      "What the runtime is given beside the image. Of several jobs for one repository on one node, that of the first counts.",
+    )
 
 /** An image to pull: unlike an image of a workload, it must be given. */
 export const pulledImage = () =>

@@ -3,7 +3,7 @@ import { maxImages } from "#api/v1alpha1/pull-fields.ts"
 import { joinImage } from "#core/pulls/image-name.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import { besideSpec, type Conversion, isObject, type Json, judged, ofTheOriginal, type Remark } from "./judged.ts"
-import { grantRemark, isWritten, sandboxRemark } from "./openkruise-remarks.ts"
+import { grantRemark, isWritten } from "./openkruise-remarks.ts"
 
 /** An image that a NodeImage of OpenKruise lists. */
 type Entry = {
@@ -257,7 +257,7 @@ function jobsOf(entries: readonly Entry[]): Entry[][] {
 }
 
 function jobFor(node: string, name: string, entries: readonly Entry[]): Conversion {
-  const { namespace, settings, secretsPath, imagePath } = entries[0]!
+  const { namespace, settings, secretsPath } = entries[0]!
   const metadata = namespace === undefined ? { name } : { name, namespace }
   const spec = { images: entries.map(({ image }) => image), selector: { names: [node] }, ...settings }
   const remarks = [
@@ -265,7 +265,6 @@ function jobFor(node: string, name: string, entries: readonly Entry[]): Conversi
       ? { path: "metadata", message: `${name} has no namespace yet: kubectl -n decides` }
       : { path: secretsPath, message: `${name} is in ${namespace}, the namespace of its Secrets` },
     ...grantRemark(settings.pullSecrets, namespace, secretsPath),
-    ...sandboxRemark(settings.sandboxConfig, `${imagePath}.sandboxConfig`),
   ]
   const conversion = judged(ImageListPullJob, { metadata }, spec, [])
   const placed = (remark: Remark) => ({ ...remark, path: originOf(remark.path, entries) })

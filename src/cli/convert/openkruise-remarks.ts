@@ -1,5 +1,5 @@
 import { isObjectName } from "../names.ts"
-import { isObject, type Remark } from "./judged.ts"
+import type { Remark } from "./judged.ts"
 
 /** Remarks that jobs and NodeImages of OpenKruise have in common. */
 
@@ -13,6 +13,3 @@ export function grantRemark(names: unknown, namespace: string | undefined, path:
   const command = `aim grant ${isName ? namespace : "NAMESPACE"} --pull-secrets ${names.join(",")}`
   return [{ path, message: `aim reads a Secret only where it is granted: run \`${command}\`` }]
 }
-
-export const sandboxRemark = (config: unknown, path: string): Remark[] =>
-  isObject(config) ? [{ path, message: "kept, without effect for now: the runtime is given the image alone" }] : []

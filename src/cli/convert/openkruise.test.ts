@@ -184,14 +184,13 @@ const requests: Record<string, Case> = {
 }
 
 const secretsGranted: [string, string] = ["spec.pullSecrets", "aim grant shop --pull-secrets one,two"]
-const sandboxKept: [string, string] = ["spec.sandboxConfig", "kept, without effect"]
 
 const jobs: Record<string, Case> = {
   "a job with every field, for nodes of pods": job(
     { ...template, podSelector },
     {
       gives: [{ kind: "ImagePullJob", metadata, spec: { image: "nginx:1", ...template, podSelector } }],
-      says: [secretsGranted, sandboxKept],
+      says: [secretsGranted],
     },
   ),
   "a job that never ends, for nodes by labels": job(
@@ -267,7 +266,7 @@ const jobs: Record<string, Case> = {
           spec: { images: ["nginx:1", "busybox:1"], ...template, selector: { names: ["a"] } },
         },
       ],
-      says: [secretsGranted, sandboxKept],
+      says: [secretsGranted],
     },
   ),
   "a list with an unknown field and an image twice": list(
@@ -352,10 +351,8 @@ const nodeImages: Record<string, Case> = {
         ["spec.images[registry.example.com/app].tags[0].pullSecrets[0].mode", "aim reads the Secret itself"],
         ["spec.images[registry.example.com/app].tags[0].pullSecrets", "images-of-node-1 is in shop"],
         ["spec.images[registry.example.com/app].tags[0].pullSecrets", "aim grant shop --pull-secrets one,old"],
-        ["spec.images[registry.example.com/app].sandboxConfig", "kept"],
         ["spec.images[registry.example.com/app].pullSecrets", "images-2-of-node-1 is in shop"],
         ["spec.images[registry.example.com/app].pullSecrets", "aim grant shop --pull-secrets old"],
-        ["spec.images[registry.example.com/app].sandboxConfig", "kept"],
         ["metadata.uid", "belongs to the object"],
         ["metadata.labels", "copies them from the node"],
         ["metadata.annotations", "NodeImage itself is not needed"],
@@ -389,7 +386,6 @@ const nodeImages: Record<string, Case> = {
         ["spec.images[nginx].pullSecrets[0].key", "no such field"],
         noNamespace,
         ["spec.images[nginx].pullSecrets", "aim grant NAMESPACE --pull-secrets s"],
-        ["spec.images[nginx].sandboxConfig", "kept"],
         ["spec.images[nginx].sandboxConfig.lables", "did you mean labels"],
       ],
     },

@@ -4,7 +4,7 @@ import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { type Conversion, isObject, type Json, judged, type Remark } from "./judged.ts"
 import { nodeImage } from "./openkruise-nodeimage.ts"
-import { grantRemark, isWritten, sandboxRemark } from "./openkruise-remarks.ts"
+import { grantRemark, isWritten } from "./openkruise-remarks.ts"
 
 const converters: Readonly<Record<string, (value: Json) => Conversion>> = {
   ContainerRecreateRequest: containerRecreateRequest,
@@ -77,7 +77,6 @@ function pullJob(kind: typeof ImagePullJob | typeof ImageListPullJob, value: Jso
     if (isObject(spec.selector)) spec.selector = { ...spec.selector, ...each("names", spec.selector, "spec.selector") }
     Object.assign(spec, each("pullSecrets", spec, "spec"), each("images", spec, "spec"))
     remarks.push(...grantRemark(spec.pullSecrets, namespaceOf(value), "spec.pullSecrets"))
-    remarks.push(...sandboxRemark(spec.sandboxConfig, "spec.sandboxConfig"))
   }
   return judged(kind, withoutOwnKeys(value, remarks), spec, remarks)
 

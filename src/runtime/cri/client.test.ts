@@ -94,6 +94,24 @@ describe("answers become values", () => {
     expect(await runtime.pullProgress()).toEqual([{ name: "k8s.io", doneBytes: 3, totalBytes: 9 }])
   })
 
+  test("labels and annotations of a sandbox go with the pull, and nothing else of one", async () => {
+    const asked: unknown[] = []
+    const { runtime } = await world({
+      PullImage: ({ sandboxConfig }) => {
+        asked.push(sandboxConfig)
+        return { imageRef: "sha256:1" }
+      },
+    })
+    await runtime.pullImage({ reference: "web:1", sandboxConfig: { labels: { a: "b" }, annotations: { c: "d" } } })
+    await runtime.pullImage({ reference: "web:1", sandboxConfig: { annotations: { c: "d" } } })
+    await runtime.pullImage({ reference: "web:1" })
+    expect(asked).toEqual([
+      { labels: { a: "b" }, annotations: { c: "d" } },
+      { labels: {}, annotations: { c: "d" } },
+      undefined,
+    ])
+  })
+
   test("credentials are for one host, which containerd reads from a URL", async () => {
     const asked: unknown[] = []
     const { runtime } = await world({

@@ -101,8 +101,13 @@ export function connectRuntime(options: { socketPath: string; clock?: Clock }): 
       return image && imageOf(image)
     },
 
-    async pullImage({ reference, credentials }, options) {
-      const request = { image: { image: reference }, auth: credentials && authOf(credentials) }
+    async pullImage({ reference, credentials, sandboxConfig }, options) {
+      const { labels = {}, annotations = {} } = sandboxConfig ?? {}
+      const request = {
+        image: { image: reference },
+        auth: credentials && authOf(credentials),
+        sandboxConfig: sandboxConfig && { labels, annotations },
+      }
       const { imageRef } = await call("PullImage", request, {
         doing: `pulling ${reference}`,
         options: { ...options, timeoutMs: options?.timeoutMs ?? Number.POSITIVE_INFINITY },

@@ -160,7 +160,17 @@ export type Image = {
   isPinned: boolean
 }
 
-export type ImagePull = { reference: string; credentials?: PullCredentials | undefined }
+export type ImagePull = {
+  reference: string
+  credentials?: PullCredentials | undefined
+  /** What the runtime may know of the pod that the image is for. */
+  sandboxConfig?: SandboxConfig | undefined
+}
+
+export type SandboxConfig = {
+  labels?: Readonly<Record<string, string>> | undefined
+  annotations?: Readonly<Record<string, string>> | undefined
+}
 
 /** For one registry host and no other: the runtime sends them to `host` only, whatever a registry redirects to. */
 export type PullCredentials = { host: string } & ({ username: string; password: string } | { identityToken: string })

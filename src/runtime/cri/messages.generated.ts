@@ -58,8 +58,13 @@ export type Messages = {
   Image: { id: string; repoTags: string[]; repoDigests: string[]; size: bigint; pinned: boolean }
   ImageStatusRequest: { image?: Messages["ImageSpec"] | undefined }
   ImageStatusResponse: { image?: Messages["Image"] | undefined }
-  PullImageRequest: { image?: Messages["ImageSpec"] | undefined; auth?: Messages["AuthConfig"] | undefined }
+  PullImageRequest: {
+    image?: Messages["ImageSpec"] | undefined
+    auth?: Messages["AuthConfig"] | undefined
+    sandboxConfig?: Messages["PodSandboxConfig"] | undefined
+  }
   AuthConfig: { username: string; password: string; serverAddress: string; identityToken: string }
+  PodSandboxConfig: { labels: Record<string, string>; annotations: Record<string, string> }
   PullImageResponse: { imageRef: string }
   ImageFsInfoRequest: object
   ImageFsInfoResponse: { imageFilesystems: Messages["FilesystemUsage"][] }
@@ -135,13 +140,14 @@ export const table = {
   },
   ImageStatusRequest: { 1: ["image", "ImageSpec"] },
   ImageStatusResponse: { 1: ["image", "Image"] },
-  PullImageRequest: { 1: ["image", "ImageSpec"], 2: ["auth", "AuthConfig"] },
+  PullImageRequest: { 1: ["image", "ImageSpec"], 2: ["auth", "AuthConfig"], 3: ["sandboxConfig", "PodSandboxConfig"] },
   AuthConfig: {
     1: ["username", "string"],
     2: ["password", "string"],
     4: ["serverAddress", "string"],
     5: ["identityToken", "string"],
   },
+  PodSandboxConfig: { 6: ["labels", "string", "map"], 7: ["annotations", "string", "map"] },
   PullImageResponse: { 1: ["imageRef", "string"] },
   ImageFsInfoRequest: {},
   ImageFsInfoResponse: { 1: ["imageFilesystems", "FilesystemUsage", "list"] },

@@ -16,6 +16,10 @@ export const reasons = {
   BackingOff: "An attempt failed, and the next one waits; the message says until when.",
   Sealed: "The credentials were sealed for an agent that has ended; they are being sealed again.",
   ...pullFailureReasons,
+
+  // What may become of an image that is there.
+  MayBeCollected:
+    "The image is there, no container used it when it was proven, and the disk was so full that the kubelet may soon remove it.",
 } as const satisfies Record<string, string>
 
 export type Reason = keyof typeof reasons

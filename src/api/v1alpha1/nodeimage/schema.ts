@@ -116,7 +116,7 @@ const tagStatus = z.object({
   phase: z
     .enum(["Waiting", "Pulling", "Succeeded", "Failed"])
     .describe("Waiting for its turn or for the next attempt, Pulling, Succeeded or Failed."),
-  reason: word<Reason>(24).describe("Why it is not there.").optional(),
+  reason: word<Reason>(24).describe("Why it is not there, or `MayBeCollected`.").optional(),
   message: text(256).describe("The same, in a sentence.").optional(),
   attempts: count(999).describe("How many attempts have ended.").default(0),
   progress: count(100)
@@ -149,6 +149,14 @@ const status = z.object({
   failed: count(maxImages).describe("How many could not be pulled.").default(0),
   pulling: count(maxImages).describe("How many are being pulled.").default(0),
   waiting: count(maxImages).describe("How many wait.").default(0),
+  firstSyncStatus: z
+    .object({
+      syncAt: timestamp().describe("When the last of them ended."),
+      status: z.enum(["Succeeded", "Failed"]).describe("Failed: at least one could not be pulled."),
+      message: text(256).describe("The same, in a sentence.").default(""),
+    })
+    .describe("How the first images of the node ended: written once, when none was waiting or being pulled any more.")
+    .optional(),
   imageStatuses: z
     .record(
       z.string(),

@@ -148,9 +148,9 @@ export function connectTo(runtime: NodeRuntime, { timers, heard, isMounted }: Cr
         const found = images.lookUp(reference)
         return found && describedImage(found)
       }),
-    pullImage({ reference, credentials }, options = {}) {
+    pullImage({ reference, credentials, sandboxConfig }, options = {}) {
       const doing = `pulling ${reference}`
-      const of: Call = { method: "pullImage", reference }
+      const of: Call = { method: "pullImage", reference, ...(sandboxConfig && { sandboxConfig }) }
       return call(doing, of, options, options.timeoutMs, ({ resolve, reject }) => {
         const parsed = parseImage(reference)
         const refuse = (message: string) => void reject(refusal(doing, message))

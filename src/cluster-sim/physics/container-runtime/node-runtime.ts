@@ -1,4 +1,4 @@
-import type { ContainerRuntime, RuntimeVersion } from "#runtime/cri/container-runtime.ts"
+import type { ContainerRuntime, RuntimeVersion, SandboxConfig } from "#runtime/cri/container-runtime.ts"
 import type { Timers } from "../timers.ts"
 import type { PhysicsWorld } from "../world.ts"
 import { Containers } from "./containers.ts"
@@ -10,6 +10,8 @@ export type Call = {
   method: keyof ContainerRuntime
   id?: string
   reference?: string
+  /** Of `pullImage`. It changes nothing here. */
+  sandboxConfig?: SandboxConfig
   graceSeconds?: number
   /** Of `execSync`. */
   command?: readonly string[]

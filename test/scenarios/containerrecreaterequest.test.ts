@@ -1,8 +1,12 @@
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import type { Json } from "#cluster-sim/index.ts"
+import { core } from "#runtime/resource.ts"
 import { podOf, type Restarts, requests, restarts } from "#test/support/restart-story.ts"
 
+const pods = core("pods", "Pod")
+const gateOf = ({ status }: Json): Json | undefined =>
+  status?.conditions?.find(({ type }: Json) => type === readinessGate)
 const readyOf = ({ status }: Json) => status.conditions.find(({ type }: Json) => type === "Ready")
 const containerID = ({ status }: Json) => status.containerStatuses[0].containerID
 const both = { containers: [{ name: "app" }, { name: "sidecar" }] }
@@ -185,6 +189,53 @@ test("the gate: not ready before and during, ready after; also when the request 
   await story.client.delete(requests, { name: "another", namespace: "default" })
   await story.advance("2s")
   expect(await gate()).toBe("True")
+})
+
+describe("S26: a pod that was created again under the same name is not the one of the request", () => {
+  // The request drains its pod, or an agent is stopping a container of it, when the pod is replaced.
+  const moments: Record<string, { seconds: number; hasAgent: boolean }> = {
+    "while it drains": { seconds: 600, hasAgent: true },
+    "while a container is stopped": { seconds: 1, hasAgent: true },
+    "before an agent has answered": { seconds: 1, hasAgent: false },
+  }
+  for (const [moment, { seconds, hasAgent }] of Object.entries(moments))
+    for (const isManagerAway of [false, true])
+      test(`${moment}${isManagerAway ? ", the manager being away" : ""}`, async () => {
+        const containers = { app: { isStubborn: true }, sidecar: {} }
+        const story = await restarts({ containers, hasGate: true, graceSeconds: 60 })
+        const manager = story.manager()
+        if (hasAgent) story.agent()
+        await story.until("the pod is ready", async () => gateOf(await story.pod())?.status === "True")
+        const first = await story.pod()
+        await story.request("restart", { strategy: { unreadyGracePeriodSeconds: seconds } })
+        await story.until("it is under way", async () => gateOf(await story.pod())?.status === "False")
+        await story.advance("10s")
+        const stopped = story.stopped()
+        if (isManagerAway) manager.die()
+        await story.client.delete(pods, { name: "web-0", namespace: "default" })
+        await story.until("it is gone", async () => (await story.list(pods)).length === 0)
+        await story.apply(podOf({ containers, hasGate: true, graceSeconds: 60 }))
+        await story.until("it runs again", async () => (await story.pod()).status?.phase === "Running")
+        if (!hasAgent) story.agent()
+        if (isManagerAway) story.manager()
+        const { status } = await story.completed("restart")
+        await story.advance("2m")
+        const second = await story.pod()
+        expect(second.metadata.uid).not.toBe(first.metadata.uid)
+        expect(readyOf({ status })).toMatchObject({ status: "False", reason: "PodGone" })
+        expect(status.podUID).toBe(first.metadata.uid)
+        expect(second.status.containerStatuses.map(({ restartCount }: Json) => restartCount)).toEqual([0, 0])
+        // A stop of the first pod's container may be repeated, for its ID.
+        const ids = new Set(
+          story.record.calls!.filter(({ method }) => method === "stopContainer").map(call => call.podUid),
+        )
+        ids.delete("")
+        expect([...ids]).toEqual(stopped.length > 0 ? [first.metadata.uid] : [])
+        const gates = story.history.flatMap(({ object }) =>
+          object.metadata.uid === second.metadata.uid ? (gateOf(object)?.status ?? []) : [],
+        )
+        expect(new Set(gates)).toEqual(new Set(["True"]))
+      })
 })
 
 test("a request is deleted when its time to live has passed", async () => {

@@ -3,7 +3,7 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import { outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import { keyOf, nameOf } from "#runtime/resource.ts"
 import { wantsUnready } from "./plan.ts"
-import { openFor } from "./requests.ts"
+import { openForPod } from "./requests.ts"
 import { pods } from "./resources.ts"
 import type { World } from "./world.ts"
 
@@ -17,7 +17,7 @@ import type { World } from "./world.ts"
 export async function settleGate(world: World, podKey: string): Promise<Instant | undefined> {
   const pod = world.pod(podKey)
   if (!pod?.gate || pod.isTerminating) return undefined
-  const open = openFor(world.requests, podKey)
+  const open = openForPod(world.requests, podKey, pod.uid)
   const [first] = open
   const isWanted = first === undefined || !wantsUnready(first, undefined) ? "True" : "False"
   if (pod.gate.is === isWanted) {

@@ -20,7 +20,7 @@ export function observe(
   return {
     request,
     pod,
-    ahead: aheadOf(world.requests, request),
+    ahead: pod && aheadOf(world.requests, request, pod.uid),
     runningSince: id => memory.runningSince.get(id),
     gateRefusal: world.holds.on(podKey, ""),
     now,

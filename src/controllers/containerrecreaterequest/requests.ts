@@ -19,12 +19,16 @@ export function openFor(requests: Requests, podKey: string): ContainerRecreateRe
     .sort((a, b) => turnOf(a).localeCompare(turnOf(b)))
 }
 
+/** The same for one pod: a request that recorded another pod of this name does not concern it. */
+export const openForPod = (requests: Requests, podKey: string, uid: string) =>
+  openFor(requests, podKey).filter(({ status }) => (status?.podUID ?? uid) === uid)
+
 /** A request that was handed over keeps its turn; the others come by age. */
 const turnOf = ({ metadata: { creationTimestamp = "", name }, status }: ContainerRecreateRequest) =>
   `${status?.phase === "Recreating" ? 0 : 1} ${creationTimestamp} ${name}`
 
-/** The request that comes before this one. */
-export function aheadOf(requests: Requests, request: ContainerRecreateRequest): string | undefined {
-  const [first] = openFor(requests, podKeyOf(request))
+/** The request that comes before this one for the pod that is there now. */
+export function aheadOf(requests: Requests, request: ContainerRecreateRequest, uid: string): string | undefined {
+  const [first] = openForPod(requests, podKeyOf(request), uid)
   return first && first.metadata.name !== request.metadata.name ? first.metadata.name : undefined
 }

@@ -39,9 +39,12 @@ export async function lookAt(client: Client, world: World, wanted: Reading): Pro
   const pieces = collect(client, [wanted], { seen: inventory, signal: world.signal })
   for await (const piece of counted(pieces, world)) keep(inventory, piece)
   for (const [kind, message] of inventory.unreadable) world.say(`Not readable, and left out: ${kind} (${message})`)
-  const now = world.clock.now()
-  return { inventory, now, serverNow: client.serverTime?.() ?? now }
+  return { inventory, now: world.clock.now(), serverNow: serverNow(client, world) }
 }
+
+/** The time by the cluster's own clock when it last answered: ages are counted from the times that it wrote. */
+export const serverNow = (client: Pick<Client, "serverTime">, { clock }: Pick<World, "clock">): Instant =>
+  client.serverTime?.() ?? clock.now()
 
 /** Refuses where the list of a kind is missing: an older dump has fewer lists. */
 export function demand(inventory: Inventory, resource: Resource): void {

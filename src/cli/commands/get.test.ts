@@ -25,6 +25,21 @@ web     InProgress   3/12       1          registry.example.com/dicom:v3 +1   10
 young   NotSeenYet   -          0          registry.example.com/dicom:v2 +1   10m
 `)
   })
+  test("ages are counted by the cluster's own clock, which may run faster than time", async () => {
+    const { world, clock } = testWorld(cluster())
+    const connect: typeof world.connect = async options => {
+      const client = await world.connect(options)
+      return { ...client, serverTime: () => clock.now() + 5 * 3_600_000 }
+    }
+    for (const [run, options] of [
+      [get, {}],
+      [status, { output: "wide" }],
+    ] as const) {
+      // biome-ignore format: two rows
+      const { text } = await run({ arguments: ["si/web"], options }, { ...world, connect })
+      expect(text).toContain("5h")
+    }
+  })
   test("-o wide says why", async () => {
     const { text } = await ask(get, ["si/shop"], { output: "wide" })
     expect(text).toMatch(

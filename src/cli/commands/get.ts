@@ -8,6 +8,7 @@ import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { connectionOf, Failure, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
 import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { serverNow } from "../look.ts"
 import { namespaceOf } from "../namespace.ts"
 import { columnsOf } from "../render/columns.ts"
 import { kindTable } from "../render/kind.ts"
@@ -36,7 +37,7 @@ export const run: Run = async (input, world) => {
       await watch(client, table, world, { resource, names, namespace, labelSelector })
       return { text: "", exitCode: 0 }
     }
-    if (objects.length > 0) return { text: table(objects, world.clock.now()), exitCode: 0 }
+    if (objects.length > 0) return { text: table(objects, serverNow(client, world)), exitCode: 0 }
     world.say(noneYet(resource, namespace))
     return { text: "", exitCode: 0 }
   } finally {
@@ -73,6 +74,8 @@ async function watch(client: Client, table: Table, world: World, chosen: Chosen)
   const widths: number[] = []
   const name = names.length === 1 ? names[0] : undefined
   const onTrouble = () => world.say("lost the connection to the cluster, reconnecting")
+  // While it watches, the cluster does not say what time it is.
+  const aheadMs = serverNow(client, world) - clock.now()
   let isFirst = true
   for await (const objects of follow<Seen>({ client, ...of, name, clock, random, signal, onTrouble })) {
     const changed: Seen[] = []
@@ -84,7 +87,7 @@ async function watch(client: Client, table: Table, world: World, chosen: Chosen)
     }
     const gone = [...told.keys()].filter(key => !objects.has(key))
     for (const key of gone) told.delete(key)
-    const lines = changed.length > 0 ? table(changed, clock.now(), widths) : ""
+    const lines = changed.length > 0 ? table(changed, clock.now() + aheadMs, widths) : ""
     const rows = isFirst ? lines : lines.slice(lines.indexOf("\n") + 1)
     if (lines) isFirst = false
     const text = rows + gone.map(key => `${shortOf(chosen.resource)}/${key} deleted\n`).join("")

@@ -8,6 +8,7 @@ import { connectionOf, type Run, UsageError, type View, type World } from "../co
 import { follow } from "../follow.ts"
 import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { painterFor, type Shown } from "../live.ts"
+import { serverNow } from "../look.ts"
 import { namespaceOf } from "../namespace.ts"
 import { addSample, outlook, type Sample } from "../rate.ts"
 import { standingBlock, standingLine, titleOf } from "../render/kind.ts"
@@ -33,7 +34,7 @@ export const run: Run = async (input, world) => {
   try {
     // Also before watching: a missing name is reported at once, with the closest one.
     const objects = await fetchAll(client, resource, names, { namespace })
-    const how = { view: world.view, now: world.clock.now(), wide: true }
+    const how = { view: world.view, now: serverNow(client, world), wide: true }
     const isRollouts = resource === serviceImages
     if (input.options.watch) {
       await (isRollouts ? watch(client, names, world) : watchOthers(client, { resource, names, namespace }, world))

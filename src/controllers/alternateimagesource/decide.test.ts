@@ -199,6 +199,14 @@ describe("each class of failure", () => {
     const { repairs } = decided({ group: { failing: mixed } })
     expect(repairs.map(({ pod: { uid } }) => uid)).toEqual(["one", "two"])
   })
+  test("where pods have different images, message and step name the one that most have", () => {
+    const failing = [pod("one", { image: `${c}:1` }), pod("two"), pod("three")]
+    const waits = decided({ group: { failing: failing.map(each => ({ ...each, since: now })) } })
+    expect(waits.message).toContain(`3 pods cannot pull ${a}:1 (Unreachable)`)
+    const { message, step } = decided({ group: { failing } })
+    expect(message).toContain(`${a}:1 cannot be pulled`)
+    expect(step?.oldImage).toBe(`${a}:1`)
+  })
   test("nor sent after them later", () => {
     const { repairs, reason } = decided({ group: { failing: mixed }, before: { incident } })
     expect([reason, ...repairs.map(({ pod: { uid } }) => uid)]).toEqual(["Repairing", "one", "two"])

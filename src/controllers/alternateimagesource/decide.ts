@@ -172,9 +172,9 @@ const wait = (
 const titleOf = ({ workload: { type, name }, container }: Group) => `${type.kind}/${name} ${container}`
 
 function cannotPull({ failing, held }: Pick<Group, "failing" | "held">): string {
-  const [first] = failing.length > 0 ? failing : held
+  const pods = failing.length > 0 ? failing : held
   const why = failing.length > 0 ? dominant(failing) : "held back by its node"
-  return `${counted(failing.length || held.length, "pod")} cannot pull ${first!.image} (${why})`
+  return `${counted(pods.length, "pod")} cannot pull ${commonImage(pods)} (${why})`
 }
 
 /** A working repository is known: pods that wait elsewhere are sent there without another probe. */
@@ -256,7 +256,7 @@ function seek(
       lookAgainAt: Math.min(seenAt, confirmedAt),
     })
   if (cooledAt > now) return later("CoolingDown", cooledAt)
-  const failingImage = stuck[0]!.image
+  const failingImage = commonImage(stuck)
   const own = probe(failingImage)
   if (!isConfirmed && (!own || own.at < seenAt)) asks.unshift(failingImage)
   if (asks.length > 0)
@@ -304,14 +304,15 @@ function switchTo(
       ? { do: "retarget", workload, container, isInit, from: group.image, to, reason: failure }
       : undefined
   const waiting = [...movable, ...held.filter(pod => !isAt(pod, repository))]
+  const oldImage = commonImage(stuck)
   return {
     group,
     incident: next,
     reason: refusal ?? "Repairing",
-    message: `${titleOf(group)}: ${stuck[0]!.image} cannot be pulled (${failure}); going to ${repository}`,
+    message: `${titleOf(group)}: ${oldImage} cannot be pulled (${failure}); going to ${repository}`,
     repairs: retarget && (workload.replacesPods || workload.hasRevisions) ? [] : repairsOf(group, waiting, to, failure),
     ...(retarget && { retarget }),
-    step: { oldImage: commonImage(stuck), newImage: to, reason: failure, repository },
+    step: { oldImage, newImage: to, reason: failure, repository },
     asks: [],
   }
 }

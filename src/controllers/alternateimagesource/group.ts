@@ -154,7 +154,7 @@ export function dominant(pods: readonly FailingPod[]): PullFailure {
 }
 
 /** The image that most of the pods have. Of two it is the first. */
-export function commonImage(pods: readonly FailingPod[]): string {
+export function commonImage(pods: readonly Pick<FailingPod, "image">[]): string {
   const counts = countsOf(pods.map(({ image }) => image))
   const most = Math.max(...counts.values())
   return [...counts.keys()].find(image => counts.get(image) === most)!

@@ -19,6 +19,7 @@ import {
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { parseArgs } from "node:util"
+import { imageProgram } from "#cli/manifests/names.ts"
 import { type Bundle, bundle, sourceDate } from "./build.ts"
 import { type Architecture, type NodeProgram, nodeOfMachine } from "./image/node.ts"
 import { findProgram, run } from "./kube/command.ts"
@@ -101,7 +102,7 @@ function settings(epoch: string, architecture: Architecture): string[] {
   return [
     ...["--config.user", "65532:65532", "--config.workingdir", "/"],
     // Node sizes its heap by the memory limit of the container; it needs no flag for that.
-    ...["--config.entrypoint", "/usr/bin/node", "--config.entrypoint", "/app/aim.js"],
+    ...["--config.entrypoint", imageProgram.node, "--config.entrypoint", imageProgram.aim],
     ...Object.entries(labels).flatMap(([name, text]) => ["--config.label", `org.opencontainers.image.${name}=${text}`]),
     ...["--os", "linux", "--architecture", architecture],
     ...["--created", epoch, "--no-history"],
@@ -122,7 +123,7 @@ function contentsOfNode({ binary, licence, libraries, packages }: NodeProgram): 
     ["/tmp", "folder"],
     ["/etc/passwd", { text: "root:x:0:0:root:/:/sbin/nologin\naim:x:65532:65532:aim:/:/sbin/nologin\n" }],
     ["/etc/group", { text: "root:x:0:\naim:x:65532:\n" }],
-    ["/usr/bin/node", { from: binary }],
+    [imageProgram.node, { from: binary }],
   ])
   if (existsSync(licence)) contents.set("/usr/share/doc/nodejs/copyright", { from: licence })
   for (const { path, from } of libraries) contents.set(path, { from })

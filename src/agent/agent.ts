@@ -5,7 +5,7 @@ import { type ManagerOptions, runManager } from "#runtime/manager.ts"
 import { agentControllers } from "./all.ts"
 import type { AgentLimits, AgentNode } from "./surroundings.ts"
 
-export type AgentOptions = Omit<ManagerOptions, "controllers" | "leaderElect" | "warm"> & {
+export type AgentOptions = Omit<ManagerOptions, "controllers" | "leaderElect" | "warm" | "hasLoopDelay"> & {
   node: AgentNode
   limits?: Partial<AgentLimits>
 }
@@ -33,6 +33,7 @@ export async function runAgent({ node, limits, ...options }: AgentOptions): Prom
       ...options,
       controllers: agentControllers({ ...node, runtime }, limits),
       leaderElect: false,
+      hasLoopDelay: false,
       signal: AbortSignal.any([options.signal, ending.signal]),
     })
     return ending.signal.aborted ? 1 : exitCode

@@ -25,6 +25,8 @@ export type ManagerOptions = {
   warm?: boolean
   /** Where `/livez`, `/readyz` and `/metrics` are served. In a pod the host must be one that the kubelet reaches. */
   metrics?: { host: string; port: number } | undefined
+  /** Whether the delay of the event loop is among the metrics. On by default. */
+  hasLoopDelay?: boolean
   clock: Clock
   random: Random
   log: Logger
@@ -54,9 +56,9 @@ const heartbeatMs = 1_000
  * writes only while the guard passes, so a candidate's writes are refused before they leave the process.
  */
 export async function runManager(options: ManagerOptions): Promise<number> {
-  const { transport, clock, random, log, signal, leaderElect, warm = true } = options
+  const { transport, clock, random, log, signal, leaderElect, warm = true, hasLoopDelay = true } = options
   const identity = random.uuid()
-  const metrics = createMetrics({ clock })
+  const metrics = createMetrics({ clock, hasLoopDelay })
   const basics = { transport, clock, random, userAgent: options.userAgent, onRequest: metrics.onRequest }
   const running: RunningController[] = []
   let election: Election | undefined

@@ -17,6 +17,12 @@ describe("metrics", () => {
     expect(await register.metrics()).toBe("\n")
   })
 
+  test("leave the delay of the event loop out where it costs too much", async () => {
+    const text = await createMetrics({ clock: virtualClock(), hasLoopDelay: false }).text()
+    expect(text).not.toContain("nodejs_eventloop")
+    expect(text).toContain("process_resident_memory_bytes")
+  })
+
   test("report how late timers fire, from the first scrape on", async () => {
     const all = metrics()
     const lagSeconds = async () => Number((await lines(all, "nodejs_eventloop_lag_p99_seconds"))[0]?.split(" ")[1])

@@ -37,6 +37,12 @@ export type Metrics = MetricFactory & {
   readonly contentType: string
 }
 
+export type MetricsOptions = {
+  clock: Clock
+  /** From the first scrape on, a hundred timers a second measure the event loop: too many for a process that is quiet. */
+  hasLoopDelay?: boolean
+}
+
 type Candidate = {
   isLeader: () => boolean
   /** All its caches are in sync. */
@@ -60,7 +66,7 @@ const methods = {
  * Metrics under the names of controller-runtime and client-go where they have one, so that known dashboards and alerts
  * work. They have a registry of their own: the library's global one is shared with every other importer.
  */
-export function createMetrics({ clock }: { clock: Clock }): Metrics {
+export function createMetrics({ clock, hasLoopDelay = true }: MetricsOptions): Metrics {
   const registry = new Registry()
   const instruments = instrumentsOf(registry)
   const loops = loopMetrics(instruments)
@@ -69,6 +75,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const caches = cacheMetrics(instruments)
   const { watchElection } = electionMetrics(instruments)
   processMetrics(instruments, clock)
+  if (hasLoopDelay) loopDelayMetric(instruments)
   return {
     ...metricFactory(instruments),
     controller: name => ({ ...loops(name), cacheOpened: caches(name) }),
@@ -295,10 +302,15 @@ function processMetrics({ counter, pulled }: Instruments, clock: Clock): void {
   one("process_start_time_seconds", "When this process began.", () => startedAt)
   one("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss())
   one("nodejs_heap_size_used_bytes", "Heap in use.", () => process.memoryUsage().heapUsed)
-  one("nodejs_eventloop_lag_p99_seconds", "How late timers came since the last scrape.", eventLoopLag)
   counter("process_cpu_seconds_total", "CPU time, user and system.", [], () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
+  })
+}
+
+function loopDelayMetric({ pulled }: Instruments): void {
+  pulled("nodejs_eventloop_lag_p99_seconds", "How late timers came since the last scrape.", [], function* () {
+    yield [{}, eventLoopLag()]
   })
 }
 

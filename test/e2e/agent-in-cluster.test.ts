@@ -7,6 +7,7 @@ import { ask } from "#test/support/ask.ts"
 import { installKinds, isTrue } from "#test/support/fleet.ts"
 import { floor, type Json, onRealNode, quickEnd, realNode, uniqueNamespace, until } from "#test/support/floor.ts"
 import { aim, applyManifests, buildImage, uninstall } from "#test/support/installation.ts"
+import { checkMetricsText, preparePrometheus } from "#test/support/prometheus.ts"
 import { nodeAnswer } from "#test/support/real-pulls.ts"
 import { polite, shell, stateOf, tookMs } from "#test/support/real-restarts.ts"
 
@@ -105,6 +106,25 @@ test("it restarts a container and pulls an image, as a user without capabilities
   expect(spec.securityContext).toMatchObject({ runAsUser: 65532, runAsGroup: 0, runAsNonRoot: true })
   const paths = spec.volumes.flatMap(({ hostPath }: Json) => hostPath ?? [])
   expect(paths).toEqual([{ path: floor().containerdSocket, type: "Socket" }])
+})
+
+test("its metrics count what it does, and Prometheus' linter accepts them", async () => {
+  await preparePrometheus()
+  const { metadata } = await agentPod()
+  const path = `/api/v1/namespaces/aim-agents/pods/${metadata.name}:8080/proxy/metrics`
+  const served = await floor().kubectlRun("get", "--raw", path)
+  await checkMetricsText(served)
+  const counted = (series: string) =>
+    Number(
+      served
+        .split("\n")
+        .find(line => line.startsWith(`aim_${series} `))
+        ?.split(" ")[1],
+    )
+  expect(counted('agent_stops_total{result="Stopped"}')).toBe(1)
+  expect(counted('agent_pulls_total{result="Present"}')).toBe(1)
+  expect(counted("agent_pulled_bytes_total")).toBeGreaterThan(0)
+  expect(counted("agent_pulls_in_progress")).toBe(0)
 })
 
 test("each kind of preStop runs before its container is stopped; httpGet goes to the pod's own address only", async () => {

@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { parseAllDocuments } from "yaml"
+import { kindNames } from "#api/names.ts"
 import type { Json } from "#test/support/floor.ts"
 import { type Helm, helmFor } from "#test/support/helm.ts"
 import { runProgram } from "#test/support/program.ts"
@@ -23,7 +24,8 @@ const rendered = async (helm: Helm, ...args: string[]) => {
 const printed = async (...args: string[]): Promise<Record<string, Json>> => {
   const { code, stdout, output } = await runProgram("bin/aim", ["manifests", "all", ...args])
   expect(code, output).toBe(0)
-  const all = objects(stdout).filter(({ kind }) => kind !== "Namespace")
+  // Helm makes the namespace of the release. That of the agents is the chart's, because of its label.
+  const all = objects(stdout).filter(({ kind, metadata }) => kind !== "Namespace" || metadata.name === "aim-agents")
   for (const { kind, metadata } of all)
     if (kind === "CustomResourceDefinition") metadata.annotations = { "helm.sh/resource-policy": "keep" }
   return byName(all)
@@ -45,6 +47,12 @@ test("the chart installs what aim manifests prints, object by object, for anothe
   expect(await rendered(helm, "--namespace", "123", "--set", `image=${image}`, ...sets)).toEqual(
     await printed("--namespace", "123", "--image", image, ...flags),
   )
+
+  const socket = "/run/k3s/containerd/containerd.sock"
+  const agent = ["--set", `agent.enabled=true,agent.criSocket=${socket}`]
+  expect(await rendered(helm, "--namespace", "aim-system", "--set", `image=${image}`, ...agent)).toEqual(
+    await printed("--image", image, "--cri-socket", socket),
+  )
 })
 
 test("an option adds what it says and changes nothing else", async () => {
@@ -60,8 +68,9 @@ test("an option adds what it says and changes nothing else", async () => {
   const gone = await added("networkPolicy.enabled=false", "crds.install=false")
   expect(gone).toEqual({
     "NetworkPolicy/aim-controller": undefined,
-    "CustomResourceDefinition/serviceimages.autoimagemanager.io": undefined,
-    "CustomResourceDefinition/alternateimagesources.autoimagemanager.io": undefined,
+    ...Object.fromEntries(
+      kindNames.map(({ plural, group }) => [`CustomResourceDefinition/${plural}.${group}`, undefined]),
+    ),
   })
   const two = await added("replicas=2", "podDisruptionBudget.enabled=true", "resources.limits.memory=1Gi")
   expect(two).toMatchObject({
@@ -87,6 +96,31 @@ test("an option adds what it says and changes nothing else", async () => {
     expect.objectContaining({ name: service.spec.ports[0].targetPort }),
   )
   expect(Object.keys(monitored)).toHaveLength(2)
+
+  const agents = await added(
+    "agent.enabled=true",
+    "agent.stopsPerMinute=3,agent.pullsPerNode=4,agent.imageGcHighThreshold=90",
+    "agent.resources.limits.memory=256Mi",
+    "networkPolicy.enabled=false",
+    "serviceMonitor.enabled=true",
+  )
+  const { args, resources } = agents["DaemonSet/aim-agent"].spec.template.spec.containers[0]
+  expect(args.slice(-6)).toEqual([
+    "--stops-per-minute",
+    "3",
+    "--pulls-per-node",
+    "4",
+    "--image-gc-high-threshold",
+    "90",
+  ])
+  expect(resources.limits).toEqual({ memory: "256Mi" })
+  expect(agents["Namespace/aim-agents"].metadata.labels).toMatchObject({
+    "pod-security.kubernetes.io/enforce": "privileged",
+  })
+  expect(agents["NetworkPolicy/aim-agent"]).toBeUndefined()
+  const ofAgents = agents["Service/aim-agent"]
+  expect(agents["DaemonSet/aim-agent"].spec.template.metadata.labels).toMatchObject(ofAgents.spec.selector)
+  expect(ofAgents.metadata.labels).toMatchObject(agents["ServiceMonitor/aim-agent"].spec.selector.matchLabels)
 })
 
 test("a value that is misspelt or that no chart could carry out is refused by its name", async () => {
@@ -94,6 +128,11 @@ test("a value that is misspelt or that no chart could carry out is refused by it
   const wrong: Record<string, string> = {
     "imge=aim:1": "imge",
     "replicas=two": "/replicas",
+    "agent.criSocket=containerd.sock": "/agent/criSocket",
+    "agent.criSocket=/run/../etc/shadow": "/agent/criSocket",
+    "agent.stopsPerMinute=0": "/agent/stopsPerMinute",
+    "agent.imageGcHighThreshold=101": "/agent/imageGcHighThreshold",
+    "agent.flags=none": "flags",
     "podDisruptionBudget.enabled=1": "/podDisruptionBudget/enabled",
     "for[0].plural=Dicoms,for[0].group=example.com": "/for/0/plural",
     // A role that reads the roles of a cluster, or that changes aim's own kinds, is no target's.

@@ -22,9 +22,12 @@ export type Prometheus = {
 export const preparePrometheus = () =>
   preparePackages({ prometheus: true, say: line => process.stderr.write(`prometheus: ${line}\n`) })
 
-/** Whether Prometheus' own linter likes what a process serves: names, units, help. */
-export async function checkMetrics(port: number): Promise<void> {
-  const served = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+/** Whether Prometheus' own linter accepts what a process on loopback serves. */
+export const checkMetrics = async (port: number): Promise<void> =>
+  checkMetricsText(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text())
+
+/** Whether Prometheus' own linter accepts names, units and help. */
+export async function checkMetricsText(served: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "aim-metrics-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   writeFileSync(join(folder, "metrics"), served)

@@ -1,6 +1,6 @@
 import { parseImageReference } from "#core/image/reference.ts"
 import { type Input, type Run, UsageError } from "../command.ts"
-import { usualSocket } from "../manifests/agent.ts"
+import { socketPath, usualSocket } from "../manifests/agent.ts"
 import { manifests, type Section, type Wanted } from "../manifests/all.ts"
 import { parseForeignKind } from "../manifests/rbac.ts"
 import { sources } from "../manifests/sources.ts"
@@ -34,7 +34,7 @@ function read({ arguments: [section = "all"], options }: Input, version: string)
 function checkSocket(path: string, section: string): string {
   if (section !== "agent" && section !== "all")
     throw new UsageError(`--cri-socket is for the agents, and ${section} has none: write agent --cri-socket ${path}`)
-  if (/^\/[\w./@-]+$/.test(path) && !path.includes("/../")) return path
+  if (socketPath.pattern.test(path) && !socketPath.not.test(path)) return path
   throw new UsageError(`--cri-socket: ${path} is not the path of a socket: write one such as ${usualSocket}`)
 }
 

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { stringify } from "yaml"
+import { agentManifests } from "#cli/manifests/agent.ts"
 import { manifests } from "#cli/manifests/all.ts"
 import { controllerDeployment } from "#cli/manifests/controller.ts"
 import type { Manifest } from "#cli/manifests/names.ts"
@@ -9,7 +10,7 @@ import { sources } from "#cli/manifests/sources.ts"
 import { toDocuments } from "#cli/render/yaml.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { type GeneratedFile, inRepository, withSections } from "../file.ts"
-import { metricsService, podDisruptionBudget, serviceMonitor } from "./options.ts"
+import { agents, controllersIn, metricsService, podDisruptionBudget, serviceMonitor } from "./options.ts"
 import { chartValues, valuesFile, valuesSchema, valuesTable } from "./values.ts"
 
 /** The oldest server that the chart is for: docs/scope.md. */
@@ -21,6 +22,11 @@ const marks = {
   image: "chart.values.image/aim",
   replicas: "chart-values-replicas",
   resources: "chart-values-resources",
+  criSocket: "chart-values-cri-socket",
+  stopsPerMinute: "chart-values-stops",
+  pullsPerNode: "chart-values-pulls",
+  imageGcHighThreshold: "chart-values-threshold",
+  agentResources: "chart-values-agent-resources",
   interval: "chart-values-interval",
   labels: "chart-values-labels",
   plural: "chart-plural",
@@ -32,7 +38,12 @@ const expressions = {
   [marks.namespace]: "{{ .Release.Namespace | quote }}",
   [marks.image]: "{{ .Values.image | quote }}",
   [marks.replicas]: "{{ .Values.replicas }}",
+  [marks.agentResources]: "{{ toJson .Values.agent.resources }}",
   [marks.resources]: "{{ toJson .Values.resources }}",
+  [marks.criSocket]: "{{ .Values.agent.criSocket | quote }}",
+  [marks.stopsPerMinute]: "{{ .Values.agent.stopsPerMinute | quote }}",
+  [marks.pullsPerNode]: "{{ .Values.agent.pullsPerNode | quote }}",
+  [marks.imageGcHighThreshold]: "{{ .Values.agent.imageGcHighThreshold | quote }}",
   [marks.interval]: "{{ .Values.serviceMonitor.interval | quote }}",
   [`${marks.labels}: ""`]:
     "{{- range $name, $value := .Values.serviceMonitor.labels }}\n    {{ $name }}: {{ $value | quote }}\n    {{- end }}",
@@ -47,6 +58,7 @@ export const chartFiles = async (): Promise<GeneratedFile[]> => {
   const { namespace, image } = marks
   const all = manifests({ section: "all", foreign: [], namespace, image }, sources())
   const { deployment, resources } = openDeployment()
+  const agent = openAgents()
   const ofKind = (wanted: string) => all.filter(({ kind }) => kind === wanted)
   const admission = policies()
   const mutating = admission.filter(({ kind }) => kind.startsWith("Mutating"))
@@ -55,8 +67,12 @@ export const chartFiles = async (): Promise<GeneratedFile[]> => {
   const elsewhere = ["CustomResourceDefinition", "NetworkPolicy", "Namespace", "Deployment"]
   const isElsewhere = ({ kind }: Manifest) => elsewhere.includes(kind) || admission.some(policy => policy.kind === kind)
   const roles = all.filter(object => !isElsewhere(object))
-  const values = chartValues(resources)
-  const monitor = [metricsService(namespace), labelled(serviceMonitor(namespace, marks.interval))]
+  const values = chartValues({ controller: resources, agent: agent.resources })
+  const controllers = controllersIn(namespace)
+  const monitorOf = (program: typeof controllers) => [
+    metricsService(program),
+    labelled(serviceMonitor(program, marks.interval)),
+  ]
   const code = "src/controllers and src/cli/manifests"
   const page = inRepository("docs/install.md")
   return [
@@ -66,13 +82,20 @@ export const chartFiles = async (): Promise<GeneratedFile[]> => {
     file(".helmignore", "tools/generate/chart/files.ts", ignored),
     templateFile("crds.yaml", "src/api", when(".Values.crds.install", kept(ofKind("CustomResourceDefinition")))),
     templateFile("controller.yaml", code, template([...roles, deployment]) + forEachKind()),
-    templateFile("network-policy.yaml", code, when(".Values.networkPolicy.enabled", ofKind("NetworkPolicy"))),
+    templateFile("agent.yaml", "src/agent and src/cli/manifests", when(withAgents(), agent.objects)),
+    templateFile(
+      "network-policy.yaml",
+      code,
+      when(".Values.networkPolicy.enabled", ofKind("NetworkPolicy")) +
+        when(withAgents(".Values.networkPolicy.enabled"), agent.networkPolicies),
+    ),
     templateFile("policies.yaml", "src/policies", template(validating) + whereServed(mutating)),
     templateFile(
       "options.yaml",
       "tools/generate/chart/options.ts",
-      when(".Values.podDisruptionBudget.enabled", [podDisruptionBudget(namespace)]) +
-        when(".Values.serviceMonitor.enabled", monitor),
+      when(".Values.podDisruptionBudget.enabled", [podDisruptionBudget(controllers)]) +
+        when(".Values.serviceMonitor.enabled", monitorOf(controllers)) +
+        when(withAgents(".Values.serviceMonitor.enabled"), monitorOf(agents)),
     ),
     { path: inRepository("charts/aim/templates/NOTES.txt"), content: notes },
     { path: page, content: withSections(await readFile(page, "utf8"), { values: valuesTable(values) }) },
@@ -124,6 +147,24 @@ function openDeployment(): { deployment: Manifest; resources: object } {
   container!.resources = resources
   return { deployment, resources: initially }
 }
+
+/** The agents with what a user may set left open, and the resources that they have otherwise. */
+function openAgents(): { objects: Manifest[]; networkPolicies: Manifest[]; resources: object } {
+  const { image, criSocket, stopsPerMinute, pullsPerNode, imageGcHighThreshold } = marks
+  const limits = { stopsPerMinute, pullsPerNode, imageGcHighThresholdPercent: imageGcHighThreshold }
+  const all = agentManifests({ image, criSocket, permissions: sources().agent, limits })
+  const daemonSet = all.find(({ kind }) => kind === "DaemonSet") as Manifest & {
+    spec: { template: { spec: { containers: { resources: unknown }[] } } }
+  }
+  const [container] = daemonSet.spec.template.spec.containers
+  const resources = container!.resources as object
+  container!.resources = marks.agentResources
+  const isPolicy = ({ kind }: Manifest) => kind === "NetworkPolicy"
+  return { objects: all.filter(object => !isPolicy(object)), networkPolicies: all.filter(isPolicy), resources }
+}
+
+/** The condition of everything about the agents. */
+const withAgents = (also?: string) => (also ? `and .Values.agent.enabled ${also}` : ".Values.agent.enabled")
 
 /** Uninstalling leaves the definitions, and with them every ServiceImage and what its rollout has come to. */
 const kept = (definitions: readonly Manifest[]): Manifest[] =>

@@ -1,5 +1,7 @@
 import { stringify } from "yaml"
 import { z } from "zod"
+import { usualLimits } from "#agent/index.ts"
+import { socketPath, usualSocket } from "#cli/manifests/agent.ts"
 import { foreignNames } from "#cli/manifests/rbac.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { code, table } from "../markdown.ts"
@@ -14,10 +16,11 @@ const foreignKind = z.strictObject({
     .meta({ not: { anyOf: [{ enum: foreignNames.groupsOfOthers }, { pattern: foreignNames.version.source }] } }),
 })
 
+const count = (initially: number) => z.int().min(1).max(9999).default(initially)
 const enabled = (initially: boolean) => ({ enabled: z.boolean().default(initially) })
 
 /** What may be set at `helm install`, declared once: values.yaml, its comments and values.schema.json come from here. */
-export const chartValues = (resources: object) =>
+export const chartValues = (resources: { controller: object; agent: object }) =>
   z.strictObject({
     image: z
       .string()
@@ -38,9 +41,27 @@ export const chartValues = (resources: object) =>
       ),
     resources: z
       .looseObject({})
-      .default(resources as Record<string, unknown>)
+      .default(resources.controller as Record<string, unknown>)
       .describe(
         "What the controllers ask for and may use. Memory grows with the fleet: docs/benchmarks.md has numbers.",
+      ),
+    agent: z
+      .strictObject({
+        ...enabled(false),
+        criSocket: z
+          .string()
+          .max(1024)
+          .regex(socketPath.pattern)
+          .meta({ not: { pattern: socketPath.not.source } })
+          .default(usualSocket),
+        stopsPerMinute: count(usualLimits.stopsPerMinute),
+        pullsPerNode: count(usualLimits.pullsPerNode),
+        imageGcHighThreshold: z.int().min(1).max(100).default(usualLimits.imageGcHighThresholdPercent),
+        resources: z.looseObject({}).default(resources.agent as Record<string, unknown>),
+      })
+      .prefault({})
+      .describe(
+        "An agent on every node, which restarts containers and pulls images, in the namespace aim-agents: as aim manifests agent, with the options of aim agent.",
       ),
     crds: z
       .strictObject({ install: z.boolean().default(true) })

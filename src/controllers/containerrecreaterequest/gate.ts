@@ -38,7 +38,11 @@ export async function settleGate(world: World, podKey: string): Promise<Instant 
   const body = { metadata: { uid, resourceVersion }, status: { conditions: [condition] } }
   const patch = world.client.patch(pods, nameOf(podKey), { type: "strategic", body }, { subresource: "status" })
   const outcome = await outcomeOf(patch)
-  if (outcome.is === "Written") world.holds.delete(podKey)
+  if (outcome.is === "Written") {
+    world.holds.delete(podKey)
+    // The next look may come before the watch: with the old state it would write the same again, and conflict.
+    world.wrote(podKey, outcome.object)
+  }
   if (outcome.is !== "Refused") return outcome.is === "Unknown" ? now + 1000 : undefined
   const { said, message } = outcome.error
   const reason = saysNotGranted(message) ? "Forbidden" : "Refused"

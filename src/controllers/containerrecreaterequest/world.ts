@@ -23,6 +23,8 @@ export type World = Pick<Wiring, "client" | "clock" | "enqueue" | "enqueueAfter"
   pod(podKey: string): PodFacts | undefined
   /** Reads the pod from the server unless it is known. */
   look(podKey: string): Promise<void>
+  /** Takes the server's answer to a write of ours, which counts until the watch shows it or something newer. */
+  wrote(podKey: string, pod: KubeObject): void
   /** Pods whose readiness gate the server refuses to let us write. */
   holds: Holds<"Forbidden" | "Refused">
   metrics: ContainerRecreateRequestMetrics
@@ -44,7 +46,9 @@ export function openWorld(wiring: Wiring, requests: Cache<Held<ContainerRecreate
   const holds: World["holds"] = new Holds()
 
   cache.subscribe(({ key, before, after }) => {
-    if (!after) fetched.delete(key)
+    const read = fetched.get(key)
+    const isShown = after?.facts && read && compareVersions(read.resourceVersion, after.resourceVersion) <= 0
+    if (!after || isShown) fetched.delete(key)
     for (const request of openFor(requests, key)) enqueue(keyOf(request.metadata))
     if ((after ?? before)?.facts?.gate) enqueue(gateKey(key))
   })
@@ -79,6 +83,11 @@ export function openWorld(wiring: Wiring, requests: Cache<Held<ContainerRecreate
     holds,
     metrics: createContainerRecreateRequestMetrics(wiring.metrics),
     pod: known,
+    wrote(podKey, pod) {
+      const facts = readPod(pod)
+      const seen = cache.get(podKey)
+      if (!seen?.facts || compareVersions(facts.resourceVersion, seen.resourceVersion) > 0) fetched.set(podKey, facts)
+    },
     async look(podKey) {
       if (known(podKey)) return
       try {

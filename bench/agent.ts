@@ -1,12 +1,15 @@
 /**
  * What the agent of a node and the kinds of pulls cost.
  *
- *   node bench/agent.ts [--nodes=5000] [--few=500] [--short]
+ *   node bench/agent.ts [--nodes=5000] [--few=500] [--only=agent,pulls] [--short]
  *
- * Nodes and their runtimes are simulated, the agents of the nodes are the product's own, and the manager is a process of
- * its own. The short form is for every change: small, and only what does not depend on the machine.
+ * Nodes and their runtimes are simulated. `agent`: one node with 110 containers and 200 images, whose agent is a process
+ * of its own and meets the runtime through a unix socket. `pulls`: jobs over many nodes, whose agents are the product's
+ * own in this process. The manager is always a process of its own. The short form is for every change: small, and only
+ * what does not depend on the machine.
  */
 import { parseArgs } from "node:util"
+import { agentCounts, agentFigures, agentOnClusterSim } from "./support/agent-on-cluster-sim.ts"
 import { bundleAim } from "./support/controller-process.ts"
 import { type Figure, holds, table } from "./support/figures.ts"
 import { showProgress } from "./support/progress.ts"
@@ -17,21 +20,29 @@ const { values } = parseArgs({
     short: { type: "boolean", default: false },
     nodes: { type: "string", default: "5000" },
     few: { type: "string", default: "500" },
+    only: { type: "string", default: "agent,pulls" },
   },
 })
 const [many, few] = [Number(values.nodes), Number(values.few)]
+const parts: Record<string, () => Promise<Figure[]>> = { agent, pulls }
 
 const progress = showProgress()
 const aim = await bundleAim()
 const figures: Figure[] = []
 try {
   if (values.short) figures.push(...(await short()))
-  else figures.push(...(await pulls()))
+  else for (const name of values.only.split(",")) figures.push(...(await parts[name]!()))
 } finally {
   aim.remove()
 }
 process.stdout.write(`${table(figures)}\n`)
 process.exitCode = figures.every(holds) ? 0 : 1
+
+async function agent(): Promise<Figure[]> {
+  const load = { containers: 110, images: 200, samples: 10 }
+  const cost = await agentOnClusterSim(aim, { ...load, pullMs: 5000, pullRounds: 3, quietMs: 60_000 }, progress)
+  return [...agentFigures(cost), ...agentCounts(cost)]
+}
 
 async function pulls(): Promise<Figure[]> {
   const small = await pullsOnClusterSim(aim, { nodes: few, warmUps: 4, jobs: 4, images: 0 }, progress)
@@ -39,6 +50,12 @@ async function pulls(): Promise<Figure[]> {
   return [...pullCounts(large), ...pullScaling(small, large)]
 }
 
+/** Both at once: writes are counted, and no time is measured. */
 async function short(): Promise<Figure[]> {
-  return pullCounts(await pullsOnClusterSim(aim, { nodes: 100, warmUps: 1, jobs: 1, images: 0 }, progress), 1.1)
+  const load = { containers: 10, images: 2, samples: 2 }
+  const [ofPulls, ofAgent] = await Promise.all([
+    pullsOnClusterSim(aim, { nodes: 100, warmUps: 0, jobs: 1, images: 0 }, progress),
+    agentOnClusterSim(aim, { ...load, pullMs: 0, pullRounds: 0, quietMs: 0 }, progress),
+  ])
+  return [...pullCounts(ofPulls, 1.1), ...agentCounts(ofAgent)]
 }

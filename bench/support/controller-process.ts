@@ -4,14 +4,19 @@ import type { AddressInfo } from "node:net"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { agentNodeFlags } from "#cli/manifests/agent.ts"
 import { bundle } from "#tools/build.ts"
 import { until } from "#tools/kube/api.ts"
 import { onClearedCore } from "./cores.ts"
 
-/** `aim controller` as it is published, in a process of its own: what it costs is measured from outside. */
-export type ControllerProcess = {
+/** `aim` as it is published, in a process of its own: what it costs is measured from outside. */
+export type AimProcess = {
   scrape(): Promise<Scrape>
+  /** The content of a path, such as `/readyz`. */
+  ask(path: string): Promise<string>
   memory(): Memory
+  /** User and system, read from outside: a scrape would cost some. */
+  cpuSeconds(): number
   /** Resolves with the time at which it ended. */
   kill(signal: "SIGTERM" | "SIGKILL"): Promise<number>
   /** As kubelet would. */
@@ -44,19 +49,33 @@ export async function bundleAim(): Promise<Bundled> {
   return { file: join(folder, "aim.js"), remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
-export async function startController(
-  { file }: Bundled,
-  {
-    kubeconfig,
-    leaderElect = true,
-    hasOwnCore = false,
-    more = [],
-  }: { kubeconfig: string; leaderElect?: boolean; hasOwnCore?: boolean; more?: string[] },
-): Promise<ControllerProcess> {
-  const port = await freePort()
-  const args = ["controller", "--kubeconfig", kubeconfig, "--metrics-port", String(port)]
+type ControllerOptions = { kubeconfig: string; leaderElect?: boolean; hasOwnCore?: boolean; more?: string[] }
+
+export function startController(
+  aim: Bundled,
+  { kubeconfig, leaderElect = true, hasOwnCore = false, more = [] }: ControllerOptions,
+): Promise<AimProcess> {
   const election = leaderElect ? ["--lease-namespace", "kube-system"] : ["--no-leader-elect"]
-  const command = [process.execPath, ...flagsFromEnvironment(), file, ...args, ...election, ...more]
+  const args = ["controller", "--kubeconfig", kubeconfig, ...election, ...more]
+  return startAim(aim, { args, nodeFlags: flagsFromEnvironment(), hasOwnCore })
+}
+
+export type AgentOptions = { kubeconfig: string; node: string; socketPath: string; more?: string[] }
+
+/** With the flags that the DaemonSet has. */
+export function startAgent(
+  aim: Bundled,
+  { kubeconfig, node, socketPath, more = [] }: AgentOptions,
+): Promise<AimProcess> {
+  const args = ["agent", "--kubeconfig", kubeconfig, "--node-name", node, "--cri-socket", socketPath, ...more]
+  return startAim(aim, { args, nodeFlags: agentNodeFlags })
+}
+
+type Start = { args: readonly string[]; nodeFlags: readonly string[]; hasOwnCore?: boolean }
+
+async function startAim({ file }: Bundled, { args, nodeFlags, hasOwnCore = false }: Start): Promise<AimProcess> {
+  const port = await freePort()
+  const command = [process.execPath, ...nodeFlags, file, ...args, "--metrics-port", String(port)]
   const [program, ...words] = hasOwnCore ? onClearedCore(command) : command
   const child = spawn(program!, words, { stdio: ["ignore", "ignore", "pipe"] })
   let output = ""
@@ -71,18 +90,27 @@ export async function startController(
     }),
   )
   const ask = async (path: string) => {
-    if (isOver) throw new Error(`the controller ended:\n${output}`)
+    if (isOver) throw new Error(`aim ${args[0]} ended:\n${output}`)
     const answer = await fetch(`http://127.0.0.1:${port}${path}`)
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
     return answer.text()
   }
-  await until("the controller to be ready", async () => Boolean(await ask("/readyz")), { withinMs: 120_000 })
+  const isReady = until(`aim ${args[0]} to be ready`, async () => Boolean(await ask("/readyz")), { withinMs: 120_000 })
+  await Promise.race([isReady, ended.then(() => ask("/readyz"))])
   return {
+    ask,
     scrape: async () => read(await ask("/metrics")),
     memory() {
       const status = readFileSync(`/proc/${child.pid}/status`, "utf8")
       const bytes = (name: string) => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1])
       return { resident: bytes("VmRSS"), peak: bytes("VmHWM") }
+    },
+    cpuSeconds() {
+      // The name stands in brackets and may contain spaces; user and system time are the 14th and 15th field.
+      const fields = readFileSync(`/proc/${child.pid}/stat`, "utf8")
+        .replace(/^.*\) /s, "")
+        .split(" ")
+      return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
     },
     async kill(signal) {
       child.kill(signal)
@@ -95,6 +123,9 @@ export async function startController(
     },
   }
 }
+
+/** Of Linux on every common machine. */
+const ticksPerSecond = 100
 
 function read(text: string): Scrape {
   const samples = [...text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name, labels = "", value]) => ({

@@ -1,18 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { type Cluster, createCluster, type Json, serveHttp } from "#cluster-sim/index.ts"
-import { createClient } from "#runtime/client/index.ts"
-import { systemClock } from "#runtime/clock.ts"
-import { seededRandom } from "#runtime/random.ts"
+import type { Cluster, Json } from "#cluster-sim/index.ts"
 import { until } from "#tools/kube/api.ts"
-import { type Bundled, type ControllerProcess, startController } from "./controller-process.ts"
+import { type AimProcess, type Bundled, startController } from "./controller-process.ts"
 import { clearCore, expectCoreToClear } from "./cores.ts"
 import { type Figure, show } from "./figures.ts"
-import { breathe, kubeconfigFor } from "./on-cluster-sim.ts"
+import { breathe } from "./on-cluster-sim.ts"
 import { serveSources } from "./outages.ts"
 import type { Progress } from "./progress.ts"
+import { serveCluster } from "./served-cluster.ts"
 
 export type CrowdOptions = { sources: number; containers: number; rounds: number }
 
@@ -25,13 +20,8 @@ const containersEach = 100
 export async function crowdedNamespace(aim: Bundled, options: CrowdOptions, progress: Progress): Promise<Figure[]> {
   expectCoreToClear()
   clearCore()
-  const cluster = createCluster({ clock: systemClock, seed: 1, keptChanges: 10_000 })
-  const client = createClient({ transport: cluster.transport, clock: systemClock, random: seededRandom(1) })
-  const serving = await serveHttp(cluster.transport)
-  const folder = mkdtempSync(join(tmpdir(), "aim-bench-"))
-  const kubeconfig = join(folder, "kubeconfig")
-  writeFileSync(kubeconfig, kubeconfigFor(serving.url), { mode: 0o600 })
-  let controller: ControllerProcess | undefined
+  const { cluster, client, kubeconfig, close } = await serveCluster({ keptChanges: 10_000 })
+  let controller: AimProcess | undefined
   try {
     await serveSources(client)
     const crowd = createCrowd(cluster, options)
@@ -72,9 +62,7 @@ export async function crowdedNamespace(aim: Bundled, options: CrowdOptions, prog
     ]
   } finally {
     await controller?.stop()
-    await serving.close()
-    client.close()
-    rmSync(folder, { recursive: true, force: true })
+    await close()
     progress.end()
   }
 }

@@ -3,7 +3,7 @@ import { systemClock } from "#runtime/clock.ts"
 import { systemRandom } from "#runtime/random.ts"
 import { type Cluster, startCluster } from "#tools/kube/cluster.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
-import type { ControllerProcess } from "./controller-process.ts"
+import type { AimProcess } from "./controller-process.ts"
 import type { Progress } from "./progress.ts"
 import { createPods, createServiceImage, createTenants, imageOf, prepare } from "./tenants.ts"
 
@@ -44,7 +44,7 @@ export async function withFleet<T>(
 
 /** Whether the caches of ServiceImage's controller hold the whole fleet. Other controllers have stores of their own. */
 export function holdsAll(
-  scrape: Awaited<ReturnType<ControllerProcess["scrape"]>>,
+  scrape: Awaited<ReturnType<AimProcess["scrape"]>>,
   { objects, pods }: Pick<Fleet, "objects" | "pods">,
 ): boolean {
   const known = (resource: string) => scrape.sum("aim_cache_objects", { controller: "serviceimage", resource })

@@ -1,6 +1,6 @@
 import { until } from "#tools/kube/api.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
-import { type Bundled, type ControllerProcess, startController } from "./controller-process.ts"
+import { type AimProcess, type Bundled, startController } from "./controller-process.ts"
 import { type Figure, show } from "./figures.ts"
 import { type Fleet, holdsAll, watchImages, withFleet } from "./fleet.ts"
 import type { Progress } from "./progress.ts"
@@ -86,7 +86,7 @@ function figures(
 }
 
 /** The Lease is free and there is something to do: what is measured is the program and its lists. */
-async function firstStart(parts: Parts, tag: string, tookSeconds: number[]): Promise<ControllerProcess> {
+async function firstStart(parts: Parts, tag: string, tookSeconds: number[]): Promise<AimProcess> {
   const { fleet, stamps } = parts
   if (tookSeconds.length === 0) await (await start(parts)).stop() // the first of all creates the Lease
   await order(fleet.client, { defaultImage: imageOf(tag), paused: false, pace })
@@ -99,7 +99,7 @@ async function firstStart(parts: Parts, tag: string, tookSeconds: number[]): Pro
 const start = ({ aim, fleet: { cluster } }: Parts, more: string[] = []) =>
   startController(aim, { kubeconfig: cluster.kubeconfig, more })
 
-async function warmCandidate(parts: Parts): Promise<ControllerProcess> {
+async function warmCandidate(parts: Parts): Promise<AimProcess> {
   parts.progress.begin("warming a candidate")
   const candidate = await start(parts)
   const isWarm = async () => {
@@ -113,7 +113,7 @@ async function warmCandidate(parts: Parts): Promise<ControllerProcess> {
 const coldCandidate = (parts: Parts) => start(parts, ["--warm=false"])
 
 /** From the signal to the first stamp after the process has ended: before that they are its own. */
-async function handOver({ stamps }: Parts, leader: ControllerProcess, signal: "SIGTERM" | "SIGKILL") {
+async function handOver({ stamps }: Parts, leader: AimProcess, signal: "SIGTERM" | "SIGKILL") {
   await stamps.firstAfter(performance.now()) // it is at work
   const from = performance.now()
   const endedAt = await leader.kill(signal)

@@ -1,15 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { type Cluster, createCluster, type Json, serveHttp } from "#cluster-sim/index.ts"
-import { createClient } from "#runtime/client/index.ts"
-import { systemClock } from "#runtime/clock.ts"
-import { seededRandom } from "#runtime/random.ts"
+import type { Cluster, Json } from "#cluster-sim/index.ts"
 import { until } from "#tools/kube/api.ts"
 import { type Bundled, type Memory, startController } from "./controller-process.ts"
 import type { Figure } from "./figures.ts"
 import type { Progress } from "./progress.ts"
+import { serveCluster } from "./served-cluster.ts"
 import { completed, createServiceImage, imageOf, order, prepare, tenant, upToDateStatus } from "./tenants.ts"
 
 const batch = 200
@@ -32,12 +27,7 @@ export type SimOptions = { objects: number; warmUps: number; rollouts: number; q
 /** Rollouts over a fleet in a cluster in this process, over HTTP as with any other cluster. */
 export async function onClusterSim(aim: Bundled, options: SimOptions, progress: Progress): Promise<Cost> {
   const { objects, warmUps, rollouts, quietMs } = options
-  const cluster = createCluster({ clock: systemClock, seed: 1 })
-  const client = createClient({ transport: cluster.transport, clock: systemClock, random: seededRandom(1) })
-  const serving = await serveHttp(cluster.transport)
-  const folder = mkdtempSync(join(tmpdir(), "aim-bench-"))
-  const kubeconfig = join(folder, "kubeconfig")
-  writeFileSync(kubeconfig, kubeconfigFor(serving.url), { mode: 0o600 })
+  const { cluster, client, kubeconfig, close } = await serveCluster()
   try {
     await prepare(client)
     progress.begin(`creating ${objects} tenants in process`, objects)
@@ -83,9 +73,7 @@ export async function onClusterSim(aim: Bundled, options: SimOptions, progress: 
       await controller.stop()
     }
   } finally {
-    await serving.close()
-    client.close()
-    rmSync(folder, { recursive: true, force: true })
+    await close()
     progress.end()
   }
 }
@@ -181,11 +169,3 @@ export const breathe = (work: () => void) =>
     work()
     setImmediate(resolve)
   })
-
-export const kubeconfigFor = (server: string) => `apiVersion: v1
-kind: Config
-clusters: [{name: bench, cluster: {server: "${server}"}}]
-users: [{name: bench, user: {}}]
-contexts: [{name: bench, context: {cluster: bench, user: bench}}]
-current-context: bench
-`

@@ -7,7 +7,7 @@ import type { Cluster } from "#tools/kube/cluster.ts"
 import { repository } from "#tools/kube/folders.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
 import type { Orders } from "./bare-loop.ts"
-import { type Bundled, type ControllerProcess, startController } from "./controller-process.ts"
+import { type AimProcess, type Bundled, startController } from "./controller-process.ts"
 import { clearCore, expectCoreToClear } from "./cores.ts"
 import { type Figure, percentile, show } from "./figures.ts"
 import { type Fleet, holdsAll, watchImages, withFleet } from "./fleet.ts"
@@ -44,7 +44,7 @@ async function measure(parts: Parts): Promise<Figure[]> {
   const rounds: Round[] = []
   const bareMs: number[] = []
   const figures: Figure[] = []
-  let controller: ControllerProcess | undefined
+  let controller: AimProcess | undefined
   try {
     for (let round = 1; round <= options.rounds; round++) {
       bareMs.push(await bareLoop(cluster, client, seen, `bare-${round}`, progress))
@@ -76,7 +76,7 @@ async function readyController({ aim, progress, ...fleet }: Parts, how: { hasOwn
 }
 
 async function rollOut(
-  controller: ControllerProcess,
+  controller: AimProcess,
   { client, seen, options: { objects }, progress }: Parts,
   tag: string,
 ): Promise<Round> {
@@ -142,7 +142,7 @@ function delayFigure(apart: Round, shared: readonly Round[]): Figure {
 const seconds = (ms: number) => show(ms / 1000, "s")
 
 /** What is left when everything is done, and how soon it begins again. */
-async function quietFigures(controller: ControllerProcess, parts: Parts): Promise<Figure[]> {
+async function quietFigures(controller: AimProcess, parts: Parts): Promise<Figure[]> {
   const { pods, options, progress } = parts
   const { objects, samples, quietMs } = options
   progress.begin(`${quietMs / 1000} s of quiet`)

@@ -1,15 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { type Cluster, createCluster, type Json, serveHttp } from "#cluster-sim/index.ts"
-import { createClient } from "#runtime/client/index.ts"
+import type { Cluster, Json } from "#cluster-sim/index.ts"
 import type { Request, Transport } from "#runtime/client/transport.ts"
-import { systemClock } from "#runtime/clock.ts"
-import { seededRandom } from "#runtime/random.ts"
 import { until } from "#tools/kube/api.ts"
-import { type Bundled, type ControllerProcess, startController } from "./controller-process.ts"
-import { breathe, kubeconfigFor } from "./on-cluster-sim.ts"
+import { type AimProcess, type Bundled, startController } from "./controller-process.ts"
+import { breathe } from "./on-cluster-sim.ts"
 import {
   cannotPull,
   deployment,
@@ -23,6 +17,7 @@ import {
   source,
 } from "./outages.ts"
 import type { Progress } from "./progress.ts"
+import { serveCluster } from "./served-cluster.ts"
 
 export type OutageOptions = {
   namespaces: number
@@ -66,15 +61,13 @@ export async function outageOnClusterSim(
   options: OutageOptions,
   progress: Progress,
 ): Promise<OutageCost> {
-  const cluster = createCluster({ clock: systemClock, seed: 1, keptChanges: 1000 })
-  const client = createClient({ transport: cluster.transport, clock: systemClock, random: seededRandom(1) })
-  const counted = countRequests(cluster.transport)
-  const serving = await serveHttp(counted.transport)
+  let counted!: Counted
+  const { cluster, client, kubeconfig, close } = await serveCluster({ keptChanges: 1000 }, transport => {
+    counted = countRequests(transport)
+    return counted.transport
+  })
   const mirror = await openMirror({ answerMs })
-  const folder = mkdtempSync(join(tmpdir(), "aim-bench-"))
-  const kubeconfig = join(folder, "kubeconfig")
-  writeFileSync(kubeconfig, kubeconfigFor(serving.url), { mode: 0o600 })
-  let controller: ControllerProcess | undefined
+  let controller: AimProcess | undefined
   const fleet = createFleet(cluster, mirror, options)
   try {
     await serveSources(client)
@@ -117,10 +110,8 @@ export async function outageOnClusterSim(
   } finally {
     await controller?.stop()
     fleet.stop()
-    await serving.close()
+    await close()
     await mirror.close()
-    client.close()
-    rmSync(folder, { recursive: true, force: true })
     progress.end()
   }
 }

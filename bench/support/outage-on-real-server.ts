@@ -6,7 +6,7 @@ import { systemRandom } from "#runtime/random.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { type Json, until } from "#tools/kube/api.ts"
 import { startCluster } from "#tools/kube/cluster.ts"
-import { type Bundled, type ControllerProcess, type Scrape, startController } from "./controller-process.ts"
+import { type AimProcess, type Bundled, type Scrape, startController } from "./controller-process.ts"
 import { type Figure, percentile, show } from "./figures.ts"
 import { cannotPull, deployment, failing, openMirror, running, serveSources, source } from "./outages.ts"
 import type { Progress } from "./progress.ts"
@@ -42,7 +42,7 @@ export async function repairsOnRealServer(
   const client = createClient({ transport, clock: systemClock, random: systemRandom })
   const mirror = await openMirror({ answerMs: 0 })
   const ending = new AbortController()
-  let controller: ControllerProcess | undefined
+  let controller: AimProcess | undefined
   try {
     await serveSources(client)
     await client.create(namespaces, { metadata: { name: namespace } })

@@ -7,7 +7,7 @@ import { decodeMessage, encodeMessage } from "#lib/protobuf.ts"
 import { methods, table } from "./messages.generated.ts"
 
 type Stream = http2.ServerHttp2Stream
-/** Gives the message of an answer, or answers on the stream itself and gives `undefined`. */
+/** Gives the message of an answer, at once or later, or answers on the stream itself and gives `undefined`. */
 export type Answer = (request: Record<string, unknown>, stream: Stream, headers: http2.IncomingHttpHeaders) => unknown
 
 /** A gRPC server on a unix socket that answers as a test says, for what no runtime can be made to answer. */
@@ -49,7 +49,7 @@ async function listen(socketPath: string, answers: Partial<Record<string, Answer
     const request = decodeMessage(table, method.request, Buffer.concat(parts).subarray(5))
     const answer = answers[name]
     if (!answer) return refuse(stream, 12, `unknown method ${name}`)
-    const message = answer(request, stream, headers)
+    const message = await answer(request, stream, headers)
     if (message) succeed(stream, encodeMessage(table, method.response, message as object))
   })
   server.listen(socketPath)

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest"
+import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
+import type { Fault } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { imagePullJobs, nodeImages, nodes, pods, secrets } from "#controllers/imagepulljob/resources.ts"
 import { host, type PullStory, type PullStoryOptions, pullStory } from "#test/support/pull-story.ts"
@@ -253,6 +255,37 @@ describe("private images", () => {
     await story.world.client.delete(secrets, { name: "registry", namespace: "default" })
     await story.world.apply(secret("registry"))
     await story.until("app", "Completed")
+  })
+
+  test("a grant has the Secrets of its namespace's jobs read again, and no others", async () => {
+    const story = await privateStory({ nodes: 1 })
+    const read: string[] = []
+    const listen: Fault = next => ({
+      ...next,
+      send(request, ...rest) {
+        if (request.path.includes("/secrets/")) read.push(request.path.split("/")[4]!)
+        return next.send(request, ...rest)
+      },
+    })
+    await story.manager.stop()
+    story.runManager({ faults: [listen] })
+    const { apiVersion, kind } = ImagePullJob
+    for (const namespace of ["shop", "lab"]) {
+      await story.world.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } })
+      const spec = { image, pullSecrets: ["registry"] }
+      await story.world.apply({ apiVersion, kind, metadata: { name: "app", namespace }, spec })
+    }
+    await story.world.until("both are read", () => new Set(read).size === 2)
+    const afterGrant = async (grant: Json) => {
+      read.length = 0
+      const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "aim-target" }
+      await story.world.apply({ apiVersion: "rbac.authorization.k8s.io/v1", roleRef, ...grant })
+      await story.world.advance("1s")
+      return [...read].sort()
+    }
+    const name = "aim-target"
+    expect(await afterGrant({ kind: "RoleBinding", metadata: { name, namespace: "shop" } })).toEqual(["shop"])
+    expect(await afterGrant({ kind: "ClusterRoleBinding", metadata: { name } })).toEqual(["lab", "shop"])
   })
 
   test("an agent that starts anew gets the credentials sealed to its new key", async () => {

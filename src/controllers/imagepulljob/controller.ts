@@ -11,7 +11,7 @@ import { isOver, observe } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
 import { report } from "./report.ts"
 import { imagePullJobs, permissions } from "./resources.ts"
-import { openWorld, type World } from "./world.ts"
+import { jobIndexes, openWorld, type World } from "./world.ts"
 
 /** What only this process knows. */
 export type Memory = {
@@ -36,6 +36,7 @@ export const createImagePullJobController = ({
     permissions,
     concurrency: 4,
     turns: { of: key => nameOf(key).namespace ?? "", most: 2 },
+    indexes: jobIndexes,
     open: (wiring, objects) => openWorld(wiring, objects, { pulls: pullsOf(wiring), pullsPerRegistry }),
     remember: () => ({ reportedAt: 0 }),
     async prepare(world, key) {

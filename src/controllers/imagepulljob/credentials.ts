@@ -37,8 +37,8 @@ export class JobCredentials {
   }
 
   /** A grant has changed: what could not be read may be readable now. */
-  forgetBad(): void {
-    for (const [key, { credentials }] of [...this.#known]) if (credentials.is === "Bad") this.#known.delete(key)
+  forgetBad(key: string): void {
+    if (this.get(key).is === "Bad") this.#known.delete(key)
   }
 
   async refresh(job: ImagePullJob, now: Instant): Promise<void> {

@@ -13,6 +13,15 @@ import { createImagePullJobMetrics, type ImagePullJobMetrics } from "./metrics.t
 import { pullJobOf } from "./observe.ts"
 import { nodeImages, nodes, pods } from "./resources.ts"
 
+/** No namespace has this name. */
+const everywhere = ""
+
+/** Jobs with pull secrets by their namespace, and all of them. */
+export const jobIndexes = {
+  pullSecrets: ({ object: { metadata, spec } }: Held<ImagePullJob>) =>
+    spec.pullSecrets.length > 0 ? [metadata.namespace ?? "", everywhere] : [],
+}
+
 /** What all ImagePullJobs of a process share. */
 export type World = Pick<Wiring, "client" | "clock"> & {
   pulls: Pulls
@@ -52,9 +61,11 @@ export function openWorld(
     if (job) board.setJob(job, clock.now())
     else board.dropJob(key, clock.now())
   })
-  watchGrants(wiring, () => {
-    credentials.forgetBad()
-    for (const [key, { object }] of objects.entries()) if (object.spec.pullSecrets.length > 0) wiring.enqueue(key)
+  watchGrants(wiring, namespace => {
+    for (const key of objects.keysBy("pullSecrets", namespace ?? everywhere)) {
+      credentials.forgetBad(key)
+      wiring.enqueue(key)
+    }
   })
   return {
     client,

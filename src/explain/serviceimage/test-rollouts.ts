@@ -5,7 +5,7 @@ import { Fleet } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
 import { currentOperation } from "#core/fleet/operation.ts"
 import type { Instant } from "#lib/instant.ts"
-import { seededRandom } from "#runtime/random.ts"
+import { type Chance, chanceOf } from "#runtime/test-chance.ts"
 import type { Surveyed } from "./survey.ts"
 
 // Rollouts at random: each takes a few rounds, in which objects, spec and writes go well or badly.
@@ -20,17 +20,6 @@ export type Moment = { seed: number; rollout: Surveyed & { fleet: Fleet }; now: 
 export function* moments(seeds: number): Generator<Moment> {
   for (let seed = 1; seed <= seeds; seed++) yield* rolloutOf(seed)
 }
-
-function chanceOf(seed: number) {
-  const random = seededRandom(seed)
-  const below = (end: number) => Math.floor(random.next() * end)
-  return {
-    below,
-    often: (share: number) => random.next() < share,
-    pick: <T>(list: readonly T[]): T => list[below(list.length)]!,
-  }
-}
-type Chance = ReturnType<typeof chanceOf>
 
 function* rolloutOf(seed: number): Generator<Moment> {
   const chance = chanceOf(seed)

@@ -1,6 +1,7 @@
 import { isDecision, nth } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { alternateImageSources, pods } from "#controllers/alternateimagesource/resources.ts"
+import { type Chance, chanceOf } from "#runtime/test-chance.ts"
 import {
   Deployments,
   deployment,
@@ -12,7 +13,6 @@ import {
   source,
 } from "#test/support/failover-story.ts"
 import type { Process, World } from "#test/support/scenario.ts"
-import { type Chance, chanceOf } from "./chance.ts"
 import { requestInTime } from "./in-time.ts"
 
 /** What users and registries did in one run, and the world it left. */

@@ -4,9 +4,9 @@ import { createServiceImageController } from "#controllers/serviceimage/controll
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import type { Resource } from "#runtime/resource.ts"
+import { type Chance, chanceOf } from "#runtime/test-chance.ts"
 import { manifest, type Process, scenario, type World } from "#test/support/scenario.ts"
 import { Dicoms } from "../../../examples/dicom/dicom.ts"
-import { type Chance, chanceOf } from "./chance.ts"
 import { requestInTime } from "./in-time.ts"
 import { operatorOf } from "./operator.ts"
 

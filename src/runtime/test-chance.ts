@@ -1,4 +1,4 @@
-import { seededRandom } from "#runtime/random.ts"
+import { seededRandom } from "./random.ts"
 
 /** All chance of one run, from one seed. */
 export type Chance = {

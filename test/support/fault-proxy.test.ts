@@ -9,7 +9,8 @@ async function littleServer() {
   const server = createServer((request, response) => {
     reached.push(`${request.method} ${request.url}`)
     if (!request.url?.includes("watch=")) return response.writeHead(200).end("done")
-    watchers.add(response.writeHead(200, { "content-type": "application/json" }))
+    const { accept = "" } = request.headers
+    watchers.add(response.writeHead(200, { "content-type": accept.includes("protobuf") ? accept : "application/json" }))
     response.flushHeaders()
     response.once("close", () => watchers.delete(response))
   })
@@ -38,11 +39,11 @@ afterEach(async () => {
   server.close()
 })
 
-const call = (method: string, path: string) =>
-  fetch(`${proxy.server}${path}`, { method, signal: AbortSignal.timeout(5000) })
+const call = (method: string, path: string, headers: Record<string, string> = {}) =>
+  fetch(`${proxy.server}${path}`, { method, headers, signal: AbortSignal.timeout(5000) })
 
-async function watch(path: string) {
-  const response = await call("GET", path)
+async function watch(path: string, accept = "application/json") {
+  const response = await call("GET", path, { accept })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let text = ""
   return async (wanted: string) => {
@@ -149,6 +150,17 @@ test("duplicates the events of a watch", async () => {
   const read = await watch("/pods?watch=1")
   server.emit("one\ntwo\n")
   expect(await read("two\ntwo\n")).toBe("one\none\ntwo\ntwo\n")
+})
+
+test("an event in a frame needs no end of line, and may have one inside", async () => {
+  proxy.fault({ match: { path: /pods/ }, do: { do: "duplicateEvents" } })
+  const read = await watch("/pods?watch=1", "application/vnd.kubernetes.protobuf;stream=watch")
+  const [one, two] = ["\0\0\0\x03one", "\0\0\0\x04t\nwo"]
+  server.emit(one)
+  expect(await read(one + one)).toBe(one + one)
+  server.emit(two.slice(0, 2))
+  server.emit(two.slice(2))
+  expect(await read(two + two)).toBe(one + one + two + two)
 })
 
 test("holds the events of a watch until released, then gives them in order", async () => {

@@ -185,19 +185,20 @@ export async function faultProxy({ target }: { target: Target }): Promise<FaultP
     let held: Buffer[] | undefined = rule?.fault.do === "holdEvents" && !rule.isReleased ? [] : undefined
     if (held)
       rule?.released.then(() => {
-        for (const line of held ?? []) response.write(line)
+        for (const event of held ?? []) response.write(event)
         held = undefined
       })
-    const deliver = (line: Buffer) => {
-      if (held) held.push(line)
-      else for (let copy = 0; copy < copies; copy++) response.write(line)
+    const deliver = (event: Buffer) => {
+      if (held) held.push(event)
+      else for (let copy = 0; copy < copies; copy++) response.write(event)
     }
+    const lengthOf = reply.headers["content-type"]?.includes("protobuf") ? frameLength : lineLength
     let rest: Buffer = Buffer.alloc(0)
     reply.on("data", (chunk: Buffer) => {
       rest = Buffer.concat([rest, chunk])
-      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-        deliver(rest.subarray(0, end + 1))
-        rest = rest.subarray(end + 1)
+      for (let length = lengthOf(rest); length > 0; length = lengthOf(rest)) {
+        deliver(rest.subarray(0, length))
+        rest = rest.subarray(length)
       }
     })
     reply.once("end", () => (held ? rule?.released.then(() => response.end()) : response.end()))
@@ -324,6 +325,15 @@ const reasons: Record<number, string> = {
   429: "TooManyRequests",
   503: "ServiceUnavailable",
   504: "Timeout",
+}
+
+/** How long the first event is in a stream of lines; 0 while it is not complete. */
+const lineLength = (bytes: Buffer) => bytes.indexOf("\n") + 1
+
+/** The same in a stream of frames: four bytes of length, then the event. */
+function frameLength(bytes: Buffer): number {
+  const length = bytes.length < 4 ? Number.POSITIVE_INFINITY : 4 + bytes.readUInt32BE()
+  return length <= bytes.length ? length : 0
 }
 
 const isWatch = (path: string) => /[?&]watch=(1|true)\b/.test(path)

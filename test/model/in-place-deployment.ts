@@ -3,7 +3,7 @@ import type { Model } from "./search.ts"
 
 /**
  * An update in place of a Deployment beside the native controllers, whose caches are behind. Templates are numbered:
- * T0 is that of the first ReplicaSet, R0, when it was made.
+ * T0 is that of the one ReplicaSet, R0, at the start.
  *
  *   hold      the user's own write of another image also pauses the Deployment and marks it as held (a policy does that)
  *   patch     a pod gets the image; tests the image it had
@@ -14,7 +14,8 @@ import type { Model } from "./search.ts"
  * What native controllers do is as `test/conformance` found it: a paused Deployment makes no ReplicaSet and still
  * scales; of an unpaused one the ReplicaSet with an equal template counts, and without one another is made. Statuses and
  * ReplicaSets are written on condition of the version that was read. One reconcile of a Deployment reads it first and
- * lists its ReplicaSets later. The annotations of a Deployment are copied to the ReplicaSet that counts.
+ * lists its ReplicaSets later. The annotations of a Deployment are copied to the ReplicaSet that counts. The name of R0
+ * prevents nothing: after an earlier update in place it is not that of its template.
  *
  * Our own controller keeps nothing: each step follows from what the server shows. A write may be sent by a process that
  * stops before it arrives; its successor goes on, and the write arrives at any later time, or never.

@@ -36,7 +36,7 @@ type Play = PullFloor & {
 
 const host = "registry.example.com"
 const image = (tag: string) => `${host}/web:${tag}`
-export const [v1, v2, v3] = [image("v1"), image("v2"), image("v3")]
+const [v1, v2, v3] = [image("v1"), image("v2"), image("v3")]
 
 export const preCacheStories: Record<string, PreCacheStory> = {
   "two tiers, the second on a node of the first as well": {

@@ -7,6 +7,7 @@ import { everyPart, type Json, openRegistries, type SimulatedNode } from "#clust
 import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
 import { imagePullJobs, nodeImages, nodes } from "#controllers/imagepulljob/resources.ts"
 import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
+import { loggedRuntime } from "./runtime-log.ts"
 import { type Process, type ProcessOptions, scenario, type World } from "./scenario.ts"
 
 /** The registry of the stories. It has what was pushed and nothing else. */
@@ -48,20 +49,25 @@ export type PullStoryOptions = { nodes?: number; seed?: number; pullsPerRegistry
 const bytesPerMs = 1000
 
 /** The manager's controllers of pulls, as a process has them. */
-function pullControllers(pullsPerRegistry?: number) {
+function pullControllers(pullsPerRegistry: number) {
   return [createImagePullJobController({ pullsPerRegistry }), createNodeImageController()]
 }
 
 export async function pullStory({
   nodes: count = 3,
   seed = 1,
-  pullsPerRegistry,
+  pullsPerRegistry = 20,
 }: PullStoryOptions = {}): Promise<PullStory> {
   const description = [{ host, bytesPerSecond: 1000 * bytesPerMs, latencyMs: 0, images: {} }]
   const registries = openRegistries(0, () => description)
   const world = await scenario({ seed, parts: everyPart({ nodes: 0, registries }) })
   await world.apply(...[NodeImage, ImagePullJob, ImageListPullJob].map(kind => crdOf(kind) as Json))
   await world.advance("1s")
+  const limits = {
+    pullsPerNode: usualPullLimits.pullsPerNode,
+    pullsPerRegistry,
+    thresholdPercent: usualPullLimits.imageGcHighThresholdPercent,
+  }
   const story: PullStory = {
     world,
     registries,
@@ -87,10 +93,13 @@ export async function pullStory({
     },
     runAgent(name) {
       const simulated = story.runtime(name)
-      const runtime = simulated.connectMounted()
-      const node = { name, runtime, disk: async () => simulated.images.disk.statfs() }
+      const connection = simulated.connectMounted()
+      const disk = async () => simulated.images.disk.statfs()
+      const { uid } = world.history.findLast(({ object }) => isNode(object, name))!.object.metadata
+      const runtime = loggedRuntime(connection, { world, node: { name, uid }, agent: () => process, disk, limits })
       // The calls of a process end with it.
-      const dies = { onDeath: () => runtime.close() }
+      const dies = { onDeath: () => connection.close() }
+      const node = { name, runtime, disk }
       const process = world.run([createPullController({ node, limits: usualPullLimits })], { dies })
       story.agents.set(name, process)
       return process
@@ -110,6 +119,8 @@ export async function pullStory({
   await world.until("every node has a NodeImage", async () => (await world.list(nodeImages)).length === count, "1m")
   return story
 }
+
+const isNode = ({ kind, metadata }: Json, name: string) => kind === "Node" && metadata.name === name
 
 /** What the nodes of a story have and do. */
 function lookAt({ cluster }: World) {

@@ -45,7 +45,7 @@ async function agent(): Promise<Figure[]> {
 }
 
 async function pulls(): Promise<Figure[]> {
-  const small = await pullsOnClusterSim(aim, { nodes: few, warmUps: 4, jobs: 4, images: 0 }, progress)
+  const small = await pullsOnClusterSim(aim, { nodes: few, warmUps: 2, jobs: 3, images: 0 }, progress)
   const large = await pullsOnClusterSim(aim, { nodes: many, warmUps: 1, jobs: 1, images: 10 }, progress)
   return [...pullCounts(large), ...pullScaling(small, large)]
 }

@@ -70,9 +70,10 @@ export async function agentOnClusterSim(
     progress.begin(`starting ${options.containers} containers`)
     const fleet = await startPods(served, push("app", 10), options)
     const manager = await startController(aim, { kubeconfig, leaderElect: false })
+    processes.push(manager)
     const more = ["--stops-per-minute", "9999", "--image-gc-high-threshold", "100"]
     const agent = await startAgent(aim, { kubeconfig, node: "node-0", socketPath: socket.socketPath, more })
-    processes.push(manager, agent)
+    processes.push(agent)
     progress.begin(`pulling ${options.images} images`)
     const images = Array.from({ length: options.images }, (_, index) => push(`image-${index}`, 10))
     await complete(served, imageListPullJobs, "images", { images })

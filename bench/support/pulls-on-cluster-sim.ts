@@ -69,7 +69,9 @@ export async function pullsOnClusterSim(aim: Bundled, options: PullOptions, prog
 async function startAgents({ cluster, client }: ServedCluster, nodes: number, progress: Progress) {
   progress.begin(`an agent for each of ${nodes} nodes`)
   const all = () => client.list(nodeImages, {}).then(({ items }) => items as Json[])
-  await until("every node to have a NodeImage", async () => (await all()).length === nodes, { withinMs: 300_000 })
+  // A list of all of them is not cheap, and is made in this process.
+  const patience = { withinMs: 900_000, everyMs: nodes }
+  await until("every node to have a NodeImage", async () => (await all()).length === nodes, patience)
   const transport = { send: cluster.transport.send, close: () => {} }
   const stop = runLocalAgents(cluster, {
     seed: 1,
@@ -86,7 +88,7 @@ async function startAgents({ cluster, client }: ServedCluster, nodes: number, pr
       }),
   })
   const isReady = ({ status }: Json) => status?.publicKey !== undefined
-  await until("every agent to answer", async () => (await all()).every(isReady), { withinMs: 300_000 })
+  await until("every agent to answer", async () => (await all()).every(isReady), patience)
   return stop
 }
 

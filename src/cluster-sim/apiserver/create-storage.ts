@@ -38,7 +38,7 @@ export type ServerStorage = KindStorage & {
   /** A stored object as this kind's version shows it. */
   present(kind: ServedKind, stored: Obj): Obj
   /** Changes as they are stored, with a place where listeners share derived bytes. */
-  deliveries(kind: ServedKind, listener: (delivery: Delivery) => void): () => void
+  deliveries(kind: ServedKind, listener: (delivery: Delivery) => void, name?: string): () => void
   /** Calls the listener when custom kinds are added or removed. */
   onKinds(listener: () => void): () => void
 }
@@ -161,7 +161,7 @@ export function createStorage(options: StorageOptions): ServerStorage {
       return items
     },
     present,
-    deliveries: (kind, listener) => store.subscribe(kind.storage, listener),
+    deliveries: (kind, listener, name) => store.subscribe(kind.storage, listener, name),
     subscribe(kind, listener) {
       return store.subscribe(kind.storage, ({ change: { type, object, before } }) => {
         const change: StorageChange = { type, object: present(kind, object) }

@@ -122,7 +122,7 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
     tell(delivery)
   }
   const releases = [
-    storage.deliveries(kind, tellNext),
+    storage.deliveries(kind, tellNext, nameIn(request.fieldSelector)),
     storage.onKinds(() => {
       if (isServed()) return
       // The kind's objects were deleted with it, and these changes may not have been delivered yet.
@@ -140,6 +140,9 @@ export function watchStream(input: WatchInput): AsyncIterable<Uint8Array> {
   })
   return stream
 }
+
+/** The one name that a selector admits, where it is nothing but that name. */
+const nameIn = (fieldSelector: string | undefined) => /^metadata\.name=([a-zA-Z0-9.-]+)$/.exec(fieldSelector ?? "")?.[1]
 
 const perPiece = 256
 

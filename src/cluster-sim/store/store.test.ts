@@ -40,6 +40,20 @@ test("listeners receive changes in order, also those that a listener makes durin
   expect(told).toEqual(["first 1", "second 1", "first 2", "second 2"])
 })
 
+test("a listener for a name receives the changes of that name, and nothing after it has left", () => {
+  const store = createStore()
+  const told: string[] = []
+  const leave = store.subscribe("things", ({ change: { object } }) => told.push(object.metadata.namespace!), "a")
+  const add = (namespace: string, name: string) =>
+    store.commit({ place: "things", before: undefined, after: object(namespace, name), manager: "" })
+  add("x", "a")
+  add("x", "b")
+  add("y", "a")
+  leave()
+  add("z", "a")
+  expect(told).toEqual(["x", "y"])
+})
+
 test("a later listener does not receive changes from before its subscription", () => {
   const store = createStore()
   const told: number[] = []

@@ -37,8 +37,11 @@ export type Store = {
   listAt(place: string, revision: number, namespace?: string): readonly Obj[] | undefined
   since(place: string, revision: number): readonly Change[] | undefined
   commit(commit: Commit): Change
-  /** Delivers each later change of a place in the order of revisions, also those that a listener makes meanwhile. */
-  subscribe(place: string, listener: (delivery: Delivery) => void): () => void
+  /**
+   * Delivers each later change of a place in the order of revisions, also those that a listener makes meanwhile. With a
+   * name, only those of objects of that name: of thousands of agents, each watches the one object of its node.
+   */
+  subscribe(place: string, listener: (delivery: Delivery) => void, name?: string): () => void
   /** Keeps the changes of a place from now on: earlier revisions count as expired. */
   open(place: string): void
   /** Forgets the past up to a revision (default: all of it), as etcd does every five minutes. */
@@ -46,6 +49,9 @@ export type Store = {
   /** All objects, to be saved. */
   dump(): { revision: number; objects: { place: string; object: Obj }[] }
 }
+
+/** No place contains a line break. */
+const placeOf = (place: string, name: string) => `${place}\n${name}`
 
 type Subscription = { listener: (delivery: Delivery) => void; since: number }
 
@@ -65,15 +71,18 @@ export function createStore(
     return found
   }
 
+  function* listenersOf({ place, object }: Change): Generator<Subscription> {
+    yield* subscriptions.get(place) ?? []
+    yield* subscriptions.get(placeOf(place, object.metadata.name)) ?? []
+  }
+
   function deliver() {
     if (isDelivering) return // the loop below delivers it, so that every listener receives changes in order
     isDelivering = true
     try {
       for (let change = undelivered.shift(); change; change = undelivered.shift()) {
-        const listeners = subscriptions.get(change.place)
-        if (!listeners) continue
         const delivery: Delivery = { change, shared: new Map() }
-        for (const subscription of listeners) {
+        for (const subscription of listenersOf(change)) {
           if (change.revision <= subscription.since) continue // already in the state it began with
           try {
             subscription.listener(delivery)
@@ -114,12 +123,16 @@ export function createStore(
       deliver()
       return change
     },
-    subscribe(place, listener) {
-      const listeners = subscriptions.get(place) ?? new Set()
-      subscriptions.set(place, listeners)
+    subscribe(place, listener, name) {
+      const key = name === undefined ? place : placeOf(place, name)
+      const listeners = subscriptions.get(key) ?? new Set()
+      subscriptions.set(key, listeners)
       const subscription = { listener, since: revision }
       listeners.add(subscription)
-      return () => listeners.delete(subscription)
+      return () => {
+        listeners.delete(subscription)
+        if (listeners.size === 0 && subscriptions.get(key) === listeners) subscriptions.delete(key)
+      }
     },
     open: place => shelf(place).compact(revision),
     compact(to = revision) {

@@ -46,6 +46,8 @@ export const inPlaceOfDeployments = topic(
       const before = await uidsOf(on)
       await flip(on, second)
       await on.untilObject("deployments", "web", ({ status }) => status.collisionCount)
+      // Until then the status is that of before, and says that all is done.
+      await on.until("another is there", async () => (await on.quietly.list("replicasets")).items.length === 2)
       await tell(on)
       await comparePods(on, before)
     },

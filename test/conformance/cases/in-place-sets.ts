@@ -172,7 +172,12 @@ const statefulSets = topic(
     "a label that is no revision's": async on => {
       const before = await started(on, { "spec.replicas": 2 })
       await labelPods(on, { [revision]: "db-other" }, named("db-0"))
-      await on.until("it is another", async () => !(await uidsOf(on)).includes(before[0] as string))
+      await on.untilObject(
+        "pods",
+        "db-0",
+        object =>
+          object && !before.includes(object.metadata.uid) && !object.metadata.deletionTimestamp && isReady(object),
+      )
       await tellSet(on)
       await comparePods(on, before)
     },

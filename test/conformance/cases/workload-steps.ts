@@ -7,7 +7,7 @@ import { pods, replicaSets, workload } from "./views.ts"
  * Pods that become ready at once, on the nodes that kwok plays, and go at once: kwok was seen to leave one Terminating
  * for minutes when the machine was busy, and no answer of a workload is about how long that takes.
  */
-export const quick = {
+const quick = {
   "spec.template.spec.nodeSelector": onKwok.nodeSelector,
   "spec.template.spec.tolerations": onKwok.tolerations,
   "spec.template.spec.terminationGracePeriodSeconds": 0,

@@ -1,9 +1,9 @@
 import { onRealNode } from "../../support/floor.ts"
 import { type Json, type Script, topic } from "../harness/script.ts"
 import { changePods, comparePods, first, holdWith, labelPods, second, third, uidsOf } from "./in-place-steps.ts"
-import { statefulSet } from "./objects.ts"
+import { daemonSet, deployment, statefulSet, change as withFields } from "./objects.ts"
 import { pods } from "./views.ts"
-import { agents, agentsDone, isReady, set, setDone, setImage, setRolled, tellSet } from "./workload-steps.ts"
+import { agents, agentsDone, isReady, nowhere, set, setDone, setImage, setRolled, tellSet } from "./workload-steps.ts"
 
 const revision = "controller-revision-hash"
 const everyOrdinal = 2_147_483_647
@@ -334,4 +334,44 @@ const daemonSets = topic(
   { withManagedFields: false, runsPods: true },
 )
 
-export const inPlaceOfSets = [...statefulSets, ...daemonSets]
+/** Workloads without pods: what of a hold is left when their manifests are applied again. */
+const applied: Record<string, { manifest: Json; hold: Json; left: (spec: Json) => Json }> = {
+  deployments: { manifest: deployment("web"), hold: { paused: true }, left: ({ paused }) => paused },
+  statefulsets: {
+    manifest: statefulSet("web"),
+    hold: partition(everyOrdinal),
+    left: ({ updateStrategy }) => updateStrategy,
+  },
+  daemonsets: {
+    manifest: daemonSet("web", { "spec.template.spec.nodeSelector": nowhere.nodeSelector }),
+    hold: onDelete,
+    left: ({ updateStrategy }) => updateStrategy,
+  },
+}
+
+const holds = topic(
+  "in place, holds",
+  "registry",
+  Object.fromEntries(
+    Object.entries(applied).map(([resource, { manifest, hold, left }]) => [
+      `${resource}: applied again by the client, then on the server`,
+      async (on: Script) => {
+        const file = (image: string) =>
+          on.file("web.yaml", withFields(manifest, { "spec.template.spec.containers.0.image": image }))
+        const tellHold = async (what: string) => on.note(what, left((await on.quietly.get(resource, "web")).spec))
+        await on.kubectl(["apply", "-f", file(first)])
+        await on.quietly.patch(resource, "web", "merge", { spec: hold })
+        await tellHold("held")
+        await on.kubectl(["apply", "-f", file(second)])
+        await tellHold("applied by the client")
+        await on.kubectl(["apply", "--server-side", "--force-conflicts", "-f", file(third)])
+        await tellHold("applied on the server")
+        await on.quietly.patch(resource, "web", "merge", { spec: hold })
+        await on.kubectl(["apply", "--server-side", "--force-conflicts", "-f", file(first)])
+        await tellHold("held and applied on the server again")
+      },
+    ]),
+  ),
+)
+
+export const inPlaceOfSets = [...statefulSets, ...daemonSets, ...holds]

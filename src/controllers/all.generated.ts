@@ -6,6 +6,7 @@ import { createContainerRecreateRequestController } from "./containerrecreatereq
 import { createNodeImageController } from "./nodeimage/controller.ts"
 import { createImagePullJobController } from "./imagepulljob/controller.ts"
 import { createImageListPullJobController } from "./imagelistpulljob/controller.ts"
+import { createInPlaceController } from "./in-place/controller.ts"
 import type { Surroundings } from "./surroundings.ts"
 
 /** What makes the controllers of this program: those of kinds in the order of the kinds, then the others by name. */
@@ -16,4 +17,5 @@ export const creators: readonly ((surroundings: Surroundings) => Controller)[] =
   createNodeImageController,
   createImagePullJobController,
   createImageListPullJobController,
+  createInPlaceController,
 ]

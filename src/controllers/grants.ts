@@ -1,3 +1,4 @@
+import { grantName } from "#core/grant.ts"
 import type { Permission, Wiring } from "#runtime/controller.ts"
 import { type KubeObject, nameOf, type Resource } from "#runtime/resource.ts"
 
@@ -9,9 +10,6 @@ export const clusterRoleBindings: Resource = {
   kind: "ClusterRoleBinding",
   namespaced: false,
 }
-
-/** The binding with which a namespace, or the whole cluster, lets us change its objects (`aim grant`). */
-export const grantName = "aim-target"
 
 export const grantPermissions: readonly Permission[] = [roleBindings, clusterRoleBindings].map(resource => ({
   resource,

@@ -6,9 +6,11 @@ export type ValidatingPolicy = {
   spec: Matching & { validations: readonly Validation[] }
 }
 
-/** A MutatingAdmissionPolicy, evaluated for each object of a kind that is in the namespace of the request. */
+/** A MutatingAdmissionPolicy, evaluated for each parameter: an object in the namespace of the request, or of the cluster. */
 export type MutatingPolicy = {
   name: string
+  /** The name of the one parameter. Default: all objects of the kind. */
+  paramName?: string
   spec: Matching & {
     paramKind: { apiVersion: string; kind: string }
     reinvocationPolicy: "Never" | "IfNeeded"

@@ -42,6 +42,8 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   resource: Resource
   /** Only objects with these fields, such as those of one node. */
   fieldSelector?: string
+  /** Only objects with these labels. */
+  labelSelector?: string
   indexes?: Record<string, (held: Held<O>) => readonly string[]>
   /** What is kept of an object, where its kind has many or large ones. Default: all of it. */
   keep?: (object: KubeObject) => O
@@ -69,7 +71,7 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
 export function kindController<O extends WithStatus, World, Memory, Seen, Plan extends Timed, Done extends Timed>(
   kind: KindController<O, World, Memory, Seen, Plan, Done>,
 ): Controller {
-  const { name, permissions, concurrency, turns, resource, fieldSelector, indexes, keep } = kind
+  const { name, permissions, concurrency, turns, resource, fieldSelector, labelSelector, indexes, keep } = kind
   return {
     name,
     permissions,
@@ -79,6 +81,7 @@ export function kindController<O extends WithStatus, World, Memory, Seen, Plan e
       const objects = wiring.watch<Held<O>>(resource, {
         project: keep ? object => ({ ...hold<O>(object), object: keep(object) }) : hold,
         ...(fieldSelector !== undefined && { fieldSelector }),
+        ...(labelSelector !== undefined && { labelSelector }),
         ...(indexes && { indexes }),
       })
       const world = kind.open(wiring, objects)

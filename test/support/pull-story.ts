@@ -3,6 +3,7 @@ import { crdOf } from "#api/crd.ts"
 import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
 import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
 import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
+import type { Lag } from "#cluster-sim/faults/lag.ts"
 import { everyPart, type Json, openRegistries, type SimulatedNode } from "#cluster-sim/index.ts"
 import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
 import { imagePullJobs, nodeImages, nodes } from "#controllers/imagepulljob/resources.ts"
@@ -43,7 +44,13 @@ export type PullStory = {
   until(name: string, reason: string, within?: string): Promise<void>
 }
 
-export type PullStoryOptions = { nodes?: number; seed?: number; pullsPerRegistry?: number }
+export type PullStoryOptions = {
+  nodes?: number
+  seed?: number
+  pullsPerRegistry?: number
+  /** Controllers of the control plane that are behind or stopped, by name. */
+  lags?: Readonly<Record<string, Lag>>
+}
 
 /** So slow that a story can say in milliseconds how long a pull takes. */
 const bytesPerMs = 1000
@@ -57,10 +64,11 @@ export async function pullStory({
   nodes: count = 3,
   seed = 1,
   pullsPerRegistry = 20,
+  lags = {},
 }: PullStoryOptions = {}): Promise<PullStory> {
   const description = [{ host, bytesPerSecond: 1000 * bytesPerMs, latencyMs: 0, images: {} }]
   const registries = openRegistries(0, () => description)
-  const world = await scenario({ seed, parts: everyPart({ nodes: 0, registries }) })
+  const world = await scenario({ seed, parts: everyPart({ nodes: 0, registries, lags }) })
   await world.apply(...[NodeImage, ImagePullJob, ImageListPullJob].map(kind => crdOf(kind) as Json))
   await world.advance("1s")
   const limits = {

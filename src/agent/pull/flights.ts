@@ -2,7 +2,13 @@ import { collectionRisk, type Disk, diskProblem } from "#core/pulls/disk.ts"
 import { splitImage } from "#core/pulls/image-name.ts"
 import type { SealKey } from "#lib/seal.ts"
 import type { Clock } from "#runtime/clock.ts"
-import { type ContainerRuntime, isRuntimeFailure, type PullCredentials, type Transfer } from "#runtime/cri/index.ts"
+import {
+  type ContainerRuntime,
+  type Image,
+  isRuntimeFailure,
+  type PullCredentials,
+  type Transfer,
+} from "#runtime/cri/index.ts"
 import { type Attempt, failureOf, type Present, type Wanted } from "./state.ts"
 
 type Flight = {
@@ -95,27 +101,28 @@ export class Flights {
     const { runtime, disk, thresholdPercent } = this.#options
     const { reference, tag } = wanted
     const there = await runtime.imageStatus(reference, { signal })
-    if (there && tag.imagePullPolicy === "IfNotPresent") return this.#present(there.id, signal)
+    if (there && tag.imagePullPolicy === "IfNotPresent") return this.#present(there, signal)
     const problem = there ? undefined : diskProblem(await disk(), 0, thresholdPercent)
     if (problem) return { is: "Failed", reason: "DiskFull", message: problem }
     const imageID = await this.#pull(wanted, nodeUid, signal)
     if (typeof imageID !== "string") return imageID
     // What the runtime says of the image afterwards is the proof, not that the pull said it was done.
     const proof = await runtime.imageStatus(reference, { signal })
-    if (proof?.id === imageID) return { ...(await this.#present(imageID, signal)), pulledBytes: proof.sizeBytes }
+    if (proof?.id === imageID) return { ...(await this.#present(proof, signal)), pulledBytes: proof.sizeBytes }
     const message = "the pull ended well, and the runtime does not show the image: was it removed at once?"
     return { is: "Failed", reason: "UnknownFailure", message }
   }
 
   /** The image is there. The kubelet may remove it again where the disk is nearly full and no container uses it. */
-  async #present(imageID: string, signal: AbortSignal): Promise<Present> {
+  async #present(image: Image, signal: AbortSignal): Promise<Present> {
     const { runtime, disk, thresholdPercent } = this.#options
+    const present = presentOf(image)
     const risk = collectionRisk(await disk(), thresholdPercent)
-    if (!risk) return { is: "Present", imageID }
+    if (!risk) return present
     // The image is proven, whatever becomes of this call.
     const containers = await runtime.listContainers({}, { signal }).catch(() => undefined)
-    const isUnused = containers?.every(container => container.imageId !== imageID)
-    return { is: "Present", imageID, ...(isUnused && { risk }) }
+    const isUnused = containers?.every(container => container.imageId !== image.id)
+    return { ...present, ...(isUnused && { risk }) }
   }
 
   /** Tries every account, then none. Returns the image's ID, or why the last one failed. */
@@ -164,6 +171,13 @@ function attemptOf(error: unknown): Attempt {
   // An image that is not there for this platform is not found either, and its message says more.
   const isAbsent = reason === "UnknownFailure" && isRuntimeFailure(error, "NotFound")
   return { is: "Failed", reason: isAbsent ? "NotFound" : reason, message: said }
+}
+
+/** Repositories may have the same image under several digests. Only one that is the same in all of them is reported. */
+function presentOf({ id, repoDigests }: Pick<Image, "id" | "repoDigests">): Present {
+  const digests = new Set(repoDigests.map(name => name.slice(name.indexOf("@") + 1)))
+  const [digest = ""] = digests.size === 1 ? digests : []
+  return { is: "Present", imageID: id, ...(/^sha256:[a-f0-9]{64}$/.test(digest) && { digest }) }
 }
 
 /** Sealed by the manager, so its shape is trusted; it is checked all the same, because it costs nothing. */

@@ -43,6 +43,7 @@ export const isEnded = ({ phase }: Pick<TagState, "phase">) => phase === "Succee
 export type Present = {
   readonly is: "Present"
   readonly imageID: string
+  readonly digest?: string
   /** The size of the image, where it was pulled and not there before. */
   readonly pulledBytes?: number
   /** Why the kubelet may soon remove it. */
@@ -74,6 +75,7 @@ export function afterAttempt(before: TagState, wanted: Wanted, attempt: Attempt,
       attempts: before.attempts + 1,
       completionTime: formatInstant(now),
       imageID: attempt.imageID,
+      ...(attempt.digest !== undefined && { digest: attempt.digest }),
       ...(attempt.risk && { reason: "MayBeCollected", message: said(attempt.risk) }),
     }
   if (attempt.is === "Unknown")

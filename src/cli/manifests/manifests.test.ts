@@ -84,12 +84,13 @@ describe("rules", () => {
     const printed = rulesOf(manifests({ ...wanted, section: "rbac" }, sources()), "aim-controller-base")
     // Changing workloads and pods, and reading pull secrets, is what each namespace grants for itself.
     const isConfidential = ({ resource }: Permission) => ["secrets", "serviceaccounts"].includes(resource.plural)
+    const isRead = new Set<string>(["get", "list", "watch"])
     const isTarget = ({ resource }: Permission) =>
       ["apps", "batch"].includes(resource.group) || resource.plural === "pods"
     const reading = sources()
       .controllers.filter(permission => !isConfidential(permission))
       .map(permission =>
-        isTarget(permission) ? { ...permission, verbs: permission.verbs.filter(verb => verb !== "patch") } : permission,
+        isTarget(permission) ? { ...permission, verbs: permission.verbs.filter(verb => isRead.has(verb)) } : permission,
       )
     expect(printed).toEqual(rulesFor(reading))
   })
@@ -158,6 +159,10 @@ describe("sections", () => {
       "ValidatingAdmissionPolicyBinding/aim-nodeimage-agent",
       "MutatingAdmissionPolicy/aim-alternateimagesource-new-pods",
       "MutatingAdmissionPolicyBinding/aim-alternateimagesource-new-pods",
+      "MutatingAdmissionPolicy/aim-in-place-hold",
+      "MutatingAdmissionPolicyBinding/aim-in-place-hold",
+      "MutatingAdmissionPolicy/aim-in-place-hold-everywhere",
+      "MutatingAdmissionPolicyBinding/aim-in-place-hold-everywhere",
       "NetworkPolicy/aim-controller",
       "Deployment/aim-controller",
     ])

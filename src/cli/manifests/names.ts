@@ -1,10 +1,12 @@
+import { grantName } from "#core/grant.ts"
+
 /** Names that several manifests, and those of users, refer to. */
 export const defaultNamespace = "aim-system"
 export const controllerName = "aim-controller"
 
 /** Where the image has Node and aim; its entrypoint is the two. */
 export const imageProgram = { node: "/usr/bin/node", aim: "/app/aim.js" }
-export const targetRole = "aim-target"
+export const targetRole = grantName
 /** In a namespace that named its pull secrets: the Role that reads them, and its binding. */
 export const pullSecretsRole = "aim-pull-secrets"
 

@@ -17,5 +17,6 @@ export function policyManifests(policy: Policy): Manifest[] {
   if ("validationActions" in policy)
     return bound("ValidatingAdmissionPolicy", { validationActions: policy.validationActions })
   // Without a namespace: the objects in the namespace of the request, and in no other.
-  return bound("MutatingAdmissionPolicy", { paramRef: { selector: {}, parameterNotFoundAction: "Allow" } })
+  const params = policy.paramName === undefined ? { selector: {} } : { name: policy.paramName }
+  return bound("MutatingAdmissionPolicy", { paramRef: { ...params, parameterNotFoundAction: "Allow" } })
 }

@@ -10,7 +10,8 @@ import type { World } from "./world.ts"
 /**
  * Sets the readiness gate of one pod: False while a request drains it or has its containers recreated, else True. The
  * rule needs no memory, so a request that is deleted half-way and a pod that was just created are the same case. A pod
- * that lists the gate is never ready before the gate is True for the first time.
+ * that lists the gate is never ready before the gate is True for the first time. A pod that an update in place has
+ * drained is left to that update.
  *
  * Returns when to try again.
  */
@@ -20,7 +21,7 @@ export async function settleGate(world: World, podKey: string): Promise<Instant 
   const open = openForPod(world.requests, podKey, pod.uid)
   const [first] = open
   const isWanted = first === undefined || !wantsUnready(first, undefined) ? "True" : "False"
-  if (pod.gate.is === isWanted) {
+  if (pod.gate.is === isWanted || (isWanted === "True" && pod.gate.isOfUpdate)) {
     world.holds.delete(podKey)
     return undefined
   }

@@ -85,7 +85,7 @@ const calm: Snapshot = {
   gateRefusal: undefined,
   now,
 }
-const gated = (is: "True" | "False", since = now - 60_000) => pod({ gate: { is, since } })
+const gated = (is: "True" | "False", since = now - 60_000) => pod({ gate: { is, since, isOfUpdate: false } })
 const drained = { strategy: { unreadyGracePeriodSeconds: 3 } }
 const both = { containers: [{ name: "app" }, { name: "sidecar" }] }
 

@@ -1,4 +1,5 @@
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
+import { gateReason } from "#core/in-place/names.ts"
 import { mirrorMark } from "#core/pods/left-alone.ts"
 import { parseDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
@@ -24,6 +25,8 @@ export type GateFacts = {
   readonly is: "True" | "False" | "Unknown"
   /** When it became so, by the clock of the process that wrote it. */
   readonly since: Instant | undefined
+  /** An update in place has drained the pod, and ends that itself. */
+  readonly isOfUpdate: boolean
 }
 
 export type ContainerFacts = {
@@ -98,5 +101,6 @@ function stateOf(status: Json | undefined): ContainerState {
 function gateFacts(status: Json | undefined): GateFacts {
   const condition = listOf(status?.conditions).find(({ type }) => type === readinessGate)
   const is = condition?.status === "True" || condition?.status === "False" ? condition.status : "Unknown"
-  return { is, since: parseInstant(condition?.lastTransitionTime) }
+  const isOfUpdate = is === "False" && condition?.reason === gateReason
+  return { is, since: parseInstant(condition?.lastTransitionTime), isOfUpdate }
 }

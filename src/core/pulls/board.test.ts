@@ -40,6 +40,7 @@ const entry = (owners: string[], phase: Entry["phase"], fields: Partial<Entry> =
   reason: "",
   message: "",
   attempts: 0,
+  digest: "",
   sealed: [],
   ...fields,
 })

@@ -25,6 +25,8 @@ export type Entry = {
   readonly reason: string
   readonly message: string
   readonly attempts: number
+  /** What a container that runs it reports, where the runtime says so. */
+  readonly digest: string
   /** The jobs whose credentials are there, and the key they were sealed to. */
   readonly sealed: readonly { readonly job: string; readonly key: string }[]
 }
@@ -93,6 +95,7 @@ function entryOf(name: string, written: Tag, told: Told | undefined): Entry {
     reason: answer?.reason ?? "",
     message: clip(answer?.message ?? "", 256),
     attempts: answer?.attempts ?? 0,
+    digest: answer?.digest ?? "",
     sealed: sealedCredentials.map(({ job, key }) => ({ job, key })),
   }
 }

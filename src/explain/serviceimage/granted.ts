@@ -1,4 +1,5 @@
-import { clusterRoleBindings, grantName, roleBindings } from "#controllers/grants.ts"
+import { clusterRoleBindings, roleBindings } from "#controllers/grants.ts"
+import { grantName } from "#core/grant.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
 import type { Inventory } from "../inventory.ts"
 

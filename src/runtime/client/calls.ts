@@ -57,6 +57,8 @@ export type Call = {
   deadlineMs: number
   maxBytes: number
   signal?: AbortSignal | undefined
+  /** A 429 is the answer, and not a request to wait. */
+  isQuestion?: true
 }
 
 export type Caller = ReturnType<typeof createCaller>
@@ -169,6 +171,7 @@ function retryIn(call: Call, error: unknown, failures: number, random: Random): 
   // The user has to act, and a failed login should not be asked for three times.
   if (cause instanceof NotSent && cause.cause instanceof ConfigError) return undefined
   if (kind !== "Throttled" && kind !== "Unreachable") return undefined // an Unreachable write never left
+  if (call.isQuestion && kind === "Throttled") return undefined
   if (kind === "Throttled" || retryAfterMs !== undefined) {
     if (failures > retries.asked) return undefined
     // Never sooner than the server asked, and not all clients at the same moment.

@@ -58,6 +58,9 @@ export type WriteOptions = {
   deadlineMs?: number
 }
 
+/** The answer, and where a budget is spent the server's words about it. */
+export type MayEvict = { is: "Allowed" } | { is: "Spent"; said: string }
+
 export type DeleteOptions = WriteOptions & {
   uid?: string
   resourceVersion?: string
@@ -83,6 +86,8 @@ export type Client = {
   replace<T extends KubeObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>
   patch<T extends KubeObject>(resource: Resource, name: ObjectName, patch: Patch, options?: WriteOptions): Promise<T>
   delete(resource: Resource, name: ObjectName, options?: DeleteOptions): Promise<void>
+  /** Whether every PodDisruptionBudget would let a pod go now. Always a dry run: this client cannot evict a pod. */
+  mayEvict(pods: Resource, name: ObjectName): Promise<MayEvict>
   /** The resource behind an apiVersion and kind as the server serves it now, or undefined. */
   discover(apiVersion: string, kind: string): Promise<Resource | undefined>
   /** For paths that are no resources: `/version`, `/readyz`. */

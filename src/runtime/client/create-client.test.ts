@@ -536,6 +536,29 @@ describe("time", () => {
       expect(server.seen.length).toBe(2)
     })
 
+  test("asks for an eviction as a dry run, and never for another", async () => {
+    const { server, client } = await world(ok)
+    expect(await client.mayEvict(pods, a)).toEqual({ is: "Allowed" })
+    const [{ method, url, body }] = server.seen as [(typeof server.seen)[0]]
+    expect([method, url]).toEqual(["POST", "/api/v1/namespaces/web/pods/a/eviction?dryRun=All"])
+    expect(JSON.parse(body)).toMatchObject({ kind: "Eviction", metadata: a, deleteOptions: { dryRun: ["All"] } })
+  })
+
+  test("a spent budget is an answer: it is not asked again, and the server's words are kept", async () => {
+    const message = "The disruption budget web needs 3 healthy pods and has 3 currently"
+    const details = { causes: [{ reason: "DisruptionBudget", message }] }
+    const spent: Reply = (_, response) => json(response, { ...statusBody(429, "TooManyRequests"), details }, 429)
+    const { server, client } = await world(spent)
+    expect(await client.mayEvict(pods, a)).toEqual({ is: "Spent", said: message })
+    expect(server.seen.length).toBe(1)
+  })
+
+  test("a server that is busy says nothing about a budget", async () => {
+    const { server, client } = await world(throttled("3"))
+    expect((await failureOf(client.mayEvict(pods, a))).kind).toBe("Throttled")
+    expect(server.seen.length).toBe(1)
+  })
+
   test("Retry-After may be a date", async () => {
     const { client } = await world(throttled("Thu, 01 Jan 2026 00:02:00 GMT"))
     expect(await failureOf(client.create(pods, pod))).toMatchObject({ kind: "Throttled", retryAfterMs: 120_000 })

@@ -2,6 +2,7 @@ import { apiVersionOf, type KubeObject, type ObjectName, type Resource, resource
 import { type Call, type ClientOptions, createCaller, deadlinesMs, maxBytes, metadataAs, parse } from "./calls.ts"
 import type { Client, DeleteOptions, List, ListOptions, Patch, WriteOptions } from "./client.ts"
 import { KubeError } from "./errors.ts"
+import { mayEvict } from "./may-evict.ts"
 import { collectionPath, groupVersionPath, objectPath, type Query, rawPath, subject } from "./path.ts"
 import { watch } from "./watch.ts"
 
@@ -118,6 +119,7 @@ export function createClient(options: ClientOptions): Client {
         maxBytes: maxBytes.object,
       })
     },
+    mayEvict: (pods, name) => mayEvict(caller, pods, name),
     async discover(apiVersion, kind) {
       const parts = apiVersion.split("/")
       if (parts.length > 2) throw new KubeError("Invalid", `${JSON.stringify(apiVersion)} is not GROUP/VERSION`)

@@ -130,6 +130,12 @@ const tagStatus = z.object({
     .regex(/^[!#-%'-;=?-[\]-~]*$/)
     .describe("What the runtime answered for it after the pull: the image's ID.")
     .optional(),
+  digest: z
+    .string()
+    .max(71)
+    .regex(/^sha256:[a-f0-9]{64}$/)
+    .describe("The digest that it has in its repository: what the kubelet reports for a container that runs it.")
+    .optional(),
 })
 
 const status = z.object({

@@ -1,0 +1,52 @@
+import { isUp } from "#core/in-place/standing.ts"
+import { labelsOf } from "#core/in-place/template.ts"
+import type { Instant } from "#lib/instant.ts"
+import { selects } from "#lib/label-selector.ts"
+import type { Look } from "#runtime/kind-controller.ts"
+import { readWorkload } from "./facts.ts"
+import type { Snapshot } from "./plan.ts"
+import type { HeldDeployment, Neighbourhood, World } from "./world.ts"
+
+/** Since when each pod has been seen up. Losing it prolongs minReadySeconds, and nothing else. */
+export type Memory = { upSince: Map<string, Instant> }
+
+/** Everything the plan is made from, at this moment. */
+export function observe(world: Pick<World, "around" | "imageOn">, look: Look<HeldDeployment, Memory>): Snapshot {
+  const { key, object, memory, now } = look
+  const workload = readWorkload(object)
+  const { near, isCurrent } = world.around(key)
+  const revisions = factsBy(near.revisions, workload.uid)
+  const pods = revisions.flatMap(({ uid }) => factsBy(near.pods, uid))
+  const jobs = factsBy(near.jobs, workload.uid)
+  memory.upSince = new Map(pods.filter(isUp).map(({ uid }) => [uid, memory.upSince.get(uid) ?? now]))
+  return {
+    workload,
+    isListed: isCurrent,
+    revisions,
+    pods,
+    jobs,
+    disruptions: tightest(near, labelsOf(workload.template) as Record<string, string>),
+    imageOn: (node, image) => world.imageOn(node, image, jobs.find(job => job.image === image)?.uid),
+    upSince: uid => memory.upSince.get(uid),
+    now,
+  }
+}
+
+function factsBy<T>(
+  cache: {
+    keysBy(name: string, value: string): ReadonlySet<string>
+    get(key: string): { facts?: T | undefined } | undefined
+  },
+  owner: string,
+): T[] {
+  return [...cache.keysBy("owner", owner)].sort().flatMap(key => cache.get(key)?.facts ?? [])
+}
+
+/** Of the budgets that cover the pods, the one that allows least. */
+function tightest({ budgets }: Neighbourhood, labels: Readonly<Record<string, string>>): Snapshot["disruptions"] {
+  let found: Snapshot["disruptions"]
+  for (const [, { name, selector, allowed }] of budgets.entries())
+    if (selector && selects(selector, labels) && allowed < (found?.allowed ?? Number.POSITIVE_INFINITY))
+      found = { budget: name, allowed }
+  return found
+}

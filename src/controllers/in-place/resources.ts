@@ -1,0 +1,33 @@
+import { namesOf } from "#api/names.ts"
+import { workloadKind } from "#core/workloads/kinds.ts"
+import type { Permission } from "#runtime/controller.ts"
+import { core, type Resource, resourceOf } from "#runtime/resource.ts"
+import { grantPermissions } from "../grants.ts"
+
+export const deployments = resourceOf(workloadKind("Deployment")!)
+export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
+export const pods = core("pods", "Pod")
+export const imagePullJobs = resourceOf(namesOf("ImagePullJob"))
+export const nodeImages = resourceOf(namesOf("NodeImage"))
+export const budgets: Resource = {
+  group: "policy",
+  version: "v1",
+  plural: "poddisruptionbudgets",
+  kind: "PodDisruptionBudget",
+  namespaced: true,
+}
+
+/** Workloads, their ReplicaSets and pods are changed only where a namespace has granted it: see the roles. */
+export const permissions: readonly Permission[] = [
+  { resource: deployments, verbs: ["list", "watch", "patch"] },
+  // A template is flipped, the one before is kept for `kubectl rollout undo`, and its double is removed.
+  { resource: replicaSets, verbs: ["list", "watch", "create", "patch", "delete"] },
+  { resource: pods, verbs: ["list", "watch", "patch"] },
+  { resource: pods, subresource: "status", verbs: ["patch"] },
+  // As a dry run only: the client cannot send another.
+  { resource: pods, subresource: "eviction", verbs: ["create"] },
+  { resource: budgets, verbs: ["list", "watch"] },
+  { resource: imagePullJobs, verbs: ["list", "watch", "create", "delete"] },
+  { resource: nodeImages, verbs: ["list", "watch"] },
+  ...grantPermissions,
+]

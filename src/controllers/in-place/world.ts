@@ -1,0 +1,167 @@
+import { Holds } from "#core/holds.ts"
+import { type PodFacts, readPod } from "#core/in-place/pod.ts"
+import { splitImage } from "#core/pulls/image-name.ts"
+import { type NodeImageFacts, readNodeImage } from "#core/pulls/node-facts.ts"
+import { MultiMap } from "#lib/multi-map.ts"
+import type { Cache, Projected, WatchedCache } from "#runtime/cache/cache.ts"
+import type { Wiring } from "#runtime/controller.ts"
+import type { Held } from "#runtime/kind-controller.ts"
+import { type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
+import { watchGrants } from "../grants.ts"
+import { type Budget, type Job, type Revision, readBudget, readJob, readRevision } from "./facts.ts"
+import type { ImageOnNode } from "./plan.ts"
+import { asked } from "./plan.ts"
+import { budgets, imagePullJobs, nodeImages, pods, replicaSets } from "./resources.ts"
+
+type Kept<T> = Projected & { readonly facts?: T | undefined }
+
+/** What is watched of a namespace while one of its workloads is held. */
+export type Neighbourhood = {
+  readonly revisions: WatchedCache<Kept<Revision>>
+  readonly pods: WatchedCache<Kept<PodFacts>>
+  readonly jobs: WatchedCache<Kept<Job>>
+  readonly budgets: WatchedCache<Budget>
+}
+
+/** A Deployment as the cache has it. Its status is never written here. */
+export type HeldDeployment = KubeObject & { apiVersion: string; kind: string; status?: never }
+
+export type World = Pick<Wiring, "client" | "clock" | "events"> & {
+  /** What surrounds a held workload, and whether all of it is known. */
+  around(key: string): { readonly near: Neighbourhood; readonly isCurrent: boolean }
+  /** What the agent of a node says of an image that a job asks for. */
+  imageOn(node: string, image: string, job: string | undefined): ImageOnNode
+  /** The workload is looked at again when one of these nodes reports something. */
+  waitFor(key: string, nodes: readonly string[]): void
+  leave(key: string): void
+  holds: Holds<"Forbidden" | "Refused">
+}
+
+/**
+ * Nothing but held workloads is watched before one is held. Then it is what surrounds it: ReplicaSets, pods, jobs and
+ * budgets of its namespace, and what the agents say.
+ */
+export function openWorld(wiring: Wiring, objects: Cache<Held<HeldDeployment>>): World {
+  const { client, clock, events, enqueue } = wiring
+  const places = new Map<string, Neighbourhood>()
+  const users = new MultiMap()
+  const waiting = new MultiMap()
+  const holds: World["holds"] = new Holds()
+  let agents: WatchedCache<NodeImageFacts> | undefined
+
+  /** Woken when a cache that was opened for it shows everything. */
+  const wakes = <T extends Projected>(cache: WatchedCache<T>, keys: () => Iterable<string>) => {
+    const wake = () => {
+      for (const key of keys()) enqueue(key)
+    }
+    cache.current().then(wake, () => {})
+    return cache
+  }
+
+  function watchIn<T extends Projected>(
+    namespace: string,
+    resource: Resource,
+    project: (object: KubeObject) => T,
+    indexes = {},
+  ) {
+    return wakes(wiring.watch<T>(resource, { namespace, project, indexes }), () => users.of(namespace))
+  }
+
+  function openPlace(namespace: string): Neighbourhood {
+    const kept =
+      <T>(read: (object: KubeObject) => T | undefined) =>
+      (object: KubeObject): Kept<T> => ({ resourceVersion: object.metadata.resourceVersion ?? "", facts: read(object) })
+    const owner = ({ facts }: Kept<{ owner: { uid: string } }>) => (facts ? [facts.owner.uid] : [])
+    const near: Neighbourhood = {
+      revisions: watchIn(namespace, replicaSets, kept(readRevision), { owner }),
+      pods: watchIn(namespace, pods, kept(readPod), {
+        owner: ({ facts }: Kept<PodFacts>) => (facts?.owner ? [facts.owner] : []),
+      }),
+      jobs: watchIn(namespace, imagePullJobs, kept(readJob), { owner }),
+      budgets: watchIn(namespace, budgets, readBudget),
+    }
+    const wake = (name: string) => {
+      const key = keyOf({ namespace, name })
+      if (objects.get(key)) enqueue(key)
+    }
+    for (const cache of [near.revisions, near.jobs] as readonly WatchedCache<Kept<{ owner: { name: string } }>>[])
+      cache.subscribe(({ before, after }) => {
+        const found = (after ?? before)?.facts
+        if (found) wake(found.owner.name)
+      })
+    near.pods.subscribe(({ before, after }) => {
+      const found = after?.facts ?? before?.facts
+      const revision = found && near.revisions.get(keyOf({ namespace, name: found.ownerName }))?.facts
+      if (revision) wake(revision.owner.name)
+    })
+    near.budgets.subscribe(() => {
+      for (const key of users.of(namespace)) enqueue(key)
+    })
+    return near
+  }
+
+  function openAgents(): WatchedCache<NodeImageFacts> {
+    const cache = wakes(wiring.watch(nodeImages, { project: readNodeImage }), () =>
+      [...objects.entries()].map(([key]) => key),
+    )
+    cache.subscribe(({ key: node }) => {
+      for (const key of waiting.of(node)) enqueue(key)
+    })
+    return cache
+  }
+
+  watchGrants(wiring, namespace => {
+    for (const key of holds.release(namespace)) enqueue(key)
+  })
+
+  const waited = new Map<string, readonly string[]>()
+  const forgetNodes = (key: string) => {
+    for (const node of waited.get(key) ?? []) waiting.delete(node, key)
+    waited.delete(key)
+  }
+
+  return {
+    client,
+    clock,
+    events,
+    holds,
+    around(key) {
+      const { namespace = "" } = nameOf(key)
+      users.add(namespace, key)
+      const near = places.get(namespace) ?? openPlace(namespace)
+      places.set(namespace, near)
+      agents ??= openAgents()
+      const all: readonly Pick<WatchedCache<Projected>, "isCurrent">[] = [...Object.values(near), agents]
+      return { near, isCurrent: all.every(cache => cache.isCurrent) }
+    },
+    imageOn: (node, image, job) => agentSays(agents?.get(node), image, job),
+    waitFor(key, nodes) {
+      forgetNodes(key)
+      if (nodes.length === 0) return
+      waited.set(key, nodes)
+      for (const node of nodes) waiting.add(node, key)
+    },
+    leave(key) {
+      const { namespace = "" } = nameOf(key)
+      forgetNodes(key)
+      holds.delete(key)
+      users.delete(namespace, key)
+      if (users.has(namespace)) return
+      for (const cache of Object.values(places.get(namespace) ?? {})) cache.close()
+      places.delete(namespace)
+      if (places.size > 0) return
+      agents?.close()
+      agents = undefined
+    },
+  }
+}
+
+/** An answer counts only for the job of this operation: what was there before may be gone. */
+function agentSays(node: NodeImageFacts | undefined, image: string, job: string | undefined): ImageOnNode {
+  if (!node || node.publicKey === "") return { is: "NoAgent" }
+  const wanted = splitImage(image)
+  const entry = node.entries.find(({ name, tag }) => name === wanted?.name && tag === wanted.tag)
+  if (job === undefined || !entry?.owners.includes(job)) return { is: "Missing", why: asked }
+  if (entry.phase === "Succeeded") return { is: "Present", digest: entry.digest }
+  return { is: "Missing", why: entry.reason || asked }
+}

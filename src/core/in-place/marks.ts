@@ -1,0 +1,128 @@
+import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
+import { clip } from "#lib/text.ts"
+import { inPlaceHolder } from "./names.ts"
+import type { Touched } from "./template.ts"
+
+/**
+ * What is kept on objects while an update in place lasts. Everything else is derived from what the objects are, so a
+ * process that starts in the middle continues where the last one stopped. The annotations belong to the owner of the
+ * object too and may hold any text: what cannot be read counts as absent.
+ */
+
+/** The hold of a workload, as the policy writes it with the user's own change. */
+export type Hold = {
+  readonly by: string
+  /** The generation before the change: tells one hold from the next. */
+  readonly generation: number
+}
+
+export function parseHold(text: unknown): Hold | undefined {
+  const { by, generation } = objectIn(text)
+  return typeof by === "string" && typeof generation === "number" ? { by, generation } : undefined
+}
+
+/** The same text as the policy writes, with the generation as a CEL expression or a number. */
+export const holdOf = (generation: string): readonly [before: string, generation: string, after: string] => [
+  `{"by":"${inPlaceHolder}","original":{"paused":false},"generation":`,
+  generation,
+  "}",
+]
+
+/** How an update stands, on the workload. The Deployment controller copies it to the ReplicaSet it takes for current. */
+export type WorkloadNote = {
+  readonly operation: string
+  readonly reason: string
+  readonly message: string
+  /** Everything that this hold has changed in pods so far. */
+  readonly touched: Touched
+  readonly from: Readonly<Record<string, string>>
+  readonly to: Readonly<Record<string, string>>
+  /** The generation of the ReplicaSet that the fence asks about. */
+  readonly fence?: number
+  /** The operation that failed, and the one that takes it back: the first is not tried again under this hold. */
+  readonly failed?: string
+  readonly back?: string
+}
+
+const lengthMost = 32_768
+const messageMost = 512
+
+export const formatNote = (note: WorkloadNote): string =>
+  JSON.stringify({ ...note, message: clip(note.message, messageMost) })
+
+export function parseNote(text: unknown): WorkloadNote | undefined {
+  const { operation, reason, message, touched, from, to, fence, failed, back } = objectIn(text)
+  if (typeof operation !== "string" || typeof reason !== "string" || typeof message !== "string") return undefined
+  const { containers, labels, annotations } = (touched ?? {}) as Record<string, unknown>
+  return {
+    operation,
+    reason,
+    message,
+    touched: { containers: words(containers), labels: words(labels), annotations: words(annotations) },
+    from: texts(from),
+    to: texts(to),
+    ...(typeof fence === "number" && { fence }),
+    ...(typeof failed === "string" && { failed }),
+    ...(typeof back === "string" && { back }),
+  }
+}
+
+/** The last change of a pod. Written with the change itself. */
+export type PodMark = {
+  readonly operation: string
+  /** Images by container, before and after. */
+  readonly from: Readonly<Record<string, string>>
+  readonly to: Readonly<Record<string, string>>
+  /** The containers that were running then. */
+  readonly was: Readonly<Record<string, { readonly id: string; readonly restarts: number }>>
+  readonly at: Instant
+  /** The pod went back, because of this. */
+  readonly failed?: string
+}
+
+export const formatMark = (mark: PodMark): string => JSON.stringify({ ...mark, at: formatInstant(mark.at) })
+
+export function parseMark(text: unknown): PodMark | undefined {
+  const { operation, from, to, was, at: written, failed } = objectIn(text)
+  const at = parseInstant(written)
+  if (typeof operation !== "string" || at === undefined) return undefined
+  return {
+    operation,
+    from: texts(from),
+    to: texts(to),
+    was: containers(was),
+    at,
+    ...(typeof failed === "string" && { failed }),
+  }
+}
+
+function containers(value: unknown): PodMark["was"] {
+  const found: Record<string, { id: string; restarts: number }> = Object.create(null)
+  for (const [name, each] of Object.entries(recordOf(value))) {
+    const { id, restarts } = recordOf(each)
+    if (typeof id === "string" && typeof restarts === "number") found[name] = { id, restarts }
+  }
+  return found
+}
+
+function objectIn(text: unknown): Record<string, unknown> {
+  if (typeof text !== "string" || text.length > lengthMost) return {}
+  try {
+    return recordOf(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+const recordOf = (value: unknown): Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+
+const words = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter(word => typeof word === "string") : []
+
+/** Users choose the names, so the result has no prototype. */
+const texts = (value: unknown): Readonly<Record<string, string>> =>
+  Object.assign(
+    Object.create(null),
+    Object.fromEntries(Object.entries(recordOf(value)).filter(([, text]) => typeof text === "string")),
+  )

@@ -1,0 +1,266 @@
+import { describe, expect, test } from "vitest"
+import { nextWrites, type PodsSeen } from "./next.ts"
+import type { ContainerFacts, PodFacts } from "./pod.ts"
+import { parseSettings, type Settings } from "./settings.ts"
+
+const parsed = parseSettings({})
+const usual: Settings = { ...(parsed.ok ? parsed.settings : undefined!), strategy: "InPlaceIfPossible" }
+
+const container = (fields: Partial<ContainerFacts> = {}): ContainerFacts => ({
+  image: "web:1",
+  isInit: false,
+  id: "old",
+  digest: "sha256:1",
+  restarts: 0,
+  isRunning: true,
+  isReady: true,
+  waiting: "",
+  ...fields,
+})
+
+const pod = (name: string, fields: Partial<PodFacts> = {}, web: Partial<ContainerFacts> = {}): PodFacts => ({
+  namespace: "shop",
+  name,
+  uid: `uid-${name}`,
+  resourceVersion: "1",
+  owner: "set",
+  ownerName: "web",
+  node: "node",
+  isReady: true,
+  labels: {},
+  annotations: {},
+  containers: new Map([
+    ["web", container(web)],
+    ["side", container({ image: "side:1", id: "side" })],
+  ]),
+  mark: undefined,
+  gate: undefined,
+  ...fields,
+})
+
+const now = 1_000_000
+const target: PodsSeen["target"] = {
+  operation: "1-x",
+  images: new Map([
+    ["web", "web:2"],
+    ["side", "side:1"],
+  ]),
+  labels: {},
+  annotations: {},
+  touched: { containers: ["web"], labels: [], annotations: [] },
+  minReadyMs: 5000,
+  deadlineMs: 600_000,
+}
+/** The pod was patched: `web:1` → `web:2`. */
+const mark = {
+  operation: "1-x",
+  from: { web: "web:1" },
+  to: { web: "web:2" },
+  was: { web: { id: "old", restarts: 0 } },
+  at: now - 1000,
+}
+const patched = (name: string, web: Partial<ContainerFacts> = {}, fields: Partial<PodFacts> = {}) =>
+  pod(name, { mark, ...fields }, { image: "web:2", ...web })
+
+const calm: PodsSeen = {
+  pods: [pod("a"), pod("b"), pod("c")],
+  target,
+  settings: usual,
+  replicas: 3,
+  maxUnavailable: 1,
+  disruptions: undefined,
+  missingOn: () => undefined,
+  evidence: { digestOn: () => "sha256:2", upSince: () => now - 60_000, now },
+}
+
+const up = { id: "new", digest: "sha256:2", restarts: 1 }
+const gate = { isDrained: false, since: undefined }
+const drained = (since: number) => ({ gate: { isDrained: true, since }, isReady: false })
+
+const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?: object }> = {
+  "one of three, by name": { given: {}, writes: ["patch a web=web:2"] },
+  "two, where two may be down": { given: { maxUnavailable: 2 }, writes: ["patch a web=web:2", "patch b web=web:2"] },
+  "none, while one restarts": { given: { pods: [patched("a"), pod("b"), pod("c")] }, writes: [], says: { waiting: 2 } },
+  "none, while one is missing": { given: { pods: [pod("a"), pod("b")] }, writes: [] },
+  "a pod that serves nothing is free": {
+    given: { pods: [pod("a"), pod("b", { isReady: false }), pod("c")] },
+    writes: ["patch b web=web:2"],
+  },
+  "the next, when the first is proven": {
+    given: { pods: [patched("a", up), pod("b"), pod("c")] },
+    writes: ["patch b web=web:2"],
+    says: { updated: 1 },
+  },
+  "a container that is still the old one proves nothing": {
+    given: { pods: [patched("a", { id: "old", digest: "sha256:2" })] },
+    writes: [],
+    says: { updated: 0, underWay: 1 },
+  },
+  "ready for too short a time": {
+    given: { pods: [patched("a", up)], evidence: { ...calm.evidence, upSince: () => now - 1000 } },
+    writes: [],
+    says: { updated: 0, lookAgainAt: now + 4000 },
+  },
+  "other bits than those that were pulled": {
+    given: { pods: [patched("a", { ...up, digest: "sha256:3" })] },
+    writes: ["patch a web=web:1 failed ImageDiffers"],
+  },
+  "a crash loop goes back, and nothing else is touched": {
+    given: {
+      pods: [patched("a", { id: "new", waiting: "CrashLoopBackOff", isRunning: false }), pod("b", { isReady: false })],
+    },
+    writes: ["patch a web=web:1 failed CrashLoop"],
+    says: { failures: [expect.objectContaining({ pod: "a", reason: "CrashLoop" })] },
+  },
+  "the crash loop of the old container is not the new one's": {
+    given: { pods: [patched("a", { id: "old", waiting: "CrashLoopBackOff", isRunning: false })] },
+    writes: [],
+    says: { failures: [] },
+  },
+  "too late": {
+    given: { pods: [patched("a", {}, { mark: { ...mark, at: now - 600_000 } })] },
+    writes: ["patch a web=web:1 failed Timeout"],
+  },
+  "Stop leaves it as it is": {
+    given: {
+      pods: [patched("a", { id: "new", waiting: "ImagePullBackOff", isRunning: false }), pod("b")],
+      settings: { ...usual, onFailure: "Stop" },
+    },
+    writes: [],
+  },
+  "a pod that went back stops the others": {
+    given: { pods: [pod("a", { mark: { ...mark, failed: "CrashLoop" } }), pod("b")] },
+    writes: [],
+  },
+  "the mark of another operation says nothing": {
+    given: { pods: [pod("a", { mark: { ...mark, operation: "1-y", failed: "CrashLoop" } })], replicas: 1 },
+    writes: ["patch a web=web:2"],
+  },
+  "the same bits under another name": {
+    given: { pods: [pod("a", {}, { digest: "sha256:2" })] },
+    writes: [],
+    says: { isDone: true },
+  },
+  "a webhook has rewritten our image": {
+    given: { pods: [patched("a", { ...up, image: "mirror/web:2" })] },
+    writes: [],
+    says: { isDone: true },
+  },
+  "the image is not on the node": {
+    given: { missingOn: () => "NotFound" },
+    writes: [],
+    says: { missing: new Map([["node", "NotFound"]]) },
+  },
+  "a pod without a node needs no image there": {
+    given: { pods: [pod("a", { node: "", isReady: false })], missingOn: () => "NotFound" },
+    writes: ["patch a web=web:2"],
+  },
+  "a partition keeps pods": {
+    given: { maxUnavailable: 3, settings: { ...usual, partition: { count: 2 } } },
+    writes: ["patch a web=web:2"],
+  },
+  "a label orders pods, by number": {
+    given: {
+      pods: [pod("a", { labels: { wave: "10" } }), pod("b", { labels: { wave: "9" } })],
+      replicas: 2,
+      settings: { ...usual, order: "wave" },
+    },
+    writes: ["patch b web=web:2"],
+  },
+  "a gate is closed first": { given: { pods: [pod("a", { gate })], replicas: 1 }, writes: ["drain a"] },
+  "within the grace period": {
+    given: { pods: [pod("a", drained(now - 5000))], settings: { ...usual, graceSeconds: 10 } },
+    writes: [],
+    says: { lookAgainAt: now + 6000 },
+  },
+  "after it": {
+    given: { pods: [pod("a", drained(now - 11_000))], settings: { ...usual, graceSeconds: 10 } },
+    writes: ["patch a web=web:2"],
+  },
+  "a proven pod serves again": {
+    given: { pods: [patched("a", up, drained(now))] },
+    writes: ["undrain a"],
+    says: { isDone: false },
+  },
+  "a drained pod serves again when nothing is touched any more": {
+    given: { pods: [pod("a", { mark: { ...mark, failed: "CrashLoop" } }), pod("b", drained(now))] },
+    writes: ["undrain b"],
+  },
+  "a budget of none": { given: { disruptions: { budget: "web", allowed: 0 } }, writes: [], says: { waiting: 3 } },
+  "a budget is asked again when nothing is under way": {
+    given: { maxUnavailable: 3, disruptions: { budget: "web", allowed: 2 }, pods: [patched("a"), pod("b"), pod("c")] },
+    writes: [],
+  },
+  "labels alone": {
+    given: {
+      target: {
+        ...target,
+        images: new Map(),
+        labels: { team: "blue" },
+        touched: { containers: [], labels: ["team"], annotations: [] },
+      },
+      maxUnavailable: 0,
+    },
+    writes: ["patch a", "patch b", "patch c"],
+  },
+  "containers in an order: the first": {
+    given: {
+      pods: [pod("a")],
+      replicas: 1,
+      target: {
+        ...target,
+        images: new Map([
+          ["web", "web:2"],
+          ["side", "side:2"],
+        ]),
+        touched: { containers: ["side", "web"], labels: [], annotations: [] },
+      },
+      settings: { ...usual, containerOrder: ["web", "side"] },
+    },
+    writes: ["patch a web=web:2"],
+  },
+  "containers in an order: the second waits for the first": {
+    given: {
+      pods: [patched("a")],
+      replicas: 1,
+      target: {
+        ...target,
+        images: new Map([
+          ["web", "web:2"],
+          ["side", "side:2"],
+        ]),
+        touched: { containers: ["side", "web"], labels: [], annotations: [] },
+      },
+      settings: { ...usual, containerOrder: ["web", "side"] },
+    },
+    writes: [],
+  },
+}
+
+const words = (write: ReturnType<typeof nextWrites>["writes"][number]) =>
+  [
+    write.do,
+    write.pod.name,
+    ...(write.do === "patch" ? Object.entries(write.images).map(([name, image]) => `${name}=${image}`) : []),
+    ...(write.do === "patch" && write.mark.failed ? [`failed ${write.mark.failed}`] : []),
+  ].join(" ")
+
+describe("what to write next", () => {
+  for (const [name, { given, writes, says = {} }] of Object.entries(cases))
+    test(name, () => {
+      const next = nextWrites({ ...calm, ...given })
+      expect({ ...next, writes: next.writes.map(words) }).toMatchObject({ writes, ...says })
+    })
+})
+
+test("only pods that serve are asked for their budget", () => {
+  const { writes } = nextWrites({
+    ...calm,
+    pods: [pod("a", { isReady: false }), pod("b"), pod("c")],
+    maxUnavailable: 2,
+  })
+  expect(writes.map(({ pod, ...write }) => [pod.name, "asksBudget" in write])).toEqual([
+    ["a", false],
+    ["b", true],
+  ])
+})

@@ -1,0 +1,189 @@
+import { earliest, type Instant } from "#lib/instant.ts"
+import type { PodMark } from "./marks.ts"
+import type { PodFacts } from "./pod.ts"
+import { podsOf, type Settings } from "./settings.ts"
+import { type Evidence, isUp, type Standing, standingOf, type Target } from "./standing.ts"
+
+/** One write to one pod. */
+export type PodWrite =
+  | { readonly do: "drain" | "undrain"; readonly pod: PodFacts; readonly asksBudget?: true }
+  | PodPatch
+
+/** New images, by container, with the labels and annotations of the template and the record of it. */
+export type PodPatch = {
+  readonly do: "patch"
+  readonly pod: PodFacts
+  readonly images: Readonly<Record<string, string>>
+  readonly mark: PodMark
+  /** A budget may protect it: the last question before it is touched. */
+  readonly asksBudget?: true
+}
+
+export type PodsSeen = {
+  readonly pods: readonly PodFacts[]
+  readonly target: Target
+  readonly settings: Settings
+  readonly replicas: number
+  readonly maxUnavailable: number
+  /** The budget that covers these pods: how many more it lets go. */
+  readonly disruptions: { readonly budget: string; readonly allowed: number } | undefined
+  /** Why an image is not proven to be on a node; undefined where it is. */
+  missingOn(node: string, image: string): string | undefined
+  readonly evidence: Evidence
+}
+
+export type PodsNext = {
+  readonly writes: readonly PodWrite[]
+  readonly updated: number
+  readonly failures: readonly { readonly pod: string; readonly reason: string; readonly message: string }[]
+  /** Nodes that lack an image, and why. */
+  readonly missing: ReadonlyMap<string, string>
+  /** Pods that only the budget keeps waiting. */
+  readonly waiting: number
+  /** Pods that the partition keeps. */
+  readonly kept: number
+  readonly underWay: number
+  /** Every pod has what the template says. */
+  readonly isDone: boolean
+  readonly lookAgainAt?: Instant | undefined
+}
+
+type Judged = { readonly pod: PodFacts; readonly standing: Standing }
+
+/** What to write next. The same facts always give the same writes, in the same order. */
+export function nextWrites(seen: PodsSeen): PodsNext {
+  const { pods, target, settings, evidence } = seen
+  const judged = pods.map((pod): Judged => ({ pod, standing: standingOf(pod, target, evidence) }))
+  const of = (is: Standing["is"]) => judged.filter(({ standing }) => standing.is === is)
+  const failed = of("Failed")
+  const failures = [...failed, ...of("Reverted")].map(({ pod, standing }) => ({
+    pod: pod.name,
+    reason: "reason" in standing ? standing.reason : "",
+    message: "message" in standing ? standing.message : "it went back to the image before",
+  }))
+  const reverts =
+    settings.onFailure === "Stop" ? [] : failed.map(({ pod }) => revertOf(pod, failureIn(failures, pod), evidence.now))
+  const undrained = judged
+    .filter(each => isToServe(each, failures.length > 0))
+    .map(({ pod }): PodWrite => ({ do: "undrain", pod }))
+  const picked = failures.length > 0 ? nothingPicked : pick(seen, of("Stale"), of("Restarting"))
+  const stale = of("Stale").length
+  const soonest = judged.flatMap(({ standing }) =>
+    standing.is === "Restarting" && standing.until ? [standing.until] : [],
+  )
+  return {
+    writes: [...reverts, ...undrained, ...picked.writes],
+    updated: of("Updated").length,
+    failures,
+    missing: picked.missing,
+    waiting: picked.waiting,
+    kept: Math.min(stale, podsOf(settings.partition, seen.replicas)),
+    underWay: of("Restarting").length + picked.writes.length,
+    isDone: of("Updated").length === pods.length && pods.every(({ gate }) => !gate?.isDrained),
+    lookAgainAt: earliest(picked.lookAgainAt, ...soonest),
+  }
+}
+
+const failureIn = (failures: PodsNext["failures"], { name }: PodFacts) =>
+  failures.find(({ pod }) => pod === name)?.reason ?? ""
+
+/** The gate of a pod that was drained is True again once it is done, or once no pod is touched any more. */
+function isToServe({ pod, standing }: Judged, isStopped: boolean): boolean {
+  if (!pod.gate?.isDrained) return false
+  if (standing.is === "Updated") return true
+  if (standing.is === "Reverted") return isUp(pod)
+  return standing.is === "Stale" && isStopped
+}
+
+type Picked = Pick<PodsNext, "missing" | "waiting" | "lookAgainAt"> & { readonly writes: readonly PodWrite[] }
+const nothingPicked: Picked = { writes: [], missing: new Map(), waiting: 0 }
+
+/**
+ * The pods that may be disturbed now. A pod that serves nothing is free; the others share what the smallest budget
+ * leaves, and a pod that is being restarted counts as unavailable whatever it reports.
+ */
+function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Judged[]): Picked {
+  const { pods, replicas, settings, maxUnavailable, disruptions, missingOn, evidence } = seen
+  const underWay = new Set([...restarting, ...stale.filter(({ pod }) => pod.gate?.isDrained)].map(({ pod }) => pod))
+  const down = pods.filter(pod => !pod.isReady || underWay.has(pod)).length
+  let room = Math.max(0, maxUnavailable - down - Math.max(0, replicas - pods.length))
+  // A budget is asked again only when nothing is under way: its counts come later than ours.
+  if (disruptions) room = Math.min(room, underWay.size > 0 ? 0 : disruptions.allowed)
+  let left = stale.length - podsOf(settings.partition, replicas)
+  const writes: PodWrite[] = []
+  const missing = new Map<string, string>()
+  let waiting = 0
+  let lookAgainAt: Instant | undefined
+  for (const { pod, standing } of [...stale].sort(before(settings.order))) {
+    if (left <= 0 && !pod.gate?.isDrained) break
+    const patch = patchOf(pod, standing, seen)
+    const lacking = Object.values(patch.images).flatMap(image => missingOn(pod.node, image) ?? [])
+    if (lacking.length > 0 && pod.node !== "") {
+      missing.set(pod.node, lacking[0]!)
+      continue
+    }
+    left--
+    if (pod.gate?.isDrained) {
+      // The time on the condition has whole seconds: without the next one the grace period would be shorter.
+      const at = (pod.gate.since ?? evidence.now) + (settings.graceSeconds > 0 ? settings.graceSeconds + 1 : 0) * 1000
+      if (evidence.now >= at) writes.push(patch)
+      else lookAgainAt = earliest(lookAgainAt, at)
+    } else if (Object.keys(patch.images).length === 0 || !pod.isReady) writes.push(patch)
+    else if (room > 0) {
+      room--
+      writes.push(pod.gate ? { do: "drain", pod, asksBudget: true } : { ...patch, asksBudget: true })
+    } else waiting++
+  }
+  return { writes, missing, waiting, lookAgainAt }
+}
+
+/** Drained ones first, then those that serve nothing, then by the label of the settings, then by name. */
+const before =
+  (label: string | undefined) =>
+  ({ pod: a }: Judged, { pod: b }: Judged): number =>
+    rank(a) - rank(b) ||
+    (label === undefined ? 0 : compare(a.labels[label], b.labels[label])) ||
+    compare(a.name, b.name)
+
+const rank = ({ gate, isReady }: PodFacts) => (gate?.isDrained ? 0 : isReady ? 2 : 1)
+const compare = (a = "", b = "") => a.localeCompare(b, "en", { numeric: true })
+
+function patchOf(pod: PodFacts, standing: Standing, { target, settings, evidence }: PodsSeen): PodPatch {
+  const containers = inOrder(standing.is === "Stale" ? standing.containers : [], settings.containerOrder)
+  const images = Object.fromEntries(containers.map(name => [name, target.images.get(name)!]))
+  return { do: "patch", pod, images, mark: markOf(pod, target.operation, images, evidence.now) }
+}
+
+/** Containers that have a place in the order go one at a time; the others together, before them. */
+function inOrder(containers: readonly string[], order: readonly string[]): readonly string[] {
+  const free = containers.filter(name => !order.includes(name))
+  if (free.length > 0) return free
+  return order.filter(name => containers.includes(name)).slice(0, 1)
+}
+
+/** Images of the same operation that were changed before stay in the record: a revert takes all of them back. */
+function markOf(pod: PodFacts, operation: string, images: Readonly<Record<string, string>>, at: Instant): PodMark {
+  const earlier = pod.mark?.operation === operation ? pod.mark : undefined
+  const names = Object.keys(images)
+  const each = <T>(value: (name: string) => T) => Object.fromEntries(names.map(name => [name, value(name)]))
+  return {
+    operation,
+    from: { ...each(name => pod.containers.get(name)!.image), ...earlier?.from },
+    to: { ...earlier?.to, ...images },
+    was: { ...earlier?.was, ...each(name => wasOf(pod, name)) },
+    at,
+  }
+}
+
+function wasOf({ containers }: PodFacts, name: string): PodMark["was"][string] {
+  const { id = "", restarts = 0 } = containers.get(name) ?? {}
+  return { id, restarts }
+}
+
+/** Back to the images before. Free of every budget: the pod serves nothing as it is. */
+function revertOf(pod: PodFacts, reason: string, at: Instant): PodPatch {
+  const { operation, from, to } = pod.mark!
+  const images = Object.fromEntries(Object.keys(to).map(name => [name, from[name] ?? to[name]!]))
+  const was = Object.fromEntries(Object.keys(images).map(name => [name, wasOf(pod, name)]))
+  return { do: "patch", pod, images, mark: { operation, from: to, to: images, was, at, failed: reason } }
+}

@@ -1,0 +1,121 @@
+import { formatDuration } from "#lib/duration.ts"
+import type { Instant } from "#lib/instant.ts"
+import type { PodMark } from "./marks.ts"
+import type { ContainerFacts, PodFacts } from "./pod.ts"
+import type { Touched } from "./template.ts"
+
+/** What pods are to become. */
+export type Target = {
+  readonly operation: string
+  /** Of the workload's template. */
+  readonly images: ReadonlyMap<string, string>
+  readonly labels: Readonly<Record<string, unknown>>
+  readonly annotations: Readonly<Record<string, unknown>>
+  /** The part of it that this hold changes. */
+  readonly touched: Touched
+  readonly minReadyMs: number
+  /** A changed pod that is not ready after this long has failed. */
+  readonly deadlineMs: number
+}
+
+export type FailureReason = "CrashLoop" | "ImagePullFailed" | "ContainerFailed" | "ImageDiffers" | "Timeout"
+
+export type Standing =
+  /** These containers have another image; with none, only labels or annotations differ. */
+  | { readonly is: "Stale"; readonly containers: readonly string[] }
+  /** Changed, and not proven yet. `until`: when time alone changes this. */
+  | { readonly is: "Restarting"; readonly until?: Instant }
+  | { readonly is: "Failed"; readonly reason: FailureReason; readonly message: string }
+  /** It failed in this operation and went back. */
+  | { readonly is: "Reverted"; readonly reason: string }
+  | { readonly is: "Updated" }
+
+/** What is known beside the pod itself. */
+export type Evidence = {
+  /** The digest that the node's agent found for an image, once it is there. */
+  digestOn(node: string, image: string): string | undefined
+  /** Since when the pod has been seen up without a break. */
+  upSince(uid: string): Instant | undefined
+  readonly now: Instant
+}
+
+/**
+ * Is the change of this pod done? A new container ID, the bits that were pulled, and ready for long enough. That the
+ * kubelet has observed the new generation proves nothing: it reports that before it restarts the container.
+ */
+export function standingOf(pod: PodFacts, target: Target, evidence: Evidence): Standing {
+  const { mark } = pod
+  const isOwn = mark?.operation === target.operation
+  if (isOwn && mark.failed !== undefined) return { is: "Reverted", reason: mark.failed }
+  // Without a mark it was created from this template; without a node there is no old container to replace. What was
+  // changed is proven before the next of its containers is changed.
+  const proof: Standing = isOwn && pod.node !== "" ? proofOf(pod, mark, target, evidence) : { is: "Updated" }
+  if (proof.is !== "Updated") return proof
+  const containers = staleContainers(pod, target, evidence)
+  return containers.length > 0 || hasStaleMetadata(pod, target) ? { is: "Stale", containers } : proof
+}
+
+function staleContainers({ node, containers, mark }: PodFacts, target: Target, { digestOn }: Evidence): string[] {
+  return target.touched.containers.filter(name => {
+    const container = containers.get(name)
+    const image = target.images.get(name)
+    if (!container || image === undefined || container.image === image) return false
+    // Changed by us, and by another since: a webhook, or a failover to an equivalent repository.
+    if (mark?.operation === target.operation && mark.to[name] === image) return false
+    // The same bits under another name: a restart would change nothing.
+    return !(container.isRunning && container.digest !== "" && container.digest === digestOn(node, image))
+  })
+}
+
+const hasStaleMetadata = ({ labels, annotations }: PodFacts, target: Target) =>
+  target.touched.labels.some(key => labels[key] !== target.labels[key]) ||
+  target.touched.annotations.some(key => annotations[key] !== target.annotations[key])
+
+function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidence): Standing {
+  const changed = Object.keys(mark.to).flatMap(name => {
+    const container = pod.containers.get(name)
+    return container && mark.to[name] !== mark.from[name] ? [{ name, container, was: mark.was[name] }] : []
+  })
+  if (changed.length === 0) return { is: "Updated" }
+  const { now, digestOn, upSince } = evidence
+  const deadline = mark.at + target.deadlineMs
+  let isRestarted = true
+  for (const { name, container, was } of changed) {
+    const expected = container.image === mark.to[name] ? digestOn(pod.node, container.image) : undefined
+    const failure = failureOf(container, was, expected)
+    if (failure) return { is: "Failed", ...failure, message: `container ${name}: ${failure.message}` }
+    if (container.id === "" || container.id === was?.id || !container.isRunning) isRestarted = false
+  }
+  const since = isRestarted && isUp(pod) ? upSince(pod.uid) : undefined
+  if (since !== undefined && now >= since + target.minReadyMs) return { is: "Updated" }
+  if (since !== undefined) return { is: "Restarting", until: since + target.minReadyMs }
+  if (now < deadline) return { is: "Restarting", until: deadline }
+  const message = `not ready ${formatDuration(target.deadlineMs)} after the change`
+  return { is: "Failed", reason: "Timeout", message }
+}
+
+/** A pod that is drained by its readiness gate is judged by its containers: it cannot be Ready. */
+export const isUp = ({ gate, isReady, containers }: PodFacts) =>
+  gate?.isDrained ? [...containers.values()].every(each => each.isInit || each.isReady) : isReady
+
+/** Restarts after the one that the change itself causes. */
+const crashesMost = 3
+const pullProblems = new Set(["ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"])
+const startProblems = new Set(["CreateContainerConfigError", "CreateContainerError", "RunContainerError"])
+
+function failureOf(
+  { id, digest, restarts, isRunning, waiting }: ContainerFacts,
+  was: PodMark["was"][string] | undefined,
+  expected: string | undefined,
+): { reason: FailureReason; message: string } | undefined {
+  if (pullProblems.has(waiting)) return { reason: "ImagePullFailed", message: waiting }
+  if (startProblems.has(waiting)) return { reason: "ContainerFailed", message: waiting }
+  // Until the container is a new one, what is reported is about the old one.
+  if (id === "" || id === was?.id) return undefined
+  if (waiting === "CrashLoopBackOff") return { reason: "CrashLoop", message: waiting }
+  const again = restarts - (was?.restarts ?? 0) - 1
+  if (again >= crashesMost) return { reason: "CrashLoop", message: `restarted ${again} times since the change` }
+  if (isRunning && expected && digest && digest !== expected)
+    return { reason: "ImageDiffers", message: `runs ${digest}, and ${expected} was pulled and verified` }
+  return undefined
+}

@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
+import { policyManifests } from "#cli/manifests/policies.ts"
+import { rulesFor } from "#cli/manifests/rules.ts"
+import { createInPlaceController } from "#controllers/in-place/controller.ts"
+import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
+import { inPlaceHold, inPlaceHoldEverywhere } from "#policies/in-place-hold.ts"
+import { connect } from "#runtime/client/index.ts"
+import { systemClock } from "#runtime/clock.ts"
+import { events } from "#runtime/events.ts"
+import { runManager } from "#runtime/manager.ts"
+import { systemRandom } from "#runtime/random.ts"
+import { silentLogger } from "#runtime/silent-logger.ts"
+import { installKinds } from "#test/support/fleet.ts"
+import {
+  floor,
+  type Json,
+  kubeconfigFor,
+  onRealNode,
+  quickEnd,
+  serviceAccountAccess,
+  until,
+} from "#test/support/floor.ts"
+import { beginPulls, startAgent } from "#test/support/real-pulls.ts"
+
+// A Deployment with real controllers, a real kubelet and a real containerd is updated in place: the policy holds a plain
+// `kubectl set image`, and afterwards every pod is the pod it was.
+
+const manifests = [inPlaceHold, inPlaceHoldEverywhere].flatMap(policyManifests) as Json[]
+const pathOf = ({ kind, metadata }: Json) =>
+  `/apis/admissionregistration.k8s.io/v1/${kind.toLowerCase().replace(/y$/, "ie")}s/${metadata.name}`
+let images: string[]
+
+beforeAll(async () => {
+  await installKinds()
+  for (const manifest of manifests) await floor().api.apply(pathOf(manifest), manifest)
+  const pushed = await Promise.all(["1", "2", "3"].map(tag => floor().pushImage(`in-place:v${tag}`)))
+  images = pushed.map(({ reference }) => reference)
+})
+afterAll(async () => {
+  for (const manifest of manifests.toReversed()) await floor().api.remove(pathOf(manifest))
+  await floor().kubectlRun("delete", "nodeimages", "--all")
+})
+
+/** Three pods with two containers each and a volume, in a namespace that has granted us its workloads. */
+async function begin() {
+  const { namespace } = await beginPulls()
+  await startAgent(namespace)
+  const controller = createInPlaceController()
+  const rules = rulesFor([...controller.permissions, { resource: events, verbs: ["create", "patch"] }])
+  const access = await serviceAccountAccess(namespace, "in-place", rules)
+  const { transport } = await connect({ kubeconfig: kubeconfigFor(access) })
+  const stop = new AbortController()
+  const surroundings = { clock: systemClock, random: systemRandom, log: silentLogger }
+  const ended = runManager({
+    ...surroundings,
+    transport,
+    controllers: [controller],
+    leaderElect: false,
+    signal: stop.signal,
+  })
+  onTestFinished(async () => {
+    stop.abort()
+    await ended
+  })
+  const { api, kubectlRun } = floor()
+  await api.create(`/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`, {
+    metadata: { name: "aim-target" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
+    subjects: [],
+  })
+  const container = (name: string) => ({
+    name,
+    image: images[0],
+    command: ["/bin/sh", "-c", "date >> /data/starts; trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"],
+    volumeMounts: [{ name: "data", mountPath: "/data" }],
+  })
+  await api.create(`/apis/apps/v1/namespaces/${namespace}/deployments`, {
+    metadata: { name: "web", annotations: { [strategyAnnotation]: "InPlaceIfPossible" } },
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: { app: "web" } },
+      strategy: { rollingUpdate: { maxUnavailable: 1 } },
+      template: {
+        metadata: { labels: { app: "web" } },
+        spec: {
+          ...{ ...onRealNode, ...quickEnd },
+          containers: [container("web"), container("side")],
+          volumes: [{ name: "data", emptyDir: {} }],
+        },
+      },
+    },
+  })
+  const kubectl = (...args: string[]) => kubectlRun("-n", namespace, ...args)
+  const rolledOut = () => kubectl("rollout", "status", "deploy/web", "--timeout=180s")
+  await rolledOut()
+  return {
+    namespace,
+    kubectl,
+    rolledOut,
+    deployment: () => api.get(`/apis/apps/v1/namespaces/${namespace}/deployments/web`),
+    async pods(): Promise<Json[]> {
+      const { items } = await api.get(`/api/v1/namespaces/${namespace}/pods?labelSelector=app=web`)
+      return items
+        .filter(({ metadata }: Json) => !metadata.deletionTimestamp)
+        .sort((a: Json, b: Json) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    },
+    async sets(): Promise<Json[]> {
+      return (await api.get(`/apis/apps/v1/namespaces/${namespace}/replicasets`)).items
+    },
+  }
+}
+
+const statusOf = ({ status }: Json, container: string): Json =>
+  status.containerStatuses.find(({ name }: Json) => name === container)
+const identity = (pod: Json) => ({
+  name: pod.metadata.name,
+  uid: pod.metadata.uid,
+  ip: pod.status.podIP,
+  side: statusOf(pod, "side").containerID,
+})
+
+/** Until the marks of an update are gone. */
+const isFree = ({ metadata, spec }: Json) => !spec.paused && !JSON.stringify(metadata.labels ?? {}).includes("/held")
+
+test("kubectl set image: the same pods run the new image; later changes roll and go back as ever", async () => {
+  const { kubectl, rolledOut, deployment, pods, sets } = await begin()
+  const before = await pods()
+  // A policy is in force some time after it was created: tried with changes that a server only pretends to make.
+  await until("the policy is in force", async () =>
+    (await kubectl("set", "image", "deploy/web", `web=${images[1]}`, "--dry-run=server", "-o", "json")).includes(
+      '"paused": true',
+    ),
+  )
+  await kubectl("set", "image", "deploy/web", `web=${images[1]}`)
+  expect((await deployment()).spec.paused).toBe(true)
+  await until("the update is complete", async () => isFree(await deployment()))
+  expect(JSON.parse((await deployment()).metadata.annotations[inPlaceAnnotation])).toMatchObject({
+    reason: "Completed",
+  })
+  expect(await rolledOut()).toContain("successfully rolled out")
+
+  const after = await pods()
+  expect(after.map(identity)).toEqual(before.map(identity))
+  for (const [index, pod] of after.entries()) {
+    expect(pod.spec.containers[0].image).toBe(images[1])
+    expect(statusOf(pod, "web")).toMatchObject({ restartCount: 1, ready: true })
+    expect(statusOf(pod, "web").containerID).not.toBe(statusOf(before[index]!, "web").containerID)
+    expect(statusOf(pod, "side").restartCount).toBe(0)
+    const starts = await kubectl("exec", pod.metadata.name, "-c", "side", "--", "cat", "/data/starts")
+    expect(starts.trim().split("\n")).toHaveLength(3)
+  }
+  expect((await sets()).filter(({ spec }) => spec.replicas > 0)).toHaveLength(1)
+  expect(await kubectl("rollout", "history", "deploy/web")).toMatch(/\n1 .*\n2 /)
+
+  // Back in place, and the history is still right.
+  await kubectl("set", "image", "deploy/web", `web=${images[0]}`)
+  await until("it is back", async () => isFree(await deployment()))
+  expect(await rolledOut()).toContain("successfully rolled out")
+  expect((await pods()).map(identity)).toEqual(before.map(identity))
+  expect((await deployment()).status.collisionCount).toBeUndefined()
+
+  // Another field: every pod is replaced by the Deployment controller.
+  await kubectl("set", "env", "deploy/web", "A=1")
+  await until("it is released", async () => isFree(await deployment()))
+  await rolledOut()
+  const olds = new Set(before.map(({ metadata }) => metadata.uid))
+  expect((await pods()).filter(({ metadata }) => olds.has(metadata.uid))).toEqual([])
+})
+
+test("a kube-controller-manager that is restarted afterwards replaces nothing", async () => {
+  const { kubectl, rolledOut, deployment, pods, sets } = await begin()
+  const before = await pods()
+  await kubectl("set", "image", "deploy/web", `web=${images[2]}`)
+  await until("the update is complete", async () => isFree(await deployment()))
+  await floor().stopProgram("kube-controller-manager")
+  await floor().startProgram("kube-controller-manager")
+  // Proof that it is at work again: it does what it is asked to.
+  await kubectl("scale", "deploy/web", "--replicas=4")
+  await rolledOut()
+  const after = await pods()
+  expect(after).toHaveLength(4)
+  expect(after.map(identity)).toEqual(expect.arrayContaining(before.map(identity)))
+  expect(after.every(pod => pod.spec.containers[0].image === images[2])).toBe(true)
+  expect((await sets()).filter(({ spec }) => spec.replicas > 0)).toHaveLength(1)
+})

@@ -248,6 +248,34 @@ describe("what is kept of a pod", () => {
   })
 })
 
+describe("a container that an update in place has replaced", () => {
+  const mark = (restarts: number) => ({
+    annotations: {
+      "autoimagemanager.io/in-place": JSON.stringify({
+        ...{ operation: "1-x", from: { app: "shop/web:1" }, to: { app: "shop/web:2" }, at: "2026-01-01T00:00:00Z" },
+        was: { app: { id: "containerd://old", restarts } },
+      }),
+    },
+  })
+  const status = (restartCount: number, ended: string) => ({
+    phase: "Running",
+    containerStatuses: [
+      {
+        ...{ name: "app", ready: false, restartCount, state: { running: {} } },
+        lastState: { terminated: { exitCode: 137, containerID: `containerd://${ended}` } },
+      },
+    ],
+  })
+  test("has not crashed, whatever its exit code", () => {
+    expect(readPod(pod(status(1, "old"))).crash).toBeDefined()
+    expect(readPod(pod(status(1, "old"), {}, mark(0))).crash).toBeUndefined()
+  })
+  test("restarts from before count no more, and those since do", () => {
+    expect(readPod(pod(status(9, "new"), {}, mark(7))).crash).toMatchObject({ isLoop: false })
+    expect(readPod(pod(status(10, "new"), {}, mark(7))).crash).toMatchObject({ isLoop: true })
+  })
+})
+
 test("a container may be called as any property of JavaScript is", () => {
   const containers = ["constructor", "valueOf", "app"].map(name => ({ name, image: `${name}.example/app:1` }))
   const expected = ["app.example/app:1", "constructor.example/app:1", "valueOf.example/app:1"]

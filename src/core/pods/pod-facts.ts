@@ -3,6 +3,8 @@ import { type Instant, parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { isHeldBack } from "../image/pull-failure.ts"
 import { decisionAnnotation, parseFailover } from "../image/record.ts"
+import { type PodMark, parseMark } from "../in-place/marks.ts"
+import { inPlaceAnnotation } from "../in-place/names.ts"
 import { type ContainerState, type Crash, isCrashed, type Stopped, steadySince, worstCrash } from "./steady.ts"
 
 /** A pod, reduced to its owner and what is wrong with it. There may be many, so it is small. */
@@ -57,7 +59,7 @@ export function readPod(object: { metadata: object }): PodFacts {
   const annotations = metadata.annotations as Json | undefined
   const was = annotations && parseFailover(annotations[decisionAnnotation])?.was
   const phase = status?.phase
-  const containers = containerStates(spec, status, was)
+  const containers = containerStates(spec, status, was, parseMark(annotations?.[inPlaceAnnotation])?.was)
   const ready = condition(status, "Ready")
   const readyAt = ready?.status === "True" ? (parseInstant(ready.lastTransitionTime) ?? 0) : undefined
   return {
@@ -152,6 +154,8 @@ export function containerStates(
   spec: Json | undefined,
   status: Json | undefined,
   was: Readonly<Record<string, string>> = {},
+  /** Containers that an update in place has replaced: their end is no exit, and restarts count from there. */
+  replaced: PodMark["was"] = {},
 ) {
   const written = [...entries(spec?.containers), ...entries(spec?.initContainers)]
   const imageOf = (name: string) =>
@@ -160,14 +164,21 @@ export function containerStates(
       maxImage,
     )
   return statusesOf(status).map(({ name, ready, restartCount, state, lastState }): ContainerState => {
-    const [ended, before] = [part(state, "terminated"), part(lastState, "terminated")]
+    const old = Object.hasOwn(replaced, text(name)) ? replaced[text(name)] : undefined
+    const isOld = (end: Json) => old !== undefined && text(end.containerID) === old.id
+    const [ended, before] = [part(state, "terminated"), part(lastState, "terminated")].map(end =>
+      isOld(end) ? {} : end,
+    ) as [Json, Json]
     const isEnded = Number.isInteger(ended.exitCode)
     const exit = isEnded ? ended : before
     return {
       name: printable(text(name)),
       image: imageOf(text(name)),
       isReady: ready === true,
-      restarts: Number.isInteger(restartCount) ? (restartCount as number) : 0,
+      restarts: Math.max(
+        0,
+        (Number.isInteger(restartCount) ? (restartCount as number) : 0) - (old ? old.restarts + 1 : 0),
+      ),
       waiting: text(part(state, "waiting").reason),
       exit: Number.isInteger(exit.exitCode)
         ? {

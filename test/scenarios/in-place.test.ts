@@ -343,7 +343,7 @@ describe("in between", () => {
     await story.patch({ spec: { template: { spec: { priorityClassName: "system-node-critical" } } } })
     const { message } = await story.says("NotInPlace")
     expect(message).toContain("spec.priorityClassName")
-    expect(message).toContain("kubectl rollout resume deploy/web")
+    expect(message).toContain("aim release deploy/web")
     await story.patch({ spec: { template: { spec: { priorityClassName: null } } } })
     await story.free()
     await expectUpdated(story, before, v1)

@@ -143,6 +143,27 @@ export const operate: readonly Command[] = [
     load: () => import("../commands/restart.ts"),
   },
   {
+    name: "release",
+    group: "Operate",
+    summary: "give Deployments back that are held for an update in place",
+    details: [
+      "Works without the controllers. The Deployment is as it was before it was held, with its present template: its own",
+      "controller goes on from there, and a change that is not in all pods yet becomes a rolling update. Pods that were",
+      "drained serve again, and pull jobs of the update are deleted.",
+    ],
+    arguments: [{ name: "deploy/NAME", description: "which Deployments", many: true, completes: "workloads" }],
+    options: [
+      { flags: "--all", description: "every held Deployment; with -n, of that namespace" },
+      { flags: "--dry-run", description: "list them; write nothing" },
+    ],
+    connects: true,
+    examples: [
+      { line: "release deploy/web -n shop", says: "one" },
+      { line: "release --all", says: "after aim was uninstalled" },
+    ],
+    load: () => import("../commands/release.ts"),
+  },
+  {
     name: "grant",
     group: "Operate",
     summary: "let the controllers change the workloads of a namespace",

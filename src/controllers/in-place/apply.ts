@@ -1,10 +1,10 @@
-import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { formatMark, formatNote, type WorkloadNote } from "#core/in-place/marks.ts"
-import { gateReason, heldMark, inPlaceAnnotation, updateStateLabel } from "#core/in-place/names.ts"
+import { inPlaceAnnotation, updateStateLabel } from "#core/in-place/names.ts"
 import type { PodPatch, PodWrite } from "#core/in-place/next.ts"
+import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, hashLabel, labelsOf, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
 import { forEachLimited } from "#lib/batch.ts"
-import { earliest, formatInstant, type Instant } from "#lib/instant.ts"
+import { earliest, type Instant } from "#lib/instant.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
@@ -118,15 +118,9 @@ function write(client: Client, workload: Workload, action: Exclude<Action, { do:
         metadata: { resourceVersion, annotations: { [inPlaceAnnotation]: formatNote(action.note) } },
       })
     case "unmark":
-      return onWorkload({ metadata: { resourceVersion, labels: { [heldMark]: null } } })
+      return onWorkload(unmarkOf(resourceVersion))
     case "release":
-      return onWorkload({
-        metadata: {
-          resourceVersion,
-          annotations: { [heldMark]: null, [inPlaceAnnotation]: formatNote(action.note) },
-        },
-        spec: { paused: null },
-      })
+      return onWorkload(releaseOf(resourceVersion, action.note))
     case "rollback": {
       const { template, note } = action
       const body = [
@@ -237,8 +231,7 @@ async function writePod({ client, clock }: World, { write, template, touched }: 
   }
   if (write.do === "patch")
     return outcomeOf(client.patch(pods, pod, { type: "strategic", body: patchBody(write, template, touched) }))
-  const { uid, resourceVersion } = pod
-  const body = { metadata: { uid, resourceVersion }, status: { conditions: [gateCondition(write, clock.now())] } }
+  const body = gateOf(pod, write.do === "undrain", clock.now())
   return outcomeOf(client.patch(pods, pod, { type: "strategic", body }, { subresource: "status" }))
 }
 
@@ -253,14 +246,6 @@ async function mayDisturb(client: Client, pod: PodWrite["pod"]): Promise<Result 
     throw error
   }
 }
-
-const gateCondition = ({ do: what }: PodWrite, now: Instant) => ({
-  type: readinessGate,
-  status: what === "drain" ? "False" : "True",
-  lastTransitionTime: formatInstant(now),
-  reason: what === "drain" ? gateReason : "NotDisturbed",
-  message: "",
-})
 
 /** One write, conditional on the very pod that was seen: with a gate, the one whose gate is False. */
 function patchBody({ pod, images, mark }: PodPatch, template: PodTemplate, touched: PodAction["touched"]) {

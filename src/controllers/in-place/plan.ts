@@ -98,7 +98,8 @@ export function plan(seen: Snapshot): Plan {
   const { hold } = workload
   if (!isListed) return nothing
   // Released, by us or by hand: the label goes last, since it is what makes the workload seen here.
-  if (workload.annotations[heldMark] === undefined) return { actions: [...ended(jobs), { do: "unmark" }] }
+  if (workload.annotations[heldMark] === undefined)
+    return { actions: [...serving(seen), ...ended(jobs), { do: "unmark" }] }
   if (hold?.by !== inPlaceHolder) return nothing
   const parsed = parseSettings(workload.annotations)
   if (!workload.isPaused) return resumed(seen)
@@ -114,11 +115,7 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
   const active = revisions.filter(({ replicas, running }) => replicas > 0 || running > 0)
   const giveUp = (reason: Reason, message: string) =>
     settings.strategy === "InPlaceOnly"
-      ? told(
-          seen,
-          reason,
-          `${message}; kubectl rollout resume deploy/${workload.name} lets the Deployment controller do it`,
-        )
+      ? told(seen, reason, `${message}; aim release deploy/${workload.name} lets the Deployment controller do it`)
       : released(seen, reason, message)
   if (active.length > 1)
     return giveUp(
@@ -334,16 +331,18 @@ function resumed(seen: Snapshot): Plan {
 
 const ended = (jobs: readonly Job[]) => jobs.map((job): Action => ({ do: "deleteJob", job }))
 
+/** No pod stays drained. */
+function serving({ workload: { template }, pods }: Snapshot): Action[] {
+  const touched: Touched = { containers: [], labels: [], annotations: [] }
+  const drained = pods.filter(({ gate }) => gate?.isDrained)
+  return drained.map(pod => ({ do: "pod", write: { do: "undrain", pod }, template, touched }))
+}
+
 /** Gives everything back: pods serve, and the workload is its own controller's again. */
 function released(seen: Snapshot, reason: Reason, message: string, isFenced = false): Plan {
-  const { workload, pods } = seen
-  const drained = pods.filter(({ gate }) => gate?.isDrained)
-  const none: Touched = { containers: [], labels: [], annotations: [] }
   return {
     actions: [
-      ...drained.map(
-        (pod): Action => ({ do: "pod", write: { do: "undrain", pod }, template: workload.template, touched: none }),
-      ),
+      ...serving(seen),
       { do: "release", note: makeNote(seen, reason, message), ...(isFenced && { isFenced: true }) },
     ],
   }

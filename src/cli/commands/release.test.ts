@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest"
+import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
+import type { Json } from "#cluster-sim/index.ts"
+import { deployments, pods } from "#controllers/in-place/resources.ts"
+import { gateReason, heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
+import { virtualClock } from "#runtime/clock.ts"
+import { storedWorld } from "../test-store.ts"
+import { run } from "./release.ts"
+
+const containers = [{ name: "app", image: "shop/web:2" }]
+const deployment = (name: string, held: string | undefined, spec: Json = {}): Json => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: {
+    name,
+    namespace: "shop",
+    ...(held && { labels: { [heldMark]: "in-place" }, annotations: { [heldMark]: held, mine: "stays" } }),
+  },
+  spec: {
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name } }, spec: { containers } },
+    ...spec,
+  },
+})
+const hold = '{"by":"in-place","original":{"paused":false},"generation":3}'
+const drained: Json = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web-0", namespace: "shop", labels: { app: "web" } },
+  spec: { containers, readinessGates: [{ conditionType: readinessGate }] },
+  status: { conditions: [{ type: readinessGate, status: "False", reason: gateReason }] },
+}
+
+const world = (...objects: Json[]) =>
+  storedWorld(virtualClock(0), { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } }, ...objects)
+type World = Awaited<ReturnType<typeof world>>
+const ask = ({ world }: World, words: string[], options: Record<string, unknown> = {}) =>
+  run({ arguments: words, options: { namespace: "shop", ...options } }, world)
+const read = (here: World, name: string): Promise<Json> => here.client.get(deployments, { name, namespace: "shop" })
+
+describe("release", () => {
+  test("gives the Deployment back as it was, and its pods serve", async () => {
+    const here = await world(deployment("web", hold, { paused: true }), drained)
+    const { text } = await ask(here, ["deploy/web"])
+    expect(text).toBe("deploy/web of namespace shop is released: its own controller goes on with its template\n")
+    const { metadata, spec } = await read(here, "web")
+    expect(spec.paused).toBeUndefined()
+    expect(metadata.labels).toBeUndefined()
+    expect(metadata.annotations).toEqual({ mine: "stays", [inPlaceAnnotation]: expect.stringContaining("Released") })
+    const pod: Json = await here.client.get(pods, { name: "web-0", namespace: "shop" })
+    expect(pod.status.conditions).toEqual([expect.objectContaining({ type: readinessGate, status: "True" })])
+  })
+
+  test("leaves a Deployment alone that its owner has paused", async () => {
+    const here = await world(deployment("web", undefined, { paused: true }))
+    expect((await ask(here, ["deploy/web"])).text).toBe("deploy/web of namespace shop is not held\n")
+    expect((await read(here, "web")).spec.paused).toBe(true)
+  })
+
+  test("--all finds those that are held, and --dry-run writes nothing", async () => {
+    const here = await world(deployment("web", hold, { paused: true }), deployment("api", undefined, { paused: true }))
+    const dry = await ask(here, [], { all: true, dryRun: true })
+    expect(dry.text).toBe("deploy/web of namespace shop would be released (dry run: nothing was written)\n")
+    expect((await read(here, "web")).spec.paused).toBe(true)
+    await ask(here, [], { all: true })
+    expect((await read(here, "web")).spec.paused).toBeUndefined()
+    expect((await read(here, "api")).spec.paused).toBe(true)
+    expect((await ask(here, [], { all: true })).text).toBe("no Deployment is held\n")
+  })
+
+  test("refuses the hold of another, and what is never held", async () => {
+    const here = await world(deployment("web", '{"by":"canary","generation":1}', { paused: true }))
+    await expect(ask(here, ["deploy/web"])).rejects.toThrow("is held by canary")
+    await expect(ask(here, ["pod/web"])).rejects.toThrow("pod/web is never held: write deploy/NAME")
+    await expect(ask(here, [])).rejects.toThrow("release needs deploy/NAME, or --all")
+    expect((await read(here, "web")).spec.paused).toBe(true)
+  })
+})

@@ -1,0 +1,121 @@
+import { deployments, imagePullJobs, pods } from "#controllers/in-place/resources.ts"
+import { parseHold, parseNote } from "#core/in-place/marks.ts"
+import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
+import { readPod } from "#core/in-place/pod.ts"
+import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
+import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
+import type { Client } from "#runtime/client/client.ts"
+import { isFailure } from "#runtime/client/errors.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+import { connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
+import { namespaceOf } from "../namespace.ts"
+import { dryRunOf } from "../operate.ts"
+import { fetchTarget, parseTarget } from "../restart/target.ts"
+
+type Deployment = KubeObject & { spec: { selector: LabelSelector; paused?: boolean } }
+
+export const run: Run = async (input, world) => {
+  const client = await world.connect(connectionOf(input))
+  try {
+    const found = await wanted(client, input, world)
+    const lines: string[] = []
+    for (const deployment of found) lines.push(await release(client, deployment, { world, isDryRun: dryRunOf(input) }))
+    return { text: `${lines.length > 0 ? lines.join("\n") : "no Deployment is held"}\n`, exitCode: 0 }
+  } finally {
+    client.close()
+  }
+}
+
+async function wanted(client: Client, input: Input, world: World): Promise<Deployment[]> {
+  const { arguments: names, options } = input
+  if (options.all && names.length > 0) throw new UsageError(`--all includes ${names[0]}: write one or the other`)
+  if (!options.all && names.length === 0)
+    throw new UsageError("release needs deploy/NAME, or --all for all that are held")
+  if (options.all) {
+    const { namespace } = connectionOf(input)
+    return (await client.list<Deployment>(deployments, { namespace, labelSelector: `${heldMark}=${inPlaceHolder}` }))
+      .items
+  }
+  const namespace = await namespaceOf(input, world)
+  const found: Deployment[] = []
+  for (const name of names) {
+    const target = { ...parseTarget(name), namespace }
+    if (target.resource.kind !== deployments.kind) throw new UsageError(`${name} is never held: write deploy/NAME`)
+    found.push((await fetchTarget(client, target)) as Deployment)
+  }
+  return found
+}
+
+const attempts = 10
+
+/** First the Deployment, so that nothing is drained or pulled again; then what surrounds it, and the label last. */
+async function release(
+  client: Client,
+  deployment: Deployment,
+  { world, isDryRun }: { world: World; isDryRun: boolean },
+): Promise<string> {
+  const { name, namespace } = deployment.metadata
+  const title = `deploy/${name} of namespace ${namespace}`
+  const { annotations = {}, labels = {} } = deployment.metadata
+  const isMarked = (annotations[heldMark] ?? labels[heldMark]) !== undefined
+  if (!isMarked) return `${title} is not held`
+  if (isDryRun) return `${title} would be released (dry run: nothing was written)`
+  const released = await patched(client, deployment, ({ metadata: { annotations = {}, resourceVersion = "" } }) => {
+    const hold = parseHold(annotations[heldMark])
+    if (!hold) return undefined
+    if (hold.by !== inPlaceHolder) throw new Failure(`${title} is held by ${hold.by}, and not for an update in place`)
+    const before = parseNote(annotations[inPlaceAnnotation])
+    const none = { containers: [], labels: [], annotations: [] }
+    const note = { operation: `${hold.generation}-`, touched: none, from: {}, to: {}, ...before }
+    return releaseOf(resourceVersion, { ...note, reason: "Released", message: "by aim release" })
+  })
+  await cleanUp(client, released, world)
+  await patched(client, released, ({ metadata: { labels = {}, resourceVersion = "" } }) =>
+    labels[heldMark] === undefined ? undefined : unmarkOf(resourceVersion),
+  )
+  return `${title} is released: its own controller goes on with its template`
+}
+
+/** Patches what was read last; after a conflict it is read again. */
+async function patched(
+  client: Client,
+  { metadata }: Deployment,
+  bodyOf: (deployment: Deployment) => object | undefined,
+): Promise<Deployment> {
+  for (let attempt = 1; ; attempt++) {
+    const seen = await client.get<Deployment>(deployments, metadata)
+    const body = bodyOf(seen)
+    if (!body) return seen
+    try {
+      return await client.patch<Deployment>(deployments, metadata, { type: "merge", body })
+    } catch (error) {
+      if (!isFailure(error, "Conflict") || attempt === attempts) throw error
+    }
+  }
+}
+
+async function cleanUp(client: Client, { metadata, spec }: Deployment, { clock }: World): Promise<void> {
+  const { namespace, uid = "" } = metadata
+  const { items } = await client.list(pods, { namespace, labelSelector: formatSelector(spec.selector) })
+  for (const pod of items.flatMap(each => readPod(each) ?? [])) {
+    if (!pod.gate?.isDrained) continue
+    const body = gateOf(pod, true, clock.now())
+    // A pod that has changed or gone in between is the controller's, or needs nothing.
+    await orSkip(client.patch(pods, pod, { type: "strategic", body }, { subresource: "status" }))
+  }
+  const jobs = await client.list(imagePullJobs, { namespace }).catch(error => {
+    if (isFailure(error, "NotFound")) return { items: [] } // the kind is not installed
+    throw error
+  })
+  for (const job of jobs.items)
+    if (job.metadata.ownerReferences?.some(owner => owner.uid === uid))
+      await orSkip(
+        client.delete(imagePullJobs, job.metadata, { uid: job.metadata.uid!, propagationPolicy: "Background" }),
+      )
+}
+
+async function orSkip(write: Promise<unknown>): Promise<void> {
+  await write.catch(error => {
+    if (!isFailure(error, "Conflict", "NotFound")) throw error
+  })
+}

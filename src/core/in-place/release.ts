@@ -1,0 +1,35 @@
+import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
+import { formatNote, type WorkloadNote } from "./marks.ts"
+import { gateReason, heldMark, inPlaceAnnotation } from "./names.ts"
+
+/** What gives a held Deployment back, written by the controller or by a person: each is a merge patch. */
+
+/** It is its own controller's again. The label stays until everything else is given back. */
+export const releaseOf = (resourceVersion: string, note: WorkloadNote) => ({
+  metadata: { resourceVersion, annotations: { [heldMark]: null, [inPlaceAnnotation]: formatNote(note) } },
+  // What was there before the hold: a Deployment that its owner has paused is never held.
+  spec: { paused: null },
+})
+
+export const unmarkOf = (resourceVersion: string) => ({ metadata: { resourceVersion, labels: { [heldMark]: null } } })
+
+/** The readiness gate of a pod, for a strategic patch of its status. */
+export const gateOf = (
+  { uid, resourceVersion }: { uid: string; resourceVersion: string },
+  isOpen: boolean,
+  now: Instant,
+) => ({
+  metadata: { uid, resourceVersion },
+  status: {
+    conditions: [
+      {
+        type: readinessGate,
+        status: isOpen ? "True" : "False",
+        lastTransitionTime: formatInstant(now),
+        reason: isOpen ? "NotDisturbed" : gateReason,
+        message: "",
+      },
+    ],
+  },
+})

@@ -22,6 +22,7 @@ import { runManager } from "#runtime/manager.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
 import { silentLogger } from "#runtime/silent-logger.ts"
 import { runLocalAgents } from "./local-agents.ts"
+import { partOf, targetRole, targetRoleRef } from "./manifests/names.ts"
 import { policies } from "./manifests/policies.ts"
 
 export type LocalClusterOptions = {
@@ -72,7 +73,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       await client.patch(resource, where, { type: "apply", body: manifest, force: true }, { fieldManager: "aim-up" })
     }
   }
-  await apply(...kinds.map(crdOf), ...policies())
+  await apply(...kinds.map(crdOf), ...policies(), everywhere)
 
   const stopping = new AbortController()
   const run = (list: readonly Controller[], random: Random, signal = stopping.signal) =>
@@ -102,6 +103,15 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       client.close()
     },
   }
+}
+
+/** Its controllers are administrators. The policies that ask for a grant find this one. */
+const everywhere: Json = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRoleBinding",
+  metadata: { name: targetRole, labels: partOf },
+  roleRef: targetRoleRef,
+  subjects: [],
 }
 
 /** The simulated registries, behind the interface with which a controller asks real ones. */

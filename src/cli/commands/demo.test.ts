@@ -63,6 +63,19 @@ const sentencesOf = {
     "0 times: pulled",
     "To try next",
   ],
+  "in-place": [
+    "4 of 4 pods ready, 4 on v1",
+    "$ kubectl set image deploy/web app=v2",
+    "held: Updating",
+    "4 of 4 pods are the same ones, 4 with the same address",
+    "4 of 4 proxies are the same containers",
+    "4 of 4 apps are new containers, of v2",
+    "At every moment at least 3 of 4 pods were ready",
+    "$ kubectl set image deploy/web app=v3",
+    "RolledBack: 4 pods went back",
+    "the shop serves v2 with the same 4 pods",
+    "To try next",
+  ],
 }
 
 for (const [story, sentences] of Object.entries(sentencesOf))
@@ -91,7 +104,9 @@ test("--list names the stories, and a story that is not there is wrong usage", a
   })
   expect(await runProgram("bin/aim", ["demo", "opera"])).toMatchObject({
     code: 2,
-    output: expect.stringContaining("opera is not a STORY: write upgrade, canary, registry-outage, restart, pre-pull"),
+    output: expect.stringContaining(
+      "opera is not a STORY: write upgrade, canary, registry-outage, restart, pre-pull, in-place",
+    ),
   })
 })
 

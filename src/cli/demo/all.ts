@@ -1,4 +1,5 @@
 import { canary } from "./canary.ts"
+import { inPlace } from "./in-place.ts"
 import { prePull } from "./pre-pull.ts"
 import { registryOutage } from "./registry-outage.ts"
 import { restart } from "./restart.ts"
@@ -6,4 +7,4 @@ import type { Story } from "./story.ts"
 import { upgrade } from "./upgrade.ts"
 
 /** Every story of `aim demo`; the first is the default. */
-export const stories: readonly Story[] = [upgrade, canary, registryOutage, restart, prePull]
+export const stories: readonly Story[] = [upgrade, canary, registryOutage, restart, prePull, inPlace]

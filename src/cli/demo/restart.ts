@@ -1,5 +1,5 @@
-import { type Json, parseRegistries } from "#cluster-sim/index.ts"
-import { isReady, podsOf, shop, web } from "./shop.ts"
+import { parseRegistries } from "#cluster-sim/index.ts"
+import { countServing, type Facts, factsOf, isReady, podsOf, shop, web } from "./shop.ts"
 import type { Stage, Story } from "./story.ts"
 
 const registry = "registry.example.com"
@@ -50,39 +50,6 @@ At every moment at least ${fewest} of ${replicas} pods were ready.`)
     "aim restart --help                   several at a time, budgets, and how an interrupted restart goes on",
     "aim demo pre-pull                    images on the nodes before pods need them",
   ],
-}
-
-type Facts = { name: string; uid: string; address: string; app: string; proxy: string; restarts: number }
-
-const factsOf = async (stage: Stage): Promise<Facts[]> =>
-  (await podsOf(stage))
-    .map(({ metadata, status }) => {
-      const of = (name: string) => status.containerStatuses.find((each: Json) => each.name === name)
-      const { uid, name } = metadata
-      return {
-        ...{ name, uid, address: status.podIP },
-        ...{ app: of("app").containerID, proxy: of("proxy").containerID, restarts: of("app").restartCount },
-      }
-    })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-
-/** Counts ready pods with every change of one, from now on. */
-function countServing({ world: { cluster } }: Stage): { end(): number } {
-  const kind = cluster.storage.kind("v1", "Pod")!
-  const ready = new Set<string>()
-  for (const pod of cluster.storage.list(kind).items) if (isReady(pod)) ready.add(pod.metadata.uid)
-  let fewest = ready.size
-  const end = cluster.storage.subscribe(kind, ({ type, object }) => {
-    if (type !== "DELETED" && isReady(object)) ready.add(object.metadata.uid)
-    else ready.delete(object.metadata.uid)
-    fewest = Math.min(fewest, ready.size)
-  })
-  return {
-    end() {
-      end()
-      return fewest
-    },
-  }
 }
 
 async function look(stage: Stage): Promise<{ text: string; isSo: boolean }> {

@@ -29,7 +29,7 @@ export const run: readonly Command[] = [
       {
         name: "STORY",
         description: "which one (default: upgrade)",
-        choices: ["upgrade", "canary", "registry-outage", "restart", "pre-pull"],
+        choices: ["upgrade", "canary", "registry-outage", "restart", "pre-pull", "in-place"],
       },
     ],
     options: [{ flags: "--list", description: "list the stories" }],

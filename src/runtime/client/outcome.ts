@@ -23,4 +23,4 @@ export async function outcomeOf<T>(write: Promise<T>): Promise<Outcome<T>> {
 }
 
 /** The server answers 403 for a missing role, a quota and a webhook alike; only the message of the first differs. */
-export const saysNotGranted = (said: string) => said.includes("cannot patch resource")
+export const saysNotGranted = (said: string) => /cannot (patch|create|delete) resource/.test(said)

@@ -1,0 +1,252 @@
+import { describe, expect, test } from "vitest"
+import type { WorkloadNote } from "#core/in-place/marks.ts"
+import { heldMark, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
+import type { PodFacts } from "#core/in-place/pod.ts"
+import type { PodTemplate } from "#core/in-place/template.ts"
+import type { Job, Revision, Workload } from "./facts.ts"
+import { type Action, type Plan, plan, type Snapshot } from "./plan.ts"
+
+const template = (image: string, hash?: string): PodTemplate => ({
+  metadata: { labels: { app: "web", ...(hash && { "pod-template-hash": hash }) } },
+  spec: { containers: [{ name: "web", image }] },
+})
+
+const workload = (fields: Partial<Workload> = {}): Workload => ({
+  namespace: "shop",
+  name: "web",
+  uid: "d",
+  resourceVersion: "9",
+  annotations: { [strategyAnnotation]: "InPlaceIfPossible", [heldMark]: "{}" },
+  isPaused: true,
+  replicas: 1,
+  selector: { matchLabels: { app: "web" } },
+  template: template("web:2"),
+  minReadySeconds: 0,
+  deadlineSeconds: 600,
+  keepsHistory: true,
+  maxUnavailable: 1,
+  hold: { by: "in-place", generation: 4 },
+  note: undefined,
+  ...fields,
+})
+
+const set = (name: string, image: string, fields: Partial<Revision> = {}): Revision => ({
+  resourceVersion: "5",
+  namespace: "shop",
+  name,
+  uid: `uid-${name}`,
+  owner: { uid: "d", name: "web" },
+  replicas: 1,
+  running: 1,
+  template: template(image, name),
+  number: "3",
+  generation: 7,
+  note: undefined,
+  isObserved: true,
+  ...fields,
+})
+const empty = { replicas: 0, running: 0 }
+
+const pod = (image: string, fields: Partial<PodFacts> = {}): PodFacts => ({
+  namespace: "shop",
+  name: "web-0",
+  uid: "p",
+  resourceVersion: "6",
+  owner: "uid-a",
+  ownerName: "a",
+  node: "node-1",
+  isReady: true,
+  labels: {},
+  annotations: {},
+  containers: new Map([
+    ["web", { image, isInit: false, id: "c", digest: "", restarts: 0, isRunning: true, isReady: true, waiting: "" }],
+  ]),
+  mark: undefined,
+  gate: undefined,
+  ...fields,
+})
+
+const job: Job = {
+  resourceVersion: "1",
+  name: "web-job",
+  uid: "j",
+  owner: { uid: "d", name: "web" },
+  image: "web:2",
+  trouble: "",
+}
+
+/** As the plan itself writes it, for this target. */
+const started = (fields: Partial<WorkloadNote> = {}, of: Partial<Workload> = {}): Workload => {
+  const fresh = workload(of)
+  const [first] = plan({ ...calm, workload: { ...fresh, note: undefined } }).actions
+  if (first?.do !== "note") throw new Error("the first action is the note")
+  return { ...fresh, note: { ...first.note, ...fields } }
+}
+
+const calm: Snapshot = {
+  workload: workload(),
+  isListed: true,
+  revisions: [set("a", "web:1")],
+  pods: [pod("web:1")],
+  jobs: [],
+  disruptions: undefined,
+  imageOn: () => ({ is: "Present", digest: "" }),
+  upSince: () => 0,
+  now: 100_000,
+}
+
+const words = (action: Action): string => {
+  switch (action.do) {
+    case "note":
+    case "release":
+      return `${action.do} ${action.note.reason}${"isFenced" in action ? ", fenced" : ""}`
+    case "pod":
+      return `${action.write.do} ${action.write.pod.name}`
+    case "deleteDouble":
+    case "flip":
+      return `${action.do} ${action.revision.name}`
+    case "createJob":
+      return `createJob ${action.image}`
+    default:
+      return action.do
+  }
+}
+const said = ({ actions }: Plan) => actions.map(words)
+
+const cases: Record<string, { given: () => Partial<Snapshot>; does: string[] }> = {
+  "nothing before everything is listed": { given: () => ({ isListed: false }), does: [] },
+  "a note before the first pod": { given: () => ({}), does: ["note Updating"] },
+  "a job and a pod": { given: () => ({ workload: started() }), does: ["createJob web:2", "patch web-0"] },
+  "nothing without the image": {
+    given: () => ({
+      workload: started({ reason: "Pulling" }),
+      jobs: [job],
+      imageOn: () => ({ is: "Missing", why: "asked" }),
+    }),
+    does: [],
+  },
+  "an agent that cannot pull it": {
+    given: () => ({ workload: started(), jobs: [job], imageOn: () => ({ is: "Missing", why: "NotFound" }) }),
+    does: ["note ImageUnavailable"],
+  },
+  "a node without an agent": {
+    given: () => ({ workload: started(), jobs: [job], imageOn: () => ({ is: "NoAgent" }) }),
+    does: ["note ImageUnavailable"],
+  },
+  "the same where that is allowed": {
+    given: () => {
+      const { annotations } = workload()
+      return {
+        workload: started({}, { annotations: { ...annotations, [settingAnnotations.unverified]: "true" } }),
+        jobs: [job],
+        imageOn: () => ({ is: "NoAgent" }),
+      }
+    },
+    does: ["patch web-0"],
+  },
+  "all pods done: history, then flip": {
+    given: () => ({ workload: started(), pods: [pod("web:2")] }),
+    does: ["keepHistory", "flip a"],
+  },
+  "no history where none is kept": {
+    given: () => ({ workload: started({}, { keepsHistory: false }), pods: [pod("web:2")] }),
+    does: ["flip a"],
+  },
+  "an empty ReplicaSet with the new template goes before the flip": {
+    given: () => ({
+      workload: started(),
+      pods: [pod("web:2")],
+      revisions: [set("a", "web:1"), set("old", "web:2", empty)],
+    }),
+    does: ["keepHistory", "deleteDouble old", "flip a"],
+  },
+  "flipped: the question of the fence": {
+    given: () => ({ workload: started(), pods: [pod("web:2")], revisions: [set("a", "web:2")] }),
+    does: ["note Fencing"],
+  },
+  "asked, and not answered": {
+    given: () => ({ workload: started({ fence: 7 }), pods: [pod("web:2")], revisions: [set("a", "web:2")] }),
+    does: [],
+  },
+  "the answer is about an earlier flip": {
+    given: () => {
+      const asked = started({ fence: 7 })
+      const note = { ...asked.note!, fence: 6 }
+      return { workload: asked, pods: [pod("web:2")], revisions: [set("a", "web:2", { note })] }
+    },
+    does: [],
+  },
+  "answered: released": {
+    given: () => {
+      const asked = started({ fence: 7 })
+      return {
+        workload: asked,
+        pods: [pod("web:2")],
+        revisions: [set("a", "web:2", { note: asked.note })],
+        jobs: [job],
+      }
+    },
+    does: ["release Completed, fenced"],
+  },
+  "answered, and a pod of the old template has come": {
+    given: () => {
+      const asked = started({ fence: 7 })
+      return {
+        workload: asked,
+        pods: [pod("web:1")],
+        revisions: [set("a", "web:2", { note: asked.note })],
+        jobs: [job],
+      }
+    },
+    does: ["patch web-0"],
+  },
+  "released: jobs, and the label last": {
+    given: () => {
+      const { [heldMark]: _, ...annotations } = workload().annotations
+      return { workload: workload({ annotations, hold: undefined, isPaused: false }), jobs: [job] }
+    },
+    does: ["deleteJob", "unmark"],
+  },
+  "resumed by its owner": {
+    given: () => ({ workload: { ...started(), isPaused: false } }),
+    does: ["release FellBackToRollingUpdate"],
+  },
+  "held by another": { given: () => ({ workload: workload({ hold: { by: "canary", generation: 1 } }) }), does: [] },
+  "a rollout was under way": {
+    given: () => ({ revisions: [set("a", "web:1"), set("b", "web:0")] }),
+    does: ["release FellBackToRollingUpdate"],
+  },
+  "no pods": {
+    given: () => ({ workload: workload({ replicas: 0 }), pods: [], revisions: [set("a", "web:1", empty)] }),
+    does: ["release Completed"],
+  },
+  "no budget": { given: () => ({ workload: workload({ maxUnavailable: 0 }) }), does: ["release NoBudget"] },
+  "drained pods serve before the release": {
+    given: () => ({
+      workload: { ...started(), isPaused: false },
+      pods: [pod("web:1", { gate: { isDrained: true, since: 0 } })],
+    }),
+    does: ["undrain web-0", "release FellBackToRollingUpdate"],
+  },
+}
+
+describe("the next writes of a held Deployment", () => {
+  for (const [name, { given, does }] of Object.entries(cases))
+    test(name, () => expect(said(plan({ ...calm, ...given() }))).toEqual(does))
+})
+
+test("what a hold has touched is kept when the target changes: a change back takes all of it back", () => {
+  const first = started()
+  const back = { ...first, template: template("web:1") }
+  const [noted] = plan({ ...calm, workload: back, pods: [pod("web:2")] }).actions
+  if (noted?.do !== "note") throw new Error("a note is expected")
+  expect(noted.note.touched.containers).toEqual(["web"])
+  const next = plan({ ...calm, workload: { ...back, note: noted.note }, pods: [pod("web:2")] })
+  expect(said(next)).toEqual(["createJob web:1", "patch web-0"])
+})
+
+test("the note of an earlier hold says nothing", () => {
+  const { note } = started()
+  const later = workload({ hold: { by: "in-place", generation: 8 }, note })
+  expect(said(plan({ ...calm, workload: later }))).toEqual(["note Updating"])
+})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { isDecision, nth } from "#cluster-sim/faults/faults.ts"
+import { isDecision, nth, stale } from "#cluster-sim/faults/faults.ts"
 import { createLag } from "#cluster-sim/faults/lag.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { settingAnnotations } from "#core/in-place/names.ts"
@@ -10,9 +10,10 @@ import {
   inPlaceStory,
   isHeld,
   isRolledOut,
+  v1,
   v2,
 } from "#test/support/in-place-story.ts"
-import { faults, keepAlive } from "./fates.ts"
+import { faults, keepAlive, watches } from "./fates.ts"
 
 // Every fault at every write of an update in place, and a Deployment controller that is behind. S21–S24: no pod is
 // re-created, none is drained or held for ever, and the Deployment ends complete.
@@ -103,4 +104,23 @@ describe("a Deployment controller that is behind", () => {
     await story.world.settle("2m")
     expect((await story.pods()).map(each => imageOf(each))).toEqual([v2, v2, v2])
   })
+})
+
+test("a pod that was made from the old template, and that we see late, is brought along before the release", async () => {
+  const lag = createLag()
+  const story = await inPlaceStory({ isAlone: true, lags: { "replicaset-controller": lag } })
+  const { world } = story
+  story.update({ faults: [stale(watches("pods"), world.clock, 30_000)] })
+  lag.behind(5000, ["ReplicaSet"])
+  await story.setImage({ web: v2 })
+  const isFlipped = async () =>
+    (await story.sets()).some(({ spec }) => spec.replicas > 0 && imageOf(spec.template) === v2)
+  await world.until("the template is flipped", isFlipped, "1h")
+  const [pod] = await story.pods()
+  await world.client.delete({ group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true }, pod!.metadata)
+  await world.advance("1s")
+  expect((await story.pods()).map(each => imageOf(each))).toContain(v1)
+  await story.free("1h")
+  await world.settle("2m")
+  expect((await story.pods()).map(each => imageOf(each))).toEqual([v2, v2, v2])
 })

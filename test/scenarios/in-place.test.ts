@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest"
+import { crdOf } from "#api/crd.ts"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
+import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
+import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { heldMark, inPlaceAnnotation, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
 import {
   type InPlaceStory,
@@ -14,6 +17,7 @@ import {
   v3,
 } from "#test/support/in-place-story.ts"
 import { host } from "#test/support/pull-story.ts"
+import { about } from "#test/support/rollout-story.ts"
 
 // A Deployment that asks for it is updated in place: the same pods, and nothing odd left behind.
 
@@ -433,5 +437,48 @@ describe("nothing is held", () => {
     const story = await inPlaceStory()
     await story.patch({ metadata: { annotations: { other: "x" } }, spec: { replicas: 4 } })
     expect((await story.deployment()).metadata.annotations[heldMark]).toBeUndefined()
+  })
+})
+
+describe("together with a ServiceImage", () => {
+  const target = { apiVersion: "apps/v1", kind: "Deployment", image: { container: "web" } }
+  const tiers = [{ upgradeTier: "", settleSeconds: 0 }]
+
+  async function rolledOut(spec: Json = {}) {
+    const story = await inPlaceStory()
+    const { world } = story
+    await world.apply(crdOf(ServiceImage) as Json)
+    const rollout = about(world, world.run([createServiceImageController()]))
+    await world.apply({
+      apiVersion: ServiceImage.apiVersion,
+      kind: "ServiceImage",
+      metadata: { name: "dicom" },
+      spec: { target, defaultImage: v1, tiers, pace: { podsPerSecond: 0 }, ...spec },
+    })
+    await rollout.complete()
+    return { story, rollout }
+  }
+
+  test("its stamp is held, its tier is complete when the Deployment is released, and the pods are the same", async () => {
+    const { story, rollout } = await rolledOut()
+    const before = await story.pods()
+    await rollout.change({ defaultImage: v2 })
+    // Before the release, all counts of the Deployment are complete.
+    await story.world.until("it is rolled out", async () => isRolledOut(await story.deployment()), "5m")
+    expect(isHeld(await story.deployment())).toBe(true)
+    expect((await rollout.condition("Complete"))?.status).toBe("False")
+    await rollout.complete()
+    await expectUpdated(story, before, v2)
+    expect(JSON.stringify(rollout.statuses())).not.toContain("CrashLoop")
+  })
+
+  test("an update that fails halts it, and what it changed goes back in place", async () => {
+    const { story, rollout } = await rolledOut({ onFailure: "Rollback" })
+    const before = await story.pods()
+    story.registries.push(v3, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
+    await rollout.change({ defaultImage: v3 })
+    await rollout.until("Complete", "RolledBack")
+    await story.free()
+    await expectUpdated(story, before, v1)
   })
 })

@@ -157,7 +157,10 @@ const daemons = (count: number, more: object = {}) => ({
 const rolling = (partition: number) => ({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } } })
 const revisions = (currentRevision: string, updateRevision: string) => ({ currentRevision, updateRevision })
 
-const workloads: Record<string, { kind: string; spec?: object; status: unknown; reads: Partial<Member> }> = {
+const held = { annotations: { "autoimagemanager.io/held": "{}" } }
+
+type Row = { kind: string; metadata?: object; spec?: object; status: unknown; reads: Partial<Member> }
+const workloads: Record<string, Row> = {
   "all replicas new and available": {
     kind: "Deployment",
     status: replicas(3),
@@ -205,6 +208,20 @@ const workloads: Record<string, { kind: string; spec?: object; status: unknown; 
     kind: "Deployment",
     spec: { paused: true },
     status: replicas(3, { updatedReplicas: 0 }),
+    reads: { isUpToDate: false, isDeployed: true },
+  },
+  "all new, and held by an update in place": {
+    kind: "Deployment",
+    metadata: held,
+    spec: { paused: true },
+    status: replicas(3),
+    reads: { isUpToDate: false, isDeployed: true },
+  },
+  "a partition that is the hold of an update in place": {
+    kind: "StatefulSet",
+    metadata: held,
+    spec: rolling(2_147_483_647),
+    status: replicas(3, { updatedReplicas: 0, ...revisions("a", "b") }),
     reads: { isUpToDate: false, isDeployed: true },
   },
   "a status of nonsense": {
@@ -271,9 +288,13 @@ const workloads: Record<string, { kind: string; spec?: object; status: unknown; 
     reads: { isUpToDate: false, isDeployed: false, replicas: 0 },
   },
 }
-for (const [name, { kind, spec, status, reads }] of Object.entries(workloads))
+for (const [name, { kind, spec, status, reads, metadata: more }] of Object.entries(workloads))
   test(`${kind}: ${name}`, () => {
-    const object = { metadata, spec: { replicas: 3, template: template("shop/web:2"), ...spec }, status }
+    const object = {
+      metadata: { ...metadata, ...more },
+      spec: { replicas: 3, template: template("shop/web:2"), ...spec },
+      status,
+    }
     expect(workload(kind).read(object as never)).toMatchObject(reads)
   })
 

@@ -1,11 +1,12 @@
 import { clip, nameSome } from "#lib/text.ts"
+import { heldMark } from "../in-place/names.ts"
 import { fieldOf, imageText, isObserved, type TargetObject, textOf, wholeNumber } from "./object-facts.ts"
 import type { KindOfTarget } from "./target-reader.ts"
 
 /** Deployment, StatefulSet and DaemonSet, by the name of a container. The contract's fields are derived from theirs. */
 export function workloadTarget(kind: Workload, container: string): KindOfTarget {
   const { isRolledOut, podsWanted, podsReady } = workloads[kind]
-  const isUpToDate = (object: TargetObject) => isObserved(object) && isRolledOut(partsOf(object))
+  const isUpToDate = (object: TargetObject) => isObserved(object) && !isHeld(object) && isRolledOut(partsOf(object))
   return {
     patchType: "strategic",
 
@@ -52,6 +53,12 @@ export function workloadTarget(kind: Workload, container: string): KindOfTarget 
     },
   }
 }
+
+/**
+ * An update in place is under way, whatever the counts say: they are complete before the workload is released, and those
+ * of a StatefulSet are complete from the beginning, since its hold is a partition.
+ */
+const isHeld = ({ metadata }: TargetObject) => fieldOf(fieldOf(metadata, "annotations"), heldMark) !== undefined
 
 export type Workload = "Deployment" | "StatefulSet" | "DaemonSet"
 export const isWorkload = (kind: string): kind is Workload => Object.hasOwn(workloads, kind)

@@ -6,6 +6,7 @@ import type { Resource } from "#runtime/resource.ts"
 import { collect, keep, type Piece } from "./collect.ts"
 import { connectionOf, Failure, type Input, type World } from "./command.ts"
 import { readDump } from "./dump-file.ts"
+import { serverNow } from "./server-now.ts"
 
 export type Sight = {
   inventory: Inventory
@@ -41,10 +42,6 @@ export async function lookAt(client: Client, world: World, wanted: Reading): Pro
   for (const [kind, message] of inventory.unreadable) world.say(`Not readable, and left out: ${kind} (${message})`)
   return { inventory, now: world.clock.now(), serverNow: serverNow(client, world) }
 }
-
-/** The time by the cluster's own clock when it last answered: ages are counted from the times that it wrote. */
-export const serverNow = (client: Pick<Client, "serverTime">, { clock }: Pick<World, "clock">): Instant =>
-  client.serverTime?.() ?? clock.now()
 
 /** Refuses where the list of a kind is missing: an older dump has fewer lists. */
 export function demand(inventory: Inventory, resource: Resource): void {

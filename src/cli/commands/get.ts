@@ -8,12 +8,12 @@ import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { connectionOf, Failure, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
 import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
-import { serverNow } from "../look.ts"
 import { namespaceOf } from "../namespace.ts"
 import { columnsOf } from "../render/columns.ts"
 import { kindTable } from "../render/kind.ts"
 import { machineReadable, rolloutTable, sourceTable } from "../render/table.ts"
 import type { Seen } from "../rollout.ts"
+import { serverNow } from "../server-now.ts"
 
 export const run: Run = async (input, world) => {
   const { resource, names } = parseReferences(input.arguments, ours)

@@ -1,7 +1,6 @@
 import { grantName } from "#core/grant.ts"
 
 /** Names that several manifests, and those of users, refer to. */
-export const defaultNamespace = "aim-system"
 export const controllerName = "aim-controller"
 
 /** Where the image has Node and aim; its entrypoint is the two. */

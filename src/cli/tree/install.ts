@@ -1,5 +1,5 @@
 import type { Command } from "../command.ts"
-import { defaultNamespace } from "../manifests/names.ts"
+import { defaultNamespace } from "./options.ts"
 
 /** Commands for setting things up. */
 export const install: readonly Command[] = [

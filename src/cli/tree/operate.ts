@@ -1,6 +1,5 @@
 import type { Command } from "../command.ts"
-import { defaultNamespace } from "../manifests/names.ts"
-import { dryRun, oneRollout, output, timeout } from "./options.ts"
+import { defaultNamespace, dryRun, oneRollout, output, timeout } from "./options.ts"
 
 /** Commands that change a rollout, or what the controllers may do. */
 export const operate: readonly Command[] = [

@@ -1,5 +1,8 @@
 import type { Option } from "../command.ts"
 
+/** Where aim is installed unless another namespace is named. */
+export const defaultNamespace = "aim-system"
+
 export const output = (...choices: string[]): Option => ({
   flags: "-o, --output <FORMAT>",
   description: choices.join(", "),

@@ -4,7 +4,16 @@ import { connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { systemRandom } from "#runtime/random.ts"
 import { core, type KubeObject } from "#runtime/resource.ts"
-import { floor, type Json, onRealNode, quickEnd, uniqueNamespace, until } from "#test/support/floor.ts"
+import {
+  floor,
+  type Json,
+  kubeconfigFor,
+  onRealNode,
+  quickEnd,
+  serviceAccountAccess,
+  uniqueNamespace,
+  until,
+} from "#test/support/floor.ts"
 import { protobufFiles } from "../../tools/generate/kube-protobuf.ts"
 
 test("the table of fields is that of Kubernetes", async () => {
@@ -86,6 +95,20 @@ function claim(): Json {
   return { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } }
 }
 
+const clientOf = async (kubeconfig: string) =>
+  createClient({ ...(await connect({ kubeconfig })), clock: systemClock, random: systemRandom })
+
+test("a refused watch of pods, which is answered in protobuf, has the server's words", async () => {
+  const namespace = await uniqueNamespace()
+  const client = await clientOf(kubeconfigFor(await serviceAccountAccess(namespace, "outsider", [])))
+  const events = client.watch(core("pods", "Pod"), { namespace }, new AbortController().signal)
+  await expect(Array.fromAsync(events)).rejects.toMatchObject({
+    kind: "Forbidden",
+    reason: "Forbidden",
+    message: expect.stringContaining("pods is forbidden: User"),
+  })
+})
+
 test("a pod in a watch, which comes as protobuf, is the pod that is read as JSON", async () => {
   const namespace = await uniqueNamespace()
   const { api } = floor()
@@ -99,11 +122,7 @@ test("a pod in a watch, which comes as protobuf, is the pod that is read as JSON
   await until("the pod runs", async () => (await api.get(`${path}/runs`)).status.phase === "Running")
   await api.remove(`${path}/full`)
 
-  const client = createClient({
-    ...(await connect({ kubeconfig: floor().kubeconfig })),
-    clock: systemClock,
-    random: systemRandom,
-  })
+  const client = await clientOf(floor().kubeconfig)
   const stop = new AbortController()
   const found: KubeObject[] = []
   for await (const event of client.watch(core("pods", "Pod"), { namespace, sendInitialEvents: true }, stop.signal)) {

@@ -9,6 +9,7 @@ import { type Happened, historyTable } from "../render/history.ts"
 import { switchTable } from "../render/source.ts"
 import { toYaml } from "../render/yaml.ts"
 import type { Seen } from "../rollout.ts"
+import { serverNow } from "../server-now.ts"
 import { sourceOf } from "../source.ts"
 import { fetchAll } from "./get.ts"
 
@@ -30,7 +31,7 @@ export const run: Run = async (input, world) => {
       world.say(`si/${name} has had no operation yet.`)
       return { text: "", exitCode: 0 }
     }
-    const text = historyTable(operations, { view: world.view, now: world.clock.now(), wide: format === "wide" })
+    const text = historyTable(operations, { view: world.view, now: serverNow(client, world), wide: format === "wide" })
     return { text, exitCode: 0 }
   } finally {
     client.close()
@@ -50,7 +51,7 @@ async function historyOfSource(name: string, input: Input, world: World): Promis
     if (format === "json") return { text: `${JSON.stringify(switches, null, 2)}\n`, exitCode: 0 }
     if (format === "yaml") return { text: toYaml(switches), exitCode: 0 }
     if (switches.length === 0) world.say(`ais/${name} has switched nothing yet.`)
-    const how = { now: world.clock.now(), wide: format === "wide" }
+    const how = { now: serverNow(client, world), wide: format === "wide" }
     return { text: switches.length > 0 ? switchTable(switches, how) : "", exitCode: 0 }
   } finally {
     client.close()

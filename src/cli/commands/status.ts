@@ -1,5 +1,6 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { countOf } from "#core/fleet/tiers.ts"
+import type { Instant } from "#lib/instant.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
@@ -43,7 +44,7 @@ export const run: Run = async (input, world) => {
     if (format === "wide") return { text: tableOf(resource, objects, { ...how, everywhere }), exitCode: 0 }
     if (format) return { text: machineReadable(objects, { format, resource, single: names.length === 1 }), exitCode: 0 }
     if (objects.length === 0) world.say(noneYet(resource, namespace))
-    const text = isRollouts ? picture(objects.map(rolloutOf), world) : othersPicture(resource, objects, world.view)
+    const text = isRollouts ? picture(objects.map(rolloutOf), how) : othersPicture(resource, objects, world.view)
     return { text, exitCode: 0 }
   } finally {
     client.close()
@@ -98,19 +99,21 @@ async function watchOthers(client: Client, { resource, names, namespace }: Chose
   }
 }
 
-const picture = (rollouts: readonly Rollout[], { view, clock }: Pick<World, "view" | "clock">) =>
+const picture = (rollouts: readonly Rollout[], { view, now }: { view: View; now: Instant }) =>
   view.isTerminal
-    ? rollouts.map(rollout => statusBlock(rollout, view, clock.now())).join("\n")
+    ? rollouts.map(rollout => statusBlock(rollout, view, now)).join("\n")
     : rollouts.map(rollout => statusLines(rollout)).join("")
 
 /** Until Ctrl-C, which is the normal end and not a failure. */
 async function watch(client: Client, names: readonly string[], world: World): Promise<void> {
   const { clock, random, signal, view } = world
   const pace = paceKeeper(clock)
+  // While it watches, the cluster does not say what time it is.
+  const aheadMs = serverNow(client, world) - clock.now()
   const painter = painterFor<Shown & { rollout: Rollout }>(world, {
     frame(shown, at, taken) {
       if (shown.length === 0) return noneYet(serviceImages)
-      const pictures = shown.map(({ rollout }) => pictureOf(rollout, view, at, pace.outlooks(rollout)))
+      const pictures = shown.map(({ rollout }) => pictureOf(rollout, view, at + aheadMs, pace.outlooks(rollout)))
       return fittedText(pictures, view.rows === undefined ? undefined : view.rows - 1 - taken)
     },
   })

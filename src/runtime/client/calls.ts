@@ -1,4 +1,5 @@
 import { type Instant, parseInstant } from "#lib/instant.ts"
+import { protobufType, readKubeObject } from "#lib/kube-protobuf.ts"
 import { type Clock, sleep } from "../clock.ts"
 import { jitter, type Random } from "../random.ts"
 import { KubeError } from "./errors.ts"
@@ -127,7 +128,7 @@ export function createCaller(options: ClientOptions) {
   /** The error in an answer that is not a 2xx. The status decides, even if the explanation was cut off. */
   async function refused(call: Call, { status, headers, body }: Response): Promise<KubeError> {
     const bytes = await readAll(body, maxBytes.failure).catch(() => undefined)
-    return failureOf(call.doing, writes(call), { status, headers, body: bytes?.toString("utf8") ?? "" }, clock.now())
+    return failureOf(call.doing, writes(call), { status, headers, body: statusText(headers, bytes) }, clock.now())
   }
 
   /** Sends until there is an answer, or until a retry within the deadline is pointless. */
@@ -161,6 +162,16 @@ export function createCaller(options: ClientOptions) {
     askFor: async <T>(call: Call): Promise<T> => parse(call, (await ask(call)).text),
     /** What the server said the time was, when it last answered. */
     serverTime: () => toldTime,
+  }
+}
+
+/** A server that was asked for protobuf refuses in protobuf, too. */
+function statusText(headers: Response["headers"], bytes: Buffer | undefined): string {
+  if (!bytes || !headers["content-type"]?.startsWith(protobufType)) return bytes?.toString("utf8") ?? ""
+  try {
+    return JSON.stringify(readKubeObject(bytes))
+  } catch {
+    return ""
   }
 }
 

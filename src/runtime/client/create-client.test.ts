@@ -680,6 +680,24 @@ describe("watch", () => {
     expect(await all(open(client))).toEqual(events)
   })
 
+  test("a refusal in protobuf is read like one in JSON, and a broken one is none", async () => {
+    const forbidden = Buffer.from(
+      "azhzAAoMCgJ2MRIGU3RhdHVzEiMKBgoAEgAaABIHRmFpbHVyZRoCbm8iCUZvcmJpZGRlbjCTAxoAIgA=",
+      "base64",
+    )
+    const bodies = [forbidden, forbidden.subarray(0, 20)]
+    const { client } = await world((_, response) => {
+      response.writeHead(403, { "content-type": "application/vnd.kubernetes.protobuf" })
+      response.end(bodies.shift())
+    })
+    await expect(all(open(client))).rejects.toMatchObject({
+      kind: "Forbidden",
+      reason: "Forbidden",
+      message: "watching pods: 403 Forbidden: no",
+    })
+    await expect(all(open(client))).rejects.toMatchObject({ kind: "Forbidden", message: "watching pods: 403" })
+  })
+
   test("an object of 10 MB arrives whole", async () => {
     const big = event("big", { annotations: { all: "ü".repeat(5 << 20) } })
     const { client } = await world((_, response) => response.end(line(big)))

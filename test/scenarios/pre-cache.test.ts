@@ -337,6 +337,43 @@ test("paused, no node is asked; what was asked for goes on, and the tier starts 
   expect(story.pulls.pullsOn("node-0")).toEqual([v2])
 })
 
+/** The late tier waits for a node without an agent, when the early one has v2. */
+async function lateWaits(): Promise<Cached> {
+  const story = await cached({ nodes: 2, spec: { preCacheTimeoutSeconds: 120 } })
+  await story.pulls.addNode("node-2", { agent: false })
+  await story.world.apply(placed("late-2", 2))
+  await story.complete()
+  story.pulls.push(v2)
+  await story.change({ defaultImage: v2 })
+  await story.says("1 image on 0 of 1 node")
+  return story
+}
+
+/** An object that has v2 from the early tier comes to the late one, which goes on waiting. */
+async function moves(story: Cached, from: Json): Promise<void> {
+  await story.world.patch(Deployments, "early-1", { metadata: { labels: { "upgrade-tier": null } } }, "default")
+  await story.world.advance("10s")
+  await story.change(from)
+  story.process.die()
+  story.runController()
+  await story.world.advance("3m")
+  expect(await story.tags()).toEqual({ "early-0": "v2", "early-1": "v2", "late-2": "v1" })
+  await story.until("Halted", "PreCacheIncomplete")
+}
+
+test("an object that moves into the next tier while the rollout is paused opens no tier", async () => {
+  const story = await lateWaits()
+  await story.change({ paused: true })
+  await story.world.until("late is paused", async () => (await story.tier("")).conditions[0].reason === "Paused")
+  await moves(story, { paused: false })
+})
+
+test("an object that moves into a tier that is incomplete does not open it", async () => {
+  const story = await lateWaits()
+  await story.until("Halted", "PreCacheIncomplete")
+  await moves(story, { preCacheTimeoutSeconds: 150 })
+})
+
 test("a rollback waits for no image, and removes the jobs", async () => {
   const story = await cached()
   story.pulls.push(v2, { takesMs: 100 })

@@ -46,12 +46,18 @@ export function beginStamps(
   outcomes: Outcomes,
 ): void {
   const write = async (stamp: Stamp) => {
-    const { key, member, to, reason } = stamp
+    const { key, member, to, reason, tier } = stamp
     // Since the object was chosen, other writes to its namespace were refused or stayed unanswered.
     if (fleet.isHeld(key) || !outcomes.begins(key)) return outcomes.unused(stamp)
     const { namespace = "" } = nameOf(key)
     const images = reason === rolledBack && member.decision?.was ? imagesBefore(member.decision) : to
-    const decision = formatDecision({ ...reader.recordOf(member), to, reason, ...decided })
+    const decision = formatDecision({
+      ...reader.recordOf(member),
+      to,
+      reason,
+      ...decided,
+      ...(tier !== undefined && { tier }),
+    })
     const patch = reader.patchFor(member, images, { [decisionAnnotation]: decision })
     const outcome = await outcomeOf(client.patch(resource, nameOf(key), patch)).catch(error => {
       outcomes.unused(stamp)

@@ -255,7 +255,7 @@ export const startedWithout = "started without the image on"
 
 export const tierTitle = (name: string) => (name === "" ? "default tier" : `tier ${name}`)
 
-export const isSaid = (before: TierStatus | undefined, reason: Reason) =>
+const isSaid = (before: TierStatus | undefined, reason: Reason) =>
   before?.conditions.some(each => each.reason === reason) ?? false
 
 export const isTrue = (conditions: readonly { type: string; status: string }[] | undefined, type: string) =>

@@ -101,13 +101,15 @@ describe("a tier whose nodes lack its image", () => {
       by: "serviceimage/web",
       uid: "",
       at: start,
+      tier: "early",
     }
     const members = { ...fleet, "n/e1": { ...fleet["n/e1"], image: v2, decision } }
     const more = [...two, place("n3")]
     const going = look({ isReady: false, succeeded: 1 }, { members, status: next.status }, more)
     expect([stamped(going), going.jobs]).toEqual([{ "n/e2": v2 }, []])
-    // The status still says that the tier waits: the object was changed in another tier, and has moved here.
-    const moved = look({ isReady: false, succeeded: 1 }, { members })
+    // The object was changed in another tier, and has moved here.
+    const other = { ...fleet, "n/e1": { ...fleet["n/e1"], image: v2, decision: { ...decision, tier: "" } } }
+    const moved = look({ isReady: false, succeeded: 1 }, { members: other, status: next.status })
     expect([stamped(moved), words(moved).reason]).toEqual([{}, "PreCaching"])
     const done = look({ isReady: true, succeeded: 2 }, { members: on(v2, "n/e1", "n/e2"), ...seconds(30) })
     expect(actions(done)).toEqual(["delete"])

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import type { ImagePullJobSpec } from "#api/v1alpha1/imagepulljob/index.ts"
-import type { Reason, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { assign, type Nodes } from "#core/pods/places.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
@@ -8,7 +8,7 @@ import { remember } from "#lib/remember.ts"
 import { isSame } from "#lib/same.ts"
 import { counted } from "#lib/text.ts"
 import { keyOf } from "#runtime/resource.ts"
-import { type Halt, isSaid, type JudgedTier, tierTitle } from "./judge.ts"
+import { type Halt, type JudgedTier, tierTitle } from "./judge.ts"
 import type { Snapshot } from "./plan.ts"
 
 /** The part of an ImagePullJob that pre-caching writes. */
@@ -153,7 +153,7 @@ export function preCached(tier: JudgedTier, seen: Seen): JudgedTier {
   const { paused, preCacheTimeoutSeconds, preCacheMissing } = serviceImage.spec
   if (!needsImages(tier, seen) || !preCache) return tier
   const mayProceed = preCacheMissing === "Proceed"
-  if (hasStarted(tier)) {
+  if (tier.view.begun > 0) {
     const { isDone, ...progress } = progressOf(preCache, ownJobs(seen, tier))
     return mayProceed && !isDone ? { ...tier, lacks: lackOf(progress) } : tier
   }
@@ -174,14 +174,6 @@ export function preCached(tier: JudgedTier, seen: Seen): JudgedTier {
   const halt: Halt = { reason: "PreCacheIncomplete", message }
   return { ...tier, preCaching: { words, isDue: true }, halt }
 }
-
-/**
- * An object of the tier was changed by the operation. One that moved here was changed in another tier: before the first
- * object of this one is changed, the status no longer names what the tier waits for.
- */
-const hasStarted = ({ view, before }: JudgedTier) =>
-  view.begun > 0 && !beforeStart.some(reason => isSaid(before, reason))
-const beforeStart: readonly Reason[] = ["WaitingForPriority", "AwaitingApproval", "PreCaching"]
 
 /** Its steps were passed before where it is only reopened. */
 const needsImages = (tier: JudgedTier, { serviceImage: { spec } }: Operated) =>

@@ -7,7 +7,12 @@ import type { JudgedTier } from "./judge.ts"
 import { Shares } from "./trust.ts"
 
 /** One object gets an image, provided it has not changed since the decision. */
-export type Stamp = Pick<Candidate, "key" | "member" | "to" | "pods"> & { do: "stamp"; reason: Reason }
+export type Stamp = Pick<Candidate, "key" | "member" | "to" | "pods"> & {
+  do: "stamp"
+  reason: Reason
+  /** Recorded on the object where tiers wait for their images: it shows that the tier has started. */
+  tier?: string
+}
 
 /**
  * What the fence knows. An object may be written only at the version that was read before the intent to write it was
@@ -113,6 +118,7 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Queu
     const { maxConcurrent, view, step } = tier
     const room =
       maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.underWay
+    const inTier = rollout.seen.serviceImage.spec.preCache === "BeforeTier" ? { tier: tier.name } : {}
     const left = () => Math.max(0, limit - intents.length)
     const writing =
       busy.size === 0
@@ -126,7 +132,7 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Queu
       const to = goesToTarget ? candidate.to : newImage(tier)
       // On the very first rollout both images are the same, and every object with the target is on its way.
       if (sameImage(to, candidate.to)) turn.room--
-      intents.push({ ...candidate, do: "stamp", to, reason: "StampedNew", waitsFor: undefined })
+      intents.push({ ...candidate, ...inTier, do: "stamp", to, reason: "StampedNew", waitsFor: undefined })
     }
     if (!isOpen) continue
     for (const candidate of pick(turn, limit => view.stale(limit, step), left())) {
@@ -135,7 +141,7 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Queu
         turn.room--
         turn.pods -= candidate.pods
       }
-      intents.push({ ...candidate, do: "stamp", reason, waitsFor })
+      intents.push({ ...candidate, ...inTier, do: "stamp", reason, waitsFor })
     }
     podsLeft = turn.pods
   }

@@ -44,7 +44,7 @@ export type TierView = {
   readonly counted: Counts
   /** Stamped and not done, and not failed either, counted or not: what maxConcurrent limits. */
   readonly underWay: number
-  /** Counted objects whose image this operation has changed: the tier has started. */
+  /** Counted objects that this operation stamped in this very tier, which says so: the tier has started. */
   readonly begun: number
   /** Stamped and not up to date, before their deadline. */
   readonly waiting: number
@@ -265,7 +265,7 @@ export class Tier implements TierView {
   add(entry: Entry): void {
     const { standing, place, member } = entry
     this.#count(standing, 1)
-    if (isBegun(entry)) this.begun++
+    if (isBegun(entry, this.rule.name)) this.begun++
     const { state, isCounted, isFailed, trouble, deadline, lost } = standing
     if (state === "Unmanaged") return
     if (standing.isRegressed && isCounted) this.#regressed.set(entry, 0)
@@ -281,7 +281,7 @@ export class Tier implements TierView {
   remove(entry: Entry): void {
     const { trouble } = entry.standing
     this.#count(entry.standing, -1)
-    if (isBegun(entry)) this.begun--
+    if (isBegun(entry, this.rule.name)) this.begun--
     const queues = [this.#queue, this.#stale, this.#blank, this.#waiting]
     const heaps = [...queues, this.#halting, this.#ignored, this.#lost, this.#regressed, this.#invalid]
     for (const heap of heaps) heap.delete(entry)
@@ -320,9 +320,9 @@ export class Tier implements TierView {
   }
 }
 
-/** A first image is given to an object whatever its tier does. */
-const isBegun = ({ standing, member }: Entry) =>
-  standing.isOurs && standing.isCounted && member.decision?.reason !== "StampedNew"
+/** An object may have moved here from another tier. A first image is given to an object whatever its tier does. */
+const isBegun = ({ standing, member: { decision } }: Entry, tier: string) =>
+  standing.isOurs && standing.isCounted && decision?.tier === tier && decision.reason !== "StampedNew"
 
 const keysOf = (heap: IndexedHeap<Entry>, limit: number) => heap.firstItems(limit).map(nameOf)
 

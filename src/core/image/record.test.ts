@@ -11,7 +11,7 @@ const decision: ImageRecord = {
 }
 
 test("what was written is read again", () => {
-  const whole = { ...decision, was: { app: "a.example/app:1" } }
+  const whole = { ...decision, was: { app: "a.example/app:1" }, tier: "early" }
   expect(parseDecision(formatDecision(whole))).toEqual(whole)
 })
 

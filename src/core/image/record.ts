@@ -15,6 +15,8 @@ export type ImageRecord = {
   /** Its uid. Missing where an earlier version decided. */
   uid?: string
   at: Instant
+  /** The tier that it was stamped in, where tiers wait for their images. */
+  tier?: string
   /** It had been available before this decision. Kept for kinds whose status does not remember it. */
   wasDeployed?: true
   /** The revision of its template before, where these have names: pods that were made from it carry that name. */
@@ -42,6 +44,7 @@ export function parseDecision(text: unknown): ImageRecord | undefined {
     uid,
     at: written,
     was,
+    tier,
     wasDeployed,
     revision,
   } = value as Record<string, unknown>
@@ -59,6 +62,7 @@ export function parseDecision(text: unknown): ImageRecord | undefined {
     by,
     ...(uid !== undefined && { uid }),
     at,
+    ...(typeof tier === "string" && { tier }),
     ...(wasDeployed === true && { wasDeployed }),
     ...(typeof revision === "string" && { revision }),
   } as ImageRecord

@@ -39,8 +39,11 @@ export const preCacheMutants: Record<string, Mutant> = {
     "if (now < endsAt) return",
     "if (now < endsAt && !mayProceed) return",
   ]),
-  "a tier that is opened by an object of another one": mistake("pre-cache.ts", "moves to the next tier", [
-    "view.begun > 0 && !beforeStart.some(reason => isSaid(before, reason))",
-    "view.begun > 0 && (before === before || !beforeStart.some(reason => isSaid(before, reason)))",
-  ]),
+  "a tier that is opened by an object of another one": {
+    ...mistake("", "moves to the next tier", [
+      "decision?.tier === tier && decision.reason",
+      "(decision?.tier === tier || tier === tier) && decision?.reason",
+    ]),
+    file: "src/core/fleet/tier.ts",
+  },
 }

@@ -113,13 +113,15 @@ export class Flights {
     return { is: "Failed", reason: "UnknownFailure", message }
   }
 
-  /** The image is there. The kubelet may remove it again where the disk is nearly full and no container uses it. */
+  /** The kubelet may remove it again where the disk is nearly full, no container uses it, and it is not pinned. */
   async #present(image: Image, signal: AbortSignal): Promise<Present> {
     const { runtime, disk, thresholdPercent } = this.#options
     const present = presentOf(image)
-    const risk = collectionRisk(await disk(), thresholdPercent)
+    if (image.isPinned) return present
+    // The image is proven, whatever becomes of these two calls.
+    const room = await disk().catch(() => undefined)
+    const risk = room && collectionRisk(room, thresholdPercent)
     if (!risk) return present
-    // The image is proven, whatever becomes of this call.
     const containers = await runtime.listContainers({}, { signal }).catch(() => undefined)
     const isUnused = containers?.every(container => container.imageId !== image.id)
     return { ...present, ...(isUnused && { risk }) }

@@ -86,6 +86,8 @@ export function openWorld(wiring: Wiring, requests: Cache<Held<ContainerRecreate
     wrote(podKey, pod) {
       const facts = readPod(pod)
       const seen = cache.get(podKey)
+      // The pod was deleted meanwhile: no event would remove its facts again.
+      if (!seen && !fetched.has(podKey)) return
       if (!seen?.facts || compareVersions(facts.resourceVersion, seen.resourceVersion) > 0) fetched.set(podKey, facts)
     },
     async look(podKey) {

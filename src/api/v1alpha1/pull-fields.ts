@@ -70,7 +70,7 @@ export const sandboxConfig = () =>
         .optional(),
     })
     .describe(
-      "What the runtime is given beside the image. Of several jobs for one repository on one node, that of the first counts.",
+      "What the runtime is given beside the image. Of several jobs for one repository on one node, that of the first counts, and none while these are of several namespaces.",
     )
 
 /** An image to pull: unlike an image of a workload, it must be given. */

@@ -52,7 +52,8 @@ async function edit({ client, pulls }: World, seen: Snapshot, plan: Plan): Promi
   if (before?.metadata.uid !== nodeImage!.uid) return { lookAgainAt: now + soonMs }
   const all = plan.jobs.map(job => additionFor(pulls, job, before, facts.uid))
   const additions = all.flatMap(addition => addition ?? [])
-  const { spec, left } = edited(before, { additions, isWanted, now })
+  const sandboxConfigOf = (uid: string) => pulls.detailsOf(pulls.board.jobOf(uid)?.key ?? "")?.spec.sandboxConfig
+  const { spec, left } = edited(before, { additions, isWanted, sandboxConfigOf, now })
   for (const { owner } of left)
     pulls.board.fail(
       `${owner.namespace}/${owner.name}`,

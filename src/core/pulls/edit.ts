@@ -8,7 +8,7 @@ import type { ImageName } from "./image-name.ts"
 export type Addition = {
   readonly image: Pick<ImageName, "name" | "tag">
   readonly owner: { namespace: string; name: string; uid: string; apiVersion: string; kind: string }
-  readonly policy: Pick<ImagePullJobSpec, "imagePullPolicy" | "priority" | "pullPolicy" | "sandboxConfig">
+  readonly policy: Pick<ImagePullJobSpec, "imagePullPolicy" | "priority" | "pullPolicy">
   readonly sealed?: { readonly key: string; readonly box: string } | undefined
 }
 
@@ -16,6 +16,8 @@ export type Edit = {
   readonly additions: readonly Addition[]
   /** Whether a job still wants an entry. */
   readonly isWanted: (uid: string, entry: { name: string; tag: string }) => boolean
+  /** What a job wants the runtime to be given beside its image. */
+  readonly sandboxConfigOf: (uid: string) => SandboxConfig | undefined
   readonly now: Instant
 }
 
@@ -25,6 +27,7 @@ export type Edited = {
   readonly left: readonly Addition[]
 }
 
+type SandboxConfig = NonNullable<ImagePullJobSpec["sandboxConfig"]>
 type Flat = { name: string; tag: ImageTag }
 
 /**
@@ -33,7 +36,7 @@ type Flat = { name: string; tag: ImageTag }
  */
 export function edited(
   before: { spec: NodeImageSpec; status?: NodeImageStatus | undefined },
-  { additions, isWanted, now }: Edit,
+  { additions, isWanted, sandboxConfigOf, now }: Edit,
 ): Edited {
   const toldOf = (name: string, tag: string) => before.status?.imageStatuses[name]?.tags.find(each => each.tag === tag)
   const isOver = ({ name, tag }: Flat) => {
@@ -52,7 +55,7 @@ export function edited(
       entries = [...entries, fresh(addition, toldOf(addition.image.name, addition.image.tag), now)]
     else left.push(addition)
   }
-  return { spec: { images: grouped(entries, before.spec, additions) }, left }
+  return { spec: { images: grouped(entries, before.spec, sandboxConfigOf) }, left }
 }
 
 /** An entry that was made by hand has no owner, and stays. */
@@ -119,14 +122,28 @@ function joined({ name, tag }: Flat, addition: Addition, isOver: boolean, now: I
 function grouped(
   entries: readonly Flat[],
   before: NodeImageSpec,
-  additions: readonly Addition[],
+  sandboxConfigOf: Edit["sandboxConfigOf"],
 ): NodeImageSpec["images"] {
   const images: NodeImageSpec["images"] = {}
   for (const { name, tag } of entries) {
-    const sandboxConfig =
-      before.images[name]?.sandboxConfig ?? additions.find(({ image }) => image.name === name)?.policy.sandboxConfig
-    images[name] ??= { tags: [], ...(sandboxConfig && { sandboxConfig }) }
+    images[name] ??= { tags: [] }
     images[name].tags.push(tag)
   }
+  for (const [name, image] of Object.entries(images)) {
+    const isByHand = image.tags.some(({ ownerReferences }) => ownerReferences.length === 0)
+    const sandboxConfig = isByHand ? before.images[name]?.sandboxConfig : configOf(image.tags, sandboxConfigOf)
+    if (sandboxConfig) image.sandboxConfig = sandboxConfig
+  }
   return images
+}
+
+/** It applies to every pull of the repository on the node: one namespace must not decide it for another. */
+function configOf(tags: readonly ImageTag[], sandboxConfigOf: Edit["sandboxConfigOf"]): SandboxConfig | undefined {
+  const owners = tags.flatMap(({ ownerReferences }) => ownerReferences)
+  if (owners.some(({ namespace }) => namespace !== owners[0]!.namespace)) return undefined
+  for (const { uid } of owners) {
+    const config = sandboxConfigOf(uid)
+    if (config) return config
+  }
+  return undefined
 }

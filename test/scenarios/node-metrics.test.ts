@@ -5,7 +5,7 @@ import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
 import { createContainerRecreateRequestController } from "#controllers/containerrecreaterequest/controller.ts"
 import { createImageListPullJobController } from "#controllers/imagelistpulljob/controller.ts"
 import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
-import { imagePullJobs } from "#controllers/imagepulljob/resources.ts"
+import { imagePullJobs, nodeImages } from "#controllers/imagepulljob/resources.ts"
 import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
 import type { Controller } from "#runtime/controller.ts"
 import { createMetrics } from "#runtime/metrics.ts"
@@ -94,8 +94,8 @@ async function pullsMeasured() {
     createNodeImageController(),
     createImageListPullJobController(),
   ])
-  story.world.run(manager.controllers)
-  return { story, manager }
+  const process = story.world.run(manager.controllers)
+  return { story, manager, process }
 }
 
 function measuredAgent({ world, runtime }: PullStory, name: string) {
@@ -138,6 +138,22 @@ test("pulls: nodes by state while a job runs, attempts by result, bytes, and how
     "agent_pulls_total{result=Present} 1",
     "agent_pulls_total{result=NotFound} 2",
   ])
+})
+
+test("pulls: an agent whose NodeImage is gone counts no images", async () => {
+  const { story, process } = await pullsMeasured()
+  await story.addNode("node-0", { agent: false })
+  const agent = measuredAgent(story, "node-0")
+  story.push(image)
+  await story.job("app", { image })
+  await story.until("app", "Completed")
+  await story.world.advance("1s")
+  expect(await agent.shown("agent_images")).toEqual(["agent_images{phase=Succeeded} 1"])
+  process.die()
+  await story.world.client.delete(nodeImages, { name: "node-0" })
+  await story.world.advance("1s")
+  expect(await agent.shown("agent_images")).toEqual([])
+  expect(await agent.has("agent_images{")).toBe(true)
 })
 
 test("pulls: a missing agent is counted, a deleted job ends its series, and so does a list", async () => {

@@ -32,6 +32,9 @@ export const createPullController = ({ node, limits }: { node: PullNode; limits:
     onReported({ book }, { now }) {
       book.reported(now)
     },
+    forget({ metrics, flights }) {
+      metrics.looked(new Map(), flights.all.size)
+    },
   })
 
 /** A runtime that does not answer now is asked again at the next look. */

@@ -15,15 +15,18 @@ export type Done = { readonly started: number; readonly lookAgainAt?: Instant | 
  * Decides on nodes within the budget of the registry; the NodeImage controller writes them. From observing to here
  * nothing is awaited, so that no two jobs are given the same pull.
  */
-export async function apply(
+export async function apply(world: World, seen: Snapshot, plan: Plan, look: Look<ImagePullJob, Memory>): Promise<Done> {
+  const done = await act(world, seen, plan, look)
+  world.metrics.publish(look.key, seen, plan, done.started)
+  return done
+}
+
+async function act(
   { pulls: { board }, client, metrics }: World,
-  seen: Snapshot,
-  plan: Plan,
+  { isListed, isOver, view }: Snapshot,
+  { wants, unansweredBefore, deletes, ends }: Plan,
   { key, object, now }: Look<ImagePullJob, Memory>,
 ): Promise<Done> {
-  const { isListed, isOver, view } = seen
-  const { wants, unansweredBefore, deletes, ends } = plan
-  metrics.publish(key, seen, plan)
   if (deletes) {
     const { uid = "" } = object.metadata
     await outcomeOf(client.delete(imagePullJobs, nameOf(key), { uid, propagationPolicy: "Background" }))

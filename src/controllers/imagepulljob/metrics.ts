@@ -3,7 +3,7 @@ import { conditionOf } from "#runtime/conditions.ts"
 import type { MetricFactory } from "#runtime/metrics.ts"
 import { nameOf } from "#runtime/resource.ts"
 import { seriesOf, sumsOf } from "#runtime/series.ts"
-import type { Plan, Snapshot } from "./plan.ts"
+import { type Plan, type Snapshot, verdictAfter } from "./plan.ts"
 
 /** Every metric of ImagePullJobs, without the prefix `aim_`. A tenant may create many jobs, so none has a series. */
 export const imagePullJobMetrics = {
@@ -34,8 +34,8 @@ export const imagePullJobMetrics = {
 } as const
 
 export type ImagePullJobMetrics = {
-  /** Call at each look. */
-  publish(key: string, seen: Snapshot, plan: Plan): void
+  /** Call at each look, with the number of nodes that begin with it. */
+  publish(key: string, seen: Snapshot, plan: Plan, started: number): void
   agentsMissing(nodes: number): void
   /** Call with each status that was written. */
   reported(status: ImagePullJobStatus | undefined): void
@@ -54,7 +54,7 @@ export function createImagePullJobMetrics(factory: MetricFactory | undefined): I
   for (const reason of ends) series.add(all, "imagepulljob_completed_total", { reason }, 0)
   series.add(all, "imagepulljob_agents_missing_total", {}, 0)
   return {
-    publish(key, { isListed, isOver, view }, plan) {
+    publish(key, { isListed, isOver, view }, plan, started) {
       if (!isListed) return
       if (isOver || plan.ends) return sums.forget(key)
       const { namespace = "" } = nameOf(key)
@@ -62,9 +62,9 @@ export function createImagePullJobMetrics(factory: MetricFactory | undefined): I
         ({ metric: "imagepulljob_nodes", labels: { namespace, state }, value }) as const
       const { Waiting = 0, Starting = 0, Active = 0, Succeeded = 0, Failed = 0 } = view ?? {}
       sums.publish(key, [
-        { metric: "imagepulljob_jobs", labels: { namespace, reason: plan.verdict.reason }, value: 1 },
-        nodes("Waiting", Waiting),
-        nodes("Active", Starting + Active),
+        { metric: "imagepulljob_jobs", labels: { namespace, reason: verdictAfter(plan, started).reason }, value: 1 },
+        nodes("Waiting", Waiting - started),
+        nodes("Active", Starting + Active + started),
         nodes("Succeeded", Succeeded),
         nodes("Failed", Failed),
       ])

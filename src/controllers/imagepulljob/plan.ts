@@ -33,6 +33,12 @@ export type Plan = {
   readonly lookAgainAt?: Instant | undefined
 }
 
+/** What is reported once so many nodes have begun. */
+export const verdictAfter = ({ verdict }: Plan, started: number): Verdict =>
+  started > 0 && verdict.reason === "RegistryBusy"
+    ? { reason: "Pulling", message: verdict.message.replace(/;.*$/, "") }
+    : verdict
+
 /** How long a node has to say anything at all. */
 const answerMs = 60_000
 /** Counts alone are not reported more often. */

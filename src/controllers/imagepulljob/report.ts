@@ -13,7 +13,7 @@ import { conditionOf, conditionWriter } from "#runtime/conditions.ts"
 import type { Report } from "#runtime/kind-controller.ts"
 import type { Episode } from "#runtime/status.ts"
 import type { Done } from "./apply.ts"
-import { type Plan, reportMs, type Snapshot, type Verdict } from "./plan.ts"
+import { type Plan, reportMs, type Snapshot, type Verdict, verdictAfter } from "./plan.ts"
 
 /** The whole status. Undefined where there is nothing to say, or where only counts have changed a moment ago. */
 export function report(
@@ -26,7 +26,7 @@ export function report(
   if (!isListed || isOver) return undefined
   const before = job.status
   const started = done?.started ?? 0
-  const verdict = started > 0 && plan.verdict.reason === "RegistryBusy" ? begun(plan.verdict) : plan.verdict
+  const verdict = verdictAfter(plan, started)
   const { Active = 0, Starting = 0, Succeeded = 0, Failed = 0, desired = 0, failures = [], retries = [] } = view ?? {}
   const status: ImagePullJobStatus = {
     observedGeneration: job.metadata.generation ?? 0,
@@ -50,8 +50,6 @@ export function report(
   if (before && now < reportedAt + reportMs && isSame(newsOf(before), newsOf(status))) return undefined
   return { status, episodes: episodesOf(before, status) }
 }
-
-const begun = ({ message }: Verdict): Verdict => ({ reason: "Pulling", message: message.replace(/;.*$/, "") })
 
 function conditionsOf({ metadata, status }: ImagePullJob, verdict: Verdict, now: Instant): Condition[] {
   const write = conditionWriter<Condition>(metadata.generation ?? 0, now)

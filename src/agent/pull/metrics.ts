@@ -9,7 +9,7 @@ export const pullMetrics = {
     type: "counter",
     unit: "pulls",
     labels: ["result"],
-    help: "Attempts to bring an image that ended: Present, the reason of the failure, or Unknown where the runtime did not answer.",
+    help: "Ended attempts to pull an image: Present, the reason of the failure, or Unknown where the runtime did not answer.",
   },
   agent_pulled_bytes_total: {
     type: "counter",

@@ -17,7 +17,7 @@ export const imagePullJobMetrics = {
     type: "gauge",
     unit: "nodes",
     labels: ["namespace", "state"],
-    help: "Nodes of jobs that have not ended, by how it stands with the image there: Waiting, Active, Succeeded or Failed. A node counts once for each job.",
+    help: "Nodes of jobs that have not ended, by state of the image there: Waiting, Active, Succeeded or Failed. A node counts once for each job.",
   },
   imagepulljob_completed_total: {
     type: "counter",

@@ -116,6 +116,7 @@ export async function campaign<S, W extends string>(title: string, of: Campaign<
         const last = lastOf(story)
         const first = isLong ? 1 : 1 + (index % last)
         test(`${title}: ${name}, at each ${at}`, async () => {
+          expect(last, `the story has a ${at} to strike`).toBeGreaterThan(0)
           for (let n = first; n <= (isLong ? last : first); n++)
             await endure(story, `${name}, at ${at} ${n}`, 1, fate(fault, n), name in diskFaults)
         })

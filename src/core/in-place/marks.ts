@@ -1,7 +1,7 @@
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { inPlaceHolder } from "./names.ts"
-import type { Touched } from "./template.ts"
+import { isCarried, type Touched } from "./template.ts"
 
 /**
  * What is kept on objects while an update in place lasts. Everything else is derived from what the objects are, so a
@@ -58,7 +58,11 @@ export function parseNote(text: unknown): WorkloadNote | undefined {
     operation,
     reason,
     message,
-    touched: { containers: words(containers), labels: words(labels), annotations: words(annotations) },
+    touched: {
+      containers: words(containers),
+      labels: words(labels).filter(isCarried),
+      annotations: words(annotations).filter(isCarried),
+    },
     from: texts(from),
     to: texts(to),
     ...(typeof fence === "number" && { fence }),

@@ -203,6 +203,19 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     },
     writes: ["patch a", "patch b", "patch c"],
   },
+  "labels that another writer has changed since": {
+    given: {
+      pods: [pod("a", { mark: { ...mark, from: {}, to: {}, was: {} }, labels: { team: "red" } })],
+      target: {
+        ...target,
+        images: new Map(),
+        labels: { team: "blue" },
+        touched: { containers: [], labels: ["team"], annotations: [] },
+      },
+    },
+    writes: [],
+    says: { isDone: true },
+  },
   "containers in an order: the first": {
     given: {
       pods: [pod("a")],

@@ -67,9 +67,11 @@ function staleContainers({ node, containers, mark }: PodFacts, target: Target, {
   })
 }
 
-const hasStaleMetadata = ({ labels, annotations }: PodFacts, target: Target) =>
-  target.touched.labels.some(key => labels[key] !== target.labels[key]) ||
-  target.touched.annotations.some(key => annotations[key] !== target.annotations[key])
+/** Written once in an operation: another writer of the same key is not fought. */
+const hasStaleMetadata = ({ labels, annotations, mark }: PodFacts, target: Target) =>
+  mark?.operation !== target.operation &&
+  (target.touched.labels.some(key => labels[key] !== target.labels[key]) ||
+    target.touched.annotations.some(key => annotations[key] !== target.annotations[key]))
 
 function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidence): Standing {
   const changed = Object.keys(mark.to).flatMap(name => {

@@ -43,6 +43,13 @@ const cases: Record<string, [edit: (template: Json) => void, expected: object]> 
     inPlace({ containers: ["app", "side"] }),
   ],
   "a restartable init container": [t => (t.spec.initContainers[1].image = "p:2"), inPlace({ containers: ["proxy"] })],
+  "what a pod has a value of its own for": [
+    t => {
+      t.metadata.labels["autoimagemanager.io/update-state"] = "x"
+      t.metadata.annotations["autoimagemanager.io/in-place"] = "x"
+    },
+    { is: "None" },
+  ],
   "an annotation": [t => (t.metadata.annotations.owner = "ops"), inPlace({ annotations: ["owner"] })],
   "a label that is removed": [t => delete t.metadata.labels.app, inPlace({ labels: ["app"] })],
   "an ordinary init container": [

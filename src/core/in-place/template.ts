@@ -1,4 +1,5 @@
 import { isSame } from "#lib/same.ts"
+import { inPlaceAnnotation, updateStateLabel } from "./names.ts"
 
 type Json = Record<string, unknown>
 export type PodTemplate = { readonly metadata?: Json; readonly spec?: Json }
@@ -36,13 +37,17 @@ export function changeOf(from: PodTemplate, to: PodTemplate): Change {
     if ("is" in changed) return changed
     containers.push(...changed)
   }
-  const labels = changedKeys(labelsOf(from), labelsOf(to)).filter(key => key !== hashLabel)
-  const annotations = changedKeys(annotationsOf(from), annotationsOf(to))
+  const labels = changedKeys(labelsOf(from), labelsOf(to)).filter(isCarried)
+  const annotations = changedKeys(annotationsOf(from), annotationsOf(to)).filter(isCarried)
   if (containers.length + labels.length + annotations.length === 0) return { is: "None" }
   return (
     unreadEnvironment(to, { containers, labels, annotations }) ?? { is: "InPlace", containers, labels, annotations }
   )
 }
+
+/** On a pod these have values of their own, whatever a template says. */
+const ownKeys = new Set<string>([hashLabel, updateStateLabel, inPlaceAnnotation])
+export const isCarried = (key: string) => !ownKeys.has(key)
 
 const refused = (path: string, why: string): NotInPlace => ({ is: "NotInPlace", path, why })
 const unchangeable = "a running pod cannot change it"

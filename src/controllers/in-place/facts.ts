@@ -13,6 +13,8 @@ export type Workload = {
   readonly resourceVersion: string
   readonly annotations: Readonly<Record<string, string>>
   readonly isPaused: boolean
+  /** Its controller has seen this very version, and with it the hold. */
+  readonly isObserved: boolean
   readonly replicas: number
   readonly selector: LabelSelector
   readonly template: PodTemplate
@@ -58,7 +60,7 @@ type Json = Record<string, any>
 
 const revisionKey = "deployment.kubernetes.io/revision"
 
-export function readWorkload({ metadata, spec }: Json): Workload {
+export function readWorkload({ metadata, spec, status }: Json): Workload {
   const annotations = metadata.annotations ?? {}
   const replicas = spec.replicas ?? 1
   return {
@@ -68,6 +70,7 @@ export function readWorkload({ metadata, spec }: Json): Workload {
     resourceVersion: metadata.resourceVersion,
     annotations,
     isPaused: spec.paused === true,
+    isObserved: (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
     replicas,
     selector: spec.selector,
     template: spec.template,

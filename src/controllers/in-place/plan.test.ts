@@ -18,6 +18,7 @@ const workload = (fields: Partial<Workload> = {}): Workload => ({
   resourceVersion: "9",
   annotations: { [strategyAnnotation]: "InPlaceIfPossible", [heldMark]: "{}" },
   isPaused: true,
+  isObserved: true,
   replicas: 1,
   selector: { matchLabels: { app: "web" } },
   template: template("web:2"),
@@ -147,6 +148,10 @@ const cases: Record<string, { given: () => Partial<Snapshot>; does: string[] }> 
   "all pods done: history, then flip": {
     given: () => ({ workload: started(), pods: [pod("web:2")] }),
     does: ["keepHistory", "flip a"],
+  },
+  "all pods done, and the Deployment controller has not seen the hold": {
+    given: () => ({ workload: started({}, { isObserved: false }), pods: [pod("web:2")] }),
+    does: [],
   },
   "no history where none is kept": {
     given: () => ({ workload: started({}, { keepsHistory: false }), pods: [pod("web:2")] }),

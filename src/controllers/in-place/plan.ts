@@ -293,6 +293,8 @@ function finish(seen: Snapshot, { current }: Course): Plan {
     )
     .map((revision): Action => ({ do: "deleteDouble", revision }))
   if (!isSameTemplate(current.template, workload.template)) {
+    // A controller that has not seen the hold yet would miss its ReplicaSet, and make another one.
+    if (!workload.isObserved) return nothing
     const isKept = others.some(({ template }) => isSameTemplate(template, current.template))
     const hash = short([workload.uid, withoutHash(current.template)])
     const history: Action = { do: "keepHistory", name: `${workload.name}-${hash}`, hash, of: current }

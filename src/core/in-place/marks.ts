@@ -71,14 +71,17 @@ export function parseNote(text: unknown): WorkloadNote | undefined {
   }
 }
 
+/** `waiting`: why the kubelet did not start it, if it did not. */
+export type ContainerBefore = { readonly id: string; readonly restarts: number; readonly waiting?: string }
+
 /** The last change of a pod. Written with the change itself. */
 export type PodMark = {
   readonly operation: string
   /** Images by container, before and after. */
   readonly from: Readonly<Record<string, string>>
   readonly to: Readonly<Record<string, string>>
-  /** The containers that were running then. */
-  readonly was: Readonly<Record<string, { readonly id: string; readonly restarts: number }>>
+  /** The containers as they were then. */
+  readonly was: Readonly<Record<string, ContainerBefore>>
   readonly at: Instant
   /** The pod went back, because of this. */
   readonly failed?: string
@@ -101,10 +104,11 @@ export function parseMark(text: unknown): PodMark | undefined {
 }
 
 function containers(value: unknown): PodMark["was"] {
-  const found: Record<string, { id: string; restarts: number }> = Object.create(null)
+  const found: Record<string, ContainerBefore> = Object.create(null)
   for (const [name, each] of Object.entries(recordOf(value))) {
-    const { id, restarts } = recordOf(each)
-    if (typeof id === "string" && typeof restarts === "number") found[name] = { id, restarts }
+    const { id, restarts, waiting } = recordOf(each)
+    if (typeof id === "string" && typeof restarts === "number")
+      found[name] = { id, restarts, ...(typeof waiting === "string" && { waiting }) }
   }
   return found
 }

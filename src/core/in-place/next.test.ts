@@ -73,6 +73,12 @@ const calm: PodsSeen = {
   evidence: { digestOn: () => "sha256:2", upSince: () => now - 60_000, now },
 }
 
+const unpulled = { id: "", digest: "", waiting: "ImagePullBackOff", isRunning: false, isReady: false }
+const afterUnpulled = (agoMs: number) => ({
+  ...mark,
+  was: { web: { id: "", restarts: 0, waiting: "ErrImagePull" } },
+  at: now - agoMs,
+})
 const up = { id: "new", digest: "sha256:2", restarts: 1 }
 const gate = { isDrained: false, since: undefined }
 const drained = (since: number) => ({ gate: { isDrained: true, since }, isReady: false })
@@ -101,13 +107,32 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     writes: [],
     says: { updated: 0, lookAgainAt: now + 4000 },
   },
-  "other bits than those that were pulled": {
+  "other bits than those that were pulled: the old image may be started once more": {
     given: { pods: [patched("a", { ...up, digest: "sha256:3" })] },
+    writes: [],
+    says: { updated: 0, underWay: 1 },
+  },
+  "other bits until the deadline": {
+    given: { pods: [patched("a", { ...up, digest: "sha256:3" }, { mark: { ...mark, at: now - 600_000 } })] },
     writes: ["patch a web=web:1 failed ImageDiffers"],
+  },
+  "a crash loop of the old image in a new container": {
+    given: { pods: [patched("a", { ...up, digest: "sha256:1", waiting: "CrashLoopBackOff", isRunning: false })] },
+    writes: [],
+    says: { failures: [] },
+  },
+  "the image before could not be pulled: its report is not the new one's": {
+    given: { pods: [patched("a", unpulled, { mark: afterUnpulled(1000), isReady: false })] },
+    writes: [],
+    says: { failures: [], underWay: 1, lookAgainAt: now + 29_000 },
+  },
+  "and a report that lasts is": {
+    given: { pods: [patched("a", unpulled, { mark: afterUnpulled(30_000), isReady: false })] },
+    writes: ["patch a web=web:1 failed ImagePullFailed"],
   },
   "a crash loop goes back, and nothing else is touched": {
     given: {
-      pods: [patched("a", { id: "new", waiting: "CrashLoopBackOff", isRunning: false }), pod("b", { isReady: false })],
+      pods: [patched("a", { ...up, waiting: "CrashLoopBackOff", isRunning: false }), pod("b", { isReady: false })],
     },
     writes: ["patch a web=web:1 failed CrashLoop"],
     says: { failures: [expect.objectContaining({ pod: "a", reason: "CrashLoop" })] },

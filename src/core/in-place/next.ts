@@ -1,5 +1,5 @@
 import { earliest, type Instant } from "#lib/instant.ts"
-import type { PodMark } from "./marks.ts"
+import type { ContainerBefore, PodMark } from "./marks.ts"
 import type { PodFacts } from "./pod.ts"
 import { podsOf, type Settings } from "./settings.ts"
 import { type Evidence, isUp, type Standing, standingOf, type Target } from "./standing.ts"
@@ -175,9 +175,9 @@ function markOf(pod: PodFacts, operation: string, images: Readonly<Record<string
   }
 }
 
-function wasOf({ containers }: PodFacts, name: string): PodMark["was"][string] {
-  const { id = "", restarts = 0 } = containers.get(name) ?? {}
-  return { id, restarts }
+function wasOf({ containers }: PodFacts, name: string): ContainerBefore {
+  const { id = "", restarts = 0, waiting = "" } = containers.get(name) ?? {}
+  return { id, restarts, ...(waiting !== "" && { waiting }) }
 }
 
 /** Back to the images before. Free of every budget: the pod serves nothing as it is. */

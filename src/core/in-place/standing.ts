@@ -1,6 +1,6 @@
 import { formatDuration } from "#lib/duration.ts"
-import type { Instant } from "#lib/instant.ts"
-import type { PodMark } from "./marks.ts"
+import { earliest, type Instant } from "#lib/instant.ts"
+import type { ContainerBefore, PodMark } from "./marks.ts"
 import type { ContainerFacts, PodFacts } from "./pod.ts"
 import type { Touched } from "./template.ts"
 
@@ -82,16 +82,26 @@ function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidenc
   const { now, digestOn, upSince } = evidence
   const deadline = mark.at + target.deadlineMs
   let isRestarted = true
+  let other: string | undefined
+  let until: Instant | undefined
   for (const { name, container, was } of changed) {
     const expected = container.image === mark.to[name] ? digestOn(pod.node, container.image) : undefined
-    const failure = failureOf(container, was, expected)
-    if (failure) return { is: "Failed", ...failure, message: `container ${name}: ${failure.message}` }
-    if (container.id === "" || container.id === was?.id || !container.isRunning) isRestarted = false
+    const isOther = isOtherImage(container, expected)
+    const failure = failureOf(container, was, isOther)
+    // It may be the report of a moment before the change.
+    const isLeft = failure !== undefined && was?.waiting !== undefined && container.waiting !== ""
+    if (failure && !(isLeft && now < mark.at + leftMs))
+      return { is: "Failed", ...failure, message: `container ${name}: ${failure.message}` }
+    if (failure) until = earliest(until, mark.at + leftMs)
+    if (isOther && container.id !== was?.id)
+      other = `container ${name} runs ${container.digest}, and ${expected} was pulled and verified`
+    if (container.id === "" || container.id === was?.id || !container.isRunning || isOther) isRestarted = false
   }
   const since = isRestarted && isUp(pod) ? upSince(pod.uid) : undefined
   if (since !== undefined && now >= since + target.minReadyMs) return { is: "Updated" }
   if (since !== undefined) return { is: "Restarting", until: since + target.minReadyMs }
-  if (now < deadline) return { is: "Restarting", until: deadline }
+  if (now < deadline) return { is: "Restarting", until: earliest(until, deadline)! }
+  if (other) return { is: "Failed", reason: "ImageDiffers", message: other }
   const message = `not ready ${formatDuration(target.deadlineMs)} after the change`
   return { is: "Failed", reason: "Timeout", message }
 }
@@ -100,24 +110,29 @@ function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidenc
 export const isUp = ({ gate, isReady, containers }: PodFacts) =>
   gate?.isDrained ? [...containers.values()].every(each => each.isInit || each.isReady) : isReady
 
+/** How long the report of a container that waited before the change counts as the old one's. */
+const leftMs = 30_000
+
 /** Restarts after the one that the change itself causes. */
 const crashesMost = 3
 const pullProblems = new Set(["ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"])
 const startProblems = new Set(["CreateContainerConfigError", "CreateContainerError", "RunContainerError"])
 
+/** Other bits than those that were pulled: the kubelet may start the old image once more before it sees the change. */
+const isOtherImage = ({ digest }: ContainerFacts, expected: string | undefined) =>
+  expected !== undefined && digest !== "" && digest !== expected
+
 function failureOf(
-  { id, digest, restarts, isRunning, waiting }: ContainerFacts,
-  was: PodMark["was"][string] | undefined,
-  expected: string | undefined,
+  { id, restarts, waiting }: ContainerFacts,
+  was: ContainerBefore | undefined,
+  isOther: boolean,
 ): { reason: FailureReason; message: string } | undefined {
   if (pullProblems.has(waiting)) return { reason: "ImagePullFailed", message: waiting }
   if (startProblems.has(waiting)) return { reason: "ContainerFailed", message: waiting }
   // Until the container is a new one, what is reported is about the old one.
-  if (id === "" || id === was?.id) return undefined
+  if (id === "" || id === was?.id || isOther) return undefined
   if (waiting === "CrashLoopBackOff") return { reason: "CrashLoop", message: waiting }
   const again = restarts - (was?.restarts ?? 0) - 1
   if (again >= crashesMost) return { reason: "CrashLoop", message: `restarted ${again} times since the change` }
-  if (isRunning && expected && digest && digest !== expected)
-    return { reason: "ImageDiffers", message: `runs ${digest}, and ${expected} was pulled and verified` }
   return undefined
 }

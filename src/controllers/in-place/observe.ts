@@ -1,14 +1,13 @@
-import { isUp } from "#core/in-place/standing.ts"
 import { labelsOf } from "#core/in-place/template.ts"
-import type { Instant } from "#lib/instant.ts"
+import { type UpSince, upSinceOf } from "#core/in-place/up-since.ts"
 import { selects } from "#lib/label-selector.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { readWorkload } from "./facts.ts"
 import type { Snapshot } from "./plan.ts"
 import type { HeldDeployment, Neighbourhood, World } from "./world.ts"
 
-/** Since when each pod has been seen up. Losing it prolongs minReadySeconds, and nothing else. */
-export type Memory = { upSince: Map<string, Instant> }
+/** Losing it prolongs minReadySeconds, and nothing else. */
+export type Memory = { upSince: UpSince }
 
 /** Everything the plan is made from, at this moment. */
 export function observe(world: Pick<World, "around" | "imageOn">, look: Look<HeldDeployment, Memory>): Snapshot {
@@ -18,7 +17,7 @@ export function observe(world: Pick<World, "around" | "imageOn">, look: Look<Hel
   const revisions = factsBy(near.revisions, workload.uid)
   const pods = revisions.flatMap(({ uid }) => factsBy(near.pods, uid))
   const jobs = factsBy(near.jobs, workload.uid)
-  memory.upSince = new Map(pods.filter(isUp).map(({ uid }) => [uid, memory.upSince.get(uid) ?? now]))
+  memory.upSince = upSinceOf(pods, memory.upSince, now)
   return {
     workload,
     isListed: isCurrent,
@@ -27,7 +26,7 @@ export function observe(world: Pick<World, "around" | "imageOn">, look: Look<Hel
     jobs,
     disruptions: tightest(near, labelsOf(workload.template) as Record<string, string>),
     imageOn: (node, image) => world.imageOn(node, image, jobs.find(job => job.image === image)?.uid),
-    upSince: uid => memory.upSince.get(uid),
+    upSince: uid => memory.upSince.get(uid)?.since,
     now,
   }
 }

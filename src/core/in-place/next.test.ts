@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest"
 import { nextWrites, type PodsSeen } from "./next.ts"
 import type { ContainerFacts, PodFacts } from "./pod.ts"
 import { parseSettings, type Settings } from "./settings.ts"
+import { upSinceOf } from "./up-since.ts"
 
 const parsed = parseSettings({})
 const usual: Settings = { ...(parsed.ok ? parsed.settings : undefined!), strategy: "InPlaceIfPossible" }
@@ -301,4 +302,11 @@ test("only pods that serve are asked for their budget", () => {
     ["a", false],
     ["b", true],
   ])
+})
+
+test("a pod with a new container has been up only since then", () => {
+  const first = upSinceOf([pod("a")], new Map(), 1)
+  expect(upSinceOf([pod("a")], first, 2).get("uid-a")?.since).toBe(1)
+  expect(upSinceOf([pod("a", {}, { id: "new" })], first, 2).get("uid-a")?.since).toBe(2)
+  expect(upSinceOf([pod("a", { isReady: false })], first, 2).size).toBe(0)
 })

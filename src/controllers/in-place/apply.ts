@@ -168,9 +168,8 @@ const ownedBy = ({ name, uid }: Workload) => [
   },
 ]
 
-function jobOf(workload: Workload, { name, image, pullPolicy }: Extract<Action, { do: "createJob" }>) {
-  const { namespace, selector, template } = workload
-  const secrets = (template.spec?.imagePullSecrets ?? []) as readonly { name: string }[]
+function jobOf(workload: Workload, { name, image, pullPolicy, pullSecrets }: Extract<Action, { do: "createJob" }>) {
+  const { namespace, selector } = workload
   return {
     apiVersion: apiVersionOf(imagePullJobs),
     kind: imagePullJobs.kind,
@@ -179,7 +178,7 @@ function jobOf(workload: Workload, { name, image, pullPolicy }: Extract<Action, 
       image,
       // The nodes on which its pods run, also those that come later.
       podSelector: selector,
-      pullSecrets: secrets.map(secret => secret.name),
+      pullSecrets,
       imagePullPolicy: pullPolicy,
       parallelism: "100%",
       pullPolicy: { backoffLimit: 100 },

@@ -57,6 +57,8 @@ const pod = (image: string, fields: Partial<PodFacts> = {}): PodFacts => ({
   ownerName: "a",
   node: "node-1",
   isReady: true,
+  readyChangedAt: undefined,
+  pullSecrets: [],
   labels: {},
   annotations: {},
   containers: new Map([
@@ -254,4 +256,16 @@ test("the note of an earlier hold says nothing", () => {
   const { note } = started()
   const later = workload({ hold: { by: "in-place", generation: 8 }, note })
   expect(said(plan({ ...calm, workload: later }))).toEqual(["note Updating"])
+})
+
+test("a job gets the secrets of the template, and those that pods have from their ServiceAccount", () => {
+  const old: PodTemplate = template("web:1", "a")
+  const secrets = (of: PodTemplate) => ({ ...of, spec: { ...of.spec, imagePullSecrets: [{ name: "own" }] } })
+  const revisions = [set("a", "web:1", { template: secrets(old) })]
+  const changed = workload({ template: secrets(template("web:2")) })
+  const [first] = plan({ ...calm, revisions, workload: changed }).actions
+  const note = first?.do === "note" ? first.note : undefined
+  const pods = [pod("web:1", { pullSecrets: ["own", "account"] })]
+  const { actions } = plan({ ...calm, revisions, pods, workload: { ...changed, note } })
+  expect(actions[0]).toMatchObject({ do: "createJob", pullSecrets: ["own", "account"] })
 })

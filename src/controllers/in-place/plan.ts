@@ -69,6 +69,7 @@ export type Action =
       readonly name: string
       readonly image: string
       readonly pullPolicy: "Always" | "IfNotPresent"
+      readonly pullSecrets: readonly string[]
     }
   | { readonly do: "deleteJob"; readonly job: Job }
   | { readonly do: "pod"; readonly write: PodWrite; readonly template: PodTemplate; readonly touched: Touched }
@@ -256,15 +257,22 @@ function jobActions({ workload, pods, jobs }: Snapshot, touched: Touched): Actio
   const targets = new Map(touched.containers.flatMap(name => (images.has(name) ? [[images.get(name)!, name]] : [])))
   const isLacking = (image: string, name: string) =>
     pods.some(({ containers }) => containers.has(name) && containers.get(name)!.image !== image)
-  const created = [...targets].flatMap(([image, name]): Action[] =>
-    jobs.some(job => job.image === image) || !isLacking(image, name)
-      ? []
-      : [{ do: "createJob", name: jobName(workload, image), image, pullPolicy: pullPolicyOf(workload.template, name) }],
-  )
+  const pullSecrets = pullSecretsOf(workload.template, pods)
+  const created = [...targets].flatMap(([image, name]): Action[] => {
+    if (jobs.some(job => job.image === image) || !isLacking(image, name)) return []
+    const pullPolicy = pullPolicyOf(workload.template, name)
+    return [{ do: "createJob", name: jobName(workload, image), image, pullPolicy, pullSecrets }]
+  })
   return [
     ...created,
     ...jobs.filter(({ image }) => !targets.has(image)).map((job): Action => ({ do: "deleteJob", job })),
   ]
+}
+
+/** A ServiceAccount adds its own to pods, and not to their template. */
+function pullSecretsOf({ spec }: PodTemplate, pods: readonly PodFacts[]): string[] {
+  const own = (spec?.imagePullSecrets ?? []) as readonly { name: string }[]
+  return [...new Set([...own.map(({ name }) => name), ...pods.flatMap(pod => pod.pullSecrets)])]
 }
 
 function pullPolicyOf(template: PodTemplate, name: string): "Always" | "IfNotPresent" {

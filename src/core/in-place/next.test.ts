@@ -28,6 +28,8 @@ const pod = (name: string, fields: Partial<PodFacts> = {}, web: Partial<Containe
   ownerName: "web",
   node: "node",
   isReady: true,
+  readyChangedAt: undefined,
+  pullSecrets: [],
   labels: {},
   annotations: {},
   containers: new Map([
@@ -146,6 +148,15 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
   "too late": {
     given: { pods: [patched("a", {}, { mark: { ...mark, at: now - 600_000 } })] },
     writes: ["patch a web=web:1 failed Timeout"],
+  },
+  "a proven pod that is not ready for a moment, long after": {
+    given: {
+      pods: [
+        patched("a", up, { mark: { ...mark, at: now - 900_000 }, isReady: false, readyChangedAt: now - 1000 }),
+      ],
+    },
+    writes: [],
+    says: { failures: [], lookAgainAt: now + 599_000 },
   },
   "Stop leaves it as it is": {
     given: {

@@ -16,9 +16,13 @@ export type PodFacts = {
   /** "" until it is scheduled. */
   readonly node: string
   readonly isReady: boolean
+  /** When it became ready, or stopped being so. */
+  readonly readyChangedAt: Instant | undefined
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
   readonly containers: ReadonlyMap<string, ContainerFacts>
+  /** Those of the template, and those that its ServiceAccount has added. */
+  readonly pullSecrets: readonly string[]
   readonly mark: PodMark | undefined
   /** Undefined where the pod does not list our readiness gate. */
   readonly gate: { readonly isDrained: boolean; readonly since: Instant | undefined } | undefined
@@ -48,6 +52,7 @@ export function readPod(object: { metadata: object }): PodFacts | undefined {
   if (metadata.deletionTimestamp !== undefined || ["Succeeded", "Failed"].includes(String(status.phase)))
     return undefined
   if (annotations[mirrorMark] !== undefined) return undefined
+  const ready = conditionOf(status, "Ready")
   const owner = listOf(metadata.ownerReferences).find(({ controller }) => controller === true)
   return {
     namespace: String(metadata.namespace ?? ""),
@@ -57,13 +62,15 @@ export function readPod(object: { metadata: object }): PodFacts | undefined {
     owner: String(owner?.uid ?? ""),
     ownerName: String(owner?.name ?? ""),
     node: String(spec.nodeName ?? ""),
-    isReady: conditionOf(status, "Ready")?.status === "True",
+    isReady: ready?.status === "True",
+    readyChangedAt: parseInstant(ready?.lastTransitionTime),
     labels: recordOf(metadata.labels) as Record<string, string>,
     annotations,
     containers: new Map([
       ...containersOf(spec.initContainers, status.initContainerStatuses, true),
       ...containersOf(spec.containers, status.containerStatuses, false),
     ]),
+    pullSecrets: listOf(spec.imagePullSecrets).map(({ name }) => String(name)),
     mark: parseMark(annotations[inPlaceAnnotation]),
     gate: gateOf(spec, status),
   }

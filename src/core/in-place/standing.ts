@@ -80,7 +80,8 @@ function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidenc
   })
   if (changed.length === 0) return { is: "Updated" }
   const { now, digestOn, upSince } = evidence
-  const deadline = mark.at + target.deadlineMs
+  // A pod that was ready in between has its time again.
+  const deadline = Math.max(mark.at, pod.readyChangedAt ?? 0) + target.deadlineMs
   let isRestarted = true
   let other: string | undefined
   let until: Instant | undefined

@@ -89,6 +89,21 @@ describe("an update in place", () => {
     expect(await revisions()).toEqual({ 2: "2 0", 3: "1 3" })
   })
 
+  test("a revision that is kept has the annotations of its Deployment: kubectl rollout undo brings them back", async () => {
+    const story = await inPlaceStory({ annotations: { team: "blue" } })
+    for (const image of [v2, v3]) {
+      await story.setImage({ web: image })
+      await story.free()
+      await story.world.settle("10s")
+    }
+    const kept = (await story.sets()).filter(({ spec }) => spec.replicas === 0)
+    const annotations = { [strategyAnnotation]: "InPlaceIfPossible", team: "blue" }
+    expect(kept.map(({ metadata }) => metadata.annotations)).toEqual(
+      kept.map(() => ({ ...annotations, "deployment.kubernetes.io/revision": expect.any(String) })),
+    )
+    expect(kept).toHaveLength(2)
+  })
+
   test("costs one write a pod and a few more", async () => {
     const story = await inPlaceStory({ replicas: 6 })
     const from = story.world.history.length

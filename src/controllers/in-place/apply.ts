@@ -1,5 +1,5 @@
 import { formatMark, formatNote, type WorkloadNote } from "#core/in-place/marks.ts"
-import { inPlaceAnnotation, updateStateLabel } from "#core/in-place/names.ts"
+import { heldMark, inPlaceAnnotation, updateStateLabel } from "#core/in-place/names.ts"
 import type { PodPatch, PodWrite } from "#core/in-place/next.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, hashLabel, labelsOf, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
@@ -10,7 +10,7 @@ import { isFailure } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
-import type { Revision, Workload } from "./facts.ts"
+import { type Revision, revisionKey, type Workload } from "./facts.ts"
 import { type Memory, observe } from "./observe.ts"
 import { type Action, type Plan, plan, type Snapshot } from "./plan.ts"
 import { report } from "./report.ts"
@@ -198,7 +198,7 @@ function historyOf(workload: Workload, { name, hash, of }: Extract<Action, { do:
       name,
       namespace,
       labels: labelsOf(template),
-      annotations: { "deployment.kubernetes.io/revision": of.number },
+      annotations: { ...annotationsBefore(of), [revisionKey]: of.number },
       ownerReferences: ownedBy(workload),
     },
     spec: {
@@ -208,6 +208,19 @@ function historyOf(workload: Workload, { name, hash, of }: Extract<Action, { do:
     },
   }
 }
+
+/** `kubectl rollout undo` replaces the Deployment's own annotations by these. */
+const annotationsBefore = ({ annotations }: Revision) =>
+  Object.fromEntries(Object.entries(annotations).filter(([key]) => !ofItsOwn.has(key)))
+
+/** What the hold and the Deployment controller write is about one ReplicaSet. */
+const ofItsOwn = new Set<string>([
+  heldMark,
+  inPlaceAnnotation,
+  "deployment.kubernetes.io/desired-replicas",
+  "deployment.kubernetes.io/max-replicas",
+  "deployment.kubernetes.io/revision-history",
+])
 
 const withHash = (template: PodTemplate, hash: unknown): PodTemplate => {
   const plain = withoutHash(template)

@@ -37,6 +37,7 @@ export type Revision = {
   readonly replicas: number
   readonly running: number
   readonly template: PodTemplate
+  readonly annotations: Readonly<Record<string, string>>
   readonly number: string
   readonly generation: number
   /** What the Deployment controller has copied to it when it took it for current. */
@@ -58,7 +59,7 @@ export type Job = {
 // biome-ignore lint/suspicious/noExplicitAny: what the server sends
 type Json = Record<string, any>
 
-const revisionKey = "deployment.kubernetes.io/revision"
+export const revisionKey = "deployment.kubernetes.io/revision"
 
 export function readWorkload({ metadata, spec, status }: Json): Workload {
   const annotations = metadata.annotations ?? {}
@@ -111,6 +112,7 @@ export function readRevision(object: Read): Revision | undefined {
     replicas: spec.replicas ?? 1,
     running: status.replicas ?? 0,
     template: spec.template,
+    annotations: metadata.annotations ?? {},
     number: metadata.annotations?.[revisionKey] ?? "",
     generation: metadata.generation ?? 0,
     note: parseNote(metadata.annotations?.[inPlaceAnnotation]),

@@ -40,6 +40,7 @@ const set = (name: string, image: string, fields: Partial<Revision> = {}): Revis
   replicas: 1,
   running: 1,
   template: template(image, name),
+  annotations: {},
   number: "3",
   generation: 7,
   note: undefined,

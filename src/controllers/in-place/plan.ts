@@ -269,10 +269,13 @@ function jobActions({ workload, pods, jobs }: Snapshot, touched: Touched): Actio
   ]
 }
 
+/** As many as a job may name. */
+const secretsMost = 16
+
 /** A ServiceAccount adds its own to pods, and not to their template. */
 function pullSecretsOf({ spec }: PodTemplate, pods: readonly PodFacts[]): string[] {
   const own = (spec?.imagePullSecrets ?? []) as readonly { name: string }[]
-  return [...new Set([...own.map(({ name }) => name), ...pods.flatMap(pod => pod.pullSecrets)])]
+  return [...new Set([...own.map(({ name }) => name), ...pods.flatMap(pod => pod.pullSecrets)])].slice(0, secretsMost)
 }
 
 function pullPolicyOf(template: PodTemplate, name: string): "Always" | "IfNotPresent" {

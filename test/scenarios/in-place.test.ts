@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { answer, type Matcher } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { heldMark, inPlaceAnnotation, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
@@ -267,6 +268,24 @@ describe("the readiness gate", () => {
     expect(await story.note()).toMatchObject({ reason: "OptedOut" })
     await expectReplaced(story, before, v2)
   })
+})
+
+test("a pod that cannot be let serve yet keeps the Deployment held: no pod stays drained", async () => {
+  const annotations = { [settingAnnotations.graceSeconds]: "60" }
+  const story = await inPlaceStory({ hasGate: true, annotations, isAlone: true })
+  let refusals = 0
+  const isRefused: Matcher = ({ path }) => /\/pods\/[^/]+\/status/.test(path) && refusals-- > 0
+  story.update({ faults: [answer(isRefused, 409, { reason: "Conflict" })] })
+  const isDrained = (pod: Json) =>
+    pod.status.conditions.some(({ type, status }: Json) => type === readinessGate && status === "False")
+  await story.setImage({ web: v2 })
+  await story.world.until("a pod is drained", async () => (await story.pods()).some(isDrained))
+  refusals = 2
+  // Back to the template that its pods have: no pod is replaced.
+  await story.patch({ metadata: { annotations: { [strategyAnnotation]: null } } })
+  await story.setImage({ web: v1 })
+  await story.free()
+  expect((await story.pods()).some(isDrained)).toBe(false)
 })
 
 describe("an image that does not work", () => {

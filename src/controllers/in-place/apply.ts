@@ -35,7 +35,6 @@ export async function apply(
   const held = world.holds.on(key, seen.workload.namespace)
   if (held && now < held.retryAt) return { lookAgainAt: held.retryAt }
   const podWrites = actions.flatMap(action => (action.do === "pod" ? [action] : []))
-  let lookAgainAt: Instant | undefined
   for (const action of actions) {
     if (action.do === "pod") {
       if (action !== podWrites[0]) continue
@@ -43,7 +42,9 @@ export async function apply(
       await forEachLimited(podWrites, podsAtOnce, async each => {
         times.push(await settle(world, seen, look, await writePod(world, each)))
       })
-      lookAgainAt = earliest(lookAgainAt, ...times)
+      // A pod that is still drained is found only while the workload is held or labelled.
+      const again = earliest(...times)
+      if (again !== undefined) return { lookAgainAt: again }
       continue
     }
     if (action.do === "release" && action.isFenced && !(await isStillDone(world, look)))
@@ -53,7 +54,7 @@ export async function apply(
     if (again !== undefined) return { lookAgainAt: again }
     if ("note" in action) tell(world, look.object, seen.workload, action.note)
   }
-  return { lookAgainAt }
+  return {}
 }
 
 /**

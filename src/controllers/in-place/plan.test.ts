@@ -229,6 +229,26 @@ const cases: Record<string, { given: () => Partial<Snapshot>; does: string[] }> 
     does: ["release Completed"],
   },
   "no budget": { given: () => ({ workload: workload({ maxUnavailable: 0 }) }), does: ["release NoBudget"] },
+  "drained pods serve while an annotation is malformed": {
+    given: () => {
+      const { annotations } = workload()
+      return {
+        workload: {
+          ...started(),
+          annotations: { ...annotations, [settingAnnotations.onFailure]: "Retry" },
+        },
+        pods: [pod("web:1", { gate: { isDrained: true, since: 0 } })],
+      }
+    },
+    does: ["note InvalidAnnotation", "undrain web-0"],
+  },
+  "drained pods serve while only a person can continue": {
+    given: () => ({
+      workload: started({ failed: started().note!.operation }),
+      pods: [pod("web:1", { gate: { isDrained: true, since: 0 } })],
+    }),
+    does: ["note UpdateFailed", "undrain web-0"],
+  },
   "drained pods serve before the release": {
     given: () => ({
       workload: { ...started(), isPaused: false },

@@ -106,7 +106,7 @@ export function plan(seen: Snapshot): Plan {
   if (!workload.isPaused) return resumed(seen)
   if (workload.annotations[strategyAnnotation] === undefined)
     return released(seen, "OptedOut", "the annotation is gone")
-  if (!parsed.ok) return told(seen, "InvalidAnnotation", parsed.problem)
+  if (!parsed.ok) return stopped(seen, "InvalidAnnotation", parsed.problem)
   if (parsed.settings.strategy === "Recreate") return released(seen, "OptedOut", "update-strategy is Recreate")
   return withSettings(seen, parsed.settings)
 }
@@ -116,7 +116,7 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
   const active = revisions.filter(({ replicas, running }) => replicas > 0 || running > 0)
   const giveUp = (reason: Reason, message: string) =>
     settings.strategy === "InPlaceOnly"
-      ? told(seen, reason, `${message}; aim release deploy/${workload.name} lets the Deployment controller do it`)
+      ? stopped(seen, reason, `${message}; aim release deploy/${workload.name} lets the Deployment controller do it`)
       : released(seen, reason, message)
   if (active.length > 1)
     return giveUp(
@@ -158,7 +158,7 @@ function update(seen: Snapshot, course: Course): Plan {
   const before = noteOf(workload)
   const touched = union(before?.touched, change)
   if (before?.failed === operation)
-    return told(seen, "UpdateFailed", `${operation} failed and was rolled back; it is not tried again`)
+    return stopped(seen, "UpdateFailed", `${operation} failed and was rolled back; it is not tried again`)
   // Recorded before the first pod changes: it says what an abort has to take back.
   if (!before || before.operation !== operation || !isWithin(touched, before.touched))
     return { actions: [{ do: "note", note: { ...makeNote(seen, "Updating", startWords(seen, touched)), touched } }] }
@@ -360,6 +360,11 @@ function released(seen: Snapshot, reason: Reason, message: string, isFenced = fa
     ],
   }
 }
+
+/** Only a person can continue: until then no pod stays drained. */
+const stopped = (seen: Snapshot, reason: Reason, message: string): Plan => ({
+  actions: [...told(seen, reason, message).actions, ...serving(seen)],
+})
 
 /** Waits, and says why. The same reason is written once: counts alone are no write. */
 function told(seen: Snapshot, reason: Reason, message: string): Plan {

@@ -223,6 +223,11 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     given: { pods: [pod("a", { mark: { ...mark, failed: "CrashLoop" } }), pod("b", drained(now))] },
     writes: ["undrain b"],
   },
+  "a drained pod whose node lacks the image serves again": {
+    given: { pods: [pod("a", drained(now - 60_000))], replicas: 1, missingOn: () => "NotFound" },
+    writes: ["undrain a"],
+    says: { underWay: 0, missing: new Map([["node", "NotFound"]]) },
+  },
   "a budget of none": { given: { disruptions: { budget: "web", allowed: 0 } }, writes: [], says: { waiting: 3 } },
   "a budget is asked again when nothing is under way": {
     given: { maxUnavailable: 3, disruptions: { budget: "web", allowed: 2 }, pods: [patched("a"), pod("b"), pod("c")] },

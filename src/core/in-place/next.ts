@@ -78,7 +78,7 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     missing: picked.missing,
     waiting: picked.waiting,
     kept: Math.min(stale, podsOf(settings.partition, seen.replicas)),
-    underWay: of("Restarting").length + picked.writes.length,
+    underWay: of("Restarting").length + picked.writes.filter(write => write.do !== "undrain").length,
     isDone: of("Updated").length === pods.length && pods.every(({ gate }) => !gate?.isDrained),
     lookAgainAt: earliest(picked.lookAgainAt, ...soonest),
   }
@@ -120,6 +120,8 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
     const lacking = Object.values(patch.images).flatMap(image => missingOn(pod.node, image) ?? [])
     if (lacking.length > 0 && pod.node !== "") {
       missing.set(pod.node, lacking[0]!)
+      // The image has changed since it was drained.
+      if (pod.gate?.isDrained) writes.push({ do: "undrain", pod })
       continue
     }
     left--

@@ -4,6 +4,7 @@ import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { answer, type Matcher } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
+import { deployments } from "#controllers/in-place/resources.ts"
 import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { heldMark, inPlaceAnnotation, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
 import {
@@ -412,6 +413,26 @@ describe("in between", () => {
     expect(await story.note()).toMatchObject({ reason: "FellBackToRollingUpdate" })
     await expectReplaced(story, before, v2)
   })
+
+  for (const [what, body] of Object.entries({
+    "the annotation is removed": { metadata: { annotations: { [strategyAnnotation]: null } } },
+    "it is resumed": { spec: { paused: false } },
+  }))
+    test(`the image is changed back, and ${what}: no pod stays on the other image`, async () => {
+      const story = await inPlaceStory()
+      const before = await story.pods()
+      await held(story)
+      const back = { spec: { template: { spec: { containers: [{ name: "web", image: v1 }] } } } }
+      // Both at one time: no pod has gone back yet.
+      for (const each of [back, body])
+        await story.world.client.patch(
+          deployments,
+          { name: "web", namespace: "default" },
+          { type: "strategic", body: each },
+        )
+      await story.free()
+      await expectUpdated(story, before, v1)
+    })
 
   test("a pod is deleted: its successor is brought along", async () => {
     const story = await inPlaceStory()

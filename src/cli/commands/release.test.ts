@@ -51,6 +51,28 @@ describe("release", () => {
     expect(pod.status.conditions).toEqual([expect.objectContaining({ type: readinessGate, status: "True" })])
   })
 
+  test("names the pods that have got another image than the template's", async () => {
+    const at = "2026-01-01T00:00:00Z"
+    const changed = (name: string, image: string): Json => ({
+      ...drained,
+      metadata: {
+        ...drained.metadata,
+        name,
+        annotations: {
+          [inPlaceAnnotation]: JSON.stringify({ operation: "3-x", from: {}, to: { app: image }, was: {}, at }),
+        },
+      },
+      spec: { containers: [{ name: "app", image }] },
+    })
+    const here = await world(
+      deployment("web", hold, { paused: true }),
+      changed("web-1", "shop/web:2"),
+      changed("web-2", "shop/web:3"),
+    )
+    const { text } = await ask(here, ["deploy/web"])
+    expect(text).toContain("template; web-2 had got another image: delete what is not replaced\n")
+  })
+
   test("leaves a Deployment alone that its owner has paused", async () => {
     const here = await world(deployment("web", undefined, { paused: true }))
     expect((await ask(here, ["deploy/web"])).text).toBe("deploy/web of namespace shop is not held\n")

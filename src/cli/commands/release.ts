@@ -1,9 +1,11 @@
 import { deployments, imagePullJobs, pods } from "#controllers/in-place/resources.ts"
 import { parseHold, parseNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
-import { readPod } from "#core/in-place/pod.ts"
+import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
+import { imagesOf, type PodTemplate } from "#core/in-place/template.ts"
 import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
+import { nameSome } from "#lib/text.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import type { KubeObject } from "#runtime/resource.ts"
@@ -12,7 +14,7 @@ import { namespaceOf } from "../namespace.ts"
 import { dryRunOf } from "../operate.ts"
 import { fetchTarget, parseTarget } from "../restart/target.ts"
 
-type Deployment = KubeObject & { spec: { selector: LabelSelector; paused?: boolean } }
+type Deployment = KubeObject & { spec: { selector: LabelSelector; template: PodTemplate; paused?: boolean } }
 
 export const run: Run = async (input, world) => {
   const client = await world.connect(connectionOf(input))
@@ -69,11 +71,14 @@ async function release(
     const note = { operation: `${hold.generation}-`, touched: none, from: {}, to: {}, ...before }
     return releaseOf(resourceVersion, { ...note, reason: "Released", message: "by aim release" })
   })
-  await cleanUp(client, released, world)
+  const changed = await cleanUp(client, released, world)
   await patched(client, released, ({ metadata: { labels = {}, resourceVersion = "" } }) =>
     labels[heldMark] === undefined ? undefined : unmarkOf(resourceVersion),
   )
-  return `${title} is released: its own controller goes on with its template`
+  const said = `${title} is released: its own controller goes on with its template`
+  return changed.length === 0
+    ? said
+    : `${said}; ${nameSome(changed.slice(0, namesMost), changed.length)} had got another image: delete what is not replaced`
 }
 
 /** Patches what was read last; after a conflict it is read again. */
@@ -94,10 +99,17 @@ async function patched(
   }
 }
 
-async function cleanUp(client: Client, { metadata, spec }: Deployment, { clock }: World): Promise<void> {
+const namesMost = 10
+
+/** The names of pods that were changed to another image than the template's: a rollout may not replace them. */
+async function cleanUp(client: Client, { metadata, spec }: Deployment, { clock }: World): Promise<string[]> {
   const { namespace, uid = "" } = metadata
   const { items } = await client.list(pods, { namespace, labelSelector: formatSelector(spec.selector) })
-  for (const pod of items.flatMap(each => readPod(each) ?? [])) {
+  const found = items.flatMap(each => readPod(each) ?? [])
+  const images = imagesOf(spec.template)
+  const isOther = (pod: PodFacts, name: string) =>
+    pod.containers.get(name)?.image !== images.get(name) && pod.mark?.to[name] !== images.get(name)
+  for (const pod of found) {
     if (!pod.gate?.isDrained) continue
     const body = gateOf(pod, true, clock.now())
     // A pod that has changed or gone in between is the controller's, or needs nothing.
@@ -112,6 +124,7 @@ async function cleanUp(client: Client, { metadata, spec }: Deployment, { clock }
       await orSkip(
         client.delete(imagePullJobs, job.metadata, { uid: job.metadata.uid!, propagationPolicy: "Background" }),
       )
+  return found.flatMap(pod => (Object.keys(pod.mark?.to ?? {}).some(name => isOther(pod, name)) ? [pod.name] : []))
 }
 
 async function orSkip(write: Promise<unknown>): Promise<void> {

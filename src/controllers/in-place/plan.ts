@@ -19,6 +19,7 @@ import { hash32 } from "#lib/hash.ts"
 import type { Instant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import type { Job, Revision, Workload } from "./facts.ts"
+import { takingBack } from "./take-back.ts"
 
 /** What an agent says of an image on its node. */
 export type ImageOnNode =
@@ -95,12 +96,11 @@ const nothing: Plan = { actions: [] }
  * Nothing of it is remembered: which step is next follows from the objects, so any process can take over after any write.
  */
 export function plan(seen: Snapshot): Plan {
-  const { workload, jobs, isListed } = seen
+  const { workload, isListed } = seen
   const { hold } = workload
   if (!isListed) return nothing
   // Released, by us or by hand: the label goes last, since it is what makes the workload seen here.
-  if (workload.annotations[heldMark] === undefined)
-    return { actions: [...serving(seen), ...ended(jobs), { do: "unmark" }] }
+  if (workload.annotations[heldMark] === undefined) return cleanedUp(seen)
   if (hold?.by !== inPlaceHolder) return nothing
   const parsed = parseSettings(workload.annotations)
   if (!workload.isPaused) return resumed(seen)
@@ -340,6 +340,16 @@ function resumed(seen: Snapshot): Plan {
   return isDone
     ? released(seen, "Completed", "resumed by its owner")
     : released(seen, "FellBackToRollingUpdate", "it was resumed in between")
+}
+
+/** First what was changed and stays, then the label. */
+function cleanedUp(seen: Snapshot): Plan {
+  const { template } = seen.workload
+  const back = takingBack(seen, `back-${short(withoutHash(template))}`)
+  if (!back) return { actions: [...serving(seen), ...ended(seen.jobs), { do: "unmark" }] }
+  const { next, note } = back
+  const writes = next.writes.map((write): Action => ({ do: "pod", write, template, touched: note.touched }))
+  return { actions: [...ended(seen.jobs), ...writes], lookAgainAt: next.lookAgainAt }
 }
 
 const ended = (jobs: readonly Job[]) => jobs.map((job): Action => ({ do: "deleteJob", job }))

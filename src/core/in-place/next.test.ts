@@ -151,9 +151,7 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
   },
   "a proven pod that is not ready for a moment, long after": {
     given: {
-      pods: [
-        patched("a", up, { mark: { ...mark, at: now - 900_000 }, isReady: false, readyChangedAt: now - 1000 }),
-      ],
+      pods: [patched("a", up, { mark: { ...mark, at: now - 900_000 }, isReady: false, readyChangedAt: now - 1000 })],
     },
     writes: [],
     says: { failures: [], lookAgainAt: now + 599_000 },

@@ -1,0 +1,61 @@
+import type { WorkloadNote } from "#core/in-place/marks.ts"
+import { nextWrites, type PodsNext } from "#core/in-place/next.ts"
+import type { PodFacts } from "#core/in-place/pod.ts"
+import { parseSettings, type Settings } from "#core/in-place/settings.ts"
+import { annotationsOf, imagesOf, isSameTemplate, labelsOf } from "#core/in-place/template.ts"
+import type { Snapshot } from "./plan.ts"
+
+/**
+ * After a release that was no completion: the pods that were changed and that no rollout replaces, because the template
+ * is again that of their ReplicaSet. They go back one after the other, within the same budgets. Undefined where there is
+ * none, and also where one of them fails: nothing better than the template can be done for it.
+ */
+export function takingBack(seen: Snapshot, operation: string): { next: PodsNext; note: WorkloadNote } | undefined {
+  const { workload, revisions } = seen
+  const { note, template } = workload
+  if (!note || isCompletion(note)) return undefined
+  const same = new Set(revisions.flatMap(each => (isSameTemplate(each.template, template) ? [each.uid] : [])))
+  const hold = note.operation.slice(0, note.operation.indexOf("-") + 1)
+  const isChanged = ({ owner, mark }: PodFacts) =>
+    same.has(owner) && mark !== undefined && (mark.operation === operation || mark.operation.startsWith(hold))
+  const pods = seen.pods.filter(isChanged)
+  if (pods.length === 0) return undefined
+  const down = seen.pods.filter(pod => !pods.includes(pod) && !pod.isReady).length
+  const next = nextWrites({
+    pods,
+    target: {
+      operation,
+      images: imagesOf(template),
+      labels: labelsOf(template),
+      annotations: annotationsOf(template),
+      touched: note.touched,
+      minReadyMs: workload.minReadySeconds * 1000,
+      deadlineMs: workload.deadlineSeconds * 1000,
+    },
+    settings: settingsOf(workload.annotations),
+    replicas: pods.length,
+    maxUnavailable: Math.max(1, workload.maxUnavailable) - down,
+    disruptions: seen.disruptions,
+    // It is the image that the ReplicaSet gives to every new pod.
+    missingOn: () => undefined,
+    evidence: { digestOn: () => undefined, upSince: seen.upSince, now: seen.now },
+  })
+  return next.isDone || next.failures.length > 0 ? undefined : { next, note }
+}
+
+/** Fenced: every pod had been proven. */
+const isCompletion = ({ reason, fence }: WorkloadNote) =>
+  fence !== undefined && (reason === "Completed" || reason === "RolledBack")
+
+/** Only the grace period is as it was asked for. */
+function settingsOf(annotations: Readonly<Record<string, string>>): Settings {
+  const parsed = parseSettings(annotations)
+  const graceSeconds = parsed.ok ? parsed.settings.graceSeconds : 0
+  const plain = {
+    strategy: "InPlaceIfPossible",
+    partition: { count: 0 },
+    containerOrder: [],
+    isUnverified: true,
+  } as const
+  return { ...plain, graceSeconds, onFailure: "Stop" }
+}

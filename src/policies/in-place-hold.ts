@@ -4,7 +4,10 @@ import { heldMark, inPlaceHolder, inPlaceStrategies, strategyAnnotation } from "
 import { type MutatingPolicy, named } from "./policy.ts"
 
 const annotation = (object: string, name: string) => `${object}.metadata.?annotations[?'${name}'].orValue('')`
-const isHeld = (object: string) => `${annotation(object, heldMark)} != ''`
+const label = (object: string, name: string) => `${object}.metadata.?labels[?'${name}'].orValue('')`
+const hasHold = (object: string) => `${annotation(object, heldMark)} != ''`
+/** `kubectl rollout undo` may bring back the annotation of long ago: without the label it holds nothing. */
+const isHeld = (object: string) => `(${hasHold(object)} && ${label(object, heldMark)} != '')`
 const key = heldMark.replace("/", "~1")
 const [before, generation, after] = holdOf("string(oldObject.metadata.generation)")
 
@@ -40,8 +43,9 @@ const hold = (grant: "RoleBinding" | "ClusterRoleBinding", name: string): Mutati
       "new-template": "object.spec.template != oldObject.spec.template",
       // A pause without our annotation is its owner's, and is never touched.
       "not-paused-by-its-owner": `${isHeld("oldObject")} || !object.spec.?paused.orValue(false)`,
-      "not-released": `!(${isHeld("oldObject")}) || ${isHeld("object")}`,
-      "not-held-by-another": `!(${isHeld("oldObject")}) || ${annotation("oldObject", heldMark)}.startsWith('${before.split(",")[0]},')`,
+      // Without the annotation: a label that is lost is put back.
+      "not-released": `!${isHeld("oldObject")} || ${hasHold("object")}`,
+      "not-held-by-another": `!${isHeld("oldObject")} || ${annotation("oldObject", heldMark)}.startsWith('${before.split(",")[0]},')`,
     }),
     variables: named({
       // After `kubectl rollout undo` the new object may carry the hold of long ago: only the old object's counts.

@@ -461,6 +461,19 @@ describe("in between", () => {
   })
 })
 
+test("the annotation of a hold of long ago, without its label, is no hold: the next one is a new one", async () => {
+  const story = await inPlaceStory()
+  const before = await story.pods()
+  const left = '{"by":"in-place","original":{"paused":false},"generation":1}'
+  await story.patch({ metadata: { annotations: { [heldMark]: left } } })
+  const { generation } = (await story.deployment()).metadata
+  expect(generation).toBeGreaterThan(1)
+  await story.setImage({ web: v2 })
+  expect(JSON.parse((await story.deployment()).metadata.annotations[heldMark])).toMatchObject({ generation })
+  await story.free()
+  await expectUpdated(story, before, v2)
+})
+
 describe("nothing is held", () => {
   test("of a Deployment that its owner has paused", async () => {
     const story = await inPlaceStory()

@@ -157,7 +157,8 @@ const daemons = (count: number, more: object = {}) => ({
 const rolling = (partition: number) => ({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } } })
 const revisions = (currentRevision: string, updateRevision: string) => ({ currentRevision, updateRevision })
 
-const held = { annotations: { "autoimagemanager.io/held": "{}" } }
+const leftHold = { annotations: { "autoimagemanager.io/held": "{}" } }
+const held = { ...leftHold, labels: { "autoimagemanager.io/held": "in-place" } }
 
 type Row = { kind: string; metadata?: object; spec?: object; status: unknown; reads: Partial<Member> }
 const workloads: Record<string, Row> = {
@@ -216,6 +217,12 @@ const workloads: Record<string, Row> = {
     spec: { paused: true },
     status: replicas(3),
     reads: { isUpToDate: false, isDeployed: true },
+  },
+  "all new, with the annotation of a hold of long ago": {
+    kind: "Deployment",
+    metadata: leftHold,
+    status: replicas(3),
+    reads: { isUpToDate: true, isDeployed: true },
   },
   "a partition that is the hold of an update in place": {
     kind: "StatefulSet",

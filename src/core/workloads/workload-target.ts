@@ -55,10 +55,12 @@ export function workloadTarget(kind: Workload, container: string): KindOfTarget 
 }
 
 /**
- * An update in place is under way, whatever the counts say: they are complete before the workload is released, and those
- * of a StatefulSet are complete from the beginning, since its hold is a partition.
+ * An update in place is under way, whatever the counts say. `kubectl rollout undo` may bring back the annotation of long
+ * ago, so the label counts as well. The counts are complete before the workload is released, and those of a StatefulSet
+ * are complete from the beginning, since its hold is a partition.
  */
-const isHeld = ({ metadata }: TargetObject) => fieldOf(fieldOf(metadata, "annotations"), heldMark) !== undefined
+const isHeld = ({ metadata }: TargetObject) =>
+  ["annotations", "labels"].every(list => fieldOf(fieldOf(metadata, list), heldMark) !== undefined)
 
 export type Workload = "Deployment" | "StatefulSet" | "DaemonSet"
 export const isWorkload = (kind: string): kind is Workload => Object.hasOwn(workloads, kind)

@@ -73,6 +73,15 @@ describe("release", () => {
     expect(text).toContain("template; web-2 had got another image: delete what is not replaced\n")
   })
 
+  test("a hold that cannot be read any more is released too", async () => {
+    const broken = deployment("web", "?", { paused: true })
+    broken.metadata.annotations[inPlaceAnnotation] = '{"operation":"3-x","reason":"Updating","message":""}'
+    const here = await world(broken)
+    await ask(here, ["deploy/web"])
+    const { metadata, spec } = await read(here, "web")
+    expect([spec.paused, metadata.labels, metadata.annotations[heldMark]]).toEqual([undefined, undefined, undefined])
+  })
+
   test("leaves a Deployment alone that its owner has paused", async () => {
     const here = await world(deployment("web", undefined, { paused: true }))
     expect((await ask(here, ["deploy/web"])).text).toBe("deploy/web of namespace shop is not held\n")

@@ -1,5 +1,5 @@
 import { deployments, imagePullJobs, pods } from "#controllers/in-place/resources.ts"
-import { parseHold, parseNote } from "#core/in-place/marks.ts"
+import { lostHold, parseHold, parseNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
 import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
@@ -62,8 +62,11 @@ async function release(
   const isMarked = (annotations[heldMark] ?? labels[heldMark]) !== undefined
   if (!isMarked) return `${title} is not held`
   if (isDryRun) return `${title} would be released (dry run: nothing was written)`
-  const released = await patched(client, deployment, ({ metadata: { annotations = {}, resourceVersion = "" } }) => {
-    const hold = parseHold(annotations[heldMark])
+  const released = await patched(client, deployment, ({ metadata }) => {
+    const { annotations = {}, labels = {}, resourceVersion = "" } = metadata
+    const isOurs = labels[heldMark] === inPlaceHolder
+    const lost = isOurs ? lostHold(annotations[heldMark], parseNote(annotations[inPlaceAnnotation])) : undefined
+    const hold = parseHold(annotations[heldMark]) ?? lost
     if (!hold) return undefined
     if (hold.by !== inPlaceHolder) throw new Failure(`${title} is held by ${hold.by}, and not for an update in place`)
     const before = parseNote(annotations[inPlaceAnnotation])

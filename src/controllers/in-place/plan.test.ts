@@ -215,6 +215,34 @@ const cases: Record<string, { given: () => Partial<Snapshot>; does: string[] }> 
     },
     does: ["deleteJob", "unmark"],
   },
+  "the hold cannot be read": {
+    given: () => {
+      const { annotations } = workload()
+      return { workload: { ...started(), annotations: { ...annotations, [heldMark]: "?" }, hold: undefined } }
+    },
+    does: ["release OptedOut"],
+  },
+  "the hold is gone in the middle of an update": {
+    given: () => {
+      const { [heldMark]: _, ...annotations } = workload().annotations
+      return { workload: { ...started(), annotations, hold: undefined } }
+    },
+    does: ["release OptedOut"],
+  },
+  "released, and paused by its owner since": {
+    given: () => {
+      const { [heldMark]: _, ...annotations } = workload().annotations
+      return { workload: { ...started({ reason: "OptedOut" }), annotations, hold: undefined } }
+    },
+    does: ["unmark"],
+  },
+  "more labels than can be recorded": {
+    given: () => {
+      const labels = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`label-${index}`.repeat(5), "x"]))
+      return { workload: workload({ template: { ...template("web:2"), metadata: { labels } } }) }
+    },
+    does: ["release NotInPlace"],
+  },
   "resumed by its owner": {
     given: () => ({ workload: { ...started(), isPaused: false } }),
     does: ["release FellBackToRollingUpdate"],

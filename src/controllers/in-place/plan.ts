@@ -1,4 +1,4 @@
-import type { WorkloadNote } from "#core/in-place/marks.ts"
+import { isReadable, lostHold, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceHolder, strategyAnnotation } from "#core/in-place/names.ts"
 import { nextWrites, type PodsNext, type PodWrite } from "#core/in-place/next.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
@@ -99,6 +99,10 @@ export function plan(seen: Snapshot): Plan {
   const { workload, isListed } = seen
   const { hold } = workload
   if (!isListed) return nothing
+  const isReleased = workload.annotations[heldMark] === undefined && !workload.isPaused
+  const lost = hold || isReleased ? undefined : lostHold(workload.annotations[heldMark], workload.note)
+  if (lost)
+    return released({ ...seen, workload: { ...workload, hold: lost } }, "OptedOut", `annotation ${heldMark} is lost`)
   // Released, by us or by hand: the label goes last, since it is what makes the workload seen here.
   if (workload.annotations[heldMark] === undefined) return cleanedUp(seen)
   if (hold?.by !== inPlaceHolder) return nothing
@@ -128,6 +132,9 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
     return released(seen, "Completed", "there are no pods to update")
   const change = changeOf(current.template, workload.template)
   if (change.is === "NotInPlace") return giveUp("NotInPlace", `${change.path}: ${change.why}`)
+  const touched = union(noteOf(workload)?.touched, change)
+  if (!isReadable({ ...makeNote(seen, "Updating", ""), touched }))
+    return giveUp("NotInPlace", "metadata: more labels and annotations change than can be recorded")
   const maxUnavailable = unavailableOf(workload, settings)
   if (change.is === "InPlace" && change.containers.length > 0 && maxUnavailable === 0)
     return giveUp(

@@ -47,8 +47,35 @@ export type WorkloadNote = {
 const lengthMost = 32_768
 const messageMost = 512
 
-export const formatNote = (note: WorkloadNote): string =>
-  JSON.stringify({ ...note, message: clip(note.message, messageMost) })
+/** What went where is for people: it is left out where the whole could not be read again. */
+export function formatNote(note: WorkloadNote): string {
+  const short = { ...note, message: clip(note.message, messageMost) }
+  const text = JSON.stringify(short)
+  return text.length <= lengthMost ? text : JSON.stringify({ ...short, from: {}, to: {} })
+}
+
+/** Can what is written be read again? */
+export const isReadable = (note: WorkloadNote) => formatNote(note).length <= lengthMost
+
+/**
+ * The hold behind an annotation that is gone or cannot be read, on a workload with our label. Without the annotation,
+ * only a note in the middle of an update says that the pause is ours: after a release it is its owner's.
+ */
+export function lostHold(annotation: string | undefined, note: WorkloadNote | undefined): Hold | undefined {
+  if (!note || parseHold(annotation) || (annotation === undefined && !underWay.has(note.reason))) return undefined
+  return { by: inPlaceHolder, generation: Number.parseInt(note.operation, 10) || 0 }
+}
+
+const underWay = new Set([
+  "Updating",
+  "Pulling",
+  "ImageUnavailable",
+  "BudgetSpent",
+  "Partitioned",
+  "UpdateFailed",
+  "Fencing",
+  "InvalidAnnotation",
+])
 
 export function parseNote(text: unknown): WorkloadNote | undefined {
   const { operation, reason, message, touched, from, to, fence, failed, back } = objectIn(text)

@@ -3,6 +3,7 @@ import { mirrorMark } from "#core/pods/left-alone.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { type PodMark, parseMark } from "./marks.ts"
 import { gateReason, inPlaceAnnotation } from "./names.ts"
+import { listOf, recordOf } from "./template.ts"
 
 /** What an update in place needs to know of a pod. */
 export type PodFacts = {
@@ -103,5 +104,3 @@ function gateOf(spec: Json, status: Json): PodFacts["gate"] {
 }
 
 const conditionOf = ({ conditions }: Json, type: string) => listOf(conditions).find(each => each.type === type)
-const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value : [])
-const recordOf = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {})

@@ -140,8 +140,8 @@ export const labelsOf = ({ metadata }: PodTemplate): Json => recordOf(metadata?.
 export const annotationsOf = ({ metadata }: PodTemplate): Json => recordOf(metadata?.annotations)
 const containersIn = ({ spec }: PodTemplate, list: List): Json[] => listOf(spec?.[list])
 
-const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value : [])
-const recordOf = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {})
+export const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value : [])
+export const recordOf = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {})
 
 const changedKeys = (from: Json, to: Json): string[] =>
   [...new Set([...Object.keys(from), ...Object.keys(to)])].filter(key => from[key] !== to[key]).sort()

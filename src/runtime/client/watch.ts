@@ -45,7 +45,7 @@ export async function* watch<T extends KubeObject>(
     const response = await open(call, life.signal, { longLived: true })
     if (response.status !== 200) throw await refused(call, response)
 
-    const events = eventsOf<T>(response)
+    const pieces = splitterOf(response)
     const chunks = response.body[Symbol.asyncIterator]()
     for (;;) {
       if (silenceMs === undefined) silence.stop()
@@ -53,9 +53,9 @@ export async function* watch<T extends KubeObject>(
       const chunk = await chunks.next()
       silence.rest() // the reader's own time does not count as the server's silence
       if (chunk.done) break
-      for (const event of events.push(chunk.value)) yield event
+      for (const piece of pieces.push(chunk.value)) if (piece !== "") yield parseEvent<T>(piece)
     }
-    if (events.rest > 0) throw new Error("the stream ended in the middle of an event")
+    if (pieces.rest > 0) throw new Error("the stream ended in the middle of an event")
   } catch (error) {
     if (signal.aborted) return
     throw error instanceof KubeError ? error : noAnswer(call, error, life.signal)
@@ -105,29 +105,14 @@ function acceptOf({ group, plural }: Resource, metadataOnly: boolean | undefined
   return group === "" && plural === "pods" ? { accept: `${protobufType},application/json` } : {}
 }
 
-/** Cuts the stream into events, in the form that the server has chosen. */
-function eventsOf<T>({ headers }: Response) {
-  if (headers["content-type"]?.startsWith(protobufType)) {
-    const frames = new FrameSplitter(maxBytes.event)
-    return {
-      *push(chunk: Uint8Array): Generator<WatchEvent<T>> {
-        for (const frame of frames.push(chunk)) yield checked(readKubeEvent(frame, { without: "managedFields" }))
-      },
-      get rest() {
-        return frames.rest
-      },
-    }
-  }
-  const lines = new LineSplitter(maxBytes.event)
-  return {
-    *push(chunk: Uint8Array): Generator<WatchEvent<T>> {
-      for (const line of lines.push(chunk)) if (line !== "") yield checked(JSON.parse(line))
-    },
-    get rest() {
-      return lines.rest
-    },
-  }
-}
+/** Cuts the stream into frames or lines, whichever form the server has chosen. */
+const splitterOf = ({ headers }: Response) =>
+  headers["content-type"]?.startsWith(protobufType)
+    ? new FrameSplitter(maxBytes.event)
+    : new LineSplitter(maxBytes.event)
+
+const parseEvent = <T>(piece: string | Buffer): WatchEvent<T> =>
+  checked(typeof piece === "string" ? JSON.parse(piece) : readKubeEvent(piece, { without: "managedFields" }))
 
 const eventTypes = new Set(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"])
 

@@ -24,9 +24,10 @@ const begin = () => beginRestarts(image)
 const readyOf = (request: Json): Json => conditionOf(request, "Ready")
 
 /** A grace period counts to the second; the rest is for a busy machine. */
+/** What would be wrong in these stories adds three seconds or more; a busy machine adds less. */
 function expectGrace(tookMs: number, seconds: number): void {
   expect(tookMs).toBeGreaterThan(1000 * seconds - 500)
-  expect(tookMs).toBeLessThan(1000 * seconds + 1500)
+  expect(tookMs).toBeLessThan(1000 * seconds + 2900)
 }
 
 async function restartContainerd(): Promise<void> {
@@ -66,11 +67,11 @@ test("the grace period is kept to the second, preStop included, and ordered cont
   const story = await begin()
   await story.agent()
   const command = shell(stubborn)
-  const lifecycle = { preStop: { sleep: { seconds: 2 } } }
+  const lifecycle = { preStop: { sleep: { seconds: 3 } } }
   await story.start([{ name: "stubborn", command, lifecycle }, { name: "next" }, { name: "plain", command }], {
     terminationGracePeriodSeconds: 3,
   })
-  const strategy = { orderedRecreate: true, terminationGracePeriodSeconds: 5 }
+  const strategy = { orderedRecreate: true, terminationGracePeriodSeconds: 6 }
   await story.request("restart", ["stubborn", "next"], { strategy })
   await story.request("pods-own", ["plain"])
   const request = await story.completed("restart")
@@ -78,7 +79,7 @@ test("the grace period is kept to the second, preStop included, and ordered cont
   expect([first.phase, second.phase]).toEqual(["Succeeded", "Succeeded"])
   const { lastState, state } = containerOf(await story.pod(), "stubborn")
   expect(lastState.terminated.exitCode).toBe(137)
-  expectGrace(await tookMs(first), 5)
+  expectGrace(await tookMs(first), 6)
   expect(Date.parse(second.stopTime)).toBeGreaterThan(Date.parse(state.running.startedAt))
   const own = stateOf(await story.completed("pods-own"), "plain")
   expectGrace(await tookMs(own), 3)

@@ -1,5 +1,5 @@
-import { parseArgs } from "node:util"
-import { startVitest, type TestModule, type Vitest } from "vitest/node"
+import { parseArgs, stripVTControlCharacters } from "node:util"
+import { startVitest, type TestCase, type TestModule, type Vitest } from "vitest/node"
 
 const usage = `Runs the tests.
 
@@ -117,7 +117,7 @@ type Counts = { passed: number; failed: number; skipped: number; failures: strin
 
 function count({ state }: Vitest, counts: Counts): void {
   for (const module of state.getTestModules()) {
-    const failed = [...module.children.allTests("failed")].map(({ fullName }) => ` > ${fullName}`)
+    const failed = [...module.children.allTests("failed")].map(test => ` > ${test.fullName}\n${whyOf(test)}`)
     // A file that does not load, or a suite whose hook throws, runs no test and must not count as none failed.
     if (module.state() === "failed" && failed.length === 0) failed.push("")
     counts.failed += failed.length
@@ -129,4 +129,15 @@ function count({ state }: Vitest, counts: Counts): void {
     }
   }
   counts.failed += state.getUnhandledErrors().length
+}
+
+/** Enough to know what happened where only the end of the output is kept. */
+function whyOf(test: TestCase): string {
+  const words = (test.result().errors ?? []).flatMap(({ message, diff = "" }) => [message, diff])
+  const lines = stripVTControlCharacters(words.join("\n")).split("\n")
+  return lines
+    .filter(line => line.trim() !== "")
+    .slice(0, 20)
+    .map(line => `  ${line}`)
+    .join("\n")
 }

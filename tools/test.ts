@@ -13,7 +13,8 @@ const usage = `Runs the tests.
   npm test -- FILE… [-t NAME]  only files whose path contains one of these, only tests whose name matches
   npm run test:unit -- --watch runs again what a change touches
 
-  AIM_SEED=N                   plays one seed of the simulation's random runs and prints every operation of it
+  AIM_SEED=N                   plays one seed of the simulation's random runs and prints every operation of it;
+                               AIM_SEED=N-M plays these, such as the rest of a long run
   AIM_FLOORS=N                 how many real clusters run side by side
   AIM_WORKERS=N                how many other tests run at once
 `

@@ -16,13 +16,15 @@ const atOnce = 10
 const failuresMost = 3
 
 /**
- * Plays seeds from 1 on; AIM_SEED plays that one alone and prints its operations, be it right or wrong. Whatever
- * play throws is wrong with the seed too. Prints the seeds that fail, and stops after a few.
+ * Plays seeds from 1 on; AIM_SEED plays that one alone and prints its operations, be it right or wrong, or goes on with
+ * a range such as 2401-16000. Whatever play throws is wrong with the seed too. Prints the seeds that fail, and stops
+ * after a few.
  */
 export function playSeeds(title: string, { short, share = 1 }: Amount, play: (seed: number) => Promise<Judged>): void {
   const { AIM_RUNS, AIM_SEED } = process.env
   const many = AIM_RUNS === undefined ? short : Math.ceil(Number(AIM_RUNS) * share)
-  const [begin, end] = AIM_SEED === undefined ? [1, many] : [Number(AIM_SEED), Number(AIM_SEED)]
+  const [begin = 1, end = begin] = AIM_SEED === undefined ? [1, many] : AIM_SEED.split("-").map(Number)
+  const isAlone = AIM_SEED !== undefined && begin === end
   let failed = 0
   for (let first = begin; first <= end; first += atOnce) {
     const last = Math.min(first + atOnce - 1, end)
@@ -33,7 +35,7 @@ export function playSeeds(title: string, { short, share = 1 }: Amount, play: (se
         // Each was judged already, and thousands of them must not be kept.
         for (const run of unjudgedRuns()) wasJudged(run)
         if (wrongs.length > 0) failed++
-        if (wrongs.length > 0 || AIM_SEED !== undefined)
+        if (wrongs.length > 0 || isAlone)
           failures.push(`seed ${seed}: ${[...wrongs.slice(0, 5), ...told].join("\n  ")}`)
       }
       expect(failures.join("\n\n")).toBe("")

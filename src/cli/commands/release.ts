@@ -1,4 +1,5 @@
 import { deployments, imagePullJobs, pods } from "#controllers/in-place/resources.ts"
+import { holdKinds } from "#core/in-place/hold.ts"
 import { lostHold, parseHold, parseNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
 import { type PodFacts, readPod } from "#core/in-place/pod.ts"
@@ -72,7 +73,8 @@ async function release(
     const before = parseNote(annotations[inPlaceAnnotation])
     const none = { containers: [], labels: [], annotations: [] }
     const note = { operation: `${hold.generation}-`, touched: none, from: {}, to: {}, ...before }
-    return releaseOf(resourceVersion, { ...note, reason: "Released", message: "by aim release" })
+    const released = { ...note, reason: "Released", message: "by aim release" }
+    return releaseOf(resourceVersion, released, holdKinds.Deployment.released(hold))
   })
   const changed = await cleanUp(client, released, world)
   await patched(client, released, ({ metadata: { labels = {}, resourceVersion = "" } }) =>

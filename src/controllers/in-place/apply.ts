@@ -1,8 +1,9 @@
+import assert from "node:assert/strict"
 import { formatMark, formatNote, type WorkloadNote } from "#core/in-place/marks.ts"
-import { heldMark, inPlaceAnnotation, updateStateLabel } from "#core/in-place/names.ts"
+import { inPlaceAnnotation, updateStateLabel } from "#core/in-place/names.ts"
 import type { PodPatch, PodWrite } from "#core/in-place/next.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
-import { annotationsOf, hashLabel, labelsOf, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
+import { annotationsOf, labelsOf, type PodTemplate } from "#core/in-place/template.ts"
 import { forEachLimited } from "#lib/batch.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import type { Client } from "#runtime/client/client.ts"
@@ -10,12 +11,13 @@ import { isFailure } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
-import { type Revision, revisionKey, type Workload } from "./facts.ts"
+import type { Workload } from "./facts.ts"
 import { type Memory, observe } from "./observe.ts"
 import { type Action, type Plan, plan, type Snapshot } from "./plan.ts"
 import { report } from "./report.ts"
-import { deployments, imagePullJobs, pods, replicaSets } from "./resources.ts"
-import type { HeldDeployment, World } from "./world.ts"
+import { imagePullJobs, pods } from "./resources.ts"
+import type { HeldWorkload, World } from "./world.ts"
+import { outcomeOfCreate, outcomeOfDelete, ownedBy } from "./writes.ts"
 
 export type Done = { lookAgainAt?: Instant | undefined }
 
@@ -28,7 +30,7 @@ export async function apply(
   world: World,
   seen: Snapshot,
   { actions, nodes = [] }: Plan,
-  look: Look<HeldDeployment, Memory>,
+  look: Look<HeldWorkload, Memory>,
 ): Promise<Done> {
   const { key, now } = look
   world.waitFor(key, nodes)
@@ -49,7 +51,7 @@ export async function apply(
     }
     if (action.do === "release" && action.isFenced && !(await isStillDone(world, look)))
       return { lookAgainAt: now + soonMs }
-    const outcome = await write(world.client, seen.workload, action)
+    const outcome = await write(world, seen.workload, action)
     const again = await settle(world, seen, look, outcome)
     if (again !== undefined) return { lookAgainAt: again }
     if ("note" in action) tell(world, look.object, seen.workload, action.note)
@@ -61,17 +63,24 @@ export async function apply(
  * The last look before a workload is let go, from caches that show everything that was committed until now: a pod that
  * was made from the old template a moment before the flip is still brought along.
  */
-async function isStillDone(world: World, look: Look<HeldDeployment, Memory>): Promise<boolean> {
+async function isStillDone(world: World, look: Look<HeldWorkload, Memory>): Promise<boolean> {
   const { near } = world.around(look.key)
   await Promise.all([near.pods.catchUp(), near.revisions.catchUp()])
   const again = plan(observe(world, { ...look, now: world.clock.now() }))
   return again.actions.at(-1)?.do === "release"
 }
 
-function tell({ events }: World, object: HeldDeployment, { note: before }: Workload, note: WorkloadNote): void {
+function tell(world: World, object: HeldWorkload, { note: before }: Workload, note: WorkloadNote): void {
   const episode = report(before, note)
-  if (episode) events.record({ ...object, apiVersion: apiVersionOf(deployments), kind: deployments.kind }, episode)
+  if (episode) world.events.record(typed(world, object), episode)
 }
+
+/** A list leaves these out. */
+const typed = ({ adapter: { resource } }: World, object: HeldWorkload) => ({
+  ...object,
+  apiVersion: apiVersionOf(resource),
+  kind: resource.kind,
+})
 
 type Result = Outcome<unknown> | { is: "Spent" }
 
@@ -79,7 +88,7 @@ type Result = Outcome<unknown> | { is: "Spent" }
 async function settle(
   world: World,
   { workload }: Snapshot,
-  { key, object, now }: Look<HeldDeployment, Memory>,
+  { key, object, now }: Look<HeldWorkload, Memory>,
   outcome: Result,
 ): Promise<Instant | undefined> {
   if (outcome.is === "Written") {
@@ -93,26 +102,18 @@ async function settle(
   const isNews = !world.holds.has(key)
   const retryAt = world.holds.add({ key }, { reason, message: said }, now)
   const words = `${workload.name} stays held: ${said}`
-  if (isNews)
-    world.events.record(
-      { ...object, apiVersion: apiVersionOf(deployments), kind: deployments.kind },
-      { type: "Warning", reason, message: words },
-    )
+  if (isNews) world.events.record(typed(world, object), { type: "Warning", reason, message: words })
   return retryAt
 }
 
-/** A create that finds its object there has what it wanted. */
-async function outcomeOfCreate(create: Promise<unknown>): Promise<Outcome<unknown>> {
-  return outcomeOf(
-    create.catch(error => {
-      if (!isFailure(error, "Exists")) throw error
-    }),
-  )
-}
-
-function write(client: Client, workload: Workload, action: Exclude<Action, { do: "pod" }>): Promise<Outcome<unknown>> {
+function write(
+  { client, adapter }: World,
+  workload: Workload,
+  action: Exclude<Action, { do: "pod" }>,
+): Promise<Outcome<unknown>> {
   const { resourceVersion, namespace } = workload
-  const onWorkload = (body: object) => outcomeOf(client.patch(deployments, workload, { type: "merge", body }))
+  const { resource } = adapter
+  const onWorkload = (body: object) => outcomeOf(client.patch(resource, workload, { type: "merge", body }))
   switch (action.do) {
     case "note":
       return onWorkload({
@@ -121,7 +122,7 @@ function write(client: Client, workload: Workload, action: Exclude<Action, { do:
     case "unmark":
       return onWorkload(unmarkOf(resourceVersion))
     case "release":
-      return onWorkload(releaseOf(resourceVersion, action.note))
+      return onWorkload(releaseOf(resourceVersion, action.note, adapter.releasedSpec(workload)))
     case "rollback": {
       const { template, note } = action
       const body = [
@@ -129,52 +130,32 @@ function write(client: Client, workload: Workload, action: Exclude<Action, { do:
         { op: "replace", path: "/spec/template", value: template },
         { op: "add", path: `/metadata/annotations/${inPlaceAnnotation.replace("/", "~1")}`, value: formatNote(note) },
       ]
-      return outcomeOf(client.patch(deployments, workload, { type: "json", body }))
+      return outcomeOf(client.patch(resource, workload, { type: "json", body }))
     }
     case "createJob":
-      return outcomeOfCreate(client.create(imagePullJobs, jobOf(workload, action) as never))
+      return outcomeOfCreate(client.create(imagePullJobs, jobOf(adapter, workload, action) as never))
     case "deleteJob": {
       const { name, uid } = action.job
       return outcomeOfDelete(
         client.delete(imagePullJobs, { name, namespace }, { uid, propagationPolicy: "Background" }),
       )
     }
-    case "keepHistory":
-      return outcomeOfCreate(client.create(replicaSets, historyOf(workload, action) as never))
-    case "deleteDouble": {
-      const { uid, resourceVersion: version } = action.revision
-      return outcomeOf(client.delete(replicaSets, action.revision, { uid, resourceVersion: version }))
-    }
-    case "flip":
-      return outcomeOf(client.patch(replicaSets, action.revision, { type: "json", body: flipOf(action) }))
+    default:
+      assert(adapter.write, `a ${resource.kind} has no action ${action.do}`)
+      return adapter.write(client, workload, action)
   }
 }
 
-async function outcomeOfDelete(deletion: Promise<void>): Promise<Outcome<unknown>> {
-  return outcomeOf(
-    deletion.catch(error => {
-      if (!isFailure(error, "NotFound")) throw error
-    }),
-  )
-}
-
-const ownedBy = ({ name, uid }: Workload) => [
-  {
-    apiVersion: apiVersionOf(deployments),
-    kind: deployments.kind,
-    name,
-    uid,
-    controller: true,
-    blockOwnerDeletion: true,
-  },
-]
-
-function jobOf(workload: Workload, { name, image, pullPolicy, pullSecrets }: Extract<Action, { do: "createJob" }>) {
+function jobOf(
+  { resource }: World["adapter"],
+  workload: Workload,
+  { name, image, pullPolicy, pullSecrets }: Extract<Action, { do: "createJob" }>,
+) {
   const { namespace, selector } = workload
   return {
     apiVersion: apiVersionOf(imagePullJobs),
     kind: imagePullJobs.kind,
-    metadata: { name, namespace, ownerReferences: ownedBy(workload) },
+    metadata: { name, namespace, ownerReferences: ownedBy(resource, workload) },
     spec: {
       image,
       // The nodes on which its pods run, also those that come later.
@@ -187,52 +168,6 @@ function jobOf(workload: Workload, { name, image, pullPolicy, pullSecrets }: Ext
     },
   }
 }
-
-/** The template before, as a ReplicaSet without pods: for `kubectl rollout history` and `undo`. */
-function historyOf(workload: Workload, { name, hash, of }: Extract<Action, { do: "keepHistory" }>) {
-  const { namespace, selector } = workload
-  const template = withHash(of.template, hash)
-  return {
-    apiVersion: apiVersionOf(replicaSets),
-    kind: replicaSets.kind,
-    metadata: {
-      name,
-      namespace,
-      labels: labelsOf(template),
-      annotations: { ...annotationsBefore(of), [revisionKey]: of.number },
-      ownerReferences: ownedBy(workload),
-    },
-    spec: {
-      replicas: 0,
-      selector: { ...selector, matchLabels: { ...selector.matchLabels, [hashLabel]: hash } },
-      template,
-    },
-  }
-}
-
-/** `kubectl rollout undo` replaces the Deployment's own annotations by these. */
-const annotationsBefore = ({ annotations }: Revision) =>
-  Object.fromEntries(Object.entries(annotations).filter(([key]) => !ofItsOwn.has(key)))
-
-/** What the hold and the Deployment controller write is about one ReplicaSet. */
-const ofItsOwn = new Set<string>([
-  heldMark,
-  inPlaceAnnotation,
-  "deployment.kubernetes.io/desired-replicas",
-  "deployment.kubernetes.io/max-replicas",
-  "deployment.kubernetes.io/revision-history",
-])
-
-const withHash = (template: PodTemplate, hash: unknown): PodTemplate => {
-  const plain = withoutHash(template)
-  return { ...plain, metadata: { ...plain.metadata, labels: { ...labelsOf(plain), [hashLabel]: hash } } }
-}
-
-/** Conditional on the ReplicaSet that was seen: a `replace` of its version makes it so. */
-const flipOf = ({ revision, template }: { revision: Revision; template: PodTemplate }) => [
-  { op: "replace", path: "/metadata/resourceVersion", value: revision.resourceVersion },
-  { op: "replace", path: "/spec/template", value: withHash(template, labelsOf(revision.template)[hashLabel]) },
-]
 
 type PodAction = Extract<Action, { do: "pod" }>
 

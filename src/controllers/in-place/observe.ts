@@ -2,26 +2,29 @@ import { labelsOf } from "#core/in-place/template.ts"
 import { type UpSince, upSinceOf } from "#core/in-place/up-since.ts"
 import { selects } from "#lib/label-selector.ts"
 import type { Look } from "#runtime/kind-controller.ts"
-import { readWorkload } from "./facts.ts"
 import type { Snapshot } from "./plan.ts"
-import type { HeldDeployment, Neighbourhood, World } from "./world.ts"
+import type { HeldWorkload, Neighbourhood, World } from "./world.ts"
 
 /** Losing it prolongs minReadySeconds, and nothing else. */
 export type Memory = { upSince: UpSince }
 
 /** Everything the plan is made from, at this moment. */
-export function observe(world: Pick<World, "around" | "imageOn">, look: Look<HeldDeployment, Memory>): Snapshot {
+export function observe(
+  world: Pick<World, "adapter" | "around" | "imageOn">,
+  look: Look<HeldWorkload, Memory>,
+): Snapshot {
   const { key, object, memory, now } = look
-  const workload = readWorkload(object)
+  const { adapter } = world
+  const workload = adapter.read(object)
   const { near, isCurrent } = world.around(key)
   const revisions = factsBy(near.revisions, workload.uid)
-  const pods = revisions.flatMap(({ uid }) => factsBy(near.pods, uid))
+  const pods = adapter.podOwners(workload, revisions).flatMap(uid => factsBy(near.pods, uid))
   const jobs = factsBy(near.jobs, workload.uid)
   memory.upSince = upSinceOf(pods, memory.upSince, now)
   return {
     workload,
     isListed: isCurrent,
-    revisions,
+    native: adapter.native(workload, revisions, pods),
     pods,
     jobs,
     disruptions: tightest(near, labelsOf(workload.template) as Record<string, string>),

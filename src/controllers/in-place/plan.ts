@@ -7,18 +7,20 @@ import type { Evidence, Target } from "#core/in-place/standing.ts"
 import {
   annotationsOf,
   type Change,
-  changeOf,
+  changeFrom,
   imagesOf,
-  isSameTemplate,
   labelsOf,
   type PodTemplate,
   type Touched,
   withoutHash,
 } from "#core/in-place/template.ts"
-import { hash32 } from "#lib/hash.ts"
 import type { Instant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
-import type { Job, Revision, Workload } from "./facts.ts"
+import type { DeploymentAction } from "./deployment/native.ts"
+import type { Job, Workload } from "./facts.ts"
+import type { Native } from "./kind.ts"
+import { isWithin, makeNote, noteOf, operationOf, short, union } from "./note.ts"
+import { jobActions } from "./pull-jobs.ts"
 import { takingBack } from "./take-back.ts"
 
 /** What an agent says of an image on its node. */
@@ -32,9 +34,8 @@ export type Snapshot = {
   readonly workload: Workload
   /** Nothing is concluded from incomplete lists. */
   readonly isListed: boolean
-  /** Its ReplicaSets. */
-  readonly revisions: readonly Revision[]
-  /** Pods of its ReplicaSets. */
+  /** What its own controller makes of it, as the adapter of the kind reads it. */
+  readonly native: Native
   readonly pods: readonly PodFacts[]
   readonly jobs: readonly Job[]
   readonly disruptions: { readonly budget: string; readonly allowed: number } | undefined
@@ -74,9 +75,7 @@ export type Action =
     }
   | { readonly do: "deleteJob"; readonly job: Job }
   | { readonly do: "pod"; readonly write: PodWrite; readonly template: PodTemplate; readonly touched: Touched }
-  | { readonly do: "keepHistory"; readonly name: string; readonly hash: string; readonly of: Revision }
-  | { readonly do: "deleteDouble"; readonly revision: Revision }
-  | { readonly do: "flip"; readonly revision: Revision; readonly template: PodTemplate }
+  | DeploymentAction
 
 export type Plan = {
   /** In order; stopping after any of them is safe. */
@@ -89,9 +88,9 @@ export type Plan = {
 const nothing: Plan = { actions: [] }
 
 /**
- * Decides the next writes for one held Deployment (decision 66).
+ * Decides the next writes for one held workload (decisions 66 and 69).
  *
- *   held → note → pull → per pod: drain, patch, prove, serve → history, double, flip → fence → release → clean up
+ *   held → note → pull → per pod: drain, patch, prove, serve → what the kind needs → fence → release → clean up
  *
  * Nothing of it is remembered: which step is next follows from the objects, so any process can take over after any write.
  */
@@ -99,7 +98,7 @@ export function plan(seen: Snapshot): Plan {
   const { workload, isListed } = seen
   const { hold } = workload
   if (!isListed) return nothing
-  const isReleased = workload.annotations[heldMark] === undefined && !workload.isPaused
+  const isReleased = workload.annotations[heldMark] === undefined && !workload.isInForce
   const lost = hold || isReleased ? undefined : lostHold(workload.annotations[heldMark], workload.note)
   if (lost)
     return released({ ...seen, workload: { ...workload, hold: lost } }, "OptedOut", `annotation ${heldMark} is lost`)
@@ -107,7 +106,7 @@ export function plan(seen: Snapshot): Plan {
   if (workload.annotations[heldMark] === undefined) return cleanedUp(seen)
   if (hold?.by !== inPlaceHolder) return nothing
   const parsed = parseSettings(workload.annotations)
-  if (!workload.isPaused) return resumed(seen)
+  if (!workload.isInForce) return resumed(seen)
   if (workload.annotations[strategyAnnotation] === undefined)
     return released(seen, "OptedOut", "the annotation is gone")
   if (!parsed.ok) return stopped(seen, "InvalidAnnotation", parsed.problem)
@@ -116,24 +115,17 @@ export function plan(seen: Snapshot): Plan {
 }
 
 function withSettings(seen: Snapshot, settings: Settings): Plan {
-  const { workload, revisions, pods } = seen
-  const active = revisions.filter(({ replicas, running }) => replicas > 0 || running > 0)
+  const { workload, native } = seen
   const giveUp = (reason: Reason, message: string) =>
     settings.strategy === "InPlaceOnly"
-      ? stopped(seen, reason, `${message}; aim release deploy/${workload.name} lets the Deployment controller do it`)
+      ? stopped(seen, reason, `${message}; aim release ${native.title} lets the ${native.kind} controller do it`)
       : released(seen, reason, message)
-  if (active.length > 1)
-    return giveUp(
-      "FellBackToRollingUpdate",
-      `${counted(active.length, "ReplicaSet")} have pods: a rollout was under way`,
-    )
-  const [current] = active
-  if (!current || (workload.replicas === 0 && pods.length === 0))
-    return released(seen, "Completed", "there are no pods to update")
-  const change = changeOf(current.template, workload.template)
+  if (native.obstacle !== undefined) return giveUp("FellBackToRollingUpdate", native.obstacle)
+  if (native.isEmpty) return released(seen, "Completed", "there are no pods to update")
+  const change = changeFrom(native.templates, workload.template)
   if (change.is === "NotInPlace") return giveUp("NotInPlace", `${change.path}: ${change.why}`)
   const touched = union(noteOf(workload)?.touched, change)
-  if (!isReadable({ ...makeNote(seen, "Updating", ""), touched }))
+  if (!isReadable({ ...noteFor(seen, "Updating", ""), touched }))
     return giveUp("NotInPlace", "metadata: more labels and annotations change than can be recorded")
   const maxUnavailable = unavailableOf(workload, settings)
   if (change.is === "InPlace" && change.containers.length > 0 && maxUnavailable === 0)
@@ -141,7 +133,7 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
       "NoBudget",
       `maxUnavailable allows no pod of ${workload.replicas} to restart: write in-place-max-unavailable, such as "1"`,
     )
-  return update(seen, { settings, current, change, maxUnavailable })
+  return update(seen, { settings, change, maxUnavailable })
 }
 
 /** The smaller of both; where the workload's own is none, the annotation decides alone. */
@@ -153,14 +145,13 @@ function unavailableOf({ maxUnavailable, replicas }: Workload, settings: Setting
 
 type Course = {
   settings: Settings
-  current: Revision
   change: Exclude<Change, { is: "NotInPlace" }>
   maxUnavailable: number
 }
 
 function update(seen: Snapshot, course: Course): Plan {
-  const { workload } = seen
-  const { settings, current, change, maxUnavailable } = course
+  const { workload, native } = seen
+  const { settings, change, maxUnavailable } = course
   const operation = operationOf(workload)
   const before = noteOf(workload)
   const touched = union(before?.touched, change)
@@ -168,7 +159,7 @@ function update(seen: Snapshot, course: Course): Plan {
     return stopped(seen, "UpdateFailed", `${operation} failed and was rolled back; it is not tried again`)
   // Recorded before the first pod changes: it says what an abort has to take back.
   if (!before || before.operation !== operation || !isWithin(touched, before.touched))
-    return { actions: [{ do: "note", note: { ...makeNote(seen, "Updating", startWords(seen, touched)), touched } }] }
+    return { actions: [{ do: "note", note: { ...noteFor(seen, "Updating", startWords(seen, touched)), touched } }] }
   const target: Target = {
     operation,
     images: imagesOf(workload.template),
@@ -197,14 +188,14 @@ function update(seen: Snapshot, course: Course): Plan {
     evidence,
   })
   const [failure] = next.failures
-  if (failure && settings.onFailure === "Rollback" && change.is === "InPlace") {
+  if (failure && settings.onFailure === "Rollback" && change.is === "InPlace" && native.before) {
     const message = `rolls back: ${failure.pod} ${failure.reason}, ${failure.message}`
-    const note = { ...makeNote(seen, "UpdateFailed", message), failed: operation }
-    const template = withoutHash(current.template)
+    const note = { ...noteFor(seen, "UpdateFailed", message), failed: operation }
+    const template = withoutHash(native.before)
     const back = operationOf({ ...workload, template })
     return { actions: [{ do: "rollback", template, note: { ...note, back } }] }
   }
-  if (next.isDone) return finish(seen, course)
+  if (next.isDone) return finish(seen)
   return inProgress(seen, next, jobActions(seen, touched))
 }
 
@@ -258,79 +249,15 @@ function verdictOf(seen: Snapshot, next: PodsNext): { reason: Reason; message: s
 /** The agent was asked and has not answered yet. */
 export const asked = "asked"
 
-/** One job for each image that some pod still lacks; it stays until the end of the operation. */
-function jobActions({ workload, pods, jobs }: Snapshot, touched: Touched): Action[] {
-  const images = imagesOf(workload.template)
-  const targets = new Map(touched.containers.flatMap(name => (images.has(name) ? [[images.get(name)!, name]] : [])))
-  const isLacking = (image: string, name: string) =>
-    pods.some(({ containers }) => containers.has(name) && containers.get(name)!.image !== image)
-  const pullSecrets = pullSecretsOf(workload.template, pods)
-  const created = [...targets].flatMap(([image, name]): Action[] => {
-    if (jobs.some(job => job.image === image) || !isLacking(image, name)) return []
-    const pullPolicy = pullPolicyOf(workload.template, name)
-    return [{ do: "createJob", name: jobName(workload, image), image, pullPolicy, pullSecrets }]
-  })
-  return [
-    ...created,
-    ...jobs.filter(({ image }) => !targets.has(image)).map((job): Action => ({ do: "deleteJob", job })),
-  ]
-}
-
-/** As many as a job may name. */
-const secretsMost = 16
-
-/** A ServiceAccount adds its own to pods, and not to their template. */
-function pullSecretsOf({ spec }: PodTemplate, pods: readonly PodFacts[]): string[] {
-  const own = (spec?.imagePullSecrets ?? []) as readonly { name: string }[]
-  return [...new Set([...own.map(({ name }) => name), ...pods.flatMap(pod => pod.pullSecrets)])].slice(0, secretsMost)
-}
-
-function pullPolicyOf(template: PodTemplate, name: string): "Always" | "IfNotPresent" {
-  const { containers = [], initContainers = [] } = (template.spec ?? {}) as Record<
-    string,
-    { name: string; imagePullPolicy?: string }[]
-  >
-  const found = [...containers, ...initContainers].find(container => container.name === name)
-  return found?.imagePullPolicy === "Always" ? "Always" : "IfNotPresent"
-}
-
-const jobName = ({ name, uid, hold }: Workload, image: string) =>
-  `${name.slice(0, 220).replace(/[^a-z0-9]+$/, "")}-${short([uid, hold!.generation, image])}`
-
-/**
- * Every pod is done. What the ReplicaSet makes from now on has to be the same, and its Deployment has to know that before
- * it is let go: a controller that sees the release and not yet the flipped ReplicaSet would make another one.
- */
-function finish(seen: Snapshot, { current }: Course): Plan {
-  const { workload, revisions } = seen
-  const others = revisions.filter(({ uid }) => uid !== current.uid)
-  // An older ReplicaSet with this template would be taken for current, and get all pods.
-  const doubles = others
-    .filter(
-      ({ template, replicas, running }) => replicas + running === 0 && isSameTemplate(template, workload.template),
-    )
-    .map((revision): Action => ({ do: "deleteDouble", revision }))
-  if (!isSameTemplate(current.template, workload.template)) {
-    // A controller that has not seen the hold yet would miss its ReplicaSet, and make another one.
-    if (!workload.isObserved) return nothing
-    const isKept = others.some(({ template }) => isSameTemplate(template, current.template))
-    const hash = short([workload.uid, withoutHash(current.template)])
-    const history: Action = { do: "keepHistory", name: `${workload.name}-${hash}`, hash, of: current }
-    return {
-      actions: [
-        ...(isKept || !workload.keepsHistory || current.number === "" ? [] : [history]),
-        ...doubles,
-        { do: "flip", revision: current, template: workload.template },
-      ],
-    }
+/** Every pod is done. The workload is let go once its own controller knows all of it. */
+function finish(seen: Snapshot): Plan {
+  const { workload, native } = seen
+  const closing = native.close()
+  if (closing.is === "Waiting") return { actions: closing.actions }
+  if (closing.is === "Asking") {
+    const note = { ...noteFor(seen, "Fencing", "all pods are done"), fence: closing.fence }
+    return { actions: [...closing.actions, { do: "note", note }] }
   }
-  // It rises with every flip and is copied with our note only by a controller that sees this very ReplicaSet. The
-  // Deployment's own generation would not do: it rises with every annotation.
-  const fence = current.generation
-  if (noteOf(workload)?.fence !== fence)
-    return { actions: [...doubles, { do: "note", note: { ...makeNote(seen, "Fencing", "all pods are done"), fence } }] }
-  const isPassed = current.note?.fence === fence && current.note.operation === operationOf(workload)
-  if (doubles.length > 0 || !isPassed || !current.isObserved) return { actions: doubles }
   const { failed = "", back, to } = noteOf(workload)!
   const images = nameSome(Object.values(to).slice(0, 3), Object.keys(to).length)
   const pods = counted(seen.pods.length, "pod")
@@ -339,12 +266,9 @@ function finish(seen: Snapshot, { current }: Course): Plan {
     : released(seen, "Completed", `${pods} updated in place${images && `: ${images}`}`, true)
 }
 
-/** `kubectl rollout resume`, or another write that took the pause away: the owner's own release. */
+/** `kubectl rollout resume`, or another write that took the hold away: the owner's own release. */
 function resumed(seen: Snapshot): Plan {
-  const { workload, revisions } = seen
-  const active = revisions.filter(({ replicas, running }) => replicas > 0 || running > 0)
-  const isDone = active.every(({ template }) => isSameTemplate(template, workload.template))
-  return isDone
+  return seen.native.isFollowed
     ? released(seen, "Completed", "resumed by its owner")
     : released(seen, "FellBackToRollingUpdate", "it was resumed in between")
 }
@@ -373,7 +297,7 @@ function released(seen: Snapshot, reason: Reason, message: string, isFenced = fa
   return {
     actions: [
       ...serving(seen),
-      { do: "release", note: makeNote(seen, reason, message), ...(isFenced && { isFenced: true }) },
+      { do: "release", note: noteFor(seen, reason, message), ...(isFenced && { isFenced: true }) },
     ],
   }
 }
@@ -387,66 +311,13 @@ const stopped = (seen: Snapshot, reason: Reason, message: string): Plan => ({
 function told(seen: Snapshot, reason: Reason, message: string): Plan {
   const before = noteOf(seen.workload)
   const isSaid = before?.reason === reason && before.operation === operationOf(seen.workload)
-  return { actions: isSaid ? [] : [{ do: "note", note: makeNote(seen, reason, message) }] }
+  return { actions: isSaid ? [] : [{ do: "note", note: noteFor(seen, reason, message) }] }
 }
+
+const noteFor = ({ workload, native }: Snapshot, reason: Reason, message: string) =>
+  makeNote(workload, native.before, reason, message)
 
 const startWords = ({ pods }: Snapshot, { containers }: Touched) =>
   containers.length > 0
     ? `${counted(pods.length, "pod")}, container ${containers.join(", ")}`
     : counted(pods.length, "pod")
-
-function makeNote(seen: Snapshot, reason: Reason, message: string): WorkloadNote {
-  const { workload, revisions } = seen
-  const before = noteOf(workload)
-  const current = revisions.find(({ replicas, running }) => replicas > 0 || running > 0)
-  const touched = before?.touched ?? { containers: [], labels: [], annotations: [] }
-  const images = imagesOf(workload.template)
-  const old = current ? imagesOf(current.template) : images
-  const changed = [...images].filter(([name, image]) => old.has(name) && old.get(name) !== image)
-  const isFlipped = changed.length === 0
-  return {
-    operation: operationOf(workload),
-    reason,
-    message,
-    touched,
-    from: isFlipped && before ? before.from : Object.fromEntries(changed.map(([name]) => [name, old.get(name)!])),
-    to: isFlipped && before ? before.to : Object.fromEntries(changed),
-    ...(before?.fence !== undefined && { fence: before.fence }),
-    ...(before?.failed !== undefined && { failed: before.failed }),
-    ...(before?.back !== undefined && { back: before.back }),
-  }
-}
-
-/** Of this hold: what is left of an earlier one says nothing. */
-const noteOf = ({ note, hold }: Workload): WorkloadNote | undefined =>
-  note?.operation.startsWith(`${hold?.generation}-`) ? note : undefined
-
-/** The same target under the same hold is the same operation. */
-const operationOf = ({ hold, template }: Workload) => `${hold?.generation}-${short(withoutHash(template))}`
-
-const short = (value: unknown) =>
-  hash32(JSON.stringify(sorted(value)))
-    .toString(16)
-    .padStart(8, "0")
-
-/** A server returns fields in its own order. */
-function sorted(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value
-  if (Array.isArray(value)) return value.map(sorted)
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, each]) => [key, sorted(each)]),
-  )
-}
-
-function union(before: Touched | undefined, change: Course["change"]): Touched {
-  const now: Touched = change.is === "InPlace" ? change : { containers: [], labels: [], annotations: [] }
-  const both = (key: keyof Touched) => [...new Set([...(before?.[key] ?? []), ...now[key]])].sort()
-  return { containers: both("containers"), labels: both("labels"), annotations: both("annotations") }
-}
-
-const isWithin = (touched: Touched, recorded: Touched) =>
-  (["containers", "labels", "annotations"] as const).every(key =>
-    touched[key].every(each => recorded[key].includes(each)),
-  )

@@ -2,23 +2,22 @@ import type { WorkloadNote } from "#core/in-place/marks.ts"
 import { nextWrites, type PodsNext } from "#core/in-place/next.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { parseSettings, type Settings } from "#core/in-place/settings.ts"
-import { annotationsOf, imagesOf, isSameTemplate, labelsOf } from "#core/in-place/template.ts"
+import { annotationsOf, imagesOf, labelsOf } from "#core/in-place/template.ts"
 import type { Snapshot } from "./plan.ts"
 
 /**
  * After a release that was no completion: the pods that were changed and that no rollout replaces, because the template
- * is again that of their ReplicaSet. They go back one after the other, within the same budgets. Undefined where there is
+ * is again the one that they count as. They go back one after the other, within the same budgets. Undefined where there is
  * none, and also where one of them fails: nothing better than the template can be done for it.
  */
 export function takingBack(seen: Snapshot, operation: string): { next: PodsNext; note: WorkloadNote } | undefined {
-  const { workload, revisions } = seen
+  const { workload, native } = seen
   const { note, template } = workload
   if (!note || isCompletion(note)) return undefined
-  const same = new Set(revisions.flatMap(each => (isSameTemplate(each.template, template) ? [each.uid] : [])))
   const hold = note.operation.slice(0, note.operation.indexOf("-") + 1)
-  const isChanged = ({ owner, mark }: PodFacts) =>
-    same.has(owner) && mark !== undefined && (mark.operation === operation || mark.operation.startsWith(hold))
-  const pods = seen.pods.filter(isChanged)
+  const isChanged = ({ mark }: PodFacts) =>
+    mark !== undefined && (mark.operation === operation || mark.operation.startsWith(hold))
+  const pods = seen.pods.filter(pod => isChanged(pod) && native.keeps(pod))
   if (pods.length === 0) return undefined
   const down = seen.pods.filter(pod => !pods.includes(pod) && !pod.isReady).length
   const next = nextWrites({
@@ -36,7 +35,7 @@ export function takingBack(seen: Snapshot, operation: string): { next: PodsNext;
     replicas: pods.length,
     maxUnavailable: Math.max(1, workload.maxUnavailable) - down,
     disruptions: seen.disruptions,
-    // It is the image that the ReplicaSet gives to every new pod.
+    // It is the image of the template: every new pod gets it.
     missingOn: () => undefined,
     evidence: { digestOn: () => undefined, upSince: seen.upSince, now: seen.now },
   })

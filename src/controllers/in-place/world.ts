@@ -8,25 +8,27 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
-import { type Budget, type Job, type Revision, readBudget, readJob, readRevision } from "./facts.ts"
+import { type Budget, type Job, type Owned, readBudget, readJob } from "./facts.ts"
+import type { Adapter } from "./kind.ts"
 import type { ImageOnNode } from "./plan.ts"
 import { asked } from "./plan.ts"
-import { budgets, imagePullJobs, nodeImages, pods, replicaSets } from "./resources.ts"
+import { budgets, imagePullJobs, nodeImages, pods } from "./resources.ts"
 
 type Kept<T> = Projected & { readonly facts?: T | undefined }
 
 /** What is watched of a namespace while one of its workloads is held. */
 export type Neighbourhood = {
-  readonly revisions: WatchedCache<Kept<Revision>>
+  readonly revisions: WatchedCache<Kept<Owned>>
   readonly pods: WatchedCache<Kept<PodFacts>>
   readonly jobs: WatchedCache<Kept<Job>>
   readonly budgets: WatchedCache<Budget>
 }
 
-/** A Deployment as the cache has it. Its status is never written here. */
-export type HeldDeployment = KubeObject & { apiVersion: string; kind: string; status?: never }
+/** A workload as the cache has it. Its status is never written here. */
+export type HeldWorkload = KubeObject & { apiVersion: string; kind: string; status?: never }
 
 export type World = Pick<Wiring, "client" | "clock" | "events"> & {
+  readonly adapter: Adapter
   /** What surrounds a held workload, and whether all of it is known. */
   around(key: string): { readonly near: Neighbourhood; readonly isCurrent: boolean }
   /** What the agent of a node says of an image that a job asks for. */
@@ -38,10 +40,10 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
 }
 
 /**
- * Nothing but held workloads is watched before one is held. Then it is what surrounds it: ReplicaSets, pods, jobs and
+ * Nothing but held workloads is watched before one is held. Then it is what surrounds it: revisions, pods, jobs and
  * budgets of its namespace, and what the agents say.
  */
-export function openWorld(wiring: Wiring, objects: Cache<Held<HeldDeployment>>): World {
+export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<HeldWorkload>>): World {
   const { client, clock, events, enqueue } = wiring
   const places = new Map<string, Neighbourhood>()
   const users = new MultiMap()
@@ -71,28 +73,34 @@ export function openWorld(wiring: Wiring, objects: Cache<Held<HeldDeployment>>):
     const kept =
       <T>(read: (object: KubeObject) => T | undefined) =>
       (object: KubeObject): Kept<T> => ({ resourceVersion: object.metadata.resourceVersion ?? "", facts: read(object) })
-    const owner = ({ facts }: Kept<{ owner: { uid: string } }>) => (facts ? [facts.owner.uid] : [])
+    const owner = ({ facts }: Kept<Owned>) => (facts ? [facts.owner.uid] : [])
     const near: Neighbourhood = {
-      revisions: watchIn(namespace, replicaSets, kept(readRevision), { owner }),
+      revisions: watchIn(namespace, adapter.revisions, kept(adapter.readRevision), { owner }),
       pods: watchIn(namespace, pods, kept(readPod), {
         owner: ({ facts }: Kept<PodFacts>) => (facts?.owner ? [facts.owner] : []),
       }),
-      jobs: watchIn(namespace, imagePullJobs, kept(readJob), { owner }),
+      jobs: watchIn(
+        namespace,
+        imagePullJobs,
+        kept(object => readJob(object, adapter.resource.kind)),
+        { owner },
+      ),
       budgets: watchIn(namespace, budgets, readBudget),
     }
     const wake = (name: string) => {
       const key = keyOf({ namespace, name })
       if (objects.get(key)) enqueue(key)
     }
-    for (const cache of [near.revisions, near.jobs] as readonly WatchedCache<Kept<{ owner: { name: string } }>>[])
+    for (const cache of [near.revisions, near.jobs] as readonly WatchedCache<Kept<Owned>>[])
       cache.subscribe(({ before, after }) => {
         const found = (after ?? before)?.facts
         if (found) wake(found.owner.name)
       })
     near.pods.subscribe(({ before, after }) => {
       const found = after?.facts ?? before?.facts
-      const revision = found && near.revisions.get(keyOf({ namespace, name: found.ownerName }))?.facts
-      if (revision) wake(revision.owner.name)
+      const revisionOf = (name: string) => near.revisions.get(keyOf({ namespace, name }))?.facts
+      const name = found && adapter.workloadOf(found.ownerName, revisionOf)
+      if (name !== undefined) wake(name)
     })
     near.budgets.subscribe(() => {
       for (const key of users.of(namespace)) enqueue(key)
@@ -121,6 +129,7 @@ export function openWorld(wiring: Wiring, objects: Cache<Held<HeldDeployment>>):
   }
 
   return {
+    adapter,
     client,
     clock,
     events,

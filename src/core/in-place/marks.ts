@@ -14,12 +14,37 @@ export type Hold = {
   readonly by: string
   /** The generation before the change: tells one hold from the next. */
   readonly generation: number
+  /** Of a StatefulSet or DaemonSet: what to give back. Absent where it cannot be read. */
+  readonly original?: UpdateStrategy
+}
+
+/** `updateStrategy` of a StatefulSet or DaemonSet before the hold. The block is kept whole; null: there was none. */
+export type UpdateStrategy = {
+  readonly type: string
+  readonly rollingUpdate: Readonly<Record<string, unknown>> | null
 }
 
 export function parseHold(text: unknown): Hold | undefined {
-  const { by, generation } = objectIn(text)
-  return typeof by === "string" && typeof generation === "number" ? { by, generation } : undefined
+  const { by, generation, original } = objectIn(text)
+  if (typeof by !== "string" || typeof generation !== "number") return undefined
+  const strategy = strategyIn(original)
+  return { by, generation, ...(strategy && { original: strategy }) }
 }
+
+function strategyIn(value: unknown): UpdateStrategy | undefined {
+  const { type, rollingUpdate } = recordOf(value)
+  if (typeof type !== "string") return undefined
+  const isBlock = typeof rollingUpdate === "object" && rollingUpdate !== null
+  return { type, rollingUpdate: isBlock ? recordOf(rollingUpdate) : null }
+}
+
+/**
+ * The same text as the policy writes for a StatefulSet or DaemonSet:
+ * `{"by":"in-place","original":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":2}},"generation":3}`. The
+ * strategy is JSON, or a CEL expression that gives JSON.
+ */
+export const setHoldOf = (strategy: string, generation: string) =>
+  [`{"by":"${inPlaceHolder}","original":`, strategy, ',"generation":', generation, "}"] as const
 
 /** The same text as the policy writes, with the generation as a CEL expression or a number. */
 export const holdOf = (generation: string): readonly [before: string, generation: string, after: string] => [

@@ -24,6 +24,12 @@ export const inPlaceStrategies: readonly Strategy[] = ["InPlaceIfPossible", "InP
 export const heldMark = `${prefix}/held`
 export const inPlaceHolder = "in-place"
 
+/** The partition of a held StatefulSet: above every ordinal, so that its controller replaces no pod. */
+export const everyOrdinal = 2_147_483_647
+
+/** The label by which the controllers of StatefulSets and DaemonSets find the revision of a pod. */
+export const revisionLabel = "controller-revision-hash"
+
 /** On a workload and on its pods: what was done, from what to what, and how it stands. */
 export const inPlaceAnnotation = `${prefix}/in-place`
 

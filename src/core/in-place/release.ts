@@ -3,13 +3,12 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import { formatNote, type WorkloadNote } from "./marks.ts"
 import { gateReason, heldMark, inPlaceAnnotation } from "./names.ts"
 
-/** What gives a held Deployment back, written by the controller or by a person: each is a merge patch. */
+/** What gives a held workload back, written by the controller or by a person: each is a merge patch. */
 
 /** It is its own controller's again. The label stays until everything else is given back. */
-export const releaseOf = (resourceVersion: string, note: WorkloadNote) => ({
+export const releaseOf = (resourceVersion: string, note: WorkloadNote, spec: object) => ({
   metadata: { resourceVersion, annotations: { [heldMark]: null, [inPlaceAnnotation]: formatNote(note) } },
-  // What was there before the hold: a Deployment that its owner has paused is never held.
-  spec: { paused: null },
+  spec,
 })
 
 export const unmarkOf = (resourceVersion: string) => ({ metadata: { resourceVersion, labels: { [heldMark]: null } } })

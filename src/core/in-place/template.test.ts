@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { changeOf, isSameTemplate, type PodTemplate } from "./template.ts"
+import { changeFrom, changeOf, isSameTemplate, type PodTemplate } from "./template.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: a template is edited as JSON
 type Json = any
@@ -109,4 +109,12 @@ test("templates are the same whatever hash a ReplicaSet has given them", () => {
     ),
   ).toBe(false)
   expect(isSameTemplate({ spec: {} }, { metadata: { labels: {}, annotations: {} }, spec: {} })).toBe(true)
+})
+
+test("pods of several templates: what any of them needs, and nothing that one of them cannot get", () => {
+  const [app, side] = ["app", "side"].map((name, index) => edited(t => (t.spec.containers[index].image = `${name}:0`)))
+  expect(changeFrom([app!, side!, calm], calm)).toMatchObject(inPlace({ containers: ["app", "side"] }))
+  const other = edited(t => (t.spec.containers[1].args = ["-v"]))
+  expect(changeFrom([app!, other], calm)).toMatchObject({ is: "NotInPlace" })
+  expect(changeFrom([], calm)).toEqual({ is: "None" })
 })

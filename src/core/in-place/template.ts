@@ -45,6 +45,17 @@ export function changeOf(from: PodTemplate, to: PodTemplate): Change {
   )
 }
 
+/** The change for pods that were made from several templates: what any of them needs, and only what each can get. */
+export function changeFrom(templates: readonly PodTemplate[], to: PodTemplate): Change {
+  const changes = templates.map(from => changeOf(from, to))
+  const refusal = changes.find(({ is }) => is === "NotInPlace")
+  if (refusal) return refusal
+  const found = changes.flatMap(change => (change.is === "InPlace" ? [change] : []))
+  if (found.length === 0) return { is: "None" }
+  const all = (key: keyof Touched) => [...new Set(found.flatMap(change => change[key]))]
+  return { is: "InPlace", containers: all("containers"), labels: all("labels"), annotations: all("annotations") }
+}
+
 /** On a pod these have values of their own, whatever a template says. */
 const ownKeys = new Set<string>([hashLabel, updateStateLabel, inPlaceAnnotation])
 export const isCarried = (key: string) => !ownKeys.has(key)

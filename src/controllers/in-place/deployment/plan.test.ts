@@ -3,8 +3,10 @@ import type { WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import type { PodTemplate } from "#core/in-place/template.ts"
-import type { Job, Revision, Workload } from "./facts.ts"
-import { type Action, type Plan, plan, type Snapshot } from "./plan.ts"
+import type { Job } from "../facts.ts"
+import { type Action, type Plan, plan as planAny, type Snapshot } from "../plan.ts"
+import type { Revision, Deployment as Workload } from "./facts.ts"
+import { nativeOf } from "./native.ts"
 
 const template = (image: string, hash?: string): PodTemplate => ({
   metadata: { labels: { app: "web", ...(hash && { "pod-template-hash": hash }) } },
@@ -17,7 +19,7 @@ const workload = (fields: Partial<Workload> = {}): Workload => ({
   uid: "d",
   resourceVersion: "9",
   annotations: { [strategyAnnotation]: "InPlaceIfPossible", [heldMark]: "{}" },
-  isPaused: true,
+  isInForce: true,
   isObserved: true,
   replicas: 1,
   selector: { matchLabels: { app: "web" } },
@@ -87,7 +89,14 @@ const started = (fields: Partial<WorkloadNote> = {}, of: Partial<Workload> = {})
   return { ...fresh, note: { ...first.note, ...fields } }
 }
 
-const calm: Snapshot = {
+type Given = Omit<Snapshot, "workload" | "native"> & {
+  readonly workload: Workload
+  readonly revisions: readonly Revision[]
+}
+const plan = ({ revisions, ...seen }: Given): Plan =>
+  planAny({ ...seen, native: nativeOf(seen.workload, revisions, seen.pods) })
+
+const calm: Given = {
   workload: workload(),
   isListed: true,
   revisions: [set("a", "web:1")],
@@ -117,7 +126,7 @@ const words = (action: Action): string => {
 }
 const said = ({ actions }: Plan) => actions.map(words)
 
-const cases: Record<string, { given: () => Partial<Snapshot>; does: string[] }> = {
+const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
   "nothing before everything is listed": { given: () => ({ isListed: false }), does: [] },
   "a note before the first pod": { given: () => ({}), does: ["note Updating"] },
   "a job and a pod": { given: () => ({ workload: started() }), does: ["createJob web:2", "patch web-0"] },
@@ -211,7 +220,7 @@ const cases: Record<string, { given: () => Partial<Snapshot>; does: string[] }> 
   "released: jobs, and the label last": {
     given: () => {
       const { [heldMark]: _, ...annotations } = workload().annotations
-      return { workload: workload({ annotations, hold: undefined, isPaused: false }), jobs: [job] }
+      return { workload: workload({ annotations, hold: undefined, isInForce: false }), jobs: [job] }
     },
     does: ["deleteJob", "unmark"],
   },
@@ -244,7 +253,7 @@ const cases: Record<string, { given: () => Partial<Snapshot>; does: string[] }> 
     does: ["release NotInPlace"],
   },
   "resumed by its owner": {
-    given: () => ({ workload: { ...started(), isPaused: false } }),
+    given: () => ({ workload: { ...started(), isInForce: false } }),
     does: ["release FellBackToRollingUpdate"],
   },
   "held by another": { given: () => ({ workload: workload({ hold: { by: "canary", generation: 1 } }) }), does: [] },
@@ -279,7 +288,7 @@ const cases: Record<string, { given: () => Partial<Snapshot>; does: string[] }> 
   },
   "drained pods serve before the release": {
     given: () => ({
-      workload: { ...started(), isPaused: false },
+      workload: { ...started(), isInForce: false },
       pods: [pod("web:1", { gate: { isDrained: true, since: 0 } })],
     }),
     does: ["undrain web-0", "release FellBackToRollingUpdate"],

@@ -1,0 +1,75 @@
+import { holdKinds } from "#core/in-place/hold.ts"
+import { parseNote, type WorkloadNote } from "#core/in-place/marks.ts"
+import { inPlaceAnnotation } from "#core/in-place/names.ts"
+import { podsOf } from "#core/in-place/settings.ts"
+import type { PodTemplate } from "#core/in-place/template.ts"
+import { type Json, type Owned, ownerOf, readCommon, type Workload } from "../facts.ts"
+
+/** A held Deployment. */
+export type Deployment = Workload & { readonly keepsHistory: boolean }
+
+/** A ReplicaSet of a Deployment. */
+export type Revision = Owned & {
+  readonly resourceVersion: string
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly replicas: number
+  readonly running: number
+  readonly template: PodTemplate
+  readonly annotations: Readonly<Record<string, string>>
+  readonly number: string
+  readonly generation: number
+  /** What the Deployment controller has copied to it when it took it for current. */
+  readonly note: WorkloadNote | undefined
+  readonly isObserved: boolean
+}
+
+export const revisionKey = "deployment.kubernetes.io/revision"
+
+export function readDeployment(object: object): Deployment {
+  const { spec } = object as Json
+  const replicas = spec.replicas ?? 1
+  return {
+    ...readCommon(object),
+    isInForce: holdKinds.Deployment.isInForce(spec),
+    replicas,
+    deadlineSeconds: Math.min(spec.progressDeadlineSeconds ?? 600, 86_400),
+    keepsHistory: spec.revisionHistoryLimit !== 0,
+    maxUnavailable: unavailableOf(spec.strategy, replicas),
+  }
+}
+
+/**
+ * As the Deployment controller counts, but a share is at least one pod: the controller can make a pod first where the
+ * share rounds to none, and in place there is none to make. A single pod is not stopped without being asked for.
+ */
+function unavailableOf(strategy: Json | undefined, replicas: number): number {
+  if (strategy?.type === "Recreate") return replicas
+  const value = strategy?.rollingUpdate?.maxUnavailable ?? "25%"
+  if (typeof value === "number") return Math.min(value, replicas)
+  const percent = Number.parseInt(value, 10)
+  return replicas > 1 ? podsOf({ percent }, replicas) : Math.floor(percent / 100)
+}
+
+/** Undefined for one that is not a Deployment's, or is being deleted. */
+export function readRevision(object: { metadata: object }): Revision | undefined {
+  const { metadata, spec, status = {} } = object as Json
+  const owner = ownerOf(metadata, "Deployment")
+  if (!owner || metadata.deletionTimestamp) return undefined
+  return {
+    resourceVersion: metadata.resourceVersion,
+    namespace: metadata.namespace,
+    name: metadata.name,
+    uid: metadata.uid,
+    owner,
+    replicas: spec.replicas ?? 1,
+    running: status.replicas ?? 0,
+    template: spec.template,
+    annotations: metadata.annotations ?? {},
+    number: metadata.annotations?.[revisionKey] ?? "",
+    generation: metadata.generation ?? 0,
+    note: parseNote(metadata.annotations?.[inPlaceAnnotation]),
+    isObserved: (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+  }
+}

@@ -1,0 +1,67 @@
+import type { PodFacts } from "#core/in-place/pod.ts"
+import { isSameTemplate, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
+import { counted } from "#lib/text.ts"
+import type { Closing, Native } from "../kind.ts"
+import { noteOf, operationOf, short } from "../note.ts"
+import type { Deployment, Revision } from "./facts.ts"
+
+/** Writes to ReplicaSets. */
+export type DeploymentAction =
+  | { readonly do: "keepHistory"; readonly name: string; readonly hash: string; readonly of: Revision }
+  | { readonly do: "deleteDouble"; readonly revision: Revision }
+  | { readonly do: "flip"; readonly revision: Revision; readonly template: PodTemplate }
+
+/** What the Deployment controller makes of a Deployment: by its ReplicaSets. */
+export function nativeOf(workload: Deployment, revisions: readonly Revision[], pods: readonly PodFacts[]): Native {
+  const active = revisions.filter(({ replicas, running }) => replicas > 0 || running > 0)
+  const [current] = active
+  const isSame = ({ template }: Revision) => isSameTemplate(template, workload.template)
+  const same = new Set(revisions.filter(isSame).map(({ uid }) => uid))
+  return {
+    title: `deploy/${workload.name}`,
+    kind: "Deployment",
+    templates: current ? [current.template] : [],
+    before: current?.template,
+    obstacle:
+      active.length > 1 ? `${counted(active.length, "ReplicaSet")} have pods: a rollout was under way` : undefined,
+    isEmpty: !current || (workload.replicas === 0 && pods.length === 0),
+    isFollowed: active.every(isSame),
+    keeps: ({ owner }) => same.has(owner),
+    close: () => (current ? close(workload, current, revisions) : { is: "Passed" }),
+  }
+}
+
+/**
+ * What the ReplicaSet makes from now on has to be the same, and its Deployment has to know that before it is let go: a
+ * controller that sees the release and not yet the flipped ReplicaSet would make another one.
+ */
+function close(workload: Deployment, current: Revision, revisions: readonly Revision[]): Closing {
+  const others = revisions.filter(({ uid }) => uid !== current.uid)
+  // An older ReplicaSet with this template would be taken for current, and get all pods.
+  const doubles = others
+    .filter(
+      ({ template, replicas, running }) => replicas + running === 0 && isSameTemplate(template, workload.template),
+    )
+    .map((revision): DeploymentAction => ({ do: "deleteDouble", revision }))
+  if (!isSameTemplate(current.template, workload.template)) {
+    // A controller that has not seen the hold yet would miss its ReplicaSet, and make another one.
+    if (!workload.isObserved) return { is: "Waiting", actions: [] }
+    const isKept = others.some(({ template }) => isSameTemplate(template, current.template))
+    const hash = short([workload.uid, withoutHash(current.template)])
+    const history: DeploymentAction = { do: "keepHistory", name: `${workload.name}-${hash}`, hash, of: current }
+    return {
+      is: "Waiting",
+      actions: [
+        ...(isKept || !workload.keepsHistory || current.number === "" ? [] : [history]),
+        ...doubles,
+        { do: "flip", revision: current, template: workload.template },
+      ],
+    }
+  }
+  // It rises with every flip and is copied with our note only by a controller that sees this very ReplicaSet. The
+  // Deployment's own generation would not do: it rises with every annotation.
+  const fence = current.generation
+  if (noteOf(workload)?.fence !== fence) return { is: "Asking", fence, actions: doubles }
+  const isPassed = current.note?.fence === fence && current.note.operation === operationOf(workload)
+  return doubles.length > 0 || !isPassed || !current.isObserved ? { is: "Waiting", actions: doubles } : { is: "Passed" }
+}

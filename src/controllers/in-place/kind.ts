@@ -1,0 +1,56 @@
+import type { PodFacts } from "#core/in-place/pod.ts"
+import type { PodTemplate } from "#core/in-place/template.ts"
+import type { Client } from "#runtime/client/client.ts"
+import type { Outcome } from "#runtime/client/outcome.ts"
+import type { KubeObject, Resource } from "#runtime/resource.ts"
+import type { DeploymentAction } from "./deployment/native.ts"
+import type { Owned, Workload } from "./facts.ts"
+import type { Action } from "./plan.ts"
+
+/** What differs between the kinds (decision 69): template, revision, hold, flip and fence. */
+export type Adapter<W extends Workload = Workload, R extends Owned = Owned> = {
+  readonly resource: Resource
+  /** The objects in which its own controller keeps templates. */
+  readonly revisions: Resource
+  read(object: object): W
+  /** Undefined for one that is not of this kind, or is being deleted. */
+  readRevision(object: KubeObject): R | undefined
+  /** The uids of the objects that own its pods. */
+  podOwners(workload: W, revisions: readonly R[]): readonly string[]
+  /** The name of the workload to which a pod with an owner of this name belongs. */
+  workloadOf(podOwner: string, revisionOf: (name: string) => R | undefined): string | undefined
+  native(workload: W, revisions: readonly R[], pods: readonly PodFacts[]): Native
+  /** The fields of its spec that give it back to its own controller. */
+  releasedSpec(workload: W): object
+  /** Carries out what only this kind writes. */
+  write?(client: Client, workload: W, action: DeploymentAction): Promise<Outcome<unknown>>
+}
+
+/** What the workload's own controller makes of it: facts that the plan needs, whatever the kind. */
+export type Native = {
+  /** As commands name it: `deploy/web`. */
+  readonly title: string
+  readonly kind: string
+  /** Templates that its pods were made from. The change is judged against each of them. */
+  readonly templates: readonly PodTemplate[]
+  /** The template before the change: a rollback writes it. */
+  readonly before: PodTemplate | undefined
+  /** Why pods cannot be changed in place now. */
+  readonly obstacle: string | undefined
+  /** There are no pods, and none are to come. */
+  readonly isEmpty: boolean
+  /** Every pod counts as one of the workload's template. */
+  readonly isFollowed: boolean
+  /** Without the hold its controller takes this pod for one of the workload's template, and leaves it alone. */
+  keeps(pod: PodFacts): boolean
+  /** What is left once every pod is done. */
+  close(): Closing
+}
+
+export type Closing =
+  /** These writes, or none: its controller has something to see first. */
+  | { readonly is: "Waiting"; readonly actions: readonly Action[] }
+  /** The workload's note has to carry this number: its controller copies it. */
+  | { readonly is: "Asking"; readonly fence: number; readonly actions: readonly Action[] }
+  /** Its controller has seen everything. */
+  | { readonly is: "Passed" }

@@ -1,0 +1,65 @@
+import type { WorkloadNote } from "#core/in-place/marks.ts"
+import { type Change, imagesOf, type PodTemplate, type Touched, withoutHash } from "#core/in-place/template.ts"
+import { hash32 } from "#lib/hash.ts"
+import type { Workload } from "./facts.ts"
+import type { Reason } from "./plan.ts"
+
+/** `old`: the template before the change, where there is one. */
+export function makeNote(
+  workload: Workload,
+  old: PodTemplate | undefined,
+  reason: Reason,
+  message: string,
+): WorkloadNote {
+  const before = noteOf(workload)
+  const touched = before?.touched ?? { containers: [], labels: [], annotations: [] }
+  const images = imagesOf(workload.template)
+  const were = old ? imagesOf(old) : images
+  const changed = [...images].filter(([name, image]) => were.has(name) && were.get(name) !== image)
+  const isFlipped = changed.length === 0
+  return {
+    operation: operationOf(workload),
+    reason,
+    message,
+    touched,
+    from: isFlipped && before ? before.from : Object.fromEntries(changed.map(([name]) => [name, were.get(name)!])),
+    to: isFlipped && before ? before.to : Object.fromEntries(changed),
+    ...(before?.fence !== undefined && { fence: before.fence }),
+    ...(before?.failed !== undefined && { failed: before.failed }),
+    ...(before?.back !== undefined && { back: before.back }),
+  }
+}
+
+/** Of this hold: what is left of an earlier one says nothing. */
+export const noteOf = ({ note, hold }: Workload): WorkloadNote | undefined =>
+  note?.operation.startsWith(`${hold?.generation}-`) ? note : undefined
+
+/** The same target under the same hold is the same operation. */
+export const operationOf = ({ hold, template }: Workload) => `${hold?.generation}-${short(withoutHash(template))}`
+
+export const short = (value: unknown) =>
+  hash32(JSON.stringify(sorted(value)))
+    .toString(16)
+    .padStart(8, "0")
+
+/** A server returns fields in its own order. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(sorted)
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, each]) => [key, sorted(each)]),
+  )
+}
+
+export function union(before: Touched | undefined, change: Change): Touched {
+  const now: Touched = change.is === "InPlace" ? change : { containers: [], labels: [], annotations: [] }
+  const both = (key: keyof Touched) => [...new Set([...(before?.[key] ?? []), ...now[key]])].sort()
+  return { containers: both("containers"), labels: both("labels"), annotations: both("annotations") }
+}
+
+export const isWithin = (touched: Touched, recorded: Touched) =>
+  (["containers", "labels", "annotations"] as const).every(key =>
+    touched[key].every(each => recorded[key].includes(each)),
+  )

@@ -94,7 +94,7 @@ describe("answers become values", () => {
     expect(await runtime.pullProgress()).toEqual([{ name: "k8s.io", doneBytes: 3, totalBytes: 9 }])
   })
 
-  test("labels and annotations of a sandbox go with the pull, and nothing else of one", async () => {
+  test("labels and annotations of a sandbox go with the pull; without any, an empty one is sent", async () => {
     const asked: unknown[] = []
     const { runtime } = await world({
       PullImage: ({ sandboxConfig }) => {
@@ -108,7 +108,7 @@ describe("answers become values", () => {
     expect(asked).toEqual([
       { labels: { a: "b" }, annotations: { c: "d" } },
       { labels: {}, annotations: { c: "d" } },
-      undefined,
+      { labels: {}, annotations: {} },
     ])
   })
 

@@ -106,7 +106,8 @@ export function connectRuntime(options: { socketPath: string; clock?: Clock }): 
       const request = {
         image: { image: reference },
         auth: credentials && authOf(credentials),
-        sandboxConfig: sandboxConfig && { labels, annotations },
+        // Sent even where it is empty: some runtimes read it without a check.
+        sandboxConfig: { labels, annotations },
       }
       const { imageRef } = await call("PullImage", request, {
         doing: `pulling ${reference}`,

@@ -163,7 +163,7 @@ export type Image = {
 export type ImagePull = {
   reference: string
   credentials?: PullCredentials | undefined
-  /** What the runtime may know of the pod that the image is for. */
+  /** What the runtime may know of the pod that the image is for. Absent, an empty one is sent. */
   sandboxConfig?: SandboxConfig | undefined
 }
 

@@ -29,15 +29,21 @@ test("the README, typed on a real cluster that has nothing of ours", { timeout: 
   expect(running).toHaveLength(9)
 })
 
-/** The registry of the floor has another name than the pages', and no TLS. Its name replaces theirs. */
+/**
+ * The registry of the floor has another name than the pages', and no TLS; its container runtime has a socket of its own.
+ * Its names replace theirs.
+ */
 const onTheFloor = (text: string) =>
-  text.replaceAll(/registry\.example\.com(?!\|)/g, floor().registry).replace(/ --push \S+/, "$& --plain-http")
+  text
+    .replaceAll(/registry\.example\.com(?!\|)/g, floor().registry)
+    .replace(/ --push \S+/, "$& --plain-http")
+    .replace(/ manifests all(?! --no-agent)/, `$& --cri-socket ${floor().containerdSocket}`)
 
 function uninstallAtTheEnd({ serviceImage, namespaces }: { serviceImage: string; namespaces: string[] }): void {
   const { kubectlRun } = floor()
   onTestFinished(async () => {
     await kubectlRun("delete", `si/${serviceImage}`, "--ignore-not-found")
-    await kubectlRun("delete", "namespace", ...namespaces, "aim-system", "--ignore-not-found")
+    await kubectlRun("delete", "namespace", ...namespaces, "aim-system", "aim-agents", "--ignore-not-found")
     const ours =
       "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding"
     await kubectlRun("delete", ours, "--selector=app.kubernetes.io/part-of=autoimagemanager")

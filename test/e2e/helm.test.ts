@@ -34,7 +34,7 @@ const printed = async (...args: string[]): Promise<Record<string, Json>> => {
 test("the chart installs what aim manifests prints, object by object, for another namespace, image and kinds too", async () => {
   const helm = await helmFor()
   expect(await helm("lint", chart, "--strict")).toContain("1 chart(s) linted, 0 chart(s) failed")
-  expect(await rendered(helm, "--namespace", "aim-system")).toEqual(await printed())
+  expect(await rendered(helm, "--namespace", "aim-system")).toEqual(await printed("--no-agent"))
 
   const image =
     "registry.example.com:5000/team/aim:1@sha256:0123456789012345678901234567890123456789012345678901234567890123"
@@ -45,7 +45,7 @@ test("the chart installs what aim manifests prints, object by object, for anothe
   const sets = kinds.flatMap(([plural, group], i) => ["--set", `for[${i}].plural=${plural},for[${i}].group=${group}`])
   const flags = kinds.flatMap(([plural, group]) => ["--for", `${plural}.${group}`])
   expect(await rendered(helm, "--namespace", "123", "--set", `image=${image}`, ...sets)).toEqual(
-    await printed("--namespace", "123", "--image", image, ...flags),
+    await printed("--namespace", "123", "--image", image, "--no-agent", ...flags),
   )
 
   const socket = "/run/k3s/containerd/containerd.sock"

@@ -19,7 +19,16 @@ test("the same journey inside the cluster, with exactly the roles it prints", as
   const namespace = await uniqueNamespace()
   const fleet = namespace
   const [v1, v2] = await Promise.all(["v1", "v2"].map(async tag => (await pushImage(`dicom-service:${tag}`)).reference))
-  const manifests = await aim("manifests", "all", "--image", await buildImage(), "--for", "dicoms.services.example.com")
+  const image = await buildImage()
+  const manifests = await aim(
+    "manifests",
+    "all",
+    "--no-agent",
+    "--image",
+    image,
+    "--for",
+    "dicoms.services.example.com",
+  )
   await applyManifests(manifests)
   onTestFinished(uninstall)
   await kubectlRun("-n", "aim-system", "rollout", "status", "deployment/aim-controller", "--timeout=180s")

@@ -25,15 +25,25 @@ function read({ arguments: [section = "all"], options }: Input, version: string)
     section: section as Section,
     foreign: foreign.filter((kind, i) => given.indexOf(`${kind.plural}.${kind.group}`) === i),
     namespace: checkNamespace(options.namespace as string, "--namespace"),
-    ...(options.criSocket !== undefined && { criSocket: checkSocket(options.criSocket as string, section) }),
+    criSocket: readSocket(options, section),
     image: checkImage((options.image as string | undefined) ?? `autoimagemanager/aim:${version}`),
   }
 }
 
-/** As the node has it: the DaemonSet mounts this one file. */
-function checkSocket(path: string, section: string): string {
-  if (section !== "agent" && section !== "all")
+/** As the node has it: the DaemonSet mounts this one file. Undefined: no agents are wanted. */
+function readSocket({ criSocket, agent }: Input["options"], section: string): string | undefined {
+  const hasAgents = section === "agent" || section === "all"
+  const path = (criSocket as string | undefined) ?? usualSocket
+  if (criSocket !== undefined && !hasAgents)
     throw new UsageError(`--cri-socket is for the agents, and ${section} has none: write agent --cri-socket ${path}`)
+  if (agent !== false) return hasAgents ? checkSocket(path) : undefined
+  if (section !== "all") throw new UsageError(`--no-agent leaves the agents out of all: leave it out of ${section}`)
+  if (criSocket !== undefined)
+    throw new UsageError("--no-agent leaves the agents out, and --cri-socket is for them: write one of the two")
+  return undefined
+}
+
+function checkSocket(path: string): string {
   if (socketPath.pattern.test(path) && !socketPath.not.test(path)) return path
   throw new UsageError(`--cri-socket: ${path} is not the path of a socket: write one such as ${usualSocket}`)
 }

@@ -12,7 +12,7 @@ export type Wanted = {
   foreign: readonly ForeignKind[]
   namespace: string
   image: string
-  /** The socket of the nodes' container runtime: with it, `all` has the agents too. */
+  /** The socket of the nodes' container runtime. Without it, `all` has no agents. */
   criSocket?: string | undefined
 }
 

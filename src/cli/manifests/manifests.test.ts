@@ -168,7 +168,7 @@ describe("sections", () => {
     ])
   })
 
-  test("agent prints the agents alone, and all has them only where the socket is named", () => {
+  test("agent prints the agents alone, and all has them unless they are left out", () => {
     const agents = [
       "Namespace/aim-agents",
       "ServiceAccount/aim-agent",
@@ -180,6 +180,7 @@ describe("sections", () => {
     const printed = manifests({ ...wanted, section: "agent" }, sources())
     expect(names(printed)).toEqual(agents)
     expect(names(manifests({ ...wanted, criSocket: "/run/k3s/containerd.sock" }, sources())).slice(-6)).toEqual(agents)
+    expect(names(manifests(wanted, sources())).filter(name => agents.includes(name))).toEqual([])
     // Requests and their status, and nothing else of the cluster.
     const rules = rulesOf(printed, "aim-agent")
     expect(rules.map(({ apiGroups }) => apiGroups)).toEqual(rules.map(() => ["autoimagemanager.io"]))

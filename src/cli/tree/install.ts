@@ -9,6 +9,8 @@ export const install: readonly Command[] = [
     summary: "print what kubectl apply needs: CRDs, roles, policies, the controller, the agents",
     details: [
       "YAML on stdout and nothing else. The roles hold the verbs that the controllers declare and no others.",
+      "all has an agent for every node. It mounts the socket of the node's container runtime, which is",
+      "/run/containerd/containerd.sock unless --cri-socket names another; --no-agent leaves the agents out.",
       "With rbac --for, only the roles that let the controllers read a custom kind and, where granted, change it.",
     ],
     arguments: [
@@ -27,9 +29,9 @@ export const install: readonly Command[] = [
       { flags: "--image <REF>", description: "the image of the controller (default: autoimagemanager/aim:VERSION)" },
       {
         flags: "--cri-socket <PATH>",
-        description:
-          "the runtime's socket on the nodes, for agent (default: containerd's); with it, all has the agents",
+        description: "the runtime's socket on the nodes, for the agents (default: containerd's)",
       },
+      { flags: "--no-agent", description: "all without the agents: nothing restarts containers or pulls images" },
       {
         flags: "-n, --namespace <NAMESPACE>",
         description: "where the controller runs",
@@ -38,7 +40,8 @@ export const install: readonly Command[] = [
     ],
     examples: [
       { line: "manifests | kubectl apply -f -", says: "install everything" },
-      { line: "manifests agent | kubectl apply -f -", says: "and an agent on every node, which restarts containers" },
+      { line: "manifests --no-agent | kubectl apply -f -", says: "without an agent on every node" },
+      { line: "manifests agent | kubectl apply -f -", says: "the agents later" },
       {
         line: "manifests rbac --for dicoms.services.example.com | kubectl apply -f -",
         says: "let it manage Dicoms too",

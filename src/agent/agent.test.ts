@@ -4,12 +4,12 @@ import type { Transport } from "#runtime/client/index.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import { silentLogger } from "#runtime/silent-logger.ts"
-import { runAgent } from "./agent.ts"
+import { type AgentOptions, runAgent } from "./agent.ts"
 
 /** A server that answers nothing: the agent's watches wait for it. */
 const silentServer: Transport = { send: () => new Promise(() => {}), close: () => {} }
 
-function started() {
+function started(options: Partial<AgentOptions> = {}) {
   const clock = virtualClock(0)
   const cluster = createCluster({ clock, parts: everyPart({ nodes: 1 }) })
   cluster.start()
@@ -26,6 +26,7 @@ function started() {
     log: silentLogger,
     signal: term.signal,
     graceMs: 1000,
+    ...options,
   }).then(exitCode => {
     state.exitCode = exitCode
   })
@@ -37,6 +38,24 @@ test("without work there is at most one call a minute", async () => {
   await clock.advance(10 * 60_000)
   expect(calls.length).toBeLessThanOrEqual(11)
   expect(new Set(calls)).toEqual(new Set(["version"]))
+  term.abort()
+  await clock.advance(5000)
+  await ended
+})
+
+test("every metric names the node, however the agents are scraped", async () => {
+  const serving = Promise.withResolvers<number>()
+  const log = {
+    ...silentLogger,
+    debug: (_: string, { port }: { port?: unknown } = {}) => void (port && serving.resolve(port as number)),
+  }
+  const { clock, term, ended } = started({ log, metrics: { host: "127.0.0.1", port: 0 } })
+  const text = await (await fetch(`http://127.0.0.1:${await serving.promise}/metrics`)).text()
+  const series = text.split("\n").filter(line => line !== "" && !line.startsWith("#"))
+  expect(series).toContainEqual(
+    expect.stringMatching(/^controller_runtime_reconcile_errors_total\{.*controller="pull"/),
+  )
+  expect(series.filter(line => !line.includes('node="node-0"'))).toEqual([])
   term.abort()
   await clock.advance(5000)
   await ended

@@ -5,7 +5,10 @@ import { type ManagerOptions, runManager } from "#runtime/manager.ts"
 import { agentControllers } from "./all.ts"
 import type { AgentLimits, AgentNode } from "./surroundings.ts"
 
-export type AgentOptions = Omit<ManagerOptions, "controllers" | "leaderElect" | "warm" | "hasLoopDelay"> & {
+export type AgentOptions = Omit<
+  ManagerOptions,
+  "controllers" | "leaderElect" | "warm" | "hasLoopDelay" | "metricLabels"
+> & {
   node: AgentNode
   limits?: Partial<AgentLimits>
 }
@@ -34,6 +37,8 @@ export async function runAgent({ node, limits, ...options }: AgentOptions): Prom
       controllers: agentControllers({ ...node, runtime }, limits),
       leaderElect: false,
       hasLoopDelay: false,
+      // An alert on one agent of thousands has to name the node, however the agents are scraped.
+      metricLabels: { node: node.name },
       signal: AbortSignal.any([options.signal, ending.signal]),
     })
     return ending.signal.aborted ? 1 : exitCode

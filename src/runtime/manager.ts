@@ -7,7 +7,7 @@ import { createEventRecorder, type EventRecorder } from "./events.ts"
 import { type Check, startHealthServer } from "./health.ts"
 import { type Election, takePartInElection } from "./leader.ts"
 import type { Logger } from "./log.ts"
-import { createMetrics, type Metrics } from "./metrics.ts"
+import { createMetrics, type Labels, type Metrics } from "./metrics.ts"
 import type { Random } from "./random.ts"
 
 export type ManagerOptions = {
@@ -27,6 +27,8 @@ export type ManagerOptions = {
   metrics?: { host: string; port: number } | undefined
   /** Whether the delay of the event loop is among the metrics. On by default. */
   hasLoopDelay?: boolean
+  /** On every metric of the process. */
+  metricLabels?: Labels
   clock: Clock
   random: Random
   log: Logger
@@ -58,7 +60,7 @@ const heartbeatMs = 1_000
 export async function runManager(options: ManagerOptions): Promise<number> {
   const { transport, clock, random, log, signal, leaderElect, warm = true, hasLoopDelay = true } = options
   const identity = random.uuid()
-  const metrics = createMetrics({ clock, hasLoopDelay })
+  const metrics = createMetrics({ clock, hasLoopDelay, labels: options.metricLabels ?? {} })
   const basics = { transport, clock, random, userAgent: options.userAgent, onRequest: metrics.onRequest }
   const running: RunningController[] = []
   let election: Election | undefined

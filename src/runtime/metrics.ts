@@ -41,6 +41,8 @@ export type MetricsOptions = {
   clock: Clock
   /** From the first scrape on, a hundred timers a second measure the event loop: too many for a process that is quiet. */
   hasLoopDelay?: boolean
+  /** On every series of the process. A label of the scrape with the same name comes before it. */
+  labels?: Labels
 }
 
 type Candidate = {
@@ -66,8 +68,9 @@ const methods = {
  * Metrics under the names of controller-runtime and client-go where they have one, so that known dashboards and alerts
  * work. They have a registry of their own: the library's global one is shared with every other importer.
  */
-export function createMetrics({ clock, hasLoopDelay = true }: MetricsOptions): Metrics {
+export function createMetrics({ clock, hasLoopDelay = true, labels = {} }: MetricsOptions): Metrics {
   const registry = new Registry()
+  registry.setDefaultLabels(labels)
   const instruments = instrumentsOf(registry)
   const loops = loopMetrics(instruments)
   const { onRequest } = requestMetrics(instruments)

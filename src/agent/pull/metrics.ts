@@ -3,7 +3,7 @@ import type { MetricFactory } from "#runtime/metrics.ts"
 import { seriesOf } from "#runtime/series.ts"
 import type { Attempt, TagState } from "./state.ts"
 
-/** Every metric of the agent's pulls, without the prefix `aim_`. The node is a label of the scrape. */
+/** Every metric of the agent's pulls, without the prefix `aim_`. The node is a label of every metric of the process. */
 export const pullMetrics = {
   agent_pulls_total: {
     type: "counter",

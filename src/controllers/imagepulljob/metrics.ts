@@ -1,4 +1,5 @@
 import type { ImagePullJobStatus } from "#api/v1alpha1/imagepulljob/index.ts"
+import { failedEnds } from "#api/v1alpha1/imagepulljob/reasons.ts"
 import { conditionOf } from "#runtime/conditions.ts"
 import type { MetricFactory } from "#runtime/metrics.ts"
 import { nameOf } from "#runtime/resource.ts"
@@ -44,7 +45,7 @@ export type ImagePullJobMetrics = {
 
 /** One series for all jobs together. */
 const all = ""
-const ends = ["Completed", "DeadlineExceeded", "BackoffLimitExceeded"]
+const ends = ["Completed", ...failedEnds]
 
 export function createImagePullJobMetrics(factory: MetricFactory | undefined): ImagePullJobMetrics {
   const { imagepulljob_jobs, imagepulljob_nodes, ...counters } = imagePullJobMetrics

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import type { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
+import { failedEnds, stalledReasons } from "#api/v1alpha1/imagepulljob/reasons.ts"
 import type { JobView } from "#core/pulls/board.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
 
@@ -205,4 +206,18 @@ test("a write that the server refused is reported, and the job goes on", () => {
   const { verdict, wants, ends } = plan({ ...calm, view: view({ Starting: 1, refusal }) })
   expect(verdict).toMatchObject({ reason: "Refused", isStuck: true, message: expect.stringContaining(refusal.message) })
   expect({ wants, ends }).toEqual({ wants: 0, ends: undefined })
+})
+
+test("the words that alerts look for are those that a plan can give, of running jobs and of ended ones", () => {
+  const bad = (reason: "SecretMissing" | "SecretInvalid" | "Forbidden") =>
+    ({ credentials: { is: "Bad", reason, message: "" } }) as const
+  const worlds: Partial<Snapshot>[] = [
+    ...Object.values(cases).map(({ given }) => given),
+    { view: view({ refusal: { node: "node-1", message: "" } }) },
+    ...(["SecretMissing", "SecretInvalid", "Forbidden"] as const).map(bad),
+  ]
+  const plans = worlds.map(given => plan({ ...calm, ...given })).filter(({ verdict }) => verdict.isStuck)
+  const reasonsOf = (some: Plan[]) => new Set(some.map(({ verdict }) => verdict.reason))
+  expect(reasonsOf(plans.filter(({ ends }) => !ends))).toEqual(new Set(stalledReasons))
+  expect(reasonsOf(plans.filter(({ ends }) => ends))).toEqual(new Set(failedEnds))
 })

@@ -1,6 +1,6 @@
 import { stringify } from "yaml"
 import type { pullMetrics } from "#agent/pull/metrics.ts"
-import { conditions as jobConditions } from "#api/v1alpha1/imagepulljob/index.ts"
+import { failedEnds, stalledReasons } from "#api/v1alpha1/imagepulljob/reasons.ts"
 import { pullFailureReasons } from "#api/v1alpha1/pull-fields.ts"
 import { conditions } from "#api/v1alpha1/serviceimage/index.ts"
 import { controllerName } from "#cli/manifests/names.ts"
@@ -30,7 +30,8 @@ const jobs = (metric: keyof typeof imagePullJobMetrics) => `aim_${metric}`
 const pulls = (metric: keyof typeof pullMetrics) => `aim_${metric}`
 const looping = [...controllers.map(({ name }) => name), ...Object.keys(agentMetrics)].join("|")
 const halted = conditions.Halted.reasons.join("|")
-const stalled = jobConditions.Stalled.reasons.filter(reason => reason !== "NothingToDo").join("|")
+/** Of an agent, which has it as a label of every metric. */
+const onItsNode = "{{ with $labels.node }} on node {{ . }}{{ end }}"
 
 /** A day covers tiers that soak overnight. */
 const longestRolloutSeconds = 86_400
@@ -154,11 +155,19 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: "AimPullJobStalled",
-    expr: `max by (namespace, reason) (${jobs("imagepulljob_jobs")}{reason=~"${stalled}"}) > 0`,
+    expr: `max by (namespace, reason) (${jobs("imagepulljob_jobs")}{reason=~"${stalledReasons.join("|")}"}) > 0`,
     for: "10m",
     severity: "warning",
     summary: "{{ $value }} ImagePullJobs of {{ $labels.namespace }} do not go on by themselves: {{ $labels.reason }}.",
     description: "The condition Stalled of the job names what to change. aim get imagepulljobs lists the jobs.",
+  },
+  {
+    name: "AimPullJobsFail",
+    expr: `sum by (reason) (increase(${jobs("imagepulljob_completed_total")}{reason=~"${failedEnds.join("|")}"}[1h])) > 0`,
+    severity: "warning",
+    summary: "ImagePullJobs have ended without their image on every node: {{ $labels.reason }}.",
+    description:
+      "aim get imagepulljobs -A lists them, and aim why names nodes that failed. A job goes on when its spec is changed, for example to a longer deadline.",
   },
   {
     name: "AimNoLeader",
@@ -170,18 +179,19 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: "AimWatchStale",
-    expr: "max by (controller, resource) (aim_cache_staleness_seconds) > 300",
+    expr: "max by (controller, resource, node) (aim_cache_staleness_seconds) > 300",
     for: "5m",
     severity: "warning",
-    summary: "The API server has been silent about {{ $labels.resource }} for {{ $value | humanizeDuration }}.",
-    description: "The controller decides from old data. Look at the API server and at the rights of the controller.",
+    summary: `The API server has been silent about {{ $labels.resource }} for {{ $value | humanizeDuration }}${onItsNode}.`,
+    description:
+      "The controller decides from old data. Look at the API server, at the way to it and at the rights of the controller.",
   },
   {
     name: "AimReconcileErrors",
-    expr: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{controller=~"${looping}"}[10m])) > 0`,
+    expr: `sum by (controller, node) (rate(controller_runtime_reconcile_errors_total{controller=~"${looping}"}[10m])) > 0`,
     for: "15m",
     severity: "warning",
-    summary: "The controller {{ $labels.controller }} keeps failing.",
+    summary: `The controller {{ $labels.controller }} keeps failing${onItsNode}.`,
     description: "Its log shows the error. It retries by itself, at growing intervals.",
   },
 ]

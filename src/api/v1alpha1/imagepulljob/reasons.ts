@@ -36,11 +36,12 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons
 
-/** A person must act. */
-const stuck = [
-  "DeadlineExceeded",
+/** How a job ends without its image on every node. */
+export const failedEnds = ["DeadlineExceeded", "BackoffLimitExceeded"] as const satisfies readonly Reason[]
+
+/** A person must act, and the job has not ended. With `completionPolicy.type: Never` it does not end by failed nodes. */
+export const stalledReasons = [
   "BackoffLimitExceeded",
-  "AgentMissing",
   "NodeUnknown",
   "SecretMissing",
   "SecretInvalid",
@@ -48,6 +49,8 @@ const stuck = [
   "Refused",
   "InvalidImage",
 ] as const satisfies readonly Reason[]
+
+const stuck = ["DeadlineExceeded", ...stalledReasons] as const
 
 /** The conditions of an ImagePullJob, what each means when True, and the reasons it may give. */
 export const conditions = {

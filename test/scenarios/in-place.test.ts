@@ -161,6 +161,70 @@ describe("an update in place", () => {
   })
 })
 
+describe("a label that a container reads into its environment", () => {
+  const env = [{ name: "TEAM", valueFrom: { fieldRef: { fieldPath: "metadata.labels['team']" } } }]
+  const template = {
+    containers: [
+      { name: "web", image: v1, env },
+      { name: "side", image: `${host}/side:1` },
+    ],
+  }
+  const team = (value: string) => ({ spec: { template: { metadata: { labels: { team: value } } } } })
+  const restarts = async (story: InPlaceStory, name: string) =>
+    (await story.pods()).map(pod => statusOf(pod, name).restartCount)
+
+  test("the container is restarted by its node's agent, and no other", async () => {
+    const story = await inPlaceStory({ template })
+    const before = await story.pods()
+    await story.patch(team("blue"))
+    await story.free()
+    await expectUpdated(story, before, v1)
+    expect((await story.pods()).map(({ metadata }) => metadata.labels.team)).toEqual(["blue", "blue", "blue"])
+    expect([await restarts(story, "web"), await restarts(story, "side")]).toEqual([
+      [1, 1, 1],
+      [0, 0, 0],
+    ])
+  })
+
+  test("with the image of the container: the kubelet restarts it, once", async () => {
+    const story = await inPlaceStory({ template })
+    const before = await story.pods()
+    const containers = [{ ...template.containers[0], image: v2 }, template.containers[1]]
+    await story.patch({ spec: { template: { metadata: { labels: { team: "blue" } }, spec: { containers } } } })
+    await story.free()
+    await expectUpdated(story, before, v2)
+    expect(await restarts(story, "web")).toEqual([1, 1, 1])
+  })
+
+  test("changed back in between: what was changed is restarted again", async () => {
+    const story = await inPlaceStory({ template, annotations: { [settingAnnotations.partition]: "2" } })
+    const before = await story.pods()
+    await story.patch(team("blue"))
+    await story.says("Partitioned")
+    await story.patch({ spec: { template: { metadata: { labels: { team: null } } } } })
+    await story.free()
+    await expectUpdated(story, before, v1)
+    expect((await story.pods()).map(({ metadata }) => metadata.labels.team)).toEqual([undefined, undefined, undefined])
+    expect((await restarts(story, "web")).sort()).toEqual([0, 0, 2])
+  })
+
+  test("the processes are killed after each write: no container is restarted twice", async () => {
+    const story = await inPlaceStory({ template, isAlone: true })
+    const before = await story.pods()
+    let running = story.update()
+    await story.patch(team("blue"))
+    for (let round = 0; round < 20 && isHeld(await story.deployment()); round++) {
+      await story.world.settle("1s")
+      running.die()
+      running = story.update()
+      await story.world.settle("20s")
+    }
+    await story.free()
+    await expectUpdated(story, before, v1)
+    expect(await restarts(story, "web")).toEqual([1, 1, 1])
+  })
+})
+
 describe("budgets", () => {
   /** The most pods that were not ready, or had been changed and not yet restarted, at any time. */
   function mostDown(story: InPlaceStory, from: number): number {

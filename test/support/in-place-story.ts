@@ -1,3 +1,5 @@
+import { usualLimits } from "#agent/index.ts"
+import { createRecreateController } from "#agent/recreate/controller.ts"
 import { crdOf } from "#api/crd.ts"
 import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import { policies } from "#cli/manifests/policies.ts"
@@ -97,11 +99,20 @@ export async function inPlaceStory(options: InPlaceOptions = {}): Promise<InPlac
     },
   }
   if (!isAlone) told.update()
-  // It sets the gate of new pods.
+  // It sets the gate of new pods, and hands requests to the agents.
   world.run([createContainerRecreateRequestController()])
+  for (const name of story.agents.keys()) runRestarts(story, name)
   await world.until("all pods are ready", async () => isRolledOut(await told.deployment()), "5m")
   await world.settle("5s")
   return told
+}
+
+/** The other half of a node's agent, which restarts containers. */
+function runRestarts({ world, runtime }: PullStory, name: string): void {
+  const connection = runtime(name).connectMounted()
+  const disk = async () => runtime(name).images.disk.statfs()
+  const controller = createRecreateController({ node: { name, runtime: connection, disk }, limits: usualLimits })
+  world.run([controller], { dies: { onDeath: () => connection.close() } })
 }
 
 export const isHeld = ({ metadata }: Json) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { formatMark, formatNote, type WorkloadNote } from "#core/in-place/marks.ts"
 import { inPlaceAnnotation, updateStateLabel } from "#core/in-place/names.ts"
-import type { PodPatch, PodWrite } from "#core/in-place/next.ts"
+import type { PodPatch, PodRestart, PodWrite } from "#core/in-place/next.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, labelsOf, type PodTemplate } from "#core/in-place/template.ts"
 import { forEachLimited } from "#lib/batch.ts"
@@ -12,10 +12,11 @@ import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf } from "#runtime/resource.ts"
 import type { Workload } from "./facts.ts"
+import { short } from "./note.ts"
 import { type Memory, observe } from "./observe.ts"
 import { type Action, type Plan, plan, type Snapshot } from "./plan.ts"
 import { report } from "./report.ts"
-import { imagePullJobs, pods } from "./resources.ts"
+import { imagePullJobs, pods, requests } from "./resources.ts"
 import type { HeldWorkload, World } from "./world.ts"
 import { outcomeOfCreate, outcomeOfDelete, ownedBy } from "./writes.ts"
 
@@ -42,7 +43,10 @@ export async function apply(
       if (action !== podWrites[0]) continue
       const times: (Instant | undefined)[] = []
       await forEachLimited(podWrites, podsAtOnce, async each => {
-        times.push(await settle(world, seen, look, await writePod(world, each)))
+        const again = await settle(world, seen, look, await writePod(world, seen.workload, each))
+        times.push(again)
+        const { write } = each
+        if (write.do === "restart" && again === undefined) look.memory.asked.set(write.pod.uid, write.operation)
       })
       // A pod that is still drained is found only while the workload is held or labelled.
       const again = earliest(...times)
@@ -171,8 +175,14 @@ function jobOf(
 
 type PodAction = Extract<Action, { do: "pod" }>
 
-async function writePod({ client, clock }: World, { write, template, touched }: PodAction): Promise<Result> {
+async function writePod(
+  { client, clock, adapter }: World,
+  workload: Workload,
+  { write, template, touched }: PodAction,
+): Promise<Result> {
   const { pod } = write
+  if (write.do === "restart")
+    return outcomeOfCreate(client.create(requests, requestOf(adapter, workload, write) as never))
   if (write.asksBudget) {
     const answer = await mayDisturb(client, pod)
     if (answer !== undefined) return answer
@@ -181,6 +191,23 @@ async function writePod({ client, clock }: World, { write, template, touched }: 
     return outcomeOf(client.patch(pods, pod, { type: "strategic", body: patchBody(write, template, touched) }))
   const body = gateOf(pod, write.do === "undrain", clock.now())
   return outcomeOf(client.patch(pods, pod, { type: "strategic", body }, { subresource: "status" }))
+}
+
+/** Named after the containers that are to be stopped: asked again, it is the same request. */
+function requestOf({ resource }: World["adapter"], workload: Workload, { pod, containers, operation }: PodRestart) {
+  const ids = containers.map(name => pod.containers.get(name)?.id)
+  const name = `${pod.name.slice(0, 220).replace(/[^a-z0-9]+$/, "")}-${short([pod.uid, operation, ids])}`
+  return {
+    apiVersion: apiVersionOf(requests),
+    kind: requests.kind,
+    metadata: { name, namespace: pod.namespace, ownerReferences: ownedBy(resource, workload) },
+    spec: {
+      podName: pod.name,
+      containers: containers.map(name => ({ name })),
+      activeDeadlineSeconds: Math.max(60, workload.deadlineSeconds),
+      ttlSecondsAfterFinished: 600,
+    },
+  }
 }
 
 /** Undefined if every budget agrees. A pod with two budgets cannot be evicted at all, and is left alone. */

@@ -26,7 +26,7 @@ const controllerOf = (adapter: Adapter): Controller =>
     concurrency: 4,
     turns: { of: key => key.slice(0, key.indexOf("/")), most: 2 },
     open: (wiring, objects) => openWorld(adapter, wiring, objects),
-    remember: () => ({ upSince: new Map() }),
+    remember: () => ({ upSince: new Map(), asked: new Map() }),
     observe,
     plan,
     apply,

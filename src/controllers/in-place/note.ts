@@ -1,5 +1,13 @@
 import type { WorkloadNote } from "#core/in-place/marks.ts"
-import { type Change, imagesOf, type PodTemplate, type Touched, withoutHash } from "#core/in-place/template.ts"
+import {
+  both,
+  type Change,
+  imagesOf,
+  type PodTemplate,
+  type Touched,
+  untouched,
+  withoutHash,
+} from "#core/in-place/template.ts"
 import { hash32 } from "#lib/hash.ts"
 import type { Workload } from "./facts.ts"
 import type { Reason } from "./plan.ts"
@@ -12,7 +20,7 @@ export function makeNote(
   message: string,
 ): WorkloadNote {
   const before = noteOf(workload)
-  const touched = before?.touched ?? { containers: [], labels: [], annotations: [] }
+  const touched = before?.touched ?? untouched
   const images = imagesOf(workload.template)
   const were = old ? imagesOf(old) : images
   const changed = [...images].filter(([name, image]) => were.has(name) && were.get(name) !== image)
@@ -54,12 +62,10 @@ function sorted(value: unknown): unknown {
 }
 
 export function union(before: Touched | undefined, change: Change): Touched {
-  const now: Touched = change.is === "InPlace" ? change : { containers: [], labels: [], annotations: [] }
-  const both = (key: keyof Touched) => [...new Set([...(before?.[key] ?? []), ...now[key]])].sort()
-  return { containers: both("containers"), labels: both("labels"), annotations: both("annotations") }
+  return both(before ?? untouched, change.is === "InPlace" ? change : untouched)
 }
 
 export const isWithin = (touched: Touched, recorded: Touched) =>
-  (["containers", "labels", "annotations"] as const).every(key =>
-    touched[key].every(each => recorded[key].includes(each)),
+  (["containers", "labels", "annotations", "restarts"] as const).every(key =>
+    (touched[key] ?? []).every(each => recorded[key]?.includes(each)),
   )

@@ -5,8 +5,12 @@ import type { Look } from "#runtime/kind-controller.ts"
 import type { Snapshot } from "./plan.ts"
 import type { HeldWorkload, Neighbourhood, World } from "./world.ts"
 
-/** Losing it prolongs minReadySeconds, and nothing else. */
-export type Memory = { upSince: UpSince }
+/** Losing it prolongs minReadySeconds and asks an agent once more, and nothing else. */
+export type Memory = {
+  upSince: UpSince
+  /** By the uid of a pod: the operation for which its node's agent was asked to restart containers. */
+  readonly asked: Map<string, string>
+}
 
 /** Everything the plan is made from, at this moment. */
 export function observe(
@@ -21,6 +25,7 @@ export function observe(
   const pods = adapter.podOwners(workload, revisions).flatMap(uid => factsBy(near.pods, uid))
   const jobs = factsBy(near.jobs, workload.uid)
   memory.upSince = upSinceOf(pods, memory.upSince, now)
+  for (const uid of memory.asked.keys()) if (!pods.some(pod => pod.uid === uid)) memory.asked.delete(uid)
   return {
     workload,
     isListed: isCurrent,
@@ -30,6 +35,7 @@ export function observe(
     disruptions: tightest(near, labelsOf(workload.template) as Record<string, string>),
     imageOn: (node, image) => world.imageOn(node, image, jobs.find(job => job.image === image)?.uid),
     upSince: uid => memory.upSince.get(uid)?.since,
+    isAsked: (uid, operation) => memory.asked.get(uid) === operation,
     now,
   }
 }

@@ -12,6 +12,7 @@ import {
   labelsOf,
   type PodTemplate,
   type Touched,
+  untouched,
   withoutHash,
 } from "#core/in-place/template.ts"
 import type { Instant } from "#lib/instant.ts"
@@ -41,6 +42,8 @@ export type Snapshot = {
   readonly disruptions: { readonly budget: string; readonly allowed: number } | undefined
   imageOn(node: string, image: string): ImageOnNode
   upSince(uid: string): Instant | undefined
+  /** The agent has been asked to restart containers of this pod. */
+  isAsked(uid: string, operation: string): boolean
   readonly now: Instant
 }
 
@@ -128,7 +131,8 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
   if (!isReadable({ ...noteFor(seen, "Updating", ""), touched }))
     return giveUp("NotInPlace", "metadata: more labels and annotations change than can be recorded")
   const maxUnavailable = unavailableOf(workload, settings)
-  if (change.is === "InPlace" && change.containers.length > 0 && maxUnavailable === 0)
+  const disturbs = change.is === "InPlace" && change.containers.length + (change.restarts ?? []).length > 0
+  if (disturbs && maxUnavailable === 0)
     return giveUp(
       "NoBudget",
       `maxUnavailable allows no pod of ${workload.replicas} to restart: write in-place-max-unavailable, such as "1"`,
@@ -180,11 +184,14 @@ function update(seen: Snapshot, course: Course): Plan {
   const next = nextWrites({
     pods: seen.pods,
     target,
-    settings,
+    // The template of before is back: no pod keeps what is taken back.
+    settings: change.is === "None" ? { ...settings, partition: { count: 0 } } : settings,
     replicas: workload.replicas,
     maxUnavailable,
     disruptions: seen.disruptions,
     missingOn: (node, image) => whyMissing(seen.imageOn(node, image), settings),
+    noAgentOn: node => (seen.imageOn(node, "").is === "NoAgent" ? "no agent has answered" : undefined),
+    isAsked: seen.isAsked,
     evidence,
   })
   const [failure] = next.failures
@@ -287,7 +294,7 @@ const ended = (jobs: readonly Job[]) => jobs.map((job): Action => ({ do: "delete
 
 /** No pod stays drained. */
 function serving({ workload: { template }, pods }: Snapshot): Action[] {
-  const touched: Touched = { containers: [], labels: [], annotations: [] }
+  const touched = untouched
   const drained = pods.filter(({ gate }) => gate?.isDrained)
   return drained.map(pod => ({ do: "pod", write: { do: "undrain", pod }, template, touched }))
 }
@@ -317,7 +324,9 @@ function told(seen: Snapshot, reason: Reason, message: string): Plan {
 const noteFor = ({ workload, native }: Snapshot, reason: Reason, message: string) =>
   makeNote(workload, native.before, reason, message)
 
-const startWords = ({ pods }: Snapshot, { containers }: Touched) =>
-  containers.length > 0
-    ? `${counted(pods.length, "pod")}, container ${containers.join(", ")}`
+function startWords({ pods }: Snapshot, { containers, restarts = [] }: Touched): string {
+  const names = [...new Set([...containers, ...restarts])]
+  return names.length > 0
+    ? `${counted(pods.length, "pod")}, container ${names.join(", ")}`
     : counted(pods.length, "pod")
+}

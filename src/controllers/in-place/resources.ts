@@ -9,6 +9,7 @@ export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
 export const pods = core("pods", "Pod")
 export const imagePullJobs = resourceOf(namesOf("ImagePullJob"))
 export const nodeImages = resourceOf(namesOf("NodeImage"))
+export const requests = resourceOf(namesOf("ContainerRecreateRequest"))
 export const budgets: Resource = {
   group: "policy",
   version: "v1",
@@ -29,5 +30,7 @@ export const permissions: readonly Permission[] = [
   { resource: budgets, verbs: ["list", "watch"] },
   { resource: imagePullJobs, verbs: ["list", "watch", "create", "delete"] },
   { resource: nodeImages, verbs: ["list", "watch"] },
+  // For containers that read a changed label or annotation into their environment.
+  { resource: requests, verbs: ["create"] },
   ...grantPermissions,
 ]

@@ -37,6 +37,8 @@ export function takingBack(seen: Snapshot, operation: string): { next: PodsNext;
     disruptions: seen.disruptions,
     // It is the image of the template: every new pod gets it.
     missingOn: () => undefined,
+    noAgentOn: () => undefined,
+    isAsked: seen.isAsked,
     evidence: { digestOn: () => undefined, upSince: seen.upSince, now: seen.now },
   })
   return next.isDone || next.failures.length > 0 ? undefined : { next, note }

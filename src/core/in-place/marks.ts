@@ -105,7 +105,7 @@ const underWay = new Set([
 export function parseNote(text: unknown): WorkloadNote | undefined {
   const { operation, reason, message, touched, from, to, fence, failed, back } = objectIn(text)
   if (typeof operation !== "string" || typeof reason !== "string" || typeof message !== "string") return undefined
-  const { containers, labels, annotations } = (touched ?? {}) as Record<string, unknown>
+  const { containers, labels, annotations, restarts } = (touched ?? {}) as Record<string, unknown>
   return {
     operation,
     reason,
@@ -114,6 +114,7 @@ export function parseNote(text: unknown): WorkloadNote | undefined {
       containers: words(containers),
       labels: words(labels).filter(isCarried),
       annotations: words(annotations).filter(isCarried),
+      ...(restarts !== undefined && { restarts: words(restarts) }),
     },
     from: texts(from),
     to: texts(to),
@@ -134,6 +135,8 @@ export type PodMark = {
   readonly to: Readonly<Record<string, string>>
   /** The containers as they were then. */
   readonly was: Readonly<Record<string, ContainerBefore>>
+  /** Containers with the same image that the node's agent restarts. */
+  readonly restarts?: readonly string[]
   readonly at: Instant
   /** The pod went back, because of this. */
   readonly failed?: string
@@ -142,7 +145,7 @@ export type PodMark = {
 export const formatMark = (mark: PodMark): string => JSON.stringify({ ...mark, at: formatInstant(mark.at) })
 
 export function parseMark(text: unknown): PodMark | undefined {
-  const { operation, from, to, was, at: written, failed } = objectIn(text)
+  const { operation, from, to, was, restarts, at: written, failed } = objectIn(text)
   const at = parseInstant(written)
   if (typeof operation !== "string" || at === undefined) return undefined
   return {
@@ -150,6 +153,7 @@ export function parseMark(text: unknown): PodMark | undefined {
     from: texts(from),
     to: texts(to),
     was: containers(was),
+    ...(restarts !== undefined && { restarts: words(restarts) }),
     at,
     ...(typeof failed === "string" && { failed }),
   }

@@ -73,8 +73,20 @@ const calm: PodsSeen = {
   maxUnavailable: 1,
   disruptions: undefined,
   missingOn: () => undefined,
+  noAgentOn: () => undefined,
+  isAsked: () => false,
   evidence: { digestOn: () => "sha256:2", upSince: () => now - 60_000, now },
 }
+
+/** Container web reads this label into its environment. */
+const read: PodsSeen["target"] = {
+  ...target,
+  images: new Map([["web", "web:1"]]),
+  labels: { team: "blue" },
+  touched: { containers: [], labels: ["team"], annotations: [], restarts: ["web"] },
+}
+const relabelled = (name: string, web: Partial<ContainerFacts> = {}, fields: Partial<PodFacts> = {}) =>
+  pod(name, { mark: { ...mark, from: {}, to: {}, restarts: ["web"] }, labels: { team: "blue" }, ...fields }, web)
 
 const unpulled = { id: "", digest: "", waiting: "ImagePullBackOff", isRunning: false, isReady: false }
 const afterUnpulled = (agoMs: number) => ({
@@ -242,6 +254,48 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
       maxUnavailable: 0,
     },
     writes: ["patch a", "patch b", "patch c"],
+  },
+  "a label that a container reads: within the budget": {
+    given: { target: read },
+    writes: ["patch a"],
+    says: { waiting: 2 },
+  },
+  "a label that a container reads, on a node without an agent": {
+    given: { target: read, noAgentOn: () => "none" },
+    writes: [],
+    says: { missing: new Map([["node", "none"]]) },
+  },
+  "a label was changed, and the container is the old one: its agent is asked": {
+    given: { target: read, pods: [relabelled("a", { id: "old" }), pod("b"), pod("c")] },
+    writes: ["restart a"],
+    says: { underWay: 1 },
+  },
+  "the agent was asked": {
+    given: { target: read, pods: [relabelled("a", { id: "old" }), pod("b"), pod("c")], isAsked: () => true },
+    writes: [],
+    says: { underWay: 1 },
+  },
+  "the agent has restarted the container": {
+    given: { target: read, pods: [relabelled("a", { id: "new", restarts: 1 })], replicas: 1 },
+    writes: [],
+    says: { isDone: true },
+  },
+  "the agent never restarted the container": {
+    given: {
+      target: { ...read, deadlineMs: 500 },
+      pods: [relabelled("a", { id: "old" }, { readyChangedAt: now - 60_000 })],
+      settings: { ...usual, onFailure: "Stop" },
+    },
+    writes: [],
+    says: {
+      failures: [
+        {
+          pod: "a",
+          reason: "Timeout",
+          message: "the node's agent has not restarted container web 500ms after the change",
+        },
+      ],
+    },
   },
   "labels that another writer has changed since": {
     given: {

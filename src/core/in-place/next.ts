@@ -2,12 +2,22 @@ import { earliest, type Instant } from "#lib/instant.ts"
 import type { ContainerBefore, PodMark } from "./marks.ts"
 import type { PodFacts } from "./pod.ts"
 import { podsOf, type Settings } from "./settings.ts"
-import { type Evidence, isUp, type Standing, standingOf, type Target } from "./standing.ts"
+import { type Evidence, isUp, type Standing, standingOf, type Target, unrestarted } from "./standing.ts"
 
 /** One write to one pod. */
 export type PodWrite =
   | { readonly do: "drain" | "undrain"; readonly pod: PodFacts; readonly asksBudget?: true }
   | PodPatch
+  | PodRestart
+
+/** Asks the node's agent to restart containers: they read a changed label or annotation into their environment. */
+export type PodRestart = {
+  readonly do: "restart"
+  readonly pod: PodFacts
+  readonly containers: readonly string[]
+  readonly operation: string
+  readonly asksBudget?: never
+}
 
 /** New images, by container, with the labels and annotations of the template and the record of it. */
 export type PodPatch = {
@@ -29,6 +39,10 @@ export type PodsSeen = {
   readonly disruptions: { readonly budget: string; readonly allowed: number } | undefined
   /** Why an image is not proven to be on a node; undefined where it is. */
   missingOn(node: string, image: string): string | undefined
+  /** Why nothing on a node restarts containers; undefined where an agent does. */
+  noAgentOn(node: string): string | undefined
+  /** The agent has been asked to restart containers of this pod. */
+  isAsked(uid: string, operation: string): boolean
   readonly evidence: Evidence
 }
 
@@ -72,7 +86,12 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     standing.is === "Restarting" && standing.until ? [standing.until] : [],
   )
   return {
-    writes: [...reverts, ...undrained, ...picked.writes],
+    writes: [
+      ...reverts,
+      ...undrained,
+      ...of("Restarting").flatMap(({ pod }) => restartOf(pod, seen)),
+      ...picked.writes,
+    ],
     updated: of("Updated").length,
     failures,
     missing: picked.missing,
@@ -103,7 +122,7 @@ const nothingPicked: Picked = { writes: [], missing: new Map(), waiting: 0 }
  * leaves, and a pod that is being restarted counts as unavailable whatever it reports.
  */
 function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Judged[]): Picked {
-  const { pods, replicas, settings, maxUnavailable, disruptions, missingOn, evidence } = seen
+  const { pods, replicas, settings, maxUnavailable, disruptions, missingOn, noAgentOn, evidence } = seen
   const underWay = new Set([...restarting, ...stale.filter(({ pod }) => pod.gate?.isDrained)].map(({ pod }) => pod))
   const down = pods.filter(pod => !pod.isReady || underWay.has(pod)).length
   let room = Math.max(0, maxUnavailable - down - Math.max(0, replicas - pods.length))
@@ -117,7 +136,10 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
   for (const { pod, standing } of [...stale].sort(before(settings.order))) {
     if (left <= 0 && !pod.gate?.isDrained) break
     const patch = patchOf(pod, standing, seen)
+    const isRestarted = patch.mark.restarts !== undefined
     const lacking = Object.values(patch.images).flatMap(image => missingOn(pod.node, image) ?? [])
+    const without = isRestarted ? noAgentOn(pod.node) : undefined
+    if (without !== undefined) lacking.push(without)
     if (lacking.length > 0 && pod.node !== "") {
       missing.set(pod.node, lacking[0]!)
       // The image has changed since it was drained.
@@ -130,7 +152,7 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
       const at = (pod.gate.since ?? evidence.now) + (settings.graceSeconds > 0 ? settings.graceSeconds + 1 : 0) * 1000
       if (evidence.now >= at) writes.push(patch)
       else lookAgainAt = earliest(lookAgainAt, at)
-    } else if (Object.keys(patch.images).length === 0 || !pod.isReady) writes.push(patch)
+    } else if ((Object.keys(patch.images).length === 0 && !isRestarted) || !pod.isReady) writes.push(patch)
     else if (room > 0) {
       room--
       writes.push(pod.gate ? { do: "drain", pod, asksBudget: true } : { ...patch, asksBudget: true })
@@ -153,7 +175,15 @@ const compare = (a = "", b = "") => a.localeCompare(b, "en", { numeric: true })
 function patchOf(pod: PodFacts, standing: Standing, { target, settings, evidence }: PodsSeen): PodPatch {
   const containers = inOrder(standing.is === "Stale" ? standing.containers : [], settings.containerOrder)
   const images = Object.fromEntries(containers.map(name => [name, target.images.get(name)!]))
-  return { do: "patch", pod, images, mark: markOf(pod, target.operation, images, evidence.now) }
+  const restarts = standing.is === "Stale" ? standing.restarts : []
+  return { do: "patch", pod, images, mark: markOf(pod, target.operation, { images, restarts }, evidence.now) }
+}
+
+/** Not before the pod has been changed: a container that starts again reads what is there then. */
+function restartOf(pod: PodFacts, { target: { operation }, isAsked }: PodsSeen): PodRestart[] {
+  const containers = unrestarted(pod)
+  if (containers.length === 0 || isAsked(pod.uid, operation)) return []
+  return [{ do: "restart", pod, containers, operation }]
 }
 
 /** Containers that have a place in the order go one at a time; the others together, before them. */
@@ -164,15 +194,24 @@ function inOrder(containers: readonly string[], order: readonly string[]): reado
 }
 
 /** Images of the same operation that were changed before stay in the record: a revert takes all of them back. */
-function markOf(pod: PodFacts, operation: string, images: Readonly<Record<string, string>>, at: Instant): PodMark {
+function markOf(
+  pod: PodFacts,
+  operation: string,
+  { images, restarts }: { images: Readonly<Record<string, string>>; restarts: readonly string[] },
+  at: Instant,
+): PodMark {
   const earlier = pod.mark?.operation === operation ? pod.mark : undefined
   const names = Object.keys(images)
-  const each = <T>(value: (name: string) => T) => Object.fromEntries(names.map(name => [name, value(name)]))
+  const each = <T>(keys: readonly string[], value: (name: string) => T) =>
+    Object.fromEntries(keys.map(name => [name, value(name)]))
+  // What was asked for before and has an image of its own now is restarted by the kubelet.
+  const asked = [...(earlier?.restarts ?? []), ...restarts].filter(name => !names.includes(name))
   return {
     operation,
-    from: { ...each(name => pod.containers.get(name)!.image), ...earlier?.from },
+    from: { ...each(names, name => pod.containers.get(name)!.image), ...earlier?.from },
     to: { ...earlier?.to, ...images },
-    was: { ...earlier?.was, ...each(name => wasOf(pod, name)) },
+    was: { ...earlier?.was, ...each([...names, ...restarts], name => wasOf(pod, name)) },
+    ...(asked.length > 0 && { restarts: asked }),
     at,
   }
 }

@@ -21,8 +21,8 @@ export type Target = {
 export type FailureReason = "CrashLoop" | "ImagePullFailed" | "ContainerFailed" | "ImageDiffers" | "Timeout"
 
 export type Standing =
-  /** These containers have another image; with none, only labels or annotations differ. */
-  | { readonly is: "Stale"; readonly containers: readonly string[] }
+  /** `containers` have another image; where labels or annotations differ, `restarts` read one of them. */
+  | { readonly is: "Stale"; readonly containers: readonly string[]; readonly restarts: readonly string[] }
   /** Changed, and not proven yet. `until`: when time alone changes this. */
   | { readonly is: "Restarting"; readonly until?: Instant }
   | { readonly is: "Failed"; readonly reason: FailureReason; readonly message: string }
@@ -52,8 +52,19 @@ export function standingOf(pod: PodFacts, target: Target, evidence: Evidence): S
   const proof: Standing = isOwn && pod.node !== "" ? proofOf(pod, mark, target, evidence) : { is: "Updated" }
   if (proof.is !== "Updated") return proof
   const containers = staleContainers(pod, target, evidence)
-  return containers.length > 0 || hasStaleMetadata(pod, target) ? { is: "Stale", containers } : proof
+  const isOther = hasStaleMetadata(pod, target)
+  if (containers.length === 0 && !isOther) return proof
+  const readers = isOther ? (target.touched.restarts ?? []) : []
+  return { is: "Stale", containers, restarts: readers.filter(name => isRestartable(pod, name, containers)) }
 }
+
+/** One that was never started reads what is there when it is. */
+const isRestartable = ({ containers }: PodFacts, name: string, changed: readonly string[]) =>
+  !changed.includes(name) && (containers.get(name)?.id ?? "") !== ""
+
+/** Containers that the node's agent has still to restart. */
+export const unrestarted = ({ mark, containers }: PodFacts): readonly string[] =>
+  mark?.restarts?.filter(name => containers.has(name) && containers.get(name)!.id === mark.was[name]?.id) ?? []
 
 function staleContainers({ node, containers, mark }: PodFacts, target: Target, { digestOn }: Evidence): string[] {
   return target.touched.containers.filter(name => {
@@ -74,9 +85,10 @@ const hasStaleMetadata = ({ labels, annotations, mark }: PodFacts, target: Targe
     target.touched.annotations.some(key => annotations[key] !== target.annotations[key]))
 
 function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidence): Standing {
-  const changed = Object.keys(mark.to).flatMap(name => {
+  const names = Object.keys(mark.to).filter(name => mark.to[name] !== mark.from[name])
+  const changed = [...names, ...(mark.restarts ?? [])].flatMap(name => {
     const container = pod.containers.get(name)
-    return container && mark.to[name] !== mark.from[name] ? [{ name, container, was: mark.was[name] }] : []
+    return container ? [{ name, container, was: mark.was[name] }] : []
   })
   if (changed.length === 0) return { is: "Updated" }
   const { now, digestOn, upSince } = evidence
@@ -103,7 +115,9 @@ function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidenc
   if (since !== undefined) return { is: "Restarting", until: since + target.minReadyMs }
   if (now < deadline) return { is: "Restarting", until: earliest(until, deadline)! }
   if (other) return { is: "Failed", reason: "ImageDiffers", message: other }
-  const message = `not ready ${formatDuration(target.deadlineMs)} after the change`
+  const [left] = unrestarted(pod)
+  const what = left === undefined ? "not ready" : `the node's agent has not restarted container ${left}`
+  const message = `${what} ${formatDuration(target.deadlineMs)} after the change`
   return { is: "Failed", reason: "Timeout", message }
 }
 

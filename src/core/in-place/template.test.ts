@@ -75,7 +75,7 @@ const cases: Record<string, [edit: (template: Json) => void, expected: object]> 
   "containers reordered": [t => t.spec.containers.reverse(), { is: "NotInPlace", path: "spec.containers" }],
   "a label that a container reads": [
     t => (t.metadata.labels.team = "blue"),
-    { is: "NotInPlace", path: "metadata.labels[team]" },
+    inPlace({ labels: ["team"], restarts: ["app"] }),
   ],
   "a label that a container reads, with its image": [
     t => {

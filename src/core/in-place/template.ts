@@ -15,6 +15,8 @@ export type Touched = {
   readonly containers: readonly string[]
   readonly labels: readonly string[]
   readonly annotations: readonly string[]
+  /** Containers with the same image that read one of these into their environment. */
+  readonly restarts?: readonly string[]
 }
 
 export type Change = { readonly is: "None" } | ({ readonly is: "InPlace" } & Touched) | NotInPlace
@@ -40,9 +42,9 @@ export function changeOf(from: PodTemplate, to: PodTemplate): Change {
   const labels = changedKeys(labelsOf(from), labelsOf(to)).filter(isCarried)
   const annotations = changedKeys(annotationsOf(from), annotationsOf(to)).filter(isCarried)
   if (containers.length + labels.length + annotations.length === 0) return { is: "None" }
-  return (
-    unreadEnvironment(to, { containers, labels, annotations }) ?? { is: "InPlace", containers, labels, annotations }
-  )
+  const restarts = readersOf(to, { containers, labels, annotations })
+  if ("is" in restarts) return restarts
+  return { is: "InPlace", containers, labels, annotations, ...(restarts.length > 0 && { restarts }) }
 }
 
 /** The change for pods that were made from several templates: what any of them needs, and only what each can get. */
@@ -52,8 +54,21 @@ export function changeFrom(templates: readonly PodTemplate[], to: PodTemplate): 
   if (refusal) return refusal
   const found = changes.flatMap(change => (change.is === "InPlace" ? [change] : []))
   if (found.length === 0) return { is: "None" }
-  const all = (key: keyof Touched) => [...new Set(found.flatMap(change => change[key]))]
-  return { is: "InPlace", containers: all("containers"), labels: all("labels"), annotations: all("annotations") }
+  return { ...found.reduce<Touched>(both, untouched), is: "InPlace" }
+}
+
+export const untouched: Touched = { containers: [], labels: [], annotations: [] }
+
+/** What either of them needs. */
+export function both(a: Touched, b: Touched): Touched {
+  const all = (key: keyof Touched) => [...new Set([...(a[key] ?? []), ...(b[key] ?? [])])].sort()
+  const restarts = all("restarts")
+  return {
+    containers: all("containers"),
+    labels: all("labels"),
+    annotations: all("annotations"),
+    ...(restarts.length > 0 && { restarts }),
+  }
 }
 
 /** On a pod these have values of their own, whatever a template says. */
@@ -97,27 +112,21 @@ function changedImages(from: PodTemplate, to: PodTemplate, list: List): string[]
 
 /**
  * A label or annotation that a container reads into its environment reaches the container only with a restart. One whose
- * image changes too is restarted anyway.
+ * image changes too is restarted by the kubelet.
  */
-function unreadEnvironment(to: PodTemplate, { containers, labels, annotations }: Touched): NotInPlace | undefined {
+function readersOf(to: PodTemplate, { containers, labels, annotations }: Touched): readonly string[] | NotInPlace {
   const paths = new Map<string, string>([
     ...labels.map(key => [`metadata.labels['${key}']`, `metadata.labels[${key}]`] as const),
     ...annotations.map(key => [`metadata.annotations['${key}']`, `metadata.annotations[${key}]`] as const),
   ])
-  if (paths.size === 0) return undefined
-  for (const container of [...containersIn(to, "initContainers"), ...containersIn(to, "containers")]) {
-    if (containers.includes(String(container.name))) continue
-    for (const variable of listOf(container.env)) {
-      const fieldPath = fieldPathOf(variable)
-      const path = fieldPath === undefined ? undefined : paths.get(fieldPath)
-      if (path)
-        return refused(
-          path,
-          `container ${container.name} reads it into ${variable.name}, and would have to be restarted`,
-        )
-    }
+  const read = ({ env }: Json) => listOf(env).flatMap(variable => paths.get(fieldPathOf(variable) ?? "") ?? [])[0]
+  for (const container of containersIn(to, "initContainers")) {
+    const path = containers.includes(String(container.name)) ? undefined : read(container)
+    // An agent restarts none of these.
+    if (path !== undefined) return refused(path, `init container ${container.name} reads it into its environment`)
   }
-  return undefined
+  const names = containersIn(to, "containers").flatMap(each => (read(each) === undefined ? [] : [String(each.name)]))
+  return names.filter(name => !containers.includes(name))
 }
 
 function fieldPathOf({ valueFrom }: Json): string | undefined {

@@ -104,6 +104,7 @@ const calm: Given = {
   jobs: [],
   disruptions: undefined,
   imageOn: () => ({ is: "Present", digest: "" }),
+  isAsked: () => false,
   upSince: () => 0,
   now: 100_000,
 }

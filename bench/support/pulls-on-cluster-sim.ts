@@ -150,23 +150,16 @@ function note(counted: Counted, object: Json): void {
     counted.statusBytes = Math.max(counted.statusBytes, JSON.stringify(object.status ?? {}).length)
 }
 
-/** Counts of a running job are reported at most this often. */
-const reportSeconds = 5
-
-/**
- * What a job asks of the server: two writes a node, and one of the job for each wave. Where a wave lasts for more than
- * five seconds, because the machine is slow, the job reports in between.
- */
+/** What a job asks of the server: two writes a node, one of the job for each wave, and two: its creation and its start. */
 export function pullCounts({ nodes, parallelism, writes, seconds, statusBytes }: PullCost, most = 1): Figure[] {
   const waves = Math.ceil(nodes / parallelism)
-  const reports = Math.max(waves, Math.ceil(seconds / reportSeconds))
   const size = `${writes.toFixed(0)} writes for ${nodes} nodes, ${parallelism} at once, in ${seconds.toFixed(0)} s`
   return [
     {
-      name: "writes of a job ÷ (2 N + reports + 2)",
-      measured: writes / (2 * nodes + reports + 2),
+      name: "writes of a job ÷ (2 N + waves + 2)",
+      measured: writes / (2 * nodes + waves + 2),
       most,
-      note: `${size}; ${reports} reports: ${waves} waves, or one every five seconds`,
+      note: `${size}; ${waves} waves`,
     },
     { name: "largest status of a job", measured: statusBytes / 1000, most: 20, unit: "kB" },
   ]

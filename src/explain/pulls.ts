@@ -1,6 +1,7 @@
 import { namesOf } from "#api/names.ts"
 import type { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import { joinImage } from "#core/pulls/image-name.ts"
+import { fetchedOnNode } from "#core/pulls/transfer.ts"
 import { counted } from "#lib/text.ts"
 import { resourceOf } from "#runtime/resource.ts"
 import type { ListOf } from "./reading.ts"
@@ -48,12 +49,17 @@ export const hasFailed = ({ told }: Asked) => told?.phase === "Failed"
 /** The answer of an agent as the end of a sentence. */
 export function answerOf({ told }: Asked): string {
   if (!told) return "the agent has not answered yet"
-  const { phase, reason = "", message = "", attempts, progress } = told
+  const { phase, reason = "", message = "", attempts } = told
   const why = [reason, message].filter(Boolean).join(": ")
-  if (phase === "Pulling") return `being pulled${progress === undefined ? "" : `, ${progress} %`}`
+  if (phase === "Pulling") return `being pulled${progressOf(told)}`
   if (phase === "Waiting") return why || "waits for its turn"
   if (phase === "Failed") return `failed after ${counted(attempts, "attempt")}${why && `: ${why}`}`
   return `is there${why && `; ${why}`}`
+}
+
+function progressOf({ progress, transfer }: Told): string {
+  const percent = progress === undefined ? "" : ` (${progress} %)`
+  return transfer ? `, ${fetchedOnNode(transfer)}${percent}` : ""
 }
 
 /** The first few, and how many are left. */

@@ -114,15 +114,15 @@ test("its metrics count what it does, and Prometheus' linter accepts them", asyn
   const path = `/api/v1/namespaces/aim-agents/pods/${metadata.name}:8080/proxy/metrics`
   const served = await floor().kubectlRun("get", "--raw", path)
   await checkMetricsText(served)
-  const counted = (series: string) =>
+  const counted = (name: string, labels = "") =>
     Number(
       served
         .split("\n")
-        .find(line => line.startsWith(`aim_${series} `))
+        .find(line => line.startsWith(`aim_${name}{`) && line.includes(labels) && line.includes(`node="${realNode}"`))
         ?.split(" ")[1],
     )
-  expect(counted('agent_stops_total{result="Stopped"}')).toBe(1)
-  expect(counted('agent_pulls_total{result="Present"}')).toBe(1)
+  expect(counted("agent_stops_total", 'result="Stopped"')).toBe(1)
+  expect(counted("agent_pulls_total", 'result="Present"')).toBe(1)
   expect(counted("agent_pulled_bytes_total")).toBeGreaterThan(0)
   expect(counted("agent_pulls_in_progress")).toBe(0)
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
-import type { Fault } from "#cluster-sim/faults/faults.ts"
+import { arriveLate, type Fault } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { imagePullJobs, nodeImages, nodes, pods, secrets } from "#controllers/imagepulljob/resources.ts"
 import { host, type PullStory, type PullStoryOptions, pullStory } from "#test/support/pull-story.ts"
@@ -191,14 +191,60 @@ describe("what is pulled", () => {
     expect(await firstSync()).toEqual(first)
   })
 
-  test("a long pull shows its progress in percent", async () => {
+  test("a long pull shows its progress in percent and in bytes, in the job too", async () => {
     const story = await pullStory({ nodes: 1 })
     story.push(image, { takesMs: 60_000 })
     await story.job("app", { image })
     const progress = async () => (await toldOf(story, "node-0"))[0]?.progress ?? 0
     await story.world.until("it is half done", async () => (await progress()) >= 50, "40s")
     expect(await progress()).toBeLessThan(100)
+    const [told] = await toldOf(story, "node-0")
+    expect(told!.transfer).toEqual({ doneBytes: expect.any(Number), totalBytes: 60_000_000, pulls: 1 })
+    expect(Math.floor(told!.transfer.doneBytes / 600_000)).toBe(told!.progress)
+    await story.world.until(
+      "the job reports the same",
+      async () => (await story.statusOf("app")).transfer?.doneBytes >= told!.transfer.doneBytes,
+      "10s",
+    )
+    expect(await story.statusOf("app")).toMatchObject({
+      transfer: { totalBytes: 60_000_000, nodes: 1, sharedNodes: 0 },
+      message: expect.stringMatching(/^0 of 1 node has the image; \d+ MiB of 57 MiB fetched on 1 node$/),
+    })
     await story.until("app", "Completed")
+    expect((await toldOf(story, "node-0"))[0]).not.toHaveProperty("transfer")
+    expect(await story.statusOf("app")).not.toHaveProperty("transfer")
+  })
+
+  test("pulls side by side show their bytes together, unless a layer can only be for one of them", async () => {
+    const story = await pullStory({ nodes: 1 })
+    story.push(image, { takesMs: 40_000 })
+    story.push(other, { takesMs: 80_000 })
+    await story.job("app", { image })
+    await story.job("web", { image: other })
+    const both = async () => (await toldOf(story, "node-0")).map(({ phase, transfer }) => ({ phase, transfer }))
+    const together = { phase: "Pulling", transfer: { totalBytes: 120_000_000, pulls: 2 } }
+    await story.world.until(
+      "both report bytes",
+      async () => (await both()).filter(({ transfer }) => transfer).length === 2,
+      "20s",
+    )
+    expect(await both()).toMatchObject([together, together])
+    expect((await toldOf(story, "node-0")).map(({ progress }) => progress)).toEqual([undefined, undefined])
+    await story.world.until("the job has them", async () => (await story.statusOf("app")).transfer, "10s")
+    expect((await story.statusOf("app")).transfer).toMatchObject({ nodes: 1, sharedNodes: 1 })
+    await story.until("app", "Completed")
+    // What is still fetched is for the pull that is left.
+    const left = async () => (await toldOf(story, "node-0")).find(({ phase }) => phase === "Pulling")
+    await story.world.until("the other reports alone", async () => (await left())?.transfer.pulls === 1, "20s")
+    expect(await left()).toMatchObject({ progress: expect.any(Number), transfer: { totalBytes: 80_000_000 } })
+    // A third one begins. The new layer may be of either, and the one that was fetched before is not of the third.
+    story.push(image, { takesMs: 30_000, version: "moved" })
+    await story.job("again", { image, imagePullPolicy: "Always" })
+    const third = async () => (await toldOf(story, "node-0")).find(({ version }) => version === 1)
+    await story.world.until("the third reports bytes", async () => (await third())?.transfer, "20s")
+    expect((await third())!.transfer).toMatchObject({ totalBytes: 30_000_005, pulls: 2 })
+    await story.until("web", "Completed")
+    await story.until("again", "Completed")
   })
 })
 
@@ -520,6 +566,25 @@ describe("what it costs", () => {
     await story.world.advance("5m")
     expect(writesTo(story, "nodeimages", revision)).toHaveLength(40)
     expect(writesTo(story, "imagepulljobs", revision).length - 1).toBeLessThanOrEqual(20 / 5 + 2)
+  })
+
+  test("a wave that takes long costs no more reports than a short one, as long as its pulls are short", async () => {
+    const story = await pullStory({ nodes: 120, pullsPerRegistry: 1000 })
+    story.push(image)
+    await story.world.advance("1m")
+    // The manager gives the image to sixteen nodes at a time: a wave of forty takes nine seconds.
+    story.manager.die()
+    const { clock } = story.world
+    const slow = ({ method, path }: { method: string; path: string }) => method === "PUT" && /nodeimages/.test(path)
+    story.runManager({ faults: [arriveLate(slow, clock, 3000)] })
+    await story.world.advance("1m")
+    const { revision } = story.world.cluster.store
+    const startedAt = clock.now()
+    await story.job("app", { image, parallelism: 40 })
+    await story.until("app", "Completed", "10m")
+    expect(clock.now() - startedAt).toBeGreaterThan(20_000)
+    expect(writesTo(story, "nodeimages", revision)).toHaveLength(240)
+    expect(writesTo(story, "imagepulljobs", revision).length - 1).toBeLessThanOrEqual(120 / 40 + 1)
   })
 
   test("the status of a node is written at most every five seconds", async () => {

@@ -26,7 +26,7 @@ export async function apply(
   for (const each of starts) flights.begin(each, nodeUidOf(object))
   metrics.looked(states, flights.all.size)
   const told = { publicKey: key.publicKey, ...(about !== undefined && { runtime: about }) }
-  const status = statusOf(object, { wanted, states }, told, id => flights.progressOf(id), now)
+  const status = statusOf(object, { wanted, states }, told, id => flights.fetched(id), now)
   const dueAt = book.dueAt(object.status, status, now)
   const followAt = flights.all.size > 0 ? now + followMs : undefined
   if (dueAt === undefined || dueAt > now) return { lookAgainAt: earliest(dueAt, followAt) }

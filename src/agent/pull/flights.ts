@@ -2,21 +2,14 @@ import { collectionRisk, type Disk, diskProblem } from "#core/pulls/disk.ts"
 import { splitImage } from "#core/pulls/image-name.ts"
 import type { SealKey } from "#lib/seal.ts"
 import type { Clock } from "#runtime/clock.ts"
-import {
-  type ContainerRuntime,
-  type Image,
-  isRuntimeFailure,
-  type PullCredentials,
-  type Transfer,
-} from "#runtime/cri/index.ts"
+import { type ContainerRuntime, type Image, isRuntimeFailure, type PullCredentials } from "#runtime/cri/index.ts"
 import { type Attempt, failureOf, type Present, type Wanted } from "./state.ts"
+import { type Fetched, Transfers } from "./transfers.ts"
 
 type Flight = {
   readonly version: number
   readonly namespace: string
   readonly controller: AbortController
-  /** What was seen of it on the way, where it was the only pull. */
-  readonly seen: Map<string, Transfer>
 }
 
 export type FlightsOptions = {
@@ -34,6 +27,7 @@ const progressMs = 5000
 export class Flights {
   readonly #options: FlightsOptions
   readonly #flights = new Map<string, Flight>()
+  readonly #transfers = new Transfers()
   #askedAt = 0
 
   constructor(options: FlightsOptions) {
@@ -49,7 +43,7 @@ export class Flights {
     const { version, ownerReferences, pullPolicy } = wanted.tag
     const controller = new AbortController()
     const namespace = ownerReferences[0]?.namespace ?? ""
-    const flight: Flight = { version, namespace, controller, seen: new Map() }
+    const flight: Flight = { version, namespace, controller }
     this.#flights.set(wanted.id, flight)
     const seconds = pullPolicy.timeoutSeconds
     const late = new Ended({ is: "Failed", reason: "Timeout", message: `not done after ${seconds} s` })
@@ -73,12 +67,9 @@ export class Flights {
     for (const id of [...this.#flights.keys()]) this.cancel(id)
   }
 
-  /** Percent of what is known to be needed; undefined where it is not known. */
-  progressOf(id: string): number | undefined {
-    const seen = [...(this.#flights.get(id)?.seen.values() ?? [])]
-    const total = seen.reduce((sum, { totalBytes }) => sum + totalBytes, 0)
-    const done = seen.reduce((sum, { doneBytes }) => sum + doneBytes, 0)
-    return total > 0 ? Math.min(100, Math.floor((done / total) * 100)) : undefined
+  /** What was fetched for a pull so far; undefined where the runtime has reported nothing of it. */
+  fetched(id: string): Fetched | undefined {
+    return this.#transfers.of(id)
   }
 
   /** Asks how far the pulls are, at most every few seconds, and ends those for which the disk has no room. */
@@ -88,9 +79,7 @@ export class Flights {
     this.#askedAt = clock.now()
     const transfers = await runtime.pullProgress().catch(() => undefined)
     if (!transfers) return
-    const [only, ...others] = this.#flights.values()
-    // Nothing says which pull a layer belongs to, so it is told only of one that is alone.
-    if (only && others.length === 0) note(only.seen, transfers)
+    this.#transfers.note(transfers, new Set(this.#flights.keys()))
     const missing = transfers.reduce((sum, { totalBytes, doneBytes }) => sum + Math.max(0, totalBytes - doneBytes), 0)
     const problem = diskProblem(await disk(), missing, thresholdPercent)
     const full = problem && new Ended({ is: "Failed", reason: "DiskFull", message: problem })
@@ -188,12 +177,4 @@ function accountsIn(text: string): { username: string; password: string }[] {
   return Array.isArray(list)
     ? list.filter(each => typeof each?.username === "string" && typeof each?.password === "string")
     : []
-}
-
-/** A layer that is gone from the list is done. */
-function note(seen: Map<string, Transfer>, transfers: readonly Transfer[]): void {
-  const now = new Set(transfers.map(({ name }) => name))
-  for (const [name, transfer] of seen)
-    if (!now.has(name)) seen.set(name, { ...transfer, doneBytes: transfer.totalBytes })
-  for (const transfer of transfers) seen.set(transfer.name, transfer)
 }

@@ -3,6 +3,7 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
 import { conditionWriter } from "#runtime/conditions.ts"
 import { isEnded, type TagState, type Wanted } from "./state.ts"
+import { type Fetched, percentOf } from "./transfers.ts"
 
 /** The status is written no more often. */
 const reportMs = 5000
@@ -15,7 +16,7 @@ export function statusOf(
   { metadata, status }: NodeImage,
   { wanted, states }: Told,
   about: About,
-  progressOf: (id: string) => number | undefined,
+  fetchedOf: (id: string) => Fetched | undefined,
   now: Instant,
 ): NodeImageStatus {
   const count = (phase: TagState["phase"]) => wanted.filter(({ id }) => states.get(id)!.phase === phase).length
@@ -26,8 +27,7 @@ export function statusOf(
   const imageStatuses: NodeImageStatus["imageStatuses"] = {}
   for (const { id, name } of wanted) {
     const { retryAt: _, ...state } = states.get(id)!
-    const progress = state.phase === "Pulling" ? progressOf(id) : undefined
-    const tag: TagStatus = { ...state, ...(progress !== undefined && { progress }) }
+    const tag: TagStatus = state.phase === "Pulling" ? { ...state, ...progressOf(fetchedOf(id)) } : state
     imageStatuses[name] = { tags: [...(imageStatuses[name]?.tags ?? []), tag] }
   }
   return {
@@ -47,6 +47,12 @@ export function statusOf(
     ...firstSyncOf(status, { desired, succeeded, failed, standing }, now),
     imageStatuses,
   }
+}
+
+function progressOf(fetched: Fetched | undefined): Pick<TagStatus, "progress" | "transfer"> {
+  if (!fetched) return {}
+  const progress = percentOf(fetched)
+  return { ...(progress !== undefined && { progress }), transfer: fetched }
 }
 
 /** Written once: a node that joins is ready for its pods from then on. */

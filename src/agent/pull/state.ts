@@ -66,7 +66,7 @@ const unknownMs = 5000
 
 /** The state after an attempt. */
 export function afterAttempt(before: TagState, wanted: Wanted, attempt: Attempt, now: Instant): TagState {
-  const { progress: _, reason: __, message: ___, retryAt: ____, ...rest } = before
+  const { progress: _, transfer: __, reason: ___, message: ____, retryAt: _____, ...rest } = before
   const said = (message: string) => clip(withoutControls(message, " "), 256)
   if (attempt.is === "Present")
     return {

@@ -23,6 +23,11 @@ export const pullFailureReasons = {
   UnknownFailure: "The container runtime refused the pull with a message that aim does not know; it is quoted.",
 } as const satisfies Record<PullFailure, string>
 
+/** Of one node: so large that no image is larger, and so small that the sum over 8,000 nodes is exact. */
+export const maxBytes = 2 ** 40
+
+export const bytes = (maximum: number) => z.int().min(0).max(maximum).meta({ format: "int64" })
+
 export const pullTimeoutSeconds = () =>
   z
     .int()

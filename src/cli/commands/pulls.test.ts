@@ -26,7 +26,7 @@ test("wait returns when every node has the image, and get shows how many have it
     exitCode: 0,
   })
   expect(await printed(story.world, "aim get imagepulljobs -n default")).toMatch(
-    /^NAME +STATE +REASON +NODES +FAILED +IMAGE +AGE\nweb +Ready +Completed +3\/3 +0 +registry.example.com\/shop\/web:v2 +\d+s\n$/,
+    /^NAME +STATE +REASON +NODES +FAILED +FETCHED +IMAGE +AGE\nweb +Ready +Completed +3\/3 +0 +registry.example.com\/shop\/web:v2 +\d+s\n$/,
   )
   expect(await printed(story.world, "aim get nimg")).toMatch(
     /^NAME +STATE +REASON +IMAGES +PULLING +FAILED +AGE\nnode-0 +Ready +Present +1\/1 +0 +0 +\d+s\n/,
@@ -61,11 +61,13 @@ test("why of a job at work names the nodes that pull, and those whose agent has 
   await story.until("web", "Pulling")
   await story.world.advance("10s")
   const why = await printed(story.world, "aim why ipj/web")
-  expect(why).toMatch(/^Pulling .*\n0 of 2 nodes have the image. Nodes are pulling the image.\n/)
-  expect(why).toMatch(/\nnode-0: being pulled(, \d+ %)?.\n/)
+  const fetched = String.raw`\d+ MiB of 29 MiB fetched`
+  expect(why).toMatch(new RegExp(`^Pulling .*\n0 of 2 nodes have the image; ${fetched} on 1 node. Nodes are pulling`))
+  expect(why).toMatch(new RegExp(`\nnode-0: being pulled, ${fetched} \\(\\d+ %\\).\n`))
+  expect(await printed(story.world, "aim get ipj -n default")).toMatch(/ FETCHED .*\n.* 0\/2 .* \d+ MiB of 29 MiB /)
   expect(why).toMatch(/\ndeaf: the agent has not answered yet.\n/)
   const plan = await printed(story.world, "aim plan ipj/web -n default")
-  expect(plan).toMatch(/^ipj\/web -n default {2}Pulling\n {2}0 of 2 nodes have the image\n/)
+  expect(plan).toMatch(/^ipj\/web -n default {2}Pulling\n {2}0 of 2 nodes have the image;.* fetched on 1 node\n/)
   expect(plan).toMatch(/\n {2}deaf: the agent has not answered yet.\n/)
   expect(plan).not.toContain("nothing to do")
   expect(await printed(story.world, "aim why nimg/deaf")).toMatch(

@@ -1,3 +1,5 @@
+import type { JobTransfer } from "#core/pulls/transfer.ts"
+import { share as bytesOf } from "#lib/bytes.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { printable } from "./paint.ts"
 
@@ -21,13 +23,22 @@ const share = (head: string): Column => ({
   },
 })
 
+/** `35 MiB of 80 MiB`, on the nodes that pull. */
+const fetched: Column = {
+  head: "FETCHED",
+  cell(object) {
+    const { doneBytes, totalBytes } = (partOf(object, "status").transfer ?? {}) as Partial<JobTransfer>
+    return doneBytes === undefined ? "" : bytesOf(doneBytes, totalBytes)
+  },
+}
+
 const partOf = (object: KubeObject, part: "spec" | "status") =>
   ((object as unknown as Record<string, unknown>)[part] ?? {}) as Fields
 
 const columns: Readonly<Record<string, readonly Column[]>> = {
   ContainerRecreateRequest: [field("POD", "spec", "podName"), field("NODE", "status", "nodeName")],
   NodeImage: [share("IMAGES"), field("PULLING", "status", "pulling"), field("FAILED", "status", "failed")],
-  ImagePullJob: [share("NODES"), field("FAILED", "status", "failed"), field("IMAGE", "spec", "image")],
+  ImagePullJob: [share("NODES"), field("FAILED", "status", "failed"), fetched, field("IMAGE", "spec", "image")],
   ImageListPullJob: [share("IMAGES")],
 }
 

@@ -48,8 +48,12 @@ const view = (fields: Partial<JobView> = {}): JobView => ({
   retries: [],
   unknown: [],
   oldestUnanswered: undefined,
+  answering: 0,
+  transfer: undefined,
   ...fields,
 })
+
+const atRegistry = { host: "registry.example.com", inFlight: 1, limit: 20, risesAt: undefined }
 
 /** A job in the middle of its work: one node of four pulls, one has the image. */
 const calm: Snapshot = {
@@ -58,7 +62,7 @@ const calm: Snapshot = {
   isListed: true,
   isOver: false,
   credentials: { is: "None" },
-  registry: { host: "registry.example.com", inFlight: 1, limit: 20, risesAt: undefined },
+  registry: atRegistry,
   reportedAt: 0,
   now,
 }
@@ -171,8 +175,27 @@ const cases: Record<string, { given: Partial<Snapshot>; gives: Words }> = {
     given: { view: view({ oldestUnanswered: now - 59_000 }) },
     gives: { wants: 1, reason: "Pulling", lookAgainAt: now + 1000 },
   },
-  "counts that were reported a moment ago are reported again later": {
+  "half a wave after the last report, counts wait": {
     given: { view: view({ Succeeded: 2, Waiting: 1, startable: 1 }), reportedAt: now - 1000 },
+    gives: { wants: 1, reason: "Pulling", lookAgainAt: now + 29_000 },
+  },
+  "a wave after the last report, counts are reported when that is five seconds ago": {
+    given: { view: view({ Succeeded: 3, Waiting: 0, startable: 0 }), reportedAt: now - 1000 },
+    gives: { wants: 0, reason: "Pulling", lookAgainAt: now + 4000 },
+  },
+  "a wave is no larger than what the registry allows": {
+    given: {
+      view: view({ Succeeded: 2, Waiting: 1, startable: 1 }),
+      registry: { ...atRegistry, limit: 1 },
+      reportedAt: now - 1000,
+    },
+    gives: { wants: 1, reason: "Pulling", lookAgainAt: now + 4000 },
+  },
+  "while agents report pulls under way, counts and bytes are reported every five seconds": {
+    given: {
+      view: view({ answering: 1, transfer: { doneBytes: 1, totalBytes: 2, nodes: 1, sharedNodes: 0 } }),
+      reportedAt: now - 1000,
+    },
     gives: { wants: 1, reason: "Pulling", lookAgainAt: now + 4000 },
   },
   "over, and kept": { given: { isOver: true }, gives: { wants: 0, reason: "Completed" } },

@@ -1,7 +1,9 @@
 import type { ImagePullJob, Reason } from "#api/v1alpha1/imagepulljob/index.ts"
 import type { JobView } from "#core/pulls/board.ts"
 import { parallelismOf } from "#core/pulls/parallelism.ts"
+import { fetchedOnNodes } from "#core/pulls/transfer.ts"
 import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
+import { isSame } from "#lib/same.ts"
 import { counted, nameSome } from "#lib/text.ts"
 
 /** Everything a decision about one job is made from. */
@@ -41,8 +43,9 @@ export const verdictAfter = ({ verdict }: Plan, started: number): Verdict =>
 
 /** How long a node has to say anything at all. */
 const answerMs = 60_000
-/** Counts alone are not reported more often. */
-export const reportMs = 5000
+/** Counts alone are not reported more often, and no later. */
+const reportMs = 5000
+const reportAtLeastMs = 30_000
 const listingMs = 1000
 const secretMs = 15_000
 
@@ -149,7 +152,10 @@ function pulling({ job, view, registry }: Snapshot): Plan {
   // Rights that are missing for a moment must not end a job, so the write is tried again.
   if (refusal) return { ...stuck("Refused", `${standing(view!)}; ${refusal.node}: ${refusal.message}`), wants }
   if (unknown.length > 0) return { ...nodeUnknown(view!), wants }
-  if (Active + Starting > 0) return { ...hold("Pulling", standing(view!)), wants }
+  if (Active + Starting > 0) {
+    const fetched = view!.transfer ? `; ${fetchedOnNodes(view!.transfer)}` : ""
+    return { ...hold("Pulling", `${standing(view!)}${fetched}`), wants }
+  }
   if (wants > 0) {
     const { host, inFlight, limit } = registry
     const message = `${standing(view!)}; ${inFlight} pulls are under way at ${host}, ${limit} are allowed`
@@ -167,22 +173,37 @@ const nodeUnknown = (view: JobView) =>
 
 /** When the passing of time alone would change the plan. */
 function withTimes(snapshot: Snapshot, found: Plan): Plan {
-  const { job, view, isListed, isOver, registry, reportedAt, now } = snapshot
+  const { job, view, isListed, isOver, registry, now } = snapshot
   if (!isListed || isOver || !view || found.ends) return found
   const oldest = view.oldestUnanswered
   const isMissing = oldest !== undefined && oldest + answerMs <= now
+  const dueAt = countsDueAt(snapshot)
   const lookAgainAt = earliest(
     found.lookAgainAt,
     deadlineOf(job),
     oldest === undefined || isMissing ? undefined : oldest + answerMs,
     found.wants > 0 ? registry.risesAt : undefined,
-    differs(job, view) && reportedAt + reportMs > now ? reportedAt + reportMs : undefined,
+    differs(job, view) && dueAt > now ? dueAt : undefined,
   )
   return { ...found, lookAgainAt, ...(isMissing && { unansweredBefore: now - answerMs }) }
 }
 
-const differs = ({ status }: ImagePullJob, { Active, Starting, Succeeded, Failed }: JobView) =>
-  status?.active !== Active + Starting || status.succeeded !== Succeeded || status.failed !== Failed
+const differs = ({ status }: ImagePullJob, { Active, Starting, Succeeded, Failed, transfer }: JobView) =>
+  status?.active !== Active + Starting ||
+  status.succeeded !== Succeeded ||
+  status.failed !== Failed ||
+  !isSame(status.transfer, transfer)
+
+/**
+ * When changed counts are reported. Short pulls cost one report for each wave of nodes, however long the wave takes; once
+ * agents report pulls under way, which costs a write for each of them, so does the job.
+ */
+export function countsDueAt({ job: { spec, status }, view, registry, reportedAt }: Snapshot): Instant {
+  if (!view) return reportedAt + reportMs
+  const ended = view.Succeeded + view.Failed - (status?.succeeded ?? 0) - (status?.failed ?? 0)
+  const wave = Math.min(parallelismOf(spec.parallelism, view.desired), registry.limit)
+  return reportedAt + (view.answering > 0 || ended >= Math.max(1, wave) ? reportMs : reportAtLeastMs)
+}
 
 function deadlineOf({ spec, status }: ImagePullJob): Instant | undefined {
   const seconds = spec.completionPolicy.activeDeadlineSeconds

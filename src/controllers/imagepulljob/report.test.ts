@@ -34,6 +34,8 @@ const worst = (): Snapshot => {
       retries: failures,
       unknown: [],
       oldestUnanswered: undefined,
+      answering: 0,
+      transfer: undefined,
     },
     isListed: true,
     isOver: false,
@@ -58,15 +60,34 @@ test("counts alone wait five seconds; a new reason is reported at once", () => {
     view: { ...seen.view!, Failed: 0, Active: 1, Waiting: 4999, failures: [], retries: [] },
   }
   const first = report(busy, plan(busy), { started: 0 }, busy.now)!.status!
-  const later = (view: Partial<typeof busy.view>) => {
+  const later = (view: Partial<typeof busy.view>, ms = 4999) => {
     const next = { ...busy, job: { ...busy.job, status: first }, view: { ...busy.view, ...view }, reportedAt: busy.now }
-    return report(next, plan(next), { started: 0 }, busy.now + 4999)
+    return report(next, plan(next), { started: 0 }, busy.now + ms)
   }
   expect(later({ Succeeded: 1, Waiting: 4998 })).toBeUndefined()
+  // With parallelism 1 a node is a wave.
+  expect(later({ Succeeded: 1, Waiting: 4998 }, 5000)?.status?.succeeded).toBe(1)
   // A node that tries again is named with the next report.
   const retries = [{ node: "a", reason: "NotFound", message: "" }]
   expect(later({ retries })).toBeUndefined()
   const { status } = report({ ...busy, view: { ...busy.view, retries } }, plan(busy), { started: 0 }, busy.now)!
   expect(status).toMatchObject({ failed: 0, failedNodes: [{ name: "a", reason: "NotFound" }] })
   expect(later({ Succeeded: 5000, Active: 0, Waiting: 0 })?.status?.conditions[0]?.reason).toBe("Completed")
+})
+
+test("bytes of the nodes that pull are reported, in the message too, and are gone when the job has ended", () => {
+  const seen = worst()
+  const MiB = 2 ** 20
+  const transfer = { doneBytes: 30 * MiB, totalBytes: 80 * MiB, nodes: 2, sharedNodes: 1 }
+  const pulling = { Failed: 0, Active: 2, Waiting: 4998, failures: [], retries: [], answering: 2, transfer }
+  const busy: Snapshot = { ...seen, view: { ...seen.view!, ...pulling } }
+  const { status } = report(busy, plan(busy), { started: 0 }, busy.now)!
+  expect(status).toMatchObject({
+    transfer,
+    message:
+      "0 of 5000 nodes have the image; 30 MiB of 80 MiB fetched on 2 nodes, on 1 of them together with other pulls",
+  })
+  expect(validate(ImagePullJob, { ...busy.job, status }).errors).toEqual([])
+  const over: Snapshot = { ...busy, view: { ...busy.view!, Active: 0, Waiting: 0, Succeeded: 5000 } }
+  expect(report(over, plan(over), { started: 0 }, busy.now)!.status).not.toHaveProperty("transfer")
 })

@@ -13,7 +13,7 @@ import { conditionOf, conditionWriter } from "#runtime/conditions.ts"
 import type { Report } from "#runtime/kind-controller.ts"
 import type { Episode } from "#runtime/status.ts"
 import type { Done } from "./apply.ts"
-import { type Plan, reportMs, type Snapshot, type Verdict, verdictAfter } from "./plan.ts"
+import { countsDueAt, type Plan, type Snapshot, type Verdict, verdictAfter } from "./plan.ts"
 
 /** The whole status. Undefined where there is nothing to say, or where only counts have changed a moment ago. */
 export function report(
@@ -22,7 +22,7 @@ export function report(
   done: Done | undefined,
   now: Instant,
 ): Report<ImagePullJob["status"]> | undefined {
-  const { job, isListed, isOver, view, reportedAt } = snapshot
+  const { job, isListed, isOver, view } = snapshot
   if (!isListed || isOver) return undefined
   const before = job.status
   const started = done?.started ?? 0
@@ -37,6 +37,7 @@ export function report(
     active: plan.ends ? 0 : Active + Starting + started,
     succeeded: Succeeded,
     failed: Failed,
+    ...(!plan.ends && view?.transfer && { transfer: view.transfer }),
     failedNodes: [...failures, ...retries].slice(0, maxFailedNodes).map(
       ({ node, reason, message }): FailedNode => ({
         name: node,
@@ -47,7 +48,7 @@ export function report(
     message: clip(verdict.message, 512),
     summary: `${Succeeded}/${desired}`,
   }
-  if (before && now < reportedAt + reportMs && isSame(newsOf(before), newsOf(status))) return undefined
+  if (before && now < countsDueAt(snapshot) && isSame(newsOf(before), newsOf(status))) return undefined
   return { status, episodes: episodesOf(before, status) }
 }
 

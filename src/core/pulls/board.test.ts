@@ -40,6 +40,7 @@ const entry = (owners: string[], phase: Entry["phase"], fields: Partial<Entry> =
   reason: "",
   message: "",
   attempts: 0,
+  transfer: undefined,
   digest: "",
   sealed: [],
   ...fields,
@@ -98,6 +99,28 @@ test("an entry is wanted by a job that exists, selects the node and names this i
   expect(board.isWanted("uid-shop/app", "a", image)).toBe(false)
 })
 
+test("bytes are summed over the nodes that report them, and leave with the pull", () => {
+  const { board } = boardOf(["a", "b", "c"])
+  board.setJob(job("shop/app"), 0)
+  const report = (name: string, phase: Entry["phase"], transfer?: Entry["transfer"]) =>
+    board.setNodeImage(name, nodeImage(name, [entry(["shop/app"], phase, { transfer })]), 0)
+  report("a", undefined)
+  expect(board.view("shop/app")).toMatchObject({ Active: 1, answering: 0, transfer: undefined })
+  report("a", "Pulling", { doneBytes: 10, totalBytes: 100, pulls: 1 })
+  report("b", "Pulling", { doneBytes: 30, totalBytes: 300, pulls: 2 })
+  report("c", "Waiting")
+  expect(board.view("shop/app")).toMatchObject({
+    answering: 3,
+    transfer: { doneBytes: 40, totalBytes: 400, nodes: 2, sharedNodes: 1 },
+  })
+  report("a", "Pulling", { doneBytes: 60, pulls: 1 })
+  expect(board.view("shop/app")?.transfer).toEqual({ doneBytes: 90, nodes: 2, sharedNodes: 1 })
+  report("b", "Succeeded")
+  expect(board.view("shop/app")?.transfer).toEqual({ doneBytes: 60, nodes: 1, sharedNodes: 0 })
+  board.setNode("a", undefined, 0)
+  expect(board.view("shop/app")).toMatchObject({ answering: 1, transfer: undefined })
+})
+
 test("a Windows node is given nothing, and is named where it was asked for", () => {
   const { board } = boardOf(["a"])
   board.setNode("w", node("w", { isWindows: true }), 0)
@@ -146,7 +169,9 @@ test("counts are those of a plain recount, and pulls under way never pass the re
         if (step.do === "gone") board.setNode(names[step.node]!, undefined, 0)
         if (step.do === "tell") {
           const owners = keys.filter((_, index) => step.owners & (1 << index))
-          const entries = step.phase === 5 ? [] : [entry(owners, phases[step.phase])]
+          const phase = phases[step.phase]
+          const transfer = phase === "Pulling" ? { doneBytes: 1, totalBytes: 2, pulls: 1 } : undefined
+          const entries = step.phase === 5 ? [] : [entry(owners, phase, { transfer })]
           board.setNodeImage(names[step.node]!, nodeImage(names[step.node]!, entries), 0)
         }
         for (const key of keys) {
@@ -157,6 +182,9 @@ test("counts are those of a plain recount, and pulls under way never pass the re
           expect(Math.min(Waiting, Starting, Active, Succeeded, Failed)).toBeGreaterThanOrEqual(0)
           expect(startable).toBeLessThanOrEqual(Waiting)
           expect(failures).toHaveLength(Failed)
+          expect(view.answering).toBeLessThanOrEqual(Active)
+          expect(view.transfer?.nodes ?? 0).toBeLessThanOrEqual(view.answering)
+          expect(view.transfer?.doneBytes ?? 0).toBe(view.transfer?.nodes ?? 0)
           const starting = names.filter(name => board.starting(name).some(each => each.key === key))
           expect(starting).toHaveLength(Starting)
         }

@@ -4,6 +4,7 @@ import { type ImageName, splitImage } from "./image-name.ts"
 import { type Entry, isFinished, type NodeFacts, type NodeImageFacts } from "./node-facts.ts"
 import { type PodPlace, PodPlaces } from "./pod-places.ts"
 import { RegistryBudget } from "./registry-budget.ts"
+import { type JobTransfer, type Transfer, TransferSums } from "./transfer.ts"
 
 /** What the board needs of a job. */
 export type PullJob = {
@@ -30,6 +31,8 @@ export type Task = {
   readonly state: "Waiting" | "Starting" | "Active" | "Succeeded" | "Failed"
   readonly reason?: string
   readonly message?: string
+  /** What the node has fetched so far. */
+  readonly transfer?: Transfer
   /** Of one that no agent has answered: when it was asked for, or when the key of the agent was first missed. */
   readonly unansweredSince?: Instant
 }
@@ -49,6 +52,9 @@ type Tracked = {
   retries: Map<string, Task>
   /** Starting, and the server refused the write that would begin it. */
   refusals: Map<string, Task>
+  /** Active, and the agent has answered: short pulls end before that. */
+  answering: number
+  transfers: TransferSums
 }
 
 /** What a plan reads of one job: counts and the first few of each, whatever the number of nodes. */
@@ -61,6 +67,9 @@ export type JobView = Readonly<Counts> & {
   /** Names of the spec that are no Linux nodes of the cluster; the first few. */
   readonly unknown: readonly string[]
   readonly oldestUnanswered: Instant | undefined
+  /** Nodes whose agent has answered and has not ended: a short pull ends before it is reported. */
+  readonly answering: number
+  readonly transfer: JobTransfer | undefined
   /** The first node whose NodeImage could not be written, and what the server said. It is tried again. */
   readonly refusal?: { readonly node: string; readonly message: string } | undefined
 }
@@ -113,6 +122,8 @@ export class PullBoard {
       failures: new Map(),
       retries: new Map(),
       refusals: new Map(),
+      answering: 0,
+      transfers: new TransferSums(),
     }
     this.#jobs.set(job.key, tracked)
     this.#byUid.set(job.uid, tracked)
@@ -178,7 +189,7 @@ export class PullBoard {
   view(key: string): JobView | undefined {
     const tracked = this.#jobs.get(key)
     if (!tracked) return undefined
-    const { job, counts, tasks, startable, failures, retries, unanswered, refusals } = tracked
+    const { job, counts, tasks, startable, failures, retries, unanswered, refusals, answering, transfers } = tracked
     const [refused] = firstOf(refusals, 1)
     return {
       ...counts,
@@ -191,6 +202,8 @@ export class PullBoard {
           ? job.selection.names.filter(name => !this.#isFit(name)).slice(0, unknownShown)
           : [],
       oldestUnanswered: unanswered.values().next().value,
+      answering,
+      transfer: transfers.all,
       refusal: refused && { node: refused[0], message: refused[1].message ?? "" },
     }
   }
@@ -322,6 +335,7 @@ export class PullBoard {
     if (before) this.#forget(tracked, node, before)
     tracked.tasks.set(node, task)
     tracked.counts[task.state]++
+    addTo(tracked, task, 1)
     if (task.state === "Waiting" && this.#canStart(tracked.job, node)) tracked.startable.add(node)
     if (task.unansweredSince !== undefined) tracked.unanswered.set(node, task.unansweredSince)
     if (task.state === "Failed") tracked.failures.set(node, task)
@@ -330,8 +344,9 @@ export class PullBoard {
     this.#wake.job(tracked.job.key)
   }
 
-  #forget(tracked: Tracked, node: string, { state }: Task): void {
-    tracked.counts[state]--
+  #forget(tracked: Tracked, node: string, task: Task): void {
+    tracked.counts[task.state]--
+    addTo(tracked, task, -1)
     tracked.startable.delete(node)
     tracked.unanswered.delete(node)
     tracked.failures.delete(node)
@@ -381,11 +396,17 @@ const failedPulls = (tasks: ReadonlyMap<string, Task>): FailedPull[] =>
   [...firstOf(tasks, failuresShown)].map(([node, { reason = "", message = "" }]) => ({ node, reason, message }))
 
 function taskOf(entry: Entry): Task {
-  const { phase, reason, message, askedAt, attempts } = entry
+  const { phase, reason, message, askedAt, attempts, transfer } = entry
   if (phase === undefined) return { state: "Active", unansweredSince: askedAt }
   if (phase === "Succeeded") return { state: "Succeeded" }
   if (phase === "Failed") return { state: "Failed", reason, message }
-  return attempts > 0 && reason !== "" ? { state: "Active", reason, message } : { state: "Active" }
+  const failure = attempts > 0 && reason !== "" && { reason, message }
+  return { state: "Active", ...failure, ...(transfer && { transfer }) }
+}
+
+function addTo(tracked: Tracked, { state, unansweredSince, transfer }: Task, sign: 1 | -1): void {
+  if (state === "Active" && unansweredSince === undefined) tracked.answering += sign
+  if (transfer) tracked.transfers.add(transfer, sign)
 }
 
 const isSameWork = (a: PullJob, b: PullJob) =>

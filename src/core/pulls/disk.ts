@@ -1,3 +1,5 @@
+import { inUnits } from "#lib/bytes.ts"
+
 /** The file system that holds the images of a node. */
 export type Disk = { readonly sizeBytes: number; readonly freeBytes: number }
 
@@ -32,6 +34,3 @@ export function collectionRisk({ sizeBytes, freeBytes }: Disk, thresholdPercent:
 }
 
 const percentOf = (bytes: number, sizeBytes: number) => Math.ceil((bytes / sizeBytes) * 100)
-
-const inUnits = (bytes: number) =>
-  bytes < 2 ** 30 ? `${Math.round(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`

@@ -1,6 +1,7 @@
 import type { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
+import type { Transfer } from "./transfer.ts"
 
 /** A node, reduced to what decides whether it is given images. */
 export type NodeFacts = {
@@ -25,6 +26,7 @@ export type Entry = {
   readonly reason: string
   readonly message: string
   readonly attempts: number
+  readonly transfer: Transfer | undefined
   /** What a container that runs it reports, where the runtime says so. */
   readonly digest: string
   /** The jobs whose credentials are there, and the key they were sealed to. */
@@ -95,6 +97,7 @@ function entryOf(name: string, written: Tag, told: Told | undefined): Entry {
     reason: answer?.reason ?? "",
     message: clip(answer?.message ?? "", 256),
     attempts: answer?.attempts ?? 0,
+    transfer: answer?.phase === "Pulling" ? answer.transfer : undefined,
     digest: answer?.digest ?? "",
     sealed: sealedCredentials.map(({ job, key }) => ({ job, key })),
   }

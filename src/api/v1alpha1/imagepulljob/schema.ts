@@ -14,7 +14,7 @@ import {
 } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { namesOf } from "../../names.ts"
-import { pulledImage } from "../pull-fields.ts"
+import { bytes, pulledImage } from "../pull-fields.ts"
 import { jobFields, jobRules } from "../pull-job-fields.ts"
 import type { ConditionType, Reason } from "./reasons.ts"
 
@@ -52,6 +52,19 @@ const status = z.object({
   active: count(100_000).describe("How many are pulling.").default(0),
   succeeded: count(100_000).describe("How many have the image.").default(0),
   failed: count(100_000).describe("How many failed.").default(0),
+  transfer: z
+    .object({
+      doneBytes: bytes(Number.MAX_SAFE_INTEGER).describe("Bytes that were fetched."),
+      totalBytes: bytes(Number.MAX_SAFE_INTEGER)
+        .describe("Bytes of all layers whose transfer has begun; absent where one is not known.")
+        .optional(),
+      nodes: count(100_000).describe("Nodes that report bytes. A short pull reports none."),
+      sharedNodes: count(100_000)
+        .describe("Those of them whose bytes are of this pull and of others of the node, together.")
+        .default(0),
+    })
+    .describe("What the nodes that pull have fetched so far, on containerd. Nodes that have the image are not in it.")
+    .optional(),
   failedNodes: z
     .array(failedNode)
     .max(maxFailedNodes)

@@ -5,7 +5,9 @@ import { defineKind, type ObjectOf } from "../../kind.ts"
 import { namesOf } from "../../names.ts"
 import {
   backoffLimit,
+  bytes,
   imagePullPolicy,
+  maxBytes,
   maxImages,
   priority,
   pullTimeoutSeconds,
@@ -120,7 +122,19 @@ const tagStatus = z.object({
   message: text(256).describe("The same, in a sentence.").optional(),
   attempts: count(999).describe("How many attempts have ended.").default(0),
   progress: count(100)
-    .describe("Percent of the bytes that are known to be needed; only where the runtime tells.")
+    .describe("Percent of the bytes that are known to be needed; only where the bytes below are of this pull alone.")
+    .optional(),
+  transfer: z
+    .object({
+      doneBytes: bytes(maxBytes).describe("Bytes that were fetched."),
+      totalBytes: bytes(maxBytes)
+        .describe("Bytes of all layers whose transfer has begun; absent where one is not known.")
+        .optional(),
+      pulls: count(maxImages).describe(
+        "How many pulls of the node these bytes are for, together. The runtime does not report which of several a layer is for.",
+      ),
+    })
+    .describe("What was fetched so far, on containerd.")
     .optional(),
   startTime: timestamp().describe("When the first attempt began.").optional(),
   completionTime: timestamp().describe("When it ended.").optional(),

@@ -36,7 +36,7 @@ export type PullStory = {
   runManager(options?: ProcessOptions): Process
   addNode(name: string, options?: { labels?: Json; agent?: boolean }): Promise<void>
   removeNode(name: string): Promise<void>
-  runAgent(name: string): Process
+  runAgent(name: string, options?: Pick<ProcessOptions, "clockAheadMs">): Process
   agents: Map<string, Process>
   job(name: string, spec: Json): Promise<void>
   statusOf(name: string): Promise<Json>
@@ -99,7 +99,7 @@ export async function pullStory({
       await world.client.delete(nodes, { name })
       await world.until(`${name} is gone`, () => world.cluster.node(name) === undefined)
     },
-    runAgent(name) {
+    runAgent(name, options = {}) {
       const simulated = story.runtime(name)
       const connection = simulated.connectMounted()
       const disk = async () => simulated.images.disk.statfs()
@@ -108,7 +108,7 @@ export async function pullStory({
       // The calls of a process end with it.
       const dies = { onDeath: () => connection.close() }
       const node = { name, runtime, disk }
-      const process = world.run([createPullController({ node, limits: usualPullLimits })], { dies })
+      const process = world.run([createPullController({ node, limits: usualPullLimits })], { ...options, dies })
       story.agents.set(name, process)
       return process
     },

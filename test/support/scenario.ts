@@ -48,6 +48,8 @@ export type ProcessOptions = {
   dies?: Parameters<typeof mortal>[0]
   /** How old the data of its watches may be. */
   seesLateByMs?: number
+  /** How much its clock is ahead of that of the cluster. */
+  clockAheadMs?: number
 }
 
 export type Process = Mortal & {
@@ -147,7 +149,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
           ? { namespace: "kube-system", name: "aim-controller", trustAbsence: true }
           : false,
         warm: options.warm ?? true,
-        clock: mortalClock(clock, death),
+        clock: mortalClock(clock, death, options.clockAheadMs),
         random: seededRandom(seed + 100 + number),
         log: silentLogger,
         signal: stopping.signal,
@@ -216,9 +218,9 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
 const isNews = ({ place }: Commit) => !/leases|events/.test(place)
 
 /** The clock of a process that may die: what it was waiting for never comes. */
-function mortalClock(clock: Clock, death: Mortal): Clock {
+function mortalClock(clock: Clock, death: Mortal, aheadMs = 0): Clock {
   return {
-    now: clock.now,
+    now: () => clock.now() + aheadMs,
     monotonic: clock.monotonic,
     after: (ms, callback) => clock.after(ms, () => !death.isDead && callback()),
   }

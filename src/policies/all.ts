@@ -3,7 +3,7 @@ import { alternateImageSourceAuthor } from "./alternateimagesource-author.ts"
 import { alternateImageSourceNewPods } from "./alternateimagesource-new-pods.ts"
 import { containerRecreateRequestAuthor } from "./containerrecreaterequest-author.ts"
 import { imagePullJobAuthor } from "./imagepulljob-author.ts"
-import { inPlaceHold, inPlaceHoldEverywhere } from "./in-place-hold.ts"
+import { inPlaceHolds } from "./in-place-hold.ts"
 import { nodeImageAgent } from "./nodeimage-agent.ts"
 import type { Policy } from "./policy.ts"
 import { serviceImageAuthor } from "./serviceimage-author.ts"
@@ -20,6 +20,5 @@ export const policies: readonly Policy[] = [
   imagePullJobAuthor,
   nodeImageAgent,
   alternateImageSourceNewPods,
-  inPlaceHold,
-  inPlaceHoldEverywhere,
+  ...inPlaceHolds,
 ]

@@ -3,7 +3,7 @@ import { policyManifests } from "#cli/manifests/policies.ts"
 import { rulesFor } from "#cli/manifests/rules.ts"
 import { createInPlaceController } from "#controllers/in-place/controller.ts"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
-import { inPlaceHold, inPlaceHoldEverywhere } from "#policies/in-place-hold.ts"
+import { inPlaceHolds } from "#policies/in-place-hold.ts"
 import { connect } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { events } from "#runtime/events.ts"
@@ -25,7 +25,7 @@ import { beginPulls, startAgent } from "#test/support/real-pulls.ts"
 // A Deployment with real controllers, a real kubelet and a real containerd is updated in place: the policy holds a plain
 // `kubectl set image`, and afterwards every pod is the pod it was.
 
-const manifests = [inPlaceHold, inPlaceHoldEverywhere].flatMap(policyManifests) as Json[]
+const manifests = inPlaceHolds.flatMap(policyManifests) as Json[]
 const pathOf = ({ kind, metadata }: Json) =>
   `/apis/admissionregistration.k8s.io/v1/${kind.toLowerCase().replace(/y$/, "ie")}s/${metadata.name}`
 let images: string[]

@@ -43,3 +43,12 @@ describe("what gives a workload back", () => {
       expect(released({ by: "in-place", generation: 3, original })).toEqual(gives)
     })
 })
+
+test("OnDelete that its owner has written while a StatefulSet was held comes back", () =>
+  expect(
+    holdKinds.StatefulSet.released({
+      by: "in-place",
+      generation: 3,
+      original: { type: "OnDelete", rollingUpdate: null },
+    }),
+  ).toEqual({ updateStrategy: { type: "OnDelete", rollingUpdate: null } }))

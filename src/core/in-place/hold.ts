@@ -22,9 +22,11 @@ export const holdKinds: Readonly<Record<"Deployment" | "StatefulSet" | "DaemonSe
   /** One with a partition of its owner's is never held. The rest of the block stays as it is during the hold. */
   StatefulSet: {
     isInForce: spec => recordOf(strategyOf(spec).rollingUpdate).partition === everyOrdinal,
-    released: hold => ({
-      updateStrategy: { rollingUpdate: { partition: hold?.original?.rollingUpdate?.partition ?? null } },
-    }),
+    released: hold =>
+      hold?.original?.type === "OnDelete"
+        ? // Written by its owner in between.
+          { updateStrategy: { type: "OnDelete", rollingUpdate: null } }
+        : { updateStrategy: { rollingUpdate: { partition: hold?.original?.rollingUpdate?.partition ?? null } } },
   },
   /** OnDelete drops the block, so all of it comes back. */
   DaemonSet: {

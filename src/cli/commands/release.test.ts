@@ -1,16 +1,18 @@
 import { describe, expect, test } from "vitest"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { deployments, pods } from "#controllers/in-place/resources.ts"
-import { gateReason, heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
+import { pods } from "#controllers/in-place/resources.ts"
+import { everyOrdinal, gateReason, heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
+import { workloadKind } from "#core/workloads/kinds.ts"
 import { virtualClock } from "#runtime/clock.ts"
+import { resourceOf } from "#runtime/resource.ts"
 import { storedWorld } from "../test-store.ts"
 import { run } from "./release.ts"
 
 const containers = [{ name: "app", image: "shop/web:2" }]
-const deployment = (name: string, held: string | undefined, spec: Json = {}): Json => ({
+const workload = (kind: string, name: string, held: string | undefined, spec: Json = {}): Json => ({
   apiVersion: "apps/v1",
-  kind: "Deployment",
+  kind,
   metadata: {
     name,
     namespace: "shop",
@@ -22,6 +24,7 @@ const deployment = (name: string, held: string | undefined, spec: Json = {}): Js
     ...spec,
   },
 })
+const deployment = workload.bind(undefined, "Deployment")
 const hold = '{"by":"in-place","original":{"paused":false},"generation":3}'
 const drained: Json = {
   apiVersion: "v1",
@@ -36,7 +39,8 @@ const world = (...objects: Json[]) =>
 type World = Awaited<ReturnType<typeof world>>
 const ask = ({ world }: World, words: string[], options: Record<string, unknown> = {}) =>
   run({ arguments: words, options: { namespace: "shop", ...options } }, world)
-const read = (here: World, name: string): Promise<Json> => here.client.get(deployments, { name, namespace: "shop" })
+const read = (here: World, name: string, kind = "Deployment"): Promise<Json> =>
+  here.client.get(resourceOf(workloadKind(kind)!), { name, namespace: "shop" })
 
 describe("release", () => {
   test("gives the Deployment back as it was, and its pods serve", async () => {
@@ -88,6 +92,66 @@ describe("release", () => {
     expect((await read(here, "web")).spec.paused).toBe(true)
   })
 
+  const rolling = (rollingUpdate: Json) => ({ type: "RollingUpdate", rollingUpdate })
+  const setHold = (original: Json) => JSON.stringify({ by: "in-place", original, generation: 3 })
+  const sets: Record<string, { kind: string; now: Json; original: Json; after?: Json }> = {
+    "a StatefulSet": {
+      kind: "StatefulSet",
+      now: rolling({ partition: everyOrdinal, maxUnavailable: "25%" }),
+      original: rolling({ partition: 0, maxUnavailable: "25%" }),
+    },
+    "a StatefulSet that got a partition while it was held": {
+      kind: "StatefulSet",
+      now: rolling({ partition: everyOrdinal }),
+      original: rolling({ partition: 2 }),
+    },
+    "a StatefulSet that got OnDelete while it was held": {
+      kind: "StatefulSet",
+      now: rolling({ partition: everyOrdinal }),
+      original: { type: "OnDelete" },
+    },
+    "a StatefulSet whose owner has taken the hold away": {
+      kind: "StatefulSet",
+      now: rolling({ partition: 1 }),
+      original: rolling({ partition: 0 }),
+      after: rolling({ partition: 1 }),
+    },
+    "a DaemonSet": {
+      kind: "DaemonSet",
+      now: { type: "OnDelete" },
+      original: rolling({ maxUnavailable: "10%", maxSurge: 0 }),
+    },
+    "a DaemonSet with its block": {
+      kind: "DaemonSet",
+      now: { ...rolling({ maxUnavailable: 2, maxSurge: 0 }), type: "OnDelete" },
+      original: rolling({ maxUnavailable: 2, maxSurge: 0 }),
+    },
+  }
+  for (const [name, { kind, now, original, after = original }] of Object.entries(sets))
+    test(`gives back ${name}`, async () => {
+      const here = await world(workload(kind, "db", setHold(original), { updateStrategy: now }))
+      const word = kind === "StatefulSet" ? "sts/db" : "ds/db"
+      expect((await ask(here, [word])).text).toContain(`${word} of namespace shop is released`)
+      const { metadata, spec } = await read(here, "db", kind)
+      expect([spec.updateStrategy, metadata.labels, metadata.annotations[heldMark]]).toEqual([
+        after,
+        undefined,
+        undefined,
+      ])
+    })
+
+  test("leaves a partition and OnDelete of the owner alone, also with --all", async () => {
+    const partitioned = rolling({ partition: everyOrdinal })
+    const here = await world(
+      workload("StatefulSet", "db", undefined, { updateStrategy: partitioned }),
+      workload("DaemonSet", "log", undefined, { updateStrategy: { type: "OnDelete" } }),
+    )
+    expect((await ask(here, ["sts/db", "ds/log"])).text).toMatch(/^sts.* is not held\nds.* is not held\n$/)
+    expect((await ask(here, [], { all: true })).text).toBe("no workload is held\n")
+    expect((await read(here, "db", "StatefulSet")).spec.updateStrategy).toEqual(partitioned)
+    expect((await read(here, "log", "DaemonSet")).spec.updateStrategy).toEqual({ type: "OnDelete" })
+  })
+
   test("--all finds those that are held, and --dry-run writes nothing", async () => {
     const here = await world(deployment("web", hold, { paused: true }), deployment("api", undefined, { paused: true }))
     const dry = await ask(here, [], { all: true, dryRun: true })
@@ -96,14 +160,16 @@ describe("release", () => {
     await ask(here, [], { all: true })
     expect((await read(here, "web")).spec.paused).toBeUndefined()
     expect((await read(here, "api")).spec.paused).toBe(true)
-    expect((await ask(here, [], { all: true })).text).toBe("no Deployment is held\n")
+    expect((await ask(here, [], { all: true })).text).toBe("no workload is held\n")
   })
 
   test("refuses the hold of another, and what is never held", async () => {
     const here = await world(deployment("web", '{"by":"canary","generation":1}', { paused: true }))
     await expect(ask(here, ["deploy/web"])).rejects.toThrow("is held by canary")
-    await expect(ask(here, ["pod/web"])).rejects.toThrow("pod/web is never held: write deploy/NAME")
-    await expect(ask(here, [])).rejects.toThrow("release needs deploy/NAME, or --all")
+    await expect(ask(here, ["pod/web"])).rejects.toThrow(
+      "pod/web is never held: write one of deploy/NAME, sts/NAME, ds/NAME",
+    )
+    await expect(ask(here, [])).rejects.toThrow("release needs one of deploy/NAME, sts/NAME, ds/NAME, or --all")
     expect((await read(here, "web")).spec.paused).toBe(true)
   })
 })

@@ -1,69 +1,83 @@
-import { deployments, imagePullJobs, pods } from "#controllers/in-place/resources.ts"
-import { holdKinds } from "#core/in-place/hold.ts"
+import { imagePullJobs, pods } from "#controllers/in-place/resources.ts"
+import { type HeldKind, holdKinds } from "#core/in-place/hold.ts"
 import { lostHold, parseHold, parseNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
 import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { imagesOf, type PodTemplate } from "#core/in-place/template.ts"
+import { workloadKind } from "#core/workloads/kinds.ts"
 import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
 import { nameSome } from "#lib/text.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
-import type { KubeObject } from "#runtime/resource.ts"
+import { type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 import { connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { namespaceOf } from "../namespace.ts"
 import { dryRunOf } from "../operate.ts"
 import { fetchTarget, parseTarget } from "../restart/target.ts"
 
-type Deployment = KubeObject & { spec: { selector: LabelSelector; template: PodTemplate; paused?: boolean } }
+type Workload = KubeObject & { spec: { selector: LabelSelector; template: PodTemplate } }
+type Kind = { name: HeldKind; resource: Resource; word: string }
+type Found = { kind: Kind; object: Workload }
+
+const kinds = (Object.keys(holdKinds) as HeldKind[]).map((name): Kind => {
+  const kind = workloadKind(name)!
+  return { name, resource: resourceOf(kind), word: kind.shortNames[0]! }
+})
+const words = kinds.map(({ word }) => `${word}/NAME`).join(", ")
 
 export const run: Run = async (input, world) => {
   const client = await world.connect(connectionOf(input))
   try {
     const found = await wanted(client, input, world)
     const lines: string[] = []
-    for (const deployment of found) lines.push(await release(client, deployment, { world, isDryRun: dryRunOf(input) }))
-    return { text: `${lines.length > 0 ? lines.join("\n") : "no Deployment is held"}\n`, exitCode: 0 }
+    for (const each of found) lines.push(await release(client, each, { world, isDryRun: dryRunOf(input) }))
+    return { text: `${lines.length > 0 ? lines.join("\n") : "no workload is held"}\n`, exitCode: 0 }
   } finally {
     client.close()
   }
 }
 
-async function wanted(client: Client, input: Input, world: World): Promise<Deployment[]> {
+async function wanted(client: Client, input: Input, world: World): Promise<Found[]> {
   const { arguments: names, options } = input
   if (options.all && names.length > 0) throw new UsageError(`--all includes ${names[0]}: write one or the other`)
   if (!options.all && names.length === 0)
-    throw new UsageError("release needs deploy/NAME, or --all for all that are held")
+    throw new UsageError(`release needs one of ${words}, or --all for all that are held`)
+  const found: Found[] = []
   if (options.all) {
     const { namespace } = connectionOf(input)
-    return (await client.list<Deployment>(deployments, { namespace, labelSelector: `${heldMark}=${inPlaceHolder}` }))
-      .items
+    const labelSelector = `${heldMark}=${inPlaceHolder}`
+    for (const kind of kinds) {
+      const { items } = await client.list<Workload>(kind.resource, { namespace, labelSelector })
+      found.push(...items.map(object => ({ kind, object })))
+    }
+    return found
   }
   const namespace = await namespaceOf(input, world)
-  const found: Deployment[] = []
   for (const name of names) {
     const target = { ...parseTarget(name), namespace }
-    if (target.resource.kind !== deployments.kind) throw new UsageError(`${name} is never held: write deploy/NAME`)
-    found.push((await fetchTarget(client, target)) as Deployment)
+    const kind = kinds.find(({ resource }) => resource.kind === target.resource.kind)
+    if (!kind) throw new UsageError(`${name} is never held: write one of ${words}`)
+    found.push({ kind, object: (await fetchTarget(client, target)) as Workload })
   }
   return found
 }
 
 const attempts = 10
 
-/** First the Deployment, so that nothing is drained or pulled again; then what surrounds it, and the label last. */
+/** First the workload, so that nothing is drained or pulled again; then what surrounds it, and the label last. */
 async function release(
   client: Client,
-  deployment: Deployment,
+  found: Found,
   { world, isDryRun }: { world: World; isDryRun: boolean },
 ): Promise<string> {
-  const { name, namespace } = deployment.metadata
-  const title = `deploy/${name} of namespace ${namespace}`
-  const { annotations = {}, labels = {} } = deployment.metadata
+  const { kind } = found
+  const { name, namespace, annotations = {}, labels = {} } = found.object.metadata
+  const title = `${kind.word}/${name} of namespace ${namespace}`
   const isMarked = (annotations[heldMark] ?? labels[heldMark]) !== undefined
   if (!isMarked) return `${title} is not held`
   if (isDryRun) return `${title} would be released (dry run: nothing was written)`
-  const released = await patched(client, deployment, ({ metadata }) => {
+  const released = await patched(client, found, ({ metadata, spec }) => {
     const { annotations = {}, labels = {}, resourceVersion = "" } = metadata
     const isOurs = labels[heldMark] === inPlaceHolder
     const lost = isOurs ? lostHold(annotations[heldMark], parseNote(annotations[inPlaceAnnotation])) : undefined
@@ -74,10 +88,12 @@ async function release(
     const none = { containers: [], labels: [], annotations: [] }
     const note = { operation: `${hold.generation}-`, touched: none, from: {}, to: {}, ...before }
     const released = { ...note, reason: "Released", message: "by aim release" }
-    return releaseOf(resourceVersion, released, holdKinds.Deployment.released(hold))
+    const { isInForce, released: fieldsOf } = holdKinds[kind.name]
+    // What is no hold of ours is its owner's.
+    return releaseOf(resourceVersion, released, isInForce(spec) ? fieldsOf(hold) : {})
   })
   const changed = await cleanUp(client, released, world)
-  await patched(client, released, ({ metadata: { labels = {}, resourceVersion = "" } }) =>
+  await patched(client, { kind, object: released }, ({ metadata: { labels = {}, resourceVersion = "" } }) =>
     labels[heldMark] === undefined ? undefined : unmarkOf(resourceVersion),
   )
   const said = `${title} is released: its own controller goes on with its template`
@@ -89,15 +105,15 @@ async function release(
 /** Patches what was read last; after a conflict it is read again. */
 async function patched(
   client: Client,
-  { metadata }: Deployment,
-  bodyOf: (deployment: Deployment) => object | undefined,
-): Promise<Deployment> {
+  { kind: { resource }, object: { metadata } }: Found,
+  bodyOf: (workload: Workload) => object | undefined,
+): Promise<Workload> {
   for (let attempt = 1; ; attempt++) {
-    const seen = await client.get<Deployment>(deployments, metadata)
+    const seen = await client.get<Workload>(resource, metadata)
     const body = bodyOf(seen)
     if (!body) return seen
     try {
-      return await client.patch<Deployment>(deployments, metadata, { type: "merge", body })
+      return await client.patch<Workload>(resource, metadata, { type: "merge", body })
     } catch (error) {
       if (!isFailure(error, "Conflict") || attempt === attempts) throw error
     }
@@ -107,7 +123,7 @@ async function patched(
 const namesMost = 10
 
 /** The names of pods that were changed to another image than the template's: a rollout may not replace them. */
-async function cleanUp(client: Client, { metadata, spec }: Deployment, { clock }: World): Promise<string[]> {
+async function cleanUp(client: Client, { metadata, spec }: Workload, { clock }: World): Promise<string[]> {
   const { namespace, uid = "" } = metadata
   const { items } = await client.list(pods, { namespace, labelSelector: formatSelector(spec.selector) })
   const found = items.flatMap(each => readPod(each) ?? [])

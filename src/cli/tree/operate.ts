@@ -144,15 +144,17 @@ export const operate: readonly Command[] = [
   {
     name: "release",
     group: "Operate",
-    summary: "give Deployments back that are held for an update in place",
+    summary: "give workloads back that are held for an update in place",
     details: [
-      "Works without the controllers. The Deployment is as it was before it was held, with its present template: its own",
+      "Works without the controllers. The workload is as it was before it was held, with its present template: its own",
       "controller goes on from there, and a change that is not in all pods yet becomes a rolling update. Pods that were",
       "drained serve again, and pull jobs of the update are deleted.",
     ],
-    arguments: [{ name: "deploy/NAME", description: "which Deployments", many: true, completes: "workloads" }],
+    arguments: [
+      { name: "WORKLOAD", description: "deploy/NAME, sts/NAME or ds/NAME", many: true, completes: "workloads" },
+    ],
     options: [
-      { flags: "--all", description: "every held Deployment; with -n, of that namespace" },
+      { flags: "--all", description: "every held workload; with -n, of that namespace" },
       { flags: "--dry-run", description: "list them; write nothing" },
     ],
     connects: true,

@@ -13,7 +13,9 @@ export type HoldKind = {
 type Json = Record<string, unknown>
 const strategyOf = (spec: object): Json => recordOf((spec as Json).updateStrategy)
 
-export const holdKinds: Readonly<Record<"Deployment" | "StatefulSet" | "DaemonSet", HoldKind>> = {
+export type HeldKind = "Deployment" | "StatefulSet" | "DaemonSet"
+
+export const holdKinds: Readonly<Record<HeldKind, HoldKind>> = {
   /** A Deployment that its owner has paused is never held: there was no pause before. */
   Deployment: {
     isInForce: spec => (spec as Json).paused === true,

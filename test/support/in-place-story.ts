@@ -37,6 +37,10 @@ export type InPlaceOptions = {
   spec?: Json
   template?: Json
   hasGate?: boolean
+  /** As a server before 1.36: nothing holds a write but the writer itself. */
+  hasNoPolicies?: boolean
+  /** The Deployment does not ask for it itself. */
+  hasNotAsked?: boolean
   seed?: number
   lags?: PullStoryOptions["lags"]
   /** Does not start the controller of updates. */
@@ -55,7 +59,7 @@ export async function inPlaceStory(options: InPlaceOptions = {}): Promise<InPlac
   for (const [index, image] of [v1, v2, v3, side].entries()) story.push(image, { version: "x".repeat(index) })
   await world.apply(
     crdOf(ContainerRecreateRequest) as Json,
-    ...(policies() as Json[]),
+    ...(options.hasNoPolicies ? [] : (policies() as Json[])),
     grant("default"),
     manifestOf(replicas, annotations, options),
   )
@@ -140,7 +144,7 @@ function manifestOf(replicas: number, annotations: Record<string, string>, optio
     metadata: {
       name: "web",
       namespace: "default",
-      annotations: { [strategyAnnotation]: "InPlaceIfPossible", ...annotations },
+      annotations: { ...(!options.hasNotAsked && { [strategyAnnotation]: "InPlaceIfPossible" }), ...annotations },
     },
     spec: {
       replicas,

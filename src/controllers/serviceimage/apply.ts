@@ -34,7 +34,7 @@ export type Outcomes = {
 
 /**
  * Begins to write the stamps. Each is conditional on the version it was decided from, and records the decision beside
- * the image. The fleet remembers the answer for each object, and the other objects do not wait for it. An error of the
+ * the image; where pods are to keep running, it holds the workload as well. The fleet remembers the answer for each object, and the other objects do not wait for it. An error of the
  * server itself is left to the caller that waits for the writes.
  */
 export function beginStamps(
@@ -46,7 +46,7 @@ export function beginStamps(
   outcomes: Outcomes,
 ): void {
   const write = async (stamp: Stamp) => {
-    const { key, member, to, reason, tier } = stamp
+    const { key, member, to, reason, tier, strategy } = stamp
     // Since the object was chosen, other writes to its namespace were refused or stayed unanswered.
     if (fleet.isHeld(key) || !outcomes.begins(key)) return outcomes.unused(stamp)
     const { namespace = "" } = nameOf(key)
@@ -58,7 +58,7 @@ export function beginStamps(
       ...decided,
       ...(tier !== undefined && { tier }),
     })
-    const patch = reader.patchFor(member, images, { [decisionAnnotation]: decision })
+    const patch = reader.patchFor(member, images, { [decisionAnnotation]: decision }, strategy)
     const outcome = await outcomeOf(client.patch(resource, nameOf(key), patch)).catch(error => {
       outcomes.unused(stamp)
       fleet.retry(namespace)

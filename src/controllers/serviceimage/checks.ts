@@ -4,6 +4,7 @@ import type { Candidate } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
 import type { Standing } from "#core/fleet/standing.ts"
 import { countOf } from "#core/fleet/tiers.ts"
+import { blockedReasons } from "#core/in-place/own-hold.ts"
 import type { JudgedTier } from "./judge.ts"
 import type { Snapshot } from "./plan.ts"
 import type { Fence, Intent } from "./stamps.ts"
@@ -96,6 +97,7 @@ export const checks = [
   { of: "Tier", name: "forbidden", applies: ({ view }) => view.has("Forbidden") },
   { of: "Tier", name: "contests", applies: ({ view }) => view.has("Contested") },
   { of: "Tier", name: "failedWrites", applies: ({ view }) => view.has("WriteFailed") },
+  { of: "Tier", name: "blockedInPlace", applies: ({ view }) => blockedReasons.some(reason => view.has(reason)) },
   { of: "Tier", name: "reopened", applies: tier => tier.isReopened },
   { of: "Tier", name: "soaking", stops: true, sparesNew: true, applies: tier => tier.soaksUntil !== undefined },
   { of: "Tier", name: "stamped", applies: ({ view, step }) => view.cohort(step).stale === 0 },

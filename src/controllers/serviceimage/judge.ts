@@ -11,6 +11,7 @@ import { changedInSameWrite } from "#core/fleet/contests.ts"
 import { anAdmissionWebhook, type Counts, type TierView } from "#core/fleet/fleet.ts"
 import { budgetOf, type EffectiveTier, effectiveTiers } from "#core/fleet/tiers.ts"
 import { sameImage } from "#core/image/reference.ts"
+import { blockedReasons } from "#core/in-place/own-hold.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
@@ -146,7 +147,7 @@ function haltOf({ name, image, failureBudget }: EffectiveTier, view: TierView, s
   }
   if (allFailed(added)) {
     const message = `${title}: all ${added.failed} objects failed with ${image} (${why()})`
-    return { reason: "AllFailed", message }
+    return { reason: "AllFailed", message, isEarly: early >= added.failed }
   }
   if (halting > 0) {
     const names = nameSome(view.haltingExamples(2), halting)
@@ -212,6 +213,11 @@ const wordsFor: Record<TierCheckName, Words> = {
     const { examples, count, message } = troubleOf(tier, "WriteFailed")
     const some = nameSome(examples(2), count)
     return { reason: "WriteFailed", message: `${progress}; ${some} cannot be written: ${message}` }
+  },
+  blockedInPlace({ view }, progress) {
+    const found = view.troubles.find(trouble => blockedReasons.some(reason => reason === trouble.reason))!
+    const some = nameSome(found.examples(2), found.count)
+    return { reason: found.reason, message: `${progress}; ${some} in place: ${found.message}` }
   },
   reopened: ({ view: { counted } }, progress) => ({
     reason: "TierReopened",

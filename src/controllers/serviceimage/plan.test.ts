@@ -333,10 +333,15 @@ const cases: Record<
     reason: "ClaimedByAnother",
     priority: 1,
   },
-  "does nothing rather than ignore what it does not do yet": {
+  "refuses InPlaceOnly for a kind that its own controller updates": {
     given: { spec: { tiers: [{ upgradeTier: "", updateStrategy: "InPlaceOnly" }] } },
     stamps: {},
-    reason: "NotSupported",
+    reason: "NotInPlace",
+  },
+  "lets a custom kind be updated by its own controller where it cannot be in place": {
+    given: { spec: { tiers: [{ upgradeTier: "", updateStrategy: "InPlaceIfPossible" }] } },
+    stamps: { "n/d1": v2, "n/d2": v2, "n/e1": v2, "n/e2": v2 },
+    reason: "RollingOut",
   },
 }
 

@@ -2,6 +2,7 @@ import { maxInflight, type Reason } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Candidate } from "#core/fleet/fleet.ts"
 import { countOf } from "#core/fleet/tiers.ts"
 import { sameImage } from "#core/image/reference.ts"
+import type { Strategy } from "#core/in-place/names.ts"
 import { delayOf, gateOf, isDeclarable, type Rollout, type Turn, type TurnCheckName } from "./checks.ts"
 import type { JudgedTier } from "./judge.ts"
 import { Shares } from "./trust.ts"
@@ -10,6 +11,8 @@ import { Shares } from "./trust.ts"
 export type Stamp = Pick<Candidate, "key" | "member" | "to" | "pods"> & {
   do: "stamp"
   reason: Reason
+  /** How its pods get the image, where its tier says that. */
+  strategy?: Strategy
   /** Recorded on the object where tiers wait for their images: it shows that the tier has started. */
   tier?: string
 }
@@ -115,10 +118,13 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Queu
   for (const tier of tiers) {
     if (gateOf(tier, rollout, true)) continue
     const isOpen = gateOf(tier, rollout, false) === undefined
-    const { maxConcurrent, view, step } = tier
+    const { maxConcurrent, view, step, updateStrategy } = tier
     const room =
       maxConcurrent === undefined ? Number.POSITIVE_INFINITY : countOf(maxConcurrent, view.total) - view.underWay
-    const inTier = rollout.seen.serviceImage.spec.preCache === "BeforeTier" ? { tier: tier.name } : {}
+    const inTier = {
+      ...(rollout.seen.serviceImage.spec.preCache === "BeforeTier" && { tier: tier.name }),
+      ...(updateStrategy && { strategy: updateStrategy }),
+    }
     const left = () => Math.max(0, limit - intents.length)
     const writing =
       busy.size === 0

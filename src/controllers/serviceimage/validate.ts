@@ -1,6 +1,7 @@
 import type { Reason, ServiceImageSpec } from "#api/v1alpha1/serviceimage/index.ts"
 import { effectiveTiers } from "#core/fleet/tiers.ts"
 import { parseImageReference } from "#core/image/reference.ts"
+import { isHoldable } from "#core/in-place/own-hold.ts"
 import { healthProblem, pathsProblem } from "#core/workloads/target-reader.ts"
 
 /**
@@ -8,9 +9,9 @@ import { healthProblem, pathsProblem } from "#core/workloads/target-reader.ts"
  * server may have stored the object before a rule existed, and some rules cannot be stated in a schema.
  */
 export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: string } | undefined {
-  const unsupported = findUnsupported(spec)
-  if (unsupported) return { reason: "NotSupported", message: unsupported }
-  const { image, health } = spec.target
+  const { image, health, kind } = spec.target
+  const only = isHoldable(kind) ? undefined : spec.tiers.find(tier => tier.updateStrategy === "InPlaceOnly")
+  if (only) return { reason: "NotInPlace", message: notInPlace(only.upgradeTier, kind) }
   const unreadable = health === "" ? undefined : healthProblem(health)
   if (unreadable) return { reason: "InvalidHealth", message: `spec.target.health: ${unreadable}` }
   const misplaced = image.paths && pathsProblem(image.paths)
@@ -28,11 +29,6 @@ export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: 
   return undefined
 }
 
-/**
- * Fields that are part of the API and that this version does not act on yet. Ignoring them would be worse than
- * refusing: a spec that asks for pods to keep running must not start a rollout that replaces them.
- */
-const findUnsupported = ({ tiers }: ServiceImageSpec): string | undefined =>
-  tiers.some(tier => tier.updateStrategy)
-    ? "this version does not act on spec.tiers[].updateStrategy yet; leave it out"
-    : undefined
+/** With InPlaceIfPossible such objects are updated by their own controllers. A spec that forbids that is refused. */
+const notInPlace = (tier: string, kind: string) =>
+  `the updateStrategy of tier "${tier}" is InPlaceOnly, and ${kind} is not updated in place: write InPlaceIfPossible or Recreate, or leave it out`

@@ -187,13 +187,16 @@ export class ObjectJudge {
     const deadline = this.#waitingSince(member, standing) + rule.deadlineMs
     const isLate = deadline <= this.now
     const found = diagnose(trace, wanted)
+    const blocked = member.inPlace?.blocked
+    // The pods that failed have gone back and look well: only the record says that no other pod is going to be touched.
+    const isGivenUp = blocked?.reason === "UpdateFailed"
     standing.state = "Waiting"
     standing.deadline = deadline
-    standing.isFailed = isLate || loops
-    standing.isEarly = !isLate && loops
+    standing.isFailed = isLate || loops || isGivenUp
+    standing.isEarly = !isLate && (loops || isGivenUp)
     // A pod that is not ready may be starting: that is no trouble before the deadline, but explains a failure then.
     const isKnown = found && (standing.isFailed || !found.isTentative)
-    standing.trouble = isKnown ? found.reason : isLate ? "Timeout" : undefined
+    standing.trouble = blocked?.reason ?? (isKnown ? found.reason : isLate ? "Timeout" : undefined)
     // Scaling and lost nodes make any object unready for a moment. That alone is no regression.
     const regressesAt = lapsedAt === undefined ? undefined : lapsedAt + rule.settleMs
     standing.isRegressed = regressesAt !== undefined && (standing.isFailed || regressesAt <= this.now)
@@ -204,7 +207,7 @@ export class ObjectJudge {
       isLate ? undefined : deadline,
       standing.isRegressed ? undefined : regressesAt,
     )
-    standing.words = found?.message
+    standing.words = blocked?.message ?? found?.message
   }
 
   /** The object has another image, or none. */

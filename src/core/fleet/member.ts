@@ -1,6 +1,7 @@
 import type { Instant } from "#lib/instant.ts"
 import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
+import type { InPlaceFacts } from "../in-place/own-hold.ts"
 
 /** One object of the fleet, reduced to what a rollout decides by. A hundred thousand of them are held at once. */
 export type Member = {
@@ -39,6 +40,8 @@ export type Member = {
   readonly healthProblem?: string | undefined
   /** The field manager that gave it another image than our last decision did. */
   readonly contestedBy?: string | undefined
+  /** A workload that can be updated in place: what its next stamp has to know. */
+  readonly inPlace?: InPlaceFacts | undefined
 }
 
 /** Does the object have this image in every place? */

@@ -3,7 +3,7 @@ import type { ServiceImageSpec, Tier } from "#api/v1alpha1/serviceimage/index.ts
 /** A tier with its image and its steps resolved. */
 export type EffectiveTier = Pick<
   Tier,
-  "maxConcurrent" | "progressDeadlineSeconds" | "settleSeconds" | "failureBudget" | "requireApproval"
+  "maxConcurrent" | "progressDeadlineSeconds" | "settleSeconds" | "failureBudget" | "requireApproval" | "updateStrategy"
 > & {
   name: string
   image: string

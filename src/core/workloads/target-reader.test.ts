@@ -231,6 +231,13 @@ const workloads: Record<string, Row> = {
     status: replicas(3, { updatedReplicas: 0, ...revisions("a", "b") }),
     reads: { isUpToDate: false, isDeployed: true },
   },
+  "OnDelete that is the hold of an update in place": {
+    kind: "DaemonSet",
+    metadata: held,
+    spec: { updateStrategy: { type: "OnDelete" } },
+    status: daemons(5),
+    reads: { isUpToDate: false, isDeployed: true },
+  },
   "a status of nonsense": {
     kind: "Deployment",
     status: { observedGeneration: 2, replicas: "3", updatedReplicas: [3], availableReplicas: null },

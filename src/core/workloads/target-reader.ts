@@ -4,6 +4,8 @@ import type { Instant } from "#lib/instant.ts"
 import type { Member } from "../fleet/member.ts"
 import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
+import type { Strategy } from "../in-place/names.ts"
+import type { HoldFields, InPlaceFacts } from "../in-place/own-hold.ts"
 import { customTarget, imagesByPath } from "./custom-target.ts"
 import { lastChangeOf, otherOwnerOf } from "./field-owner.ts"
 import { healthCheck } from "./health.ts"
@@ -24,9 +26,19 @@ export type TargetReader = {
   read(object: TargetObject): Member
   /** What a decision must record of the member, so that it can be taken back. */
   recordOf(member: Member): Pick<ImageRecord, "from" | "was" | "wasDeployed">
-  /** Writes the image wherever the target has one, on exactly the version the member was read from. */
-  patchFor(member: Member, to: Images, annotations: Readonly<Record<string, string>>): TargetPatch
+  /**
+   * Writes the image wherever the target has one, on exactly the version the member was read from. Where the strategy,
+   * or the workload's own, keeps pods, the same write holds the workload.
+   */
+  patchFor(
+    member: Member,
+    to: Images,
+    annotations: Readonly<Record<string, string>>,
+    strategy?: Strategy | undefined,
+  ): TargetPatch
 }
+
+type ImageFields = { readonly spec?: object }
 
 /** The differences between kinds of targets. */
 export type KindOfTarget = {
@@ -48,7 +60,11 @@ export type KindOfTarget = {
   /** The fields that hold the images, as `managedFields` names them. */
   ownedFields(member: Pick<Member, "isInitContainer">): readonly (readonly string[])[]
   /** The part of a patch that holds the images. */
-  imageFields(member: Member, to: Images): object
+  imageFields(member: Member, to: Images): ImageFields
+  /** For kinds of which some can be updated in place. */
+  readInPlace?(object: TargetObject, image: string): InPlaceFacts | undefined
+  /** The part of a patch that keeps the pods of a workload. */
+  holdFields?(member: Member, strategy: Strategy | undefined): HoldFields | undefined
 }
 
 export function targetReader(target: Pick<Target, "kind" | "image" | "health">): TargetReader {
@@ -88,6 +104,7 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
         problem: problem ?? (health?.isTooCostly ? health.problem : undefined),
         healthProblem: health?.problem,
         contestedBy: decision && whoElse(object, decision, images, () => kind.ownedFields({ isInitContainer })),
+        inPlace: kind.readInPlace?.(object, images[0] ?? ""),
       }
     },
 
@@ -97,13 +114,23 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
       ...(isDeployed && !remembersDeployed && { wasDeployed: true }),
     }),
 
-    patchFor(member, to, annotations) {
+    patchFor(member, to, annotations, strategy) {
       assert(member.problem === undefined, "what could not be read is never written")
       const metadata = { resourceVersion: member.resourceVersion, annotations }
-      return { type: kind.patchType, body: { ...kind.imageFields(member, to), metadata } }
+      const fields = kind.imageFields(member, to)
+      const hold = fields.spec && kind.holdFields?.(member, strategy)
+      return { type: kind.patchType, body: hold ? held({ ...fields, metadata }, hold) : { ...fields, metadata } }
     },
   }
 }
+
+type Body = ImageFields & { readonly metadata: { readonly annotations: object } }
+
+/** One request: the native controller never sees the new image without the hold. */
+const held = ({ spec, metadata }: Body, { annotations, labels, spec: stop }: HoldFields) => ({
+  spec: { ...spec, ...stop },
+  metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations }, ...(labels && { labels }) },
+})
 
 // The schema lets only workloads name a container.
 function kindOfTarget({ kind, image }: Pick<Target, "kind" | "image">, paths: readonly string[]) {

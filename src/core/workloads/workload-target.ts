@@ -1,12 +1,14 @@
 import { clip, nameSome } from "#lib/text.ts"
-import { heldMark } from "../in-place/names.ts"
+import { holdFields, isHeldNow, readInPlace } from "../in-place/own-hold.ts"
 import { fieldOf, imageText, isObserved, type TargetObject, textOf, wholeNumber } from "./object-facts.ts"
 import type { KindOfTarget } from "./target-reader.ts"
 
 /** Deployment, StatefulSet and DaemonSet, by the name of a container. The contract's fields are derived from theirs. */
 export function workloadTarget(kind: Workload, container: string): KindOfTarget {
   const { isRolledOut, podsWanted, podsReady } = workloads[kind]
-  const isUpToDate = (object: TargetObject) => isObserved(object) && !isHeld(object) && isRolledOut(partsOf(object))
+  // A held workload is under way, whatever the counts say: they are complete before it is released, and those of a
+  // StatefulSet from the beginning, since its hold is a partition.
+  const isUpToDate = (object: TargetObject) => isObserved(object) && !isHeldNow(object) && isRolledOut(partsOf(object))
   return {
     patchType: "strategic",
 
@@ -28,6 +30,8 @@ export function workloadTarget(kind: Workload, container: string): KindOfTarget 
       }
       return { images: [], problem: `has no container ${container}${instead(pod)}`, replicas, minReadyMs }
     },
+
+    readInPlace: (object, image) => readInPlace(kind, object, { container, image }),
 
     // Both are annotations here, which count on every kind.
     isUnmanaged: () => false,
@@ -51,16 +55,10 @@ export function workloadTarget(kind: Workload, container: string): KindOfTarget 
       if (typeof image !== "string") return {}
       return { spec: { template: { spec: { [listOf(isInitContainer)]: [{ name: container, image }] } } } }
     },
+
+    holdFields: ({ inPlace }, strategy) => inPlace && holdFields(kind, inPlace, strategy),
   }
 }
-
-/**
- * An update in place is under way, whatever the counts say. `kubectl rollout undo` may bring back the annotation of long
- * ago, so the label counts as well. The counts are complete before the workload is released, and those of a StatefulSet
- * are complete from the beginning, since its hold is a partition.
- */
-const isHeld = ({ metadata }: TargetObject) =>
-  ["annotations", "labels"].every(list => fieldOf(fieldOf(metadata, list), heldMark) !== undefined)
 
 export type Workload = "Deployment" | "StatefulSet" | "DaemonSet"
 export const isWorkload = (kind: string): kind is Workload => Object.hasOwn(workloads, kind)

@@ -9,6 +9,7 @@ import {
   type Target,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { decisionAnnotation } from "#core/image/record.ts"
+import { heldMark, inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { fieldsRead } from "#core/workloads/health.ts"
 import { isWorkload } from "#core/workloads/workload-target.ts"
 import { along, both, type Shape, shaped } from "#lib/shape.ts"
@@ -29,6 +30,9 @@ const ourAnnotations = [
   fenceAnnotation,
   failureHaltsUpdateAnnotation,
   manuallySpecifiedImageAnnotation,
+  strategyAnnotation,
+  heldMark,
+  inPlaceAnnotation,
 ]
 const labelled = both(metadata, {
   labels: "all",
@@ -76,7 +80,7 @@ export const neededOfReplicaSet: Shape = {
   status: { conditions },
 }
 export const neededOfPod: Shape = {
-  metadata,
+  metadata: both(metadata, { annotations: { [decisionAnnotation]: "value", [inPlaceAnnotation]: "value" } }),
   spec: {
     nodeName: "value",
     containers: images,
@@ -126,6 +130,7 @@ const workload: Shape = {
   spec: {
     replicas: "value",
     minReadySeconds: "value",
+    paused: "value",
     updateStrategy: { type: "value", rollingUpdate: { partition: "value" } },
     template: { spec: { containers: images, initContainers: images } },
   },

@@ -62,11 +62,14 @@ export function waiting(known: Known): Said {
   const since = deadline - tier.view.rule.deadlineMs
   const trace = fleet.traceOf(asked.key)
   const found = diagnose(trace, standing.wanted)
+  const blocked = member.inPlace?.blocked
   const cause = member.healthProblem
     ? ` Its health cannot be told: ${member.healthProblem}.`
-    : found
-      ? ` ${found.reason}: ${found.reason === "CrashLoop" ? crashWords(crashOf(trace, standing.wanted)!) : found.message}.`
-      : ""
+    : blocked
+      ? ` It is updated in place. ${blocked.reason}: ${blocked.message}.`
+      : found
+        ? ` ${found.reason}: ${found.reason === "CrashLoop" ? crashWords(crashOf(trace, standing.wanted)!) : found.message}.`
+        : ""
   const [had, isNot] =
     standing.lapsedAt === since ? [", was up to date until", "is not now"] : [" since", "is not up to date"]
   const first = `${title} has ${standing.wanted} from ${si(rollout)}${had} ${formatInstant(since)} (${place(tier, standing, member)}), and ${isNot}.${cause}`
@@ -89,17 +92,19 @@ export function waiting(known: Known): Said {
     }
   if (standing.isEarly)
     return {
-      reason: member.haltsOnFailure ? "FailureHaltsUpdate" : "CrashLoop",
+      reason: member.haltsOnFailure ? "FailureHaltsUpdate" : (blocked?.reason ?? "CrashLoop"),
       since,
       sentences: [
         first,
-        `A crash loop does not wait for the deadline: it counts as failed until it has been up to date for ${formatDuration(tier.settleSeconds * 1000)}.`,
+        blocked
+          ? "An update in place that has failed does not wait for the deadline: no other pod is touched until another image is set."
+          : `A crash loop does not wait for the deadline: it counts as failed until it has been up to date for ${formatDuration(tier.settleSeconds * 1000)}.`,
         ...(halt ? [`The rollout has halted: ${halt.message}.`] : []),
       ],
     }
   if (!standing.isFailed)
     return {
-      reason: found && !found.isTentative ? found.reason : "WaitingForHealth",
+      reason: blocked?.reason ?? (found && !found.isTentative ? found.reason : "WaitingForHealth"),
       since,
       sentences: [
         first,

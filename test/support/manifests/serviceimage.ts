@@ -100,6 +100,9 @@ export const cases: Record<string, Case> = {
   "a workload with its container": {
     manifest: serviceImage({ target: workload, tiers: [{ upgradeTier: "", updateStrategy: "InPlaceIfPossible" }] }),
   },
+  "a custom kind that is updated in place if that is possible": {
+    manifest: withTier({ updateStrategy: "InPlaceIfPossible" }),
+  },
   "an empty selector selects everything": { manifest: withTarget({ selector: {}, namespaceSelector: {} }) },
   "a tier without a name is the tier for everything else": { manifest: serviceImage({ tiers: [{ image }] }) },
   "a tier without an image takes the default": { manifest: withTier({}) },
@@ -420,9 +423,9 @@ export const cases: Record<string, Case> = {
     manifest: withTier({ progressDeadlineSeconds: 0 }),
     refused: { path: "spec.tiers[0].progressDeadlineSeconds", words: "7 days", serverWords: tooFew },
   },
-  "an update strategy for a custom kind": {
-    manifest: withTier({ updateStrategy: "Recreate" }),
-    refused: { path: "spec.tiers", words: "leave it out for custom kinds" },
+  "InPlaceOnly for a custom kind": {
+    manifest: withTier({ updateStrategy: "InPlaceOnly" }),
+    refused: { path: "spec.tiers", words: "updated by their own controllers, never in place" },
   },
   "a tier that is a text": {
     manifest: serviceImage({ tiers: ["early"] }),

@@ -44,7 +44,6 @@ export const reasons = {
   InvalidTiers: "Two tiers have the same name.",
   InvalidHealth: "spec.target.health is not a CEL expression that yields true or false.",
   InvalidTarget: "The target's objects do not have the image field or container that spec.target.image names.",
-  NotSupported: "The spec uses a field that this version does not implement yet; ignoring it silently would be worse.",
   ImageNotResolved: "resolveDigest is AtStart, and the registry did not give a digest for an image.",
   ClaimedByAnother: "Another ServiceImage already manages some of the same objects; the older one keeps them.",
   KindNotFound: "The cluster does not serve the target's kind in this version; the rollout starts when it does.",
@@ -75,6 +74,19 @@ export const reasons = {
   Forbidden: "aim has no grant to change objects of this namespace; run `aim grant NAMESPACE`.",
   WriteFailed:
     "A write to the object fails or gets no answer: an admission webhook or the connection to the server is down. It is retried at growing intervals.",
+
+  // What keeps an update in place; the same words as on the workload itself.
+  ImageUnavailable: "A node cannot pull the image, so its pods are not touched; the message names nodes and causes.",
+  BudgetSpent: "maxUnavailable or a PodDisruptionBudget allows no further pod to restart.",
+  Partitioned: "in-place-partition keeps the rest of the pods on their old image.",
+  UpdateFailed:
+    "A pod failed with the new image; it went back, or stays, as in-place-on-failure says. It counts as failed at once.",
+  NotInPlace:
+    "A running pod cannot get this change, and updateStrategy InPlaceOnly keeps aim from replacing it: `aim release` does. As a reason of Invalid: the target's kind cannot be updated in place.",
+  NoBudget: "No pod of the workload may be down, and there is no substitute for one in place.",
+  InvalidAnnotation: "An annotation about updates in place cannot be read; the message says what to write.",
+  FellBackToRollingUpdate:
+    "A rolling update was under way; with InPlaceOnly the workload stays held until `aim release`.",
   Timeout:
     "The object did not become up to date within progressDeadlineSeconds, and none of the causes above was found.",
 } as const satisfies Record<string, string>
@@ -94,6 +106,14 @@ export type FailureReason = Extract<
   | "Contested"
   | "InvalidTarget"
   | "WriteFailed"
+  | "ImageUnavailable"
+  | "BudgetSpent"
+  | "Partitioned"
+  | "UpdateFailed"
+  | "NotInPlace"
+  | "NoBudget"
+  | "InvalidAnnotation"
+  | "FellBackToRollingUpdate"
   | "Timeout"
 >
 
@@ -115,6 +135,13 @@ const going: Reason[] = [
   "Forbidden",
   "Contested",
   "WriteFailed",
+  "ImageUnavailable",
+  "BudgetSpent",
+  "Partitioned",
+  "UpdateFailed",
+  "NoBudget",
+  "InvalidAnnotation",
+  "FellBackToRollingUpdate",
 ]
 const halted: Reason[] = ["FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "WrongTarget", "PreCacheIncomplete"]
 const invalid: Reason[] = [
@@ -122,7 +149,7 @@ const invalid: Reason[] = [
   "InvalidTiers",
   "InvalidHealth",
   "InvalidTarget",
-  "NotSupported",
+  "NotInPlace",
   "ImageNotResolved",
 ]
 const notStarted: Reason[] = ["Observing", "WaitingForPriority", "Paused", "ClaimedByAnother", "KindNotFound"]

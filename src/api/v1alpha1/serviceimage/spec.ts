@@ -226,7 +226,7 @@ const tier = z.object({
   updateStrategy: z
     .enum(["InPlaceIfPossible", "InPlaceOnly", "Recreate"])
     .describe(
-      "For plain workloads: whether pods keep running while their image changes. Unset: the workload's own strategy.",
+      "Whether pods stay while their image changes. It becomes the annotation autoimagemanager.io/update-strategy of each workload that is stamped. Custom kinds are updated by their own controllers. Unset: the workload's own annotation.",
     )
     .optional(),
 })
@@ -304,8 +304,9 @@ export const spec = z
         fieldPath: ".tiers",
       },
       {
-        rule: "self.target.apiVersion.startsWith('apps/') || self.tiers.all(tier, !has(tier.updateStrategy))",
-        message: "updateStrategy is for Deployment, StatefulSet and DaemonSet: leave it out for custom kinds",
+        rule: "self.target.apiVersion.startsWith('apps/') || self.tiers.all(tier, !has(tier.updateStrategy) || tier.updateStrategy != 'InPlaceOnly')",
+        message:
+          "custom kinds are updated by their own controllers, never in place: write updateStrategy InPlaceIfPossible or Recreate, or leave it out",
         fieldPath: ".tiers",
       },
     ),

@@ -25,7 +25,7 @@ const target = { apiVersion: "apps/v1", kind: "Deployment", image: { container: 
 
 type Tier = { updateStrategy?: string; progressDeadlineSeconds?: number; settleSeconds?: number }
 
-async function rolledOut(tier: Tier, { spec = {}, ...options }: InPlaceOptions & { spec?: Json } = {}) {
+async function rolledOut(tier: Tier, options: InPlaceOptions = {}, spec: Json = {}) {
   const story = await inPlaceStory({ hasNoPolicies: true, hasNotAsked: true, ...options })
   const { world } = story
   await world.apply(crdOf(ServiceImage) as Json)
@@ -121,7 +121,8 @@ describe("without any admission policy", () => {
   test("a rollback of the tier is in place too", async () => {
     const { story, rollout } = await rolledOut(
       { updateStrategy: "InPlaceOnly", progressDeadlineSeconds: 120 },
-      { spec: { onFailure: "Rollback" } },
+      {},
+      { onFailure: "Rollback" },
     )
     const before = await story.pods()
     story.registries.push(v3, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
@@ -181,6 +182,24 @@ describe("what keeps an update in place is the reason of its tier", () => {
     expect((await rollout.condition("Halted"))?.status).toBe("True")
     expect((await rollout.tier("")).failures).toMatchObject([{ reason: "UpdateFailed", count: 1 }])
     expect((await story.pods()).map(pod => imageOf(pod))).toEqual([v1, v1, v1])
+  })
+
+  test("an update that failed and was taken back: the tier has failed, and the image is not tried again", async () => {
+    const { story, rollout } = await rolledOut(
+      { updateStrategy: "InPlaceOnly", progressDeadlineSeconds: 3600 },
+      { annotations: { [settingAnnotations.onFailure]: "Rollback" }, spec: { minReadySeconds: 5 } },
+    )
+    const before = await story.pods()
+    story.registries.push(v3, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
+    await rollout.change({ defaultImage: v3 })
+    await story.says("RolledBack")
+    await story.world.settle("20m")
+    expect(stampsOf(story, v3)).toHaveLength(1)
+    expect((await rollout.condition("Halted"))?.status).toBe("True")
+    expect((await rollout.tier("")).failures).toMatchObject([{ reason: "UpdateFailed", count: 1 }])
+    const after = await story.pods()
+    expect(after.map(identity)).toEqual(before.map(identity))
+    expect(after.map(pod => imageOf(pod))).toEqual([v1, v1, v1])
   })
 
   test("a partition, and none once it is smaller", async () => {

@@ -62,7 +62,7 @@ type Check = ObjectCheck | RolloutCheck | TierCheck | TurnCheck
  * - Rollout: plan.ts, and why-standing.ts if it stops objects
  */
 export const checks = [
-  // unmanaged, upToDate, settling, waiting, unwritable, refused, contested: in core/fleet/checks.ts
+  // unmanaged, upToDate, settling, waiting, unwritable, refused, takenBack, contested: in core/fleet/checks.ts
   ...objectChecks,
 
   { of: "Rollout", name: "paused", stops: true, applies: ({ seen }) => seen.serviceImage.spec.paused },

@@ -10,6 +10,8 @@ export type Obstacle = {
   readonly message: string | undefined
   readonly since: Instant
   readonly retryAt: Instant
+  /** Time changes nothing: the object has failed. */
+  readonly isFinal?: true
 }
 
 /** A rule about an object itself, whatever its rollout does. */
@@ -46,6 +48,18 @@ export const objectChecks = [
     name: "refused",
     applies: ({ hold }) => hold !== undefined,
     obstacle: ({ hold }) => hold,
+  },
+  {
+    of: "Object",
+    name: "takenBack",
+    applies: ({ isTakenBack }) => isTakenBack,
+    obstacle: (_, { inPlace, decision }) => ({
+      reason: "UpdateFailed",
+      message: inPlace!.takenBack!.message,
+      since: decision!.at,
+      retryAt: Number.POSITIVE_INFINITY,
+      isFinal: true,
+    }),
   },
   {
     of: "Object",

@@ -75,9 +75,10 @@ export class ObjectJudge {
     standing.check = check
     const obstacle = check?.obstacle?.(standing, member, this.rules.startedAt)
     if (!obstacle) return
-    const deadline = obstacle.since + rule.deadlineMs
+    const deadline = obstacle.since + (obstacle.isFinal ? 0 : rule.deadlineMs)
     standing.deadline = deadline
-    standing.isFailed = deadline <= this.now
+    standing.isFailed = obstacle.isFinal === true || deadline <= this.now
+    standing.isEarly = obstacle.isFinal === true
     standing.changesAt = standing.isFailed ? undefined : deadline
     standing.isHeld = obstacle.retryAt > this.now
     standing.trouble = obstacle.reason ?? (standing.isFailed ? "Contested" : undefined)
@@ -103,6 +104,7 @@ export class ObjectJudge {
     standing.trouble = undefined
     standing.isHeld = false
     standing.isContested = false
+    standing.isTakenBack = false
     standing.hold = undefined
     standing.contest = undefined
     standing.words = undefined
@@ -213,6 +215,7 @@ export class ObjectJudge {
   /** The object has another image, or none. */
   #judgeOther(key: string, standing: Standing, member: Member): void {
     standing.state = member.image === "" ? "Blank" : "Stale"
+    standing.isTakenBack = this.#isTakenBack(member, standing.wanted)
     standing.isContested = this.isContested(member, standing.wanted)
     standing.hold = this.#holds.on(key, member.namespace)
     standing.contest = standing.isContested ? this.#contests.get(key) : undefined
@@ -242,9 +245,16 @@ export class ObjectJudge {
   }
 
   /** We gave it its image in this operation, or its first image, and it now has another one or none. */
-  isContested({ decision, image }: Member, wanted: string): boolean {
-    if (!decision || !this.#isDecidedHere(decision)) return false
+  isContested(member: Member, wanted: string): boolean {
+    const { decision, image } = member
+    if (!decision || !this.#isDecidedHere(decision) || this.#isTakenBack(member, wanted)) return false
     return image === "" || (!this.rules.isRollback && sameImage(decision.to, wanted))
+  }
+
+  /** We gave it its image in this operation, and its update in place took the image back: trying again would fail again. */
+  #isTakenBack({ decision, inPlace }: Member, wanted: string): boolean {
+    if (!inPlace?.takenBack || this.rules.isRollback || !sameImage(inPlace.takenBack.image, wanted)) return false
+    return decision !== undefined && this.#isDecidedHere(decision) && sameImage(decision.to, wanted)
   }
 
   /**

@@ -50,6 +50,8 @@ export type Standing = {
   /** Not to be tried now. */
   isHeld: boolean
   isContested: boolean
+  /** Its update in place failed, and was taken back with the image. */
+  isTakenBack: boolean
   /** What refused the last write to it or to its namespace, while it must still be stamped. */
   hold: Readonly<Hold<FailureReason>> | undefined
   /** What is known about the other writer, while it is contested. */
@@ -108,6 +110,7 @@ const unjudged: Standing = {
   trouble: undefined,
   isHeld: false,
   isContested: false,
+  isTakenBack: false,
   hold: undefined,
   contest: undefined,
   check: undefined,

@@ -110,4 +110,14 @@ describe("what keeps an update in place", () => {
   test("not while it goes on", () => expect(read(annotated(note({ reason: "Updating" })))).toBeUndefined())
   test("in letters that a terminal shows", () =>
     expect(read(annotated(note({ message: "a\u001b[2Jb" })))?.message).toBe("a?[2Jb"))
+
+  test("an image that was taken back is known until another record is written", () => {
+    const failed = { reason: "RolledBack", failed: "2-ab", to: { app: "shop/web:3" } }
+    const text = { annotations: { "autoimagemanager.io/in-place": note(failed) } }
+    const object = { metadata: { ...metadata, ...text }, spec: { template: template("shop/web:2") } }
+    expect(workload("Deployment").read(object as never).inPlace?.takenBack).toEqual({
+      image: "shop/web:3",
+      message: "1 of 3",
+    })
+  })
 })

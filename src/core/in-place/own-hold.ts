@@ -28,6 +28,8 @@ export type InPlaceFacts = {
   readonly isStopped: boolean
   /** What keeps the update in place that holds it. */
   readonly blocked: Blocked | undefined
+  /** The image that failed, after the update to it was taken back as a whole. */
+  readonly takenBack: { readonly image: string; readonly message: string } | undefined
 }
 
 export type Blocked = { readonly reason: BlockedReason; readonly message: string }
@@ -78,6 +80,7 @@ export function readInPlace(
     isHeld,
     isStopped: !isHeld && stops[kind]!.isStopped(fieldOf(object, "spec")),
     blocked: isHeld ? blockedBy(annotations, container, image) : undefined,
+    takenBack: takenBackFrom(annotations, container, image),
   }
 }
 
@@ -95,10 +98,19 @@ function blockedBy(annotations: unknown, container: string, image: string): Bloc
   if (!note || !hold || !note.operation.startsWith(`${hold.generation}-`) || note.to[container] !== image)
     return undefined
   const reason = blockedReasons.find(each => each === note.reason)
-  return reason && { reason, message: clip(withoutControls(note.message, "?"), messageMost) }
+  return reason && { reason, message: shown(note.message) }
+}
+
+function takenBackFrom(annotations: unknown, container: string, image: string): InPlaceFacts["takenBack"] {
+  const note = parseNote(fieldOf(annotations, inPlaceAnnotation))
+  const tried = note?.failed === undefined ? undefined : note.to[container]
+  return tried === undefined || tried === image
+    ? undefined
+    : { image: clip(tried, 1024), message: shown(note!.message) }
 }
 
 const messageMost = 256
+const shown = (message: string) => clip(withoutControls(message, "?"), messageMost)
 
 export type HoldFields = {
   readonly annotations: Readonly<Record<string, string>>

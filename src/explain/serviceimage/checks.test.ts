@@ -19,6 +19,7 @@ const reasons: Record<StoppingName | "next", readonly Reason[]> = {
   waiting: ["WaitingForHealth", "Regressed", "FailureHaltsUpdate", "IgnoredFailure", ...failures],
   unwritable: ["InvalidTarget"],
   refused: ["Forbidden", "AdmissionDenied", "WriteFailed"],
+  takenBack: ["UpdateFailed"],
   contested: ["Contested"],
   paused: ["Paused"],
   halted: halts,
@@ -131,7 +132,8 @@ describe("what stops an object is what is explained", () => {
   test("with two neighbours of the list the other way round, another check would be named", () => {
     const isSame = (index: number) => rows.every(({ named, swapped }) => swapped[index] === named)
     const free = swaps.flatMap(({ pair }, index) => (isSame(index) ? [pair] : []))
-    // An object has one state, and a step after the first has been approved.
-    expect(free).toEqual(["unmanaged upToDate", "upToDate settling", "settling waiting", "heldBack approval"])
+    // An object has one state, what is taken back is not contested, and a step after the first has been approved.
+    const states = ["unmanaged upToDate", "upToDate settling", "settling waiting"]
+    expect(free).toEqual([...states, "takenBack contested", "heldBack approval"])
   })
 })

@@ -76,7 +76,8 @@ function* rolloutOf(seed: number): Generator<Moment> {
     }
     for (const key of keys) {
       if (often(0.1)) write(key, { isUpToDate: often(0.5) }, false)
-      if (often(0.03)) write(key, { image: pick([v1, v3, ""]) }, false)
+      if (often(0.03))
+        write(key, { image: pick([v1, v3, ""]), inPlace: aside.often(0.3) ? takenBack : undefined }, false)
     }
     const annotations = often(0.07)
       ? { "autoimagemanager.io/rollback": operation.id }
@@ -100,6 +101,16 @@ function* rolloutOf(seed: number): Generator<Moment> {
     const reason = operation.phase === "RollingBack" ? "RolledBack" : "Stamped"
     return { from, to, reason, operation: id, by: "serviceimage/web", uid: "uid-web", at: now }
   }
+}
+
+/** After an update in place that failed. */
+const takenBack: NonNullable<Member["inPlace"]> = {
+  generation: 1,
+  strategy: "InPlaceOnly",
+  isHeld: false,
+  isStopped: false,
+  blocked: undefined,
+  takenBack: { image: v2, message: "3 pods went back" },
 }
 
 const refusal = ({ pick }: Chance) => ({

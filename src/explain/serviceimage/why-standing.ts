@@ -79,6 +79,19 @@ function contested(known: Known): Said {
   }
 }
 
+/** Its update in place failed, and in-place-on-failure took it back. */
+function tookBack(known: Known): Said {
+  const { member } = known
+  return {
+    reason: "UpdateFailed",
+    since: member.decision?.at,
+    sentences: [
+      head(known),
+      `It was stamped at ${formatInstant(member.decision!.at)}. The update in place failed and was taken back: ${member.inPlace!.takenBack!.message}. The image is not tried again in this operation.`,
+    ],
+  }
+}
+
 function paused(known: Known): Said {
   const { rollout } = known
   return {
@@ -269,6 +282,7 @@ const forward: Record<StoppingName | "next", (known: Known) => Said> = {
   waiting,
   unwritable,
   refused,
+  takenBack: tookBack,
   contested,
   paused,
   halted,

@@ -6,17 +6,25 @@ import { policies } from "#cli/manifests/policies.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { createContainerRecreateRequestController } from "#controllers/containerrecreaterequest/controller.ts"
 import { createInPlaceController } from "#controllers/in-place/controller.ts"
-import { deployments, imagePullJobs, pods, replicaSets } from "#controllers/in-place/resources.ts"
+import {
+  daemonSets,
+  deployments,
+  imagePullJobs,
+  pods,
+  replicaSets,
+  statefulSets,
+} from "#controllers/in-place/resources.ts"
 import { grantName } from "#core/grant.ts"
 import { parseNote, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { host, type PullStory, type PullStoryOptions, pullStory } from "./pull-story.ts"
 import type { Process, ProcessOptions } from "./scenario.ts"
 
-/** A Deployment of two containers that has opted in, on three nodes with agents. */
+/** A workload of two containers that has opted in, on three nodes with agents. By default a Deployment. */
 export type InPlaceStory = PullStory & {
   /** Runs the controller of updates, as a process of its own. */
   update(options?: ProcessOptions): Process
+  workload(): Promise<Json>
   deployment(): Promise<Json>
   pods(): Promise<Json[]>
   sets(): Promise<Json[]>
@@ -25,13 +33,18 @@ export type InPlaceStory = PullStory & {
   /** As `kubectl set image` does. */
   setImage(images: Readonly<Record<string, string>>): Promise<void>
   patch(body: Json): Promise<void>
+  /** Changes the template: a strategic patch. */
+  change(template: Json): Promise<void>
   /** Waits until the update stands so. */
   says(reason: string, within?: string): Promise<WorkloadNote>
-  /** Waits until the Deployment is no longer held. */
+  /** Waits until the workload is no longer held. */
   free(within?: string): Promise<Json>
 }
 
+export type InPlaceKind = "Deployment" | "StatefulSet" | "DaemonSet"
+
 export type InPlaceOptions = {
+  kind?: InPlaceKind
   replicas?: number
   annotations?: Record<string, string>
   spec?: Json
@@ -53,7 +66,8 @@ export const v3 = `${host}/web:3`
 const side = `${host}/side:1`
 
 export async function inPlaceStory(options: InPlaceOptions = {}): Promise<InPlaceStory> {
-  const { replicas = 3, annotations = {}, seed = 1, isAlone = false } = options
+  const { kind = "Deployment", replicas = 3, annotations = {}, seed = 1, isAlone = false } = options
+  const resource = { Deployment: deployments, StatefulSet: statefulSets, DaemonSet: daemonSets }[kind]
   const story = await pullStory({ nodes: 3, seed, ...(options.lags && { lags: options.lags }) })
   const { world } = story
   for (const [index, image] of [v1, v2, v3, side].entries()) story.push(image, { version: "x".repeat(index) })
@@ -68,24 +82,28 @@ export async function inPlaceStory(options: InPlaceOptions = {}): Promise<InPlac
   const told: InPlaceStory = {
     ...story,
     update: options => world.run([createInPlaceController()], options),
-    deployment: () => world.get(deployments, "web", "default"),
+    workload: () => world.get(resource, "web", "default"),
+    deployment: () => told.workload(),
     pods: () => of(pods),
     sets: () => of(replicaSets),
     jobs: () => of(imagePullJobs),
-    note: async () => parseNote((await told.deployment()).metadata.annotations[inPlaceAnnotation]),
+    note: async () => parseNote((await told.workload()).metadata.annotations[inPlaceAnnotation]),
     async setImage(images) {
       const containers = Object.entries(images).map(([name, image]) => ({ name, image }))
-      const body = { spec: { template: { spec: { containers } } } }
+      await told.change({ spec: { containers } })
+    },
+    async change(template) {
+      const body = { spec: { template } }
       const name = { name: "web", namespace: "default" }
-      const done = world.client.patch(deployments, name, { type: "strategic", body }, { fieldManager: "kubectl-set" })
+      const done = world.client.patch(resource, name, { type: "strategic", body }, { fieldManager: "kubectl-set" })
       let isDone = false
       done.finally(() => {
         isDone = true
       })
-      await world.until("the image is set", () => isDone, "1m")
+      await world.until("the template is changed", () => isDone, "1m")
       await done
     },
-    patch: body => world.patch(deployments, "web", body, "default"),
+    patch: body => world.patch(resource, "web", body, "default"),
     async says(reason, within = "5m") {
       await world
         .until(`the update says ${reason}`, async () => (await told.note())?.reason === reason, within)
@@ -95,18 +113,18 @@ export async function inPlaceStory(options: InPlaceOptions = {}): Promise<InPlac
       return (await told.note())!
     },
     async free(within = "10m") {
-      const isFree = async () => !isHeld(await told.deployment())
-      await world.until("the Deployment is released", isFree, within).catch(async error => {
+      const isFree = async () => !isHeld(await told.workload())
+      await world.until("the workload is released", isFree, within).catch(async error => {
         throw new Error(`${error.message}; it says ${JSON.stringify(await told.note())}`)
       })
-      return told.deployment()
+      return told.workload()
     },
   }
   if (!isAlone) told.update()
   // It sets the gate of new pods, and hands requests to the agents.
   world.run([createContainerRecreateRequestController()])
   for (const name of story.agents.keys()) runRestarts(story, name)
-  await world.until("all pods are ready", async () => isRolledOut(await told.deployment()), "5m")
+  await world.until("all pods are ready", async () => isRolledOut(await told.workload()), "5m")
   await world.settle("5s")
   return told
 }
@@ -123,11 +141,14 @@ export const isHeld = ({ metadata }: Json) =>
   metadata.annotations?.[heldMark] !== undefined || metadata.labels?.[heldMark] !== undefined
 
 /** As `kubectl rollout status` decides it. */
-export const isRolledOut = ({ metadata, spec, status = {} }: Json) =>
-  (status.observedGeneration ?? 0) >= metadata.generation &&
-  (status.updatedReplicas ?? 0) === spec.replicas &&
-  (status.replicas ?? 0) === spec.replicas &&
-  (status.availableReplicas ?? 0) === spec.replicas
+export function isRolledOut({ kind, metadata, spec, status = {} }: Json): boolean {
+  if ((status.observedGeneration ?? 0) < metadata.generation) return false
+  const all = (wanted: number, ...counts: (number | undefined)[]) => counts.every((count = 0) => count === wanted)
+  const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled, numberAvailable } = status
+  if (kind === "DaemonSet") return wanted > 0 && all(wanted, updatedNumberScheduled, numberAvailable)
+  const isComplete = all(spec.replicas, status.updatedReplicas, status.replicas, status.availableReplicas)
+  return isComplete && status.currentRevision === status.updateRevision
+}
 
 const grant = (namespace: string): Json => ({
   apiVersion: "rbac.authorization.k8s.io/v1",
@@ -137,19 +158,26 @@ const grant = (namespace: string): Json => ({
   subjects: [],
 })
 
+const strategies: Record<InPlaceKind, Json> = {
+  Deployment: { strategy: { rollingUpdate: { maxUnavailable: 1 } } },
+  StatefulSet: { serviceName: "web" },
+  DaemonSet: {},
+}
+
 function manifestOf(replicas: number, annotations: Record<string, string>, options: InPlaceOptions): Json {
+  const { kind = "Deployment" } = options
   return {
     apiVersion: "apps/v1",
-    kind: "Deployment",
+    kind,
     metadata: {
       name: "web",
       namespace: "default",
       annotations: { ...(!options.hasNotAsked && { [strategyAnnotation]: "InPlaceIfPossible" }), ...annotations },
     },
     spec: {
-      replicas,
+      ...(kind !== "DaemonSet" && { replicas }),
       selector: { matchLabels: { app: "web" } },
-      strategy: { rollingUpdate: { maxUnavailable: 1 } },
+      ...strategies[kind],
       ...options.spec,
       template: {
         metadata: { labels: { app: "web" } },

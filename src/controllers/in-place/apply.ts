@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { formatMark, formatNote, type WorkloadNote } from "#core/in-place/marks.ts"
-import { inPlaceAnnotation, updateStateLabel } from "#core/in-place/names.ts"
+import { inPlaceAnnotation, revisionLabel, updateStateLabel } from "#core/in-place/names.ts"
 import type { PodPatch, PodRestart, PodWrite } from "#core/in-place/next.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, labelsOf, type PodTemplate } from "#core/in-place/template.ts"
@@ -53,7 +53,7 @@ export async function apply(
       if (again !== undefined) return { lookAgainAt: again }
       continue
     }
-    if (action.do === "release" && action.isFenced && !(await isStillDone(world, look)))
+    if (action.do === "release" && action.looksAgain && !(await isStillDone(world, look)))
       return { lookAgainAt: now + soonMs }
     const outcome = await write(world, seen.workload, action)
     const again = await settle(world, seen, look, outcome)
@@ -187,6 +187,7 @@ async function writePod(
     const answer = await mayDisturb(client, pod)
     if (answer !== undefined) return answer
   }
+  if (write.do === "label") return outcomeOf(client.patch(pods, pod, { type: "merge", body: labelBody(write) }))
   if (write.do === "patch")
     return outcomeOf(client.patch(pods, pod, { type: "strategic", body: patchBody(write, template, touched) }))
   const body = gateOf(pod, write.do === "undrain", clock.now())
@@ -221,6 +222,11 @@ async function mayDisturb(client: Client, pod: PodWrite["pod"]): Promise<Result 
     throw error
   }
 }
+
+/** Conditional on the very pod that was proven. */
+const labelBody = ({ pod: { uid, resourceVersion }, revision }: Extract<PodWrite, { do: "label" }>) => ({
+  metadata: { uid, resourceVersion, labels: { [revisionLabel]: revision } },
+})
 
 /** One write, conditional on the very pod that was seen: with a gate, the one whose gate is False. */
 function patchBody({ pod, images, mark }: PodPatch, template: PodTemplate, touched: PodAction["touched"]) {

@@ -1,5 +1,6 @@
 import { heldMark, inPlaceHolder } from "#core/in-place/names.ts"
 import type { Controller } from "#runtime/controller.ts"
+import { joined } from "#runtime/joined.ts"
 import { kindController } from "#runtime/kind-controller.ts"
 import { apply, type Done } from "./apply.ts"
 import { deployment } from "./deployment/adapter.ts"
@@ -7,6 +8,8 @@ import type { Adapter } from "./kind.ts"
 import { type Memory, observe } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
 import { permissions } from "./resources.ts"
+import { daemonSet } from "./set/daemonset.ts"
+import { statefulSet } from "./set/statefulset.ts"
 import { type HeldWorkload, openWorld, type World } from "./world.ts"
 
 /**
@@ -14,17 +17,21 @@ import { type HeldWorkload, openWorld, type World } from "./world.ts"
  * when both agree again. Reads held workloads and what surrounds them. Writes images, marks and our readiness gate on
  * pods, the template of a Deployment's one ReplicaSet, pull jobs, and the hold and its record on the workload.
  */
-export const createInPlaceController = (): Controller => controllerOf(deployment)
+export const createInPlaceController = (): Controller =>
+  joined(
+    { name: "in-place", concurrency: 4, turns: { of: namespaceOf, most: 2 } },
+    [deployment, statefulSet, daemonSet].map(controllerOf),
+  )
+
+const namespaceOf = (key: string) => key.slice(0, key.indexOf("/"))
 
 const controllerOf = (adapter: Adapter): Controller =>
   kindController<HeldWorkload, World, Memory, Snapshot, Plan, Done>({
-    name: "in-place",
+    name: adapter.resource.kind,
     resource: adapter.resource,
     // The policy labels what it holds: a cluster where nothing is held has an empty watch.
     labelSelector: `${heldMark}=${inPlaceHolder}`,
     permissions,
-    concurrency: 4,
-    turns: { of: key => key.slice(0, key.indexOf("/")), most: 2 },
     open: (wiring, objects) => openWorld(adapter, wiring, objects),
     remember: () => ({ upSince: new Map(), asked: new Map() }),
     observe,

@@ -1,3 +1,4 @@
+import type { PodWrite } from "#core/in-place/next.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import type { PodTemplate } from "#core/in-place/template.ts"
 import type { Client } from "#runtime/client/client.ts"
@@ -41,9 +42,13 @@ export type Native = {
   readonly isEmpty: boolean
   /** Every pod counts as one of the workload's template. */
   readonly isFollowed: boolean
+  /** Its pods have ordinals, and go from the highest. */
+  readonly ordinals?: { readonly isStrict: boolean } | undefined
   /** Without the hold its controller takes this pod for one of the workload's template, and leaves it alone. */
   keeps(pod: PodFacts): boolean
-  /** What is left once every pod is done. */
+  /** Labels for pods that are proven, where its controller finds revisions by a label and none has to wait. */
+  label?(proven: readonly PodFacts[]): readonly PodWrite[]
+  /** What is left once every pod is done, beside the labels. */
   close(): Closing
 }
 

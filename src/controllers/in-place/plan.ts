@@ -2,6 +2,7 @@ import { isReadable, lostHold, type WorkloadNote } from "#core/in-place/marks.ts
 import { heldMark, inPlaceHolder, strategyAnnotation } from "#core/in-place/names.ts"
 import { nextWrites, type PodsNext, type PodWrite } from "#core/in-place/next.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
+import { provenOf } from "#core/in-place/proven.ts"
 import { parseSettings, podsOf, type Settings } from "#core/in-place/settings.ts"
 import type { Evidence, Target } from "#core/in-place/standing.ts"
 import {
@@ -15,7 +16,7 @@ import {
   untouched,
   withoutHash,
 } from "#core/in-place/template.ts"
-import type { Instant } from "#lib/instant.ts"
+import { earliest, type Instant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import type { DeploymentAction } from "./deployment/native.ts"
 import type { Job, Workload } from "./facts.ts"
@@ -65,8 +66,8 @@ export type Reason =
 
 export type Action =
   | { readonly do: "note"; readonly note: WorkloadNote }
-  /** Gives the workload back to its own controller. */
-  | { readonly do: "release"; readonly note: WorkloadNote; readonly isFenced?: true }
+  /** Gives the workload back to its own controller. `looksAgain`: only if that is still so in caches of the present. */
+  | { readonly do: "release"; readonly note: WorkloadNote; readonly looksAgain?: true }
   | { readonly do: "rollback"; readonly template: PodTemplate; readonly note: WorkloadNote }
   | { readonly do: "unmark" }
   | {
@@ -119,11 +120,11 @@ export function plan(seen: Snapshot): Plan {
 
 function withSettings(seen: Snapshot, settings: Settings): Plan {
   const { workload, native } = seen
-  const giveUp = (reason: Reason, message: string) =>
+  const giveUp = (reason: Reason, message: string, looksAgain = false) =>
     settings.strategy === "InPlaceOnly"
       ? stopped(seen, reason, `${message}; aim release ${native.title} lets the ${native.kind} controller do it`)
-      : released(seen, reason, message)
-  if (native.obstacle !== undefined) return giveUp("FellBackToRollingUpdate", native.obstacle)
+      : released(seen, reason, message, looksAgain)
+  if (native.obstacle !== undefined) return giveUp("FellBackToRollingUpdate", native.obstacle, true)
   if (native.isEmpty) return released(seen, "Completed", "there are no pods to update")
   const change = changeFrom(native.templates, workload.template)
   if (change.is === "NotInPlace") return giveUp("NotInPlace", `${change.path}: ${change.why}`)
@@ -193,6 +194,7 @@ function update(seen: Snapshot, course: Course): Plan {
     noAgentOn: node => (seen.imageOn(node, "").is === "NoAgent" ? "no agent has answered" : undefined),
     isAsked: seen.isAsked,
     evidence,
+    ordinals: native.ordinals,
   })
   const [failure] = next.failures
   if (failure && settings.onFailure === "Rollback" && change.is === "InPlace" && native.before) {
@@ -202,8 +204,19 @@ function update(seen: Snapshot, course: Course): Plan {
     const back = operationOf({ ...workload, template })
     return { actions: [{ do: "rollback", template, note: { ...note, back } }] }
   }
-  if (next.isDone) return finish(seen)
-  return inProgress(seen, next, jobActions(seen, touched))
+  const { labels, lookAgainAt } = labelled(seen, target, evidence)
+  if (next.isDone && labels.length === 0) return { lookAgainAt, ...finish(seen) }
+  const { actions, ...rest } = inProgress(seen, next, jobActions(seen, touched))
+  return { ...rest, actions: [...actions, ...labels], lookAgainAt: earliest(next.lookAgainAt, lookAgainAt) }
+}
+
+/** A pod is labelled only after it is proven: its own controller counts it as updated from then on. */
+function labelled({ workload, native, pods }: Snapshot, target: Target, evidence: Evidence) {
+  if (!native.label) return { labels: [] }
+  const { proven, lookAgainAt } = provenOf(pods, target, evidence)
+  const { template } = workload
+  const labels = native.label(proven).map((write): Action => ({ do: "pod", write, template, touched: target.touched }))
+  return { labels, lookAgainAt }
 }
 
 const whyMissing = (found: ImageOnNode, { isUnverified }: Settings): string | undefined => {
@@ -300,11 +313,11 @@ function serving({ workload: { template }, pods }: Snapshot): Action[] {
 }
 
 /** Gives everything back: pods serve, and the workload is its own controller's again. */
-function released(seen: Snapshot, reason: Reason, message: string, isFenced = false): Plan {
+function released(seen: Snapshot, reason: Reason, message: string, looksAgain = false): Plan {
   return {
     actions: [
       ...serving(seen),
-      { do: "release", note: noteFor(seen, reason, message), ...(isFenced && { isFenced: true }) },
+      { do: "release", note: noteFor(seen, reason, message), ...(looksAgain && { looksAgain: true }) },
     ],
   }
 }

@@ -6,6 +6,15 @@ import { grantPermissions } from "../grants.ts"
 
 export const deployments = resourceOf(workloadKind("Deployment")!)
 export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
+export const statefulSets = resourceOf(workloadKind("StatefulSet")!)
+export const daemonSets = resourceOf(workloadKind("DaemonSet")!)
+export const controllerRevisions: Resource = {
+  group: "apps",
+  version: "v1",
+  plural: "controllerrevisions",
+  kind: "ControllerRevision",
+  namespaced: true,
+}
 export const pods = core("pods", "Pod")
 export const imagePullJobs = resourceOf(namesOf("ImagePullJob"))
 export const nodeImages = resourceOf(namesOf("NodeImage"))
@@ -20,7 +29,10 @@ export const budgets: Resource = {
 
 /** Workloads, their ReplicaSets and pods are changed only where a namespace has granted it: see the roles. */
 export const permissions: readonly Permission[] = [
-  { resource: deployments, verbs: ["list", "watch", "patch"] },
+  ...[deployments, statefulSets, daemonSets].map(
+    (resource): Permission => ({ resource, verbs: ["list", "watch", "patch"] }),
+  ),
+  { resource: controllerRevisions, verbs: ["list", "watch"] },
   // A template is flipped, the one before is kept for `kubectl rollout undo`, and its double is removed.
   { resource: replicaSets, verbs: ["list", "watch", "create", "patch", "delete"] },
   { resource: pods, verbs: ["list", "watch", "patch"] },

@@ -30,13 +30,13 @@ export const holdKinds: Readonly<Record<HeldKind, HoldKind>> = {
           { updateStrategy: { type: "OnDelete", rollingUpdate: null } }
         : { updateStrategy: { rollingUpdate: { partition: hold?.original?.rollingUpdate?.partition ?? null } } },
   },
-  /** OnDelete drops the block, so all of it comes back. */
+  /** A write may drop the block under OnDelete, so all of it comes back. Where the original is lost, it stays as it is. */
   DaemonSet: {
     isInForce: spec => strategyOf(spec).type === "OnDelete",
     released: hold => ({
       updateStrategy: {
         type: hold?.original?.type ?? "RollingUpdate",
-        rollingUpdate: hold?.original?.rollingUpdate ?? null,
+        ...(hold?.original && { rollingUpdate: hold.original.rollingUpdate }),
       },
     }),
   },

@@ -7,6 +7,8 @@ import { type Evidence, isUp, type Standing, standingOf, type Target, unrestarte
 /** One write to one pod. */
 export type PodWrite =
   | { readonly do: "drain" | "undrain"; readonly pod: PodFacts; readonly asksBudget?: true }
+  /** Its workload's own controller counts it as one of this revision from then on. */
+  | { readonly do: "label"; readonly pod: PodFacts; readonly revision: string; readonly asksBudget?: never }
   | PodPatch
   | PodRestart
 
@@ -44,6 +46,8 @@ export type PodsSeen = {
   /** The agent has been asked to restart containers of this pod. */
   isAsked(uid: string, operation: string): boolean
   readonly evidence: Evidence
+  /** Pods have ordinals and go from the highest. Strictly: one that lacks its image holds up those below. */
+  readonly ordinals?: { readonly isStrict: boolean } | undefined
 }
 
 export type PodsNext = {
@@ -122,7 +126,7 @@ const nothingPicked: Picked = { writes: [], missing: new Map(), waiting: 0 }
  * leaves, and a pod that is being restarted counts as unavailable whatever it reports.
  */
 function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Judged[]): Picked {
-  const { pods, replicas, settings, maxUnavailable, disruptions, missingOn, noAgentOn, evidence } = seen
+  const { pods, replicas, settings, maxUnavailable, disruptions, missingOn, noAgentOn, evidence, ordinals } = seen
   const underWay = new Set([...restarting, ...stale.filter(({ pod }) => pod.gate?.isDrained)].map(({ pod }) => pod))
   const down = pods.filter(pod => !pod.isReady || underWay.has(pod)).length
   let room = Math.max(0, maxUnavailable - down - Math.max(0, replicas - pods.length))
@@ -133,7 +137,7 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
   const missing = new Map<string, string>()
   let waiting = 0
   let lookAgainAt: Instant | undefined
-  for (const { pod, standing } of [...stale].sort(before(settings.order))) {
+  for (const { pod, standing } of [...stale].sort(before(settings.order, ordinals !== undefined))) {
     if (left <= 0 && !pod.gate?.isDrained) break
     const patch = patchOf(pod, standing, seen)
     const isRestarted = patch.mark.restarts !== undefined
@@ -144,6 +148,7 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
       missing.set(pod.node, lacking[0]!)
       // The image has changed since it was drained.
       if (pod.gate?.isDrained) writes.push({ do: "undrain", pod })
+      if (ordinals?.isStrict && pod.isReady) break
       continue
     }
     left--
@@ -161,13 +166,13 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
   return { writes, missing, waiting, lookAgainAt }
 }
 
-/** Drained ones first, then those that serve nothing, then by the label of the settings, then by name. */
+/** Drained ones first, then those that serve nothing, then by the label of the settings, then by name or ordinal. */
 const before =
-  (label: string | undefined) =>
+  (label: string | undefined, isDescending: boolean) =>
   ({ pod: a }: Judged, { pod: b }: Judged): number =>
     rank(a) - rank(b) ||
     (label === undefined ? 0 : compare(a.labels[label], b.labels[label])) ||
-    compare(a.name, b.name)
+    (isDescending ? compare(b.name, a.name) : compare(a.name, b.name))
 
 const rank = ({ gate, isReady }: PodFacts) => (gate?.isDrained ? 0 : isReady ? 2 : 1)
 const compare = (a = "", b = "") => a.localeCompare(b, "en", { numeric: true })

@@ -84,7 +84,8 @@ const hasStaleMetadata = ({ labels, annotations, mark }: PodFacts, target: Targe
   (target.touched.labels.some(key => labels[key] !== target.labels[key]) ||
     target.touched.annotations.some(key => annotations[key] !== target.annotations[key]))
 
-function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidence): Standing {
+/** Is what this mark records proven? */
+export function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidence): Standing {
   const names = Object.keys(mark.to).filter(name => mark.to[name] !== mark.from[name])
   const changed = [...names, ...(mark.restarts ?? [])].flatMap(name => {
     const container = pod.containers.get(name)

@@ -1,5 +1,5 @@
 import { isSame } from "#lib/same.ts"
-import { inPlaceAnnotation, updateStateLabel } from "./names.ts"
+import { inPlaceAnnotation, revisionLabel, updateStateLabel } from "./names.ts"
 
 type Json = Record<string, unknown>
 export type PodTemplate = { readonly metadata?: Json; readonly spec?: Json }
@@ -72,7 +72,7 @@ export function both(a: Touched, b: Touched): Touched {
 }
 
 /** On a pod these have values of their own, whatever a template says. */
-const ownKeys = new Set<string>([hashLabel, updateStateLabel, inPlaceAnnotation])
+const ownKeys = new Set<string>([hashLabel, revisionLabel, updateStateLabel, inPlaceAnnotation])
 export const isCarried = (key: string) => !ownKeys.has(key)
 
 const refused = (path: string, why: string): NotInPlace => ({ is: "NotInPlace", path, why })

@@ -113,7 +113,7 @@ const words = (action: Action): string => {
   switch (action.do) {
     case "note":
     case "release":
-      return `${action.do} ${action.note.reason}${"isFenced" in action ? ", fenced" : ""}`
+      return `${action.do} ${action.note.reason}${"looksAgain" in action ? ", fenced" : ""}`
     case "pod":
       return `${action.write.do} ${action.write.pod.name}`
     case "deleteDouble":
@@ -260,7 +260,7 @@ const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
   "held by another": { given: () => ({ workload: workload({ hold: { by: "canary", generation: 1 } }) }), does: [] },
   "a rollout was under way": {
     given: () => ({ revisions: [set("a", "web:1"), set("b", "web:0")] }),
-    does: ["release FellBackToRollingUpdate"],
+    does: ["release FellBackToRollingUpdate, fenced"],
   },
   "no pods": {
     given: () => ({ workload: workload({ replicas: 0 }), pods: [], revisions: [set("a", "web:1", empty)] }),

@@ -1,0 +1,62 @@
+import { holdKinds } from "#core/in-place/hold.ts"
+import type { Hold } from "#core/in-place/marks.ts"
+import { isSameTemplate } from "#core/in-place/template.ts"
+import type { Json } from "../facts.ts"
+import type { Adapter } from "../kind.ts"
+import { controllerRevisions, daemonSets } from "../resources.ts"
+import { type HeldSet, readSet, readSetRevision, type SetRevision } from "./facts.ts"
+import { nativeOf, type SetKind } from "./native.ts"
+
+const newest = (revisions: Iterable<SetRevision>): SetRevision | undefined =>
+  [...revisions].sort((a, b) => b.number - a.number)[0]
+
+const kind: SetKind = {
+  kind: "DaemonSet",
+  shortName: "ds",
+  keyOf: ({ hash }) => hash,
+  wanted: (_, same) => newest(same),
+  before({ template }, _, used) {
+    return newest([...used].filter(revision => !isSameTemplate(revision.template, template)))?.template
+  },
+  isSettled: () => true,
+}
+
+/** Held by OnDelete. Pods that are made while it is held are of the new template. */
+export const daemonSet: Adapter<HeldSet, SetRevision> = {
+  resource: daemonSets,
+  revisions: controllerRevisions,
+  read(object) {
+    const { spec, status = {} } = object as Json
+    const common = readSet(object)
+    const replicas = status.desiredNumberScheduled ?? 0
+    return {
+      ...common,
+      isInForce: holdKinds.DaemonSet.isInForce(spec),
+      replicas,
+      maxUnavailable: unavailableOf(blockOf(spec, common.hold)?.maxUnavailable ?? 1, replicas),
+      status: {
+        pods: status.currentNumberScheduled ?? 0,
+        updated: status.updatedNumberScheduled ?? 0,
+        strays: status.numberMisscheduled ?? 0,
+        update: "",
+        current: "",
+      },
+    }
+  },
+  readRevision: object => readSetRevision(object, "DaemonSet"),
+  podOwners: ({ uid }) => [uid],
+  workloadOf: podOwner => podOwner,
+  native: (workload, revisions, pods) => nativeOf(kind, workload, revisions, pods),
+  releasedSpec: ({ isInForce, hold }) => (isInForce ? holdKinds.DaemonSet.released(hold) : {}),
+}
+
+/** OnDelete has no need of the block, and a write may leave it out: then what was there before the hold counts. */
+const blockOf = ({ updateStrategy }: Json, hold: Hold | undefined): Json | null | undefined =>
+  updateStrategy?.rollingUpdate ?? hold?.original?.rollingUpdate
+
+/** As the DaemonSet controller counts: a share rounds up. With none, it makes the new pod first. */
+function unavailableOf(value: unknown, replicas: number): number {
+  if (typeof value === "number") return value
+  const percent = Number.parseInt(String(value), 10) || 0
+  return percent === 0 ? 0 : Math.max(1, Math.ceil((replicas * percent) / 100))
+}

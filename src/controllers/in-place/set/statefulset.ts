@@ -1,0 +1,51 @@
+import { holdKinds } from "#core/in-place/hold.ts"
+import type { Json } from "../facts.ts"
+import type { Adapter } from "../kind.ts"
+import { controllerRevisions, statefulSets } from "../resources.ts"
+import { type HeldSet, readSet, readSetRevision, type SetRevision } from "./facts.ts"
+import { nativeOf, type SetKind } from "./native.ts"
+
+const kind: SetKind = {
+  kind: "StatefulSet",
+  shortName: "sts",
+  keyOf: ({ name }) => name,
+  wanted: ({ status }, same) => same.find(({ name }) => name === status.update),
+  before: ({ status }, revisions) => revisions.find(({ name }) => name === status.current)?.template,
+  // Until then, a pod that is lost comes back from the template before.
+  isSettled: ({ status }) => status.current === status.update,
+}
+
+/** Held by a partition above every ordinal, and updated from the highest ordinal. */
+export const statefulSet: Adapter<HeldSet, SetRevision> = {
+  resource: statefulSets,
+  revisions: controllerRevisions,
+  read(object) {
+    const { spec, status = {} } = object as Json
+    const replicas = spec.replicas ?? 1
+    return {
+      ...readSet(object),
+      isInForce: holdKinds.StatefulSet.isInForce(spec),
+      replicas,
+      maxUnavailable: unavailableOf(spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, replicas),
+      ordinals: { isStrict: spec.podManagementPolicy !== "Parallel" },
+      status: {
+        pods: status.replicas ?? 0,
+        updated: status.updatedReplicas ?? 0,
+        strays: 0,
+        update: status.updateRevision ?? "",
+        current: status.currentRevision ?? "",
+      },
+    }
+  },
+  readRevision: object => readSetRevision(object, "StatefulSet"),
+  podOwners: ({ uid }) => [uid],
+  workloadOf: podOwner => podOwner,
+  native: (workload, revisions, pods) => nativeOf(kind, workload, revisions, pods),
+  releasedSpec: ({ isInForce, hold }) => (isInForce ? holdKinds.StatefulSet.released(hold) : {}),
+}
+
+/** As the StatefulSet controller counts: a share rounds down, and is at least one pod. */
+function unavailableOf(value: number | string, replicas: number): number {
+  const count = typeof value === "number" ? value : Math.floor((replicas * Number.parseInt(value, 10)) / 100)
+  return Math.max(1, count)
+}

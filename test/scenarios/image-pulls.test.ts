@@ -532,6 +532,31 @@ describe("the life of a job", () => {
     expect(await tagsOf(story, "node-0")).toEqual([])
   })
 
+  test("an entry that was written by hand is removed by its time to live, whatever the agent's clock says", async () => {
+    const story = await pullStory({ nodes: 0 })
+    await story.addNode("node-0", { agent: false })
+    story.runAgent("node-0", { clockAheadMs: -3_600_000 })
+    await story.world.until("its NodeImage", async () => (await story.world.list(nodeImages)).length === 1)
+    story.push(image, { takesMs: 20_000 })
+    story.push(other)
+    const entry = (tag: string, ttlSecondsAfterFinished?: number) => ({
+      tags: [{ tag, ...(ttlSecondsAfterFinished !== undefined && { pullPolicy: { ttlSecondsAfterFinished } }) }],
+    })
+    const images = { [`${host}/team/app`]: entry("v2", 60), [`${host}/team/web`]: entry("v1") }
+    await story.world.patch(nodeImages, "node-0", { spec: { images } })
+    const phases = async () => (await toldOf(story, "node-0")).map(({ tag, phase }) => `${tag} ${phase}`)
+    await story.world.until("both are there", async () => (await phases()).join() === "v2 Succeeded,v1 Succeeded", "1m")
+    await story.world.advance("58s")
+    expect((await tagsOf(story, "node-0")).map(({ tag }) => tag)).toEqual(["v2", "v1"])
+    const { revision } = story.world.cluster.store
+    await story.world.advance("4s")
+    expect((await tagsOf(story, "node-0")).map(({ tag }) => tag)).toEqual(["v1"])
+    expect(story.tagsOn("node-0")).toEqual([image, other])
+    await story.world.advance("1h")
+    // One write removes the entry, and the agent's answer is the second.
+    expect(writesTo(story, "nodeimages", revision).length).toBeLessThanOrEqual(2)
+  })
+
   test("deleted by its time to live", async () => {
     const story = await pullStory({ nodes: 1 })
     story.push(image)

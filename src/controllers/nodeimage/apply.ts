@@ -53,7 +53,7 @@ async function edit({ client, pulls }: World, seen: Snapshot, plan: Plan): Promi
   const all = plan.jobs.map(job => additionFor(pulls, job, before, facts.uid))
   const additions = all.flatMap(addition => addition ?? [])
   const sandboxConfigOf = (uid: string) => pulls.detailsOf(pulls.board.jobOf(uid)?.key ?? "")?.spec.sandboxConfig
-  const { spec, left } = edited(before, { additions, isWanted, sandboxConfigOf, now })
+  const { spec, left } = edited(before, { additions, isWanted, expired: plan.expired ?? [], sandboxConfigOf, now })
   for (const { owner } of left)
     pulls.board.fail(
       `${owner.namespace}/${owner.name}`,

@@ -4,6 +4,7 @@ import { kindController } from "#runtime/kind-controller.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { pullsOf } from "../pulls.ts"
 import { apply, type Done } from "./apply.ts"
+import { EndedEntries } from "./ended.ts"
 import { type Node, observe } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
 import { nodes, permissions } from "./resources.ts"
@@ -17,12 +18,13 @@ const writesAtOnce = 16
  * changed on the node. Reads nodes, NodeImages and what the jobs of this process share; writes the spec of NodeImages.
  */
 export const createNodeImageController = (): Controller =>
-  kindController<Node, World, undefined, Snapshot, Plan, Done>({
+  kindController<Node, World, EndedEntries, Snapshot, Plan, Done>({
     name: "nodeimage",
     resource: nodes,
     permissions,
     concurrency: writesAtOnce,
     keep,
+    remember: () => new EndedEntries(),
     open: wiring => openWorld(wiring, pullsOf(wiring)),
     async prepare({ nodeImages, pulls: shared, reportRegistries }) {
       if (!nodeImages.isCurrent) await nodeImages.current()

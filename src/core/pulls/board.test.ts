@@ -41,6 +41,7 @@ const entry = (owners: string[], phase: Entry["phase"], fields: Partial<Entry> =
   message: "",
   attempts: 0,
   transfer: undefined,
+  ttlSeconds: undefined,
   digest: "",
   sealed: [],
   ...fields,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
-import type { NodeImageSpec } from "#api/v1alpha1/nodeimage/index.ts"
+import type { ImageTag, NodeImageSpec, NodeImageStatus } from "#api/v1alpha1/nodeimage/index.ts"
 import { type Addition, edited } from "./edit.ts"
 
 const configs = { a: { labels: { of: "a" } }, b: { labels: { of: "b" } }, plain: undefined }
@@ -19,6 +19,7 @@ const after = (images: NodeImageSpec["images"], additions: Addition[], wanted: N
     {
       additions,
       isWanted: uid => wanted.includes(uid as Name),
+      expired: [],
       sandboxConfigOf: uid => configs[uid as Name],
       now: 0,
     },
@@ -47,4 +48,22 @@ test("a repository with an entry that was made by hand keeps what was written th
   const written = { "shop/web": { ...byHand, sandboxConfig: configs.b } }
   expect(configIn(after(written, [addition("a", "shop")], ["a"]))).toEqual(configs.b)
   expect(configIn(after({ "shop/web": byHand }, [addition("a", "shop")], ["a"]))).toBeUndefined()
+})
+
+test("an entry of no job goes when its time is over, unless it was asked for once more or by a job", () => {
+  const entry = (tag: string, version: number, owners: Name[] = []): ImageTag => ({
+    ...after({}, [addition("a", "shop", tag)], ["a"])["shop/web"]!.tags[0]!,
+    version,
+    ownerReferences: owners.map(uid => addition(uid, "shop").owner),
+  })
+  const told = (tag: string, version: number) => ({ tag, version, phase: "Succeeded" as const, attempts: 1 })
+  const images = {
+    "shop/web": { tags: [entry("old", 3), entry("again", 4), entry("joined", 3, ["a"]), entry("kept", 3)] },
+  }
+  const tags = [told("old", 3), told("again", 4), told("joined", 3), told("kept", 3)]
+  const status = { imageStatuses: { "shop/web": { tags } } } as unknown as NodeImageStatus
+  const expired = ["old", "again", "joined"].map(tag => ({ name: "shop/web", tag, version: 3 }))
+  const edit = { additions: [], isWanted: () => true, expired, sandboxConfigOf: () => undefined, now: 0 }
+  const left = edited({ spec: { images }, status }, edit).spec.images["shop/web"]!.tags
+  expect(left.map(({ tag }) => tag)).toEqual(["again", "joined", "kept"])
 })

@@ -16,6 +16,8 @@ export type Edit = {
   readonly additions: readonly Addition[]
   /** Whether a job still wants an entry. */
   readonly isWanted: (uid: string, entry: { name: string; tag: string }) => boolean
+  /** Entries of no job whose time to live is over. */
+  readonly expired: readonly { name: string; tag: string; version: number }[]
   /** What a job wants the runtime to be given beside its image. */
   readonly sandboxConfigOf: (uid: string) => SandboxConfig | undefined
   readonly now: Instant
@@ -32,11 +34,11 @@ type Flat = { name: string; tag: ImageTag }
 
 /**
  * The spec of a NodeImage with everything that is to change on its node, in one write: new entries, owners that are
- * gone, entries that nothing wants any more, and credentials whose pull has ended. Doing it twice changes nothing.
+ * gone, entries that nothing wants any more or whose time is over, and credentials whose pull has ended. Doing it twice changes nothing.
  */
 export function edited(
   before: { spec: NodeImageSpec; status?: NodeImageStatus | undefined },
-  { additions, isWanted, sandboxConfigOf, now }: Edit,
+  { additions, isWanted, expired, sandboxConfigOf, now }: Edit,
 ): Edited {
   const toldOf = (name: string, tag: string) => before.status?.imageStatuses[name]?.tags.find(each => each.tag === tag)
   const isOver = ({ name, tag }: Flat) => {
@@ -45,6 +47,7 @@ export function edited(
   }
   let entries = Object.entries(before.spec.images)
     .flatMap(([name, { tags }]) => tags.map(tag => ({ name, tag })))
+    .filter(entry => !(isOver(entry) && expired.some(each => isOf(each, entry))))
     .flatMap(entry => kept(entry, isWanted))
     .map(entry => (isOver(entry) ? unsealed(entry) : entry))
   const left: Addition[] = []
@@ -57,6 +60,13 @@ export function edited(
   }
   return { spec: { images: grouped(entries, before.spec, sandboxConfigOf) }, left }
 }
+
+/** What was asked for once more, or by a job, since the entry expired is another one. */
+const isOf = (expired: Edit["expired"][number], { name, tag }: Flat) =>
+  name === expired.name &&
+  tag.tag === expired.tag &&
+  tag.version === expired.version &&
+  tag.ownerReferences.length === 0
 
 /** An entry that was made by hand has no owner, and stays. */
 function kept(entry: Flat, isWanted: Edit["isWanted"]): Flat[] {

@@ -27,6 +27,8 @@ export type Entry = {
   readonly message: string
   readonly attempts: number
   readonly transfer: Transfer | undefined
+  /** How long it stays after its end, where it was written by hand. */
+  readonly ttlSeconds: number | undefined
   /** What a container that runs it reports, where the runtime says so. */
   readonly digest: string
   /** The jobs whose credentials are there, and the key they were sealed to. */
@@ -84,7 +86,7 @@ type Tag = NodeImage["spec"]["images"][string]["tags"][number]
 type Told = NonNullable<NodeImage["status"]>["imageStatuses"][string]["tags"]
 
 function entryOf(name: string, written: Tag, told: Told | undefined): Entry {
-  const { tag, version = 0, ownerReferences = [], createdAt, sealedCredentials = [] } = written
+  const { tag, version = 0, ownerReferences = [], createdAt, sealedCredentials = [], pullPolicy } = written
   // What was said of an earlier version says nothing of this one.
   const answer = told?.find(each => each.tag === tag && each.version >= version)
   return {
@@ -98,6 +100,7 @@ function entryOf(name: string, written: Tag, told: Told | undefined): Entry {
     message: clip(answer?.message ?? "", 256),
     attempts: answer?.attempts ?? 0,
     transfer: answer?.phase === "Pulling" ? answer.transfer : undefined,
+    ttlSeconds: pullPolicy?.ttlSecondsAfterFinished,
     digest: answer?.digest ?? "",
     sealed: sealedCredentials.map(({ job, key }) => ({ job, key })),
   }

@@ -73,13 +73,15 @@ const imageTag = z.object({
     .array(owner)
     .max(maxOwners)
     .meta(listMap("uid"))
-    .describe("The jobs that want it. Without any it stays until it is removed by hand.")
+    .describe("The jobs that want it. Without any it stays until it is removed by hand, or by its time to live.")
     .default([]),
   pullPolicy: z
     .object({
       timeoutSeconds: pullTimeoutSeconds(),
       backoffLimit: backoffLimit(),
-      ttlSecondsAfterFinished: seconds("Accepted for manifests of OpenKruise; entries end with their job."),
+      ttlSecondsAfterFinished: seconds(
+        "The entry is removed this long after its pull has ended, unless a job wants it: a job's entries end with the job. The image stays.",
+      ),
       activeDeadlineSeconds: seconds("All attempts together may take this long."),
     })
     .describe("How long and how often the node tries.")

@@ -59,9 +59,8 @@ export function nodeImage(value: Json): Conversion {
   const name = nodeName(value.metadata, found)
   const entries = entriesOf(value.spec, found)
   if (found.problems.length > 0) return { ok: false, problems: found.problems }
-  const byHand = entries.filter(({ owners }) => owners.length === 0)
-  const jobs = jobsOf(byHand)
-  for (const remark of summary(name, entries, byHand)) found.remarks.unshift(remark)
+  const jobs = jobsOf(entries.filter(({ owners }) => owners.length === 0))
+  for (const remark of summary(name, entries)) found.remarks.unshift(remark)
 
   const conversions = jobs.map((entriesOfJob, index) => jobFor(name, jobName(name, index), entriesOfJob))
   const problems = conversions.flatMap(each => (each.ok ? [] : each.problems))
@@ -89,15 +88,17 @@ function nodeName(metadata: unknown, found: Findings): string {
   return ""
 }
 
-function summary(node: string, entries: readonly Entry[], byHand: readonly Entry[]): Remark[] {
+function summary(node: string, entries: readonly Entry[]): Remark[] {
   const owners = [...new Set(entries.flatMap(each => each.owners))]
-  const owned = entries.length - byHand.length
+  const owned = entries.filter(each => each.owners.length > 0).length
+  // An image with Secrets of several namespaces has as many entries.
+  const byHand = new Set(entries.map(each => each.path)).size - owned
   const path = "spec.images"
   const remarks: Remark[] = []
-  if (byHand.length > 0)
+  if (byHand > 0)
     remarks.push({
       path,
-      message: `${counted(byHand.length, "image")} of no job: converted to a job for node ${node}; aim makes NodeImages itself`,
+      message: `${counted(byHand, "image")} of no job: converted to a job for node ${node}; aim makes NodeImages itself`,
     })
   if (owned > 0)
     remarks.push({
@@ -142,10 +143,7 @@ function imageOf(name: string, value: unknown, found: Findings): Entry[] {
     return []
   }
   unknownFields(value, ["pullSecrets", "sandboxConfig", "tags"], path, found)
-  return value.tags.flatMap((tag, index) => {
-    const entry = tagOf({ name, value, path }, tag, `${path}.tags[${index}]`, found)
-    return entry ? [entry] : []
-  })
+  return value.tags.flatMap((tag, index) => tagOf({ name, value, path }, tag, `${path}.tags[${index}]`, found))
 }
 
 const knownOfTag = ["tag", "createdAt", "version", "imagePullPolicy", "ownerReferences", "pullPolicy", "pullSecrets"]
@@ -153,10 +151,11 @@ const knownOfPolicy = ["timeoutSeconds", "backoffLimit", "ttlSecondsAfterFinishe
 
 type Image = { name: string; value: Json; path: string }
 
-function tagOf(image: Image, value: unknown, path: string, found: Findings): Entry | undefined {
+/** One entry; with Secrets of several namespaces, one for each of them. */
+function tagOf(image: Image, value: unknown, path: string, found: Findings): Entry[] {
   if (!isObject(value) || typeof value.tag !== "string" || value.tag === "") {
     found.problem(isObject(value) ? `${path}.tag` : path, "is not a tag: write {tag: …}")
-    return undefined
+    return []
   }
   unknownFields(value, knownOfTag, path, found)
   const policy = isWritten(value.pullPolicy) ? value.pullPolicy : {}
@@ -164,23 +163,37 @@ function tagOf(image: Image, value: unknown, path: string, found: Findings): Ent
   else found.problem(`${path}.pullPolicy`, "is not an object: write timeoutSeconds, backoffLimit, …")
   const owners = ownersOf(value.ownerReferences, `${path}.ownerReferences`, found)
   const entry = { path, imagePath: image.path, image: joinImage({ name: image.name, tag: value.tag }), owners }
-  if (owners.length > 0 || !isObject(policy)) return { ...entry, namespace: undefined, secretsPath: path, settings: {} }
+  if (owners.length > 0 || !isObject(policy))
+    return [{ ...entry, namespace: undefined, secretsPath: path, settings: {} }]
 
   if (isWritten(value.createdAt)) found.dropped(`${path}.createdAt`, "the job has a creation time of its own")
   if (isWritten(value.version))
     found.dropped(`${path}.version`, "another job, with imagePullPolicy: Always, asks for another pull")
-  const secrets = secretsOf(image, value, path, found)
-  return {
-    ...entry,
-    namespace: secrets.namespace,
-    secretsPath: secrets.path,
-    settings: present({
-      pullSecrets: secrets.names.length > 0 ? secrets.names : undefined,
-      ...policiesOf(policy, `${path}.pullPolicy`, found),
-      imagePullPolicy: value.imagePullPolicy,
-      sandboxConfig: image.value.sandboxConfig,
-    }),
+  const settings = {
+    ...policiesOf(policy, `${path}.pullPolicy`, found),
+    imagePullPolicy: value.imagePullPolicy,
+    sandboxConfig: image.value.sandboxConfig,
   }
+  const groups = secretsOf(image, value, path, found)
+  if (groups.length > 1) severalNamespaces(groups, image, found)
+  return (groups.length > 0 ? groups : [{ namespace: undefined, path, names: undefined }]).map(
+    ({ namespace, path: secretsPath, names: pullSecrets }) => ({
+      ...{ ...entry, namespace, secretsPath },
+      settings: present({ pullSecrets, ...settings }),
+    }),
+  )
+}
+
+function severalNamespaces([first]: readonly Secrets[], { value, path }: Image, found: Findings): void {
+  found.remark(
+    first!.path,
+    "Secrets of several namespaces: a job in each, and the node tries the accounts of all of them",
+  )
+  if (isWritten(value.sandboxConfig))
+    found.remark(
+      `${path}.sandboxConfig`,
+      "not given to the runtime while jobs of several namespaces want the image: copy the Secrets into one, and keep one job",
+    )
 }
 
 function ownersOf(value: unknown, path: string, found: Findings): string[] {
@@ -212,15 +225,16 @@ function policiesOf(policy: Json, path: string, found: Findings): Json {
   })
 }
 
+/** Secrets of one namespace, and where the first of them is listed. */
+type Secrets = { namespace: string | undefined; names: string[]; path: string }
+
 /** v1beta1 has Secrets at each tag, and keeps those at the image for older manifests: both are tried. */
-function secretsOf(image: Image, tag: Json, tagPath: string, found: Findings) {
+function secretsOf(image: Image, tag: Json, tagPath: string, found: Findings): Secrets[] {
   const written = [
     ...listAt(tag.pullSecrets, `${tagPath}.pullSecrets`, found),
     ...listAt(image.value.pullSecrets, `${image.path}.pullSecrets`, found),
   ]
-  const first = written[0]?.value
-  const namespace = isObject(first) && typeof first.namespace === "string" ? first.namespace : undefined
-  const names = new Set<string>()
+  const groups = new Map<string | undefined, Secrets>()
   for (const { value, path } of written) {
     if (!isObject(value) || typeof value.name !== "string") {
       found.problem(path, "is not a Secret: write {namespace: …, name: …}")
@@ -229,14 +243,14 @@ function secretsOf(image: Image, tag: Json, tagPath: string, found: Findings) {
     unknownFields(value, ["namespace", "name", "mode"], path, found)
     if (isWritten(value.mode))
       found.dropped(`${path}.mode`, "aim reads the Secret itself, and seals the credentials for the node")
-    if ((value.namespace ?? undefined) === namespace) names.add(value.name)
-    else
-      found.remark(
-        path,
-        `dropped: a job reads Secrets of one namespace only, here ${namespace ?? "its own"}; copy ${value.name} there and add it to pullSecrets`,
-      )
+    const namespace = typeof value.namespace === "string" ? value.namespace : undefined
+    if (namespace === undefined && isWritten(value.namespace))
+      found.problem(`${path}.namespace`, "is not a namespace: write its name")
+    const group = groups.get(namespace) ?? { namespace, names: [], path: path.replace(/\[\d+\]$/, "") }
+    groups.set(namespace, group)
+    if (!group.names.includes(value.name)) group.names.push(value.name)
   }
-  return { names: [...names], namespace, path: written[0]?.path.replace(/\[\d+\]$/, "") ?? tagPath }
+  return [...groups.values()]
 }
 
 function listAt(value: unknown, path: string, found: Findings): { value: unknown; path: string }[] {

@@ -283,6 +283,27 @@ describe("private images", () => {
     for (const node of story.agents.keys()) expect(story.tagsOn(node)).toEqual([image])
   })
 
+  test("jobs of two namespaces for one image on a node: the node tries the accounts of both", async () => {
+    const story = await privateStory({ nodes: 1 })
+    story.push(image)
+    await story.world.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "other" } })
+    const right = secret("right")
+    await story.world.apply(secret("wrong", "guess"), { ...right, metadata: { ...right.metadata, namespace: "other" } })
+    const spec = { image, pullPolicy: { backoffLimit: 1 } }
+    const { apiVersion, kind } = ImagePullJob
+    await story.job("wrong", { ...spec, pullSecrets: ["wrong"] })
+    const metadata = { name: "right", namespace: "other" }
+    await story.world.apply({ apiVersion, kind, metadata, spec: { ...spec, pullSecrets: ["right"] } })
+    await story.until("wrong", "Completed", "1m")
+    await story.world.until(
+      "the other job is complete",
+      async () => (await story.world.get(imagePullJobs, "right", "other")).status.completionTime,
+      "1m",
+    )
+    expect(story.tagsOn("node-0")).toEqual([image])
+    expect(JSON.stringify(await tagsOf(story, "node-0"))).not.toContain("sealedCredentials")
+  })
+
   test("without a Secret the registry's refusal is the reason", async () => {
     const story = await privateStory({ nodes: 1 })
     story.push(image)

@@ -12,6 +12,7 @@ export const groups = ["See", "Operate", "Install", "Run"] as const
 export type Completes =
   | KindPlural
   | "ours"
+  | "rollouts"
   | "tiers"
   | "settings"
   | "operations"

@@ -1,5 +1,6 @@
 import { kindNames, type namesOf } from "#api/names.ts"
 import { group, version } from "#api/v1alpha1/group.ts"
+import { workloadKind } from "#core/workloads/kinds.ts"
 import { closest } from "#lib/closest.ts"
 import { type Resource, resourceOf } from "#runtime/resource.ts"
 import { UsageError } from "./command.ts"
@@ -21,8 +22,10 @@ export const ours: readonly Resource[] = kinds.map(({ resource }) => resource)
 
 export type Reference = { resource: Resource; name?: string }
 
-/** The shortest word for a kind of ours: `si`. */
-export const shortOf = (resource: Resource) => kinds.find(({ resource: { kind } }) => kind === resource.kind)!.words[0]!
+/** The shortest word for a kind of ours, or for a workload: `si`, `deploy`. */
+export const shortOf = (resource: Resource) =>
+  kinds.find(({ resource: { kind } }) => kind === resource.kind)?.words[0] ??
+  workloadKind(resource.kind)!.shortNames[0]!
 
 /** Reads `si`, `si/NAME`, `serviceimage/NAME` and `serviceimages.autoimagemanager.io/NAME`. */
 function parseReference(text: string): Reference {

@@ -3,6 +3,7 @@ import { readSources } from "#explain/alternateimagesource/reading.ts"
 import { survey } from "#explain/alternateimagesource/survey.ts"
 import { whyPod, whySource } from "#explain/alternateimagesource/why.ts"
 import { kindOf } from "#explain/inventory.ts"
+import { whyPodChanged } from "#explain/workloads/why.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { Failure, type Input, type World } from "./command.ts"
@@ -36,7 +37,10 @@ export async function askAboutSources(
   const seen = survey(inventory, namespace, now)
   if (resource === pods) {
     const pod = seen.pod(name)
-    if (pod) return { answer: whyPod(seen, pod), now }
+    if (pod) {
+      const answer = whyPod(seen, pod)
+      return { answer: { ...answer, sentences: [...answer.sentences, ...whyPodChanged(pod)] }, now }
+    }
   } else {
     const source = seen.all.find(({ metadata }) => metadata.name === name)
     if (source) return { answer: whySource(seen, source), now }

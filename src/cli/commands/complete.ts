@@ -7,6 +7,7 @@ import { kindNamed, ours, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { restartable } from "../restart/target.ts"
 import { imagesIn, type Seen } from "../rollout.ts"
+import { updatable } from "../workloads/words.ts"
 
 type Asked = {
   what: string
@@ -39,6 +40,17 @@ const namespaces = core("namespaces", "Namespace", false)
 const answers: Record<Exclude<Completes, "files" | "contexts">, Answer> = {
   ...(Object.fromEntries(ours.map(resource => [resource.plural, namesOf(resource)])) as Record<KindPlural, Answer>),
   ours: async (...given) => (await Promise.all(ours.map(resource => namesOf(resource)(...given)))).flat(),
+  // Ours, and workloads: first their kinds, then the objects of the typed one.
+  rollouts: async (client, asked, input, world) => {
+    const [word = "", name] = asked.prefix.split("/")
+    const found = updatable.find(({ words }) => words.includes(word))
+    if (name !== undefined && found) {
+      const namespace = await namespaceOf(input, world)
+      return (await listed(client, found.resource, world, namespace)).map(({ metadata }) => `${word}/${metadata.name}`)
+    }
+    const kinds = name === undefined ? updatable.map(({ words }) => `${words[0]}/`) : []
+    return [...(await answers.ours(client, asked, input, world)), ...kinds]
+  },
   namespaces: async (client, _, __, world) =>
     (await listed(client, namespaces, world)).map(({ metadata }) => metadata.name),
   tiers: async (client, { of }, _, world) => tiersOf(await rollout(client, of, world)),

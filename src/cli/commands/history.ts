@@ -11,9 +11,13 @@ import { toYaml } from "../render/yaml.ts"
 import type { Seen } from "../rollout.ts"
 import { serverNow } from "../server-now.ts"
 import { sourceOf } from "../source.ts"
+import { historyOfWorkload } from "../workloads/history.ts"
+import { workloadsIn } from "../workloads/words.ts"
 import { fetchAll } from "./get.ts"
 
 export const run: Run = async (input, world) => {
+  const workloads = workloadsIn(input.arguments)
+  if (workloads) return historyOfWorkload(input, world, workloads)
   const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
   const [name] = names
   if (name === undefined) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)

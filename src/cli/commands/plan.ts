@@ -14,6 +14,7 @@ import { planKind } from "../plan-kind.ts"
 import { planSources } from "../plan-sources.ts"
 import { planText } from "../render/plan.ts"
 import { toYaml } from "../render/yaml.ts"
+import { planWorkload, workloadsToPlan } from "../workloads/plan.ts"
 import { admit, readManifests, targetOf } from "../would-be.ts"
 import { noneYet } from "./get.ts"
 
@@ -38,6 +39,7 @@ export type Planned = {
 const shownMost = 5
 
 export const run: Run = async (input, world) => {
+  if (workloadsToPlan(input.arguments)) return planWorkload(input, world)
   const { resource, names } = parseReferences(input.arguments, ours)
   if (resource === alternateImageSources) return planSources(input, world, names)
   if (resource !== serviceImages) return planKind(input, world, { resource, names })

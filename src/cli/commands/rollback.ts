@@ -1,5 +1,5 @@
 import { rollbackAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
-import { connectionOf, Failure, type Run } from "../command.ts"
+import { connectionOf, Failure, type Run, UsageError } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
 import {
   change,
@@ -14,10 +14,18 @@ import {
 import { printable } from "../render/paint.ts"
 import { type Rollout, rolloutOf, type Seen } from "../rollout.ts"
 import { setImageWords } from "../set-image.ts"
+import { rollbackWorkload } from "../workloads/rollback.ts"
+import { workloadsIn } from "../workloads/words.ts"
 import { rollouts, timeoutOf, waitUntilOver } from "./wait.ts"
 
 export const run: Run = async (input, world) => {
+  const workloads = workloadsIn(input.arguments)
+  if (workloads) return rollbackWorkload(input, world, workloads)
   const { name } = parseNamed(input.arguments[0]!)
+  if (input.options.toRevision !== undefined)
+    throw new UsageError(
+      "--to-revision is for workloads: of a ServiceImage, only the last operation can be rolled back",
+    )
   const timeoutMs = timeoutOf(input)
   const wanted = input.options.operation as string | undefined
   const dryRun = dryRunOf(input)

@@ -18,11 +18,14 @@ import { machineReadable } from "../render/table.ts"
 import { isGoing, type Rollout, rolloutOf, type Seen, type TierProgress } from "../rollout.ts"
 import { serverNow } from "../server-now.ts"
 import { sourceOf } from "../source.ts"
+import { workloadsIn } from "../workloads/words.ts"
 import { fetchAll, noneYet, tableOf } from "./get.ts"
 
 type Format = "wide" | "name" | "json" | "yaml"
 
 export const run: Run = async (input, world) => {
+  const workloads = workloadsIn(input.arguments)
+  if (workloads) return (await import("../workloads/status.ts")).statusOfWorkloads(input, world, workloads)
   const { resource, names } = parseReferences(input.arguments, ours)
   const format = input.options.output as Format | undefined
   const everywhere = input.options.allNamespaces === true

@@ -10,6 +10,7 @@ import { namespaceOf } from "../namespace.ts"
 import { standingLine } from "../render/kind.ts"
 import { progressLine } from "../render/status.ts"
 import { type Rollout, rolloutOf, type Seen } from "../rollout.ts"
+import { workloadsIn } from "../workloads/words.ts"
 
 /** How the waiting for one rollout ended. */
 export type Ending = { name: string; of: Watched; line?: string | undefined; rollout?: Rollout | undefined } & (
@@ -21,11 +22,16 @@ export type Ending = { name: string; of: Watched; line?: string | undefined; rol
 )
 
 export const run: Run = async (input, world) => {
-  const { resource, names } = parseReferences(input.arguments, ours)
+  const workloads = workloadsIn(input.arguments)
+  const { resource, names } = workloads ?? parseReferences(input.arguments, ours)
   if (names.length === 0) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)
   const timeoutMs = timeoutOf(input)
   const namespace = resource.namespaced ? await namespaceOf(input, world) : undefined
-  const of = resource === serviceImages ? rollouts() : readiness(resource, namespace)
+  const of = workloads
+    ? (await import("../workloads/wait.ts")).changes(resource, namespace!)
+    : resource === serviceImages
+      ? rollouts()
+      : readiness(resource, namespace)
   const client = await world.connect(connectionOf(input))
   try {
     return await waitUntilOver([...new Set(names)], { client, world, timeoutMs, of })
@@ -59,9 +65,11 @@ type Waiting = {
 }
 
 /** What is waited for. */
-type Watched = {
+export type Watched = {
   resource: Resource
   namespace?: string | undefined
+  /** What it is in the end: `complete`, unless it is `ready`. */
+  endsReady?: true
   /** Its state in a line, and how it ended, if it has. */
   read(object: KubeObject): { line: string; is: "complete" | "failed" | undefined; rollout?: Rollout }
 }
@@ -78,6 +86,7 @@ export const rollouts = (judge: (rollout: Rollout) => "complete" | "failed" | un
 const readiness = (resource: Resource, namespace: string | undefined): Watched => ({
   resource,
   namespace,
+  endsReady: true,
   read(object) {
     const standing = standingOf(object)
     const is = standing.state === "Ready" ? "complete" : standing.state === "Stalled" ? "failed" : undefined
@@ -153,7 +162,7 @@ export function sentence(ending: Ending): string {
     case "deleted":
       return `${short}/${name} was deleted while waiting for it`
     case "timed out": {
-      const done = of.resource === serviceImages ? "complete" : "ready"
+      const done = of.endsReady ? "ready" : "complete"
       const when = ending.afterMs === 0 ? `not ${done} now` : `not ${done} after ${formatDuration(ending.afterMs)}`
       return line ? `${when}: ${line}` : `${when}: the server never answered about ${short}/${name}`
     }

@@ -14,6 +14,8 @@ import { type Answered, whyText } from "../render/why.ts"
 import { toYaml } from "../render/yaml.ts"
 import { findObject, resolveKind, type StampedKind, splitReference } from "../stamped-kinds.ts"
 import { askAboutSources, sourceKind } from "../why-sources.ts"
+import { withUpdate } from "../workloads/why.ts"
+import { workloadsIn } from "../workloads/words.ts"
 
 export const run: Run = async (input, world) => {
   const { word, name } = splitReference(input.arguments[0]!)
@@ -37,7 +39,14 @@ export const run: Run = async (input, world) => {
   }
   const { inventory, now } = await look(input, world, readRollouts(targets))
   demand(inventory, serviceImages)
-  return told(explain(kind ?? resolveKind(word, inventory), inventory, now), now)
+  const asked = kind ?? resolveKind(word, inventory)
+  const answer = explain(asked, inventory, now)
+  const workload = asked === "si" ? undefined : workloadsIn([word])
+  if (asked === "si" || !workload || input.options.from !== undefined) return told(answer, now)
+  const { metadata } = findObject(inventory, { kind: asked, name }, namespace).object
+  const where = { resource: workload.resource, name, namespace: metadata.namespace ?? "" }
+  const whole = await withUpdate(input, world, where, { answer, now })
+  return told(whole.answer, whole.now)
 
   function told(answer: Answered, at: Instant): Answer {
     if (format === "json") return { text: `${JSON.stringify(dated(answer), null, 2)}\n`, exitCode: 0 }

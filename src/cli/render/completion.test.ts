@@ -28,7 +28,7 @@ describe("in a real bash", () => {
     // What the script asks for names of objects.
     writeFileSync(
       join(folder, "aim"),
-      '#!/bin/sh\ncase "$1 $2" in "__complete serviceimages"|"__complete ours") echo si/web si/shop;; esac; [ "$2" = namespaces ] && echo shop "$@"; [ "$2 $4" = "tiers si/web" ] && echo early late; [ "$2 $4" = "settings si/web" ] && echo early= late=; [ "$2 $4" = "operations si/web" ] && echo g4; [ "$2" = objects ] && case "$3" in */*) echo dicom/radiology;; *) echo si/ deploy/ dicom/;; esac\n',
+      '#!/bin/sh\ncase "$1 $2" in "__complete serviceimages"|"__complete ours"|"__complete rollouts") echo si/web si/shop;; esac; [ "$2" = namespaces ] && echo shop "$@"; [ "$2 $4" = "tiers si/web" ] && echo early late; [ "$2 $4" = "settings si/web" ] && echo early= late=; [ "$2 $4" = "operations si/web" ] && echo g4; [ "$2" = objects ] && case "$3" in */*) echo dicom/radiology;; *) echo si/ deploy/ dicom/;; esac\n',
       { mode: 0o755 },
     )
   })

@@ -120,6 +120,7 @@ _aim_ask() {
 }
 ${kindNames.map(({ plural }) => `_aim_${plural}() { _aim_ask ${plural} }`).join("\n")}
 _aim_ours() { _aim_ask ours }
+_aim_rollouts() { _aim_ask rollouts -S '' }
 _aim_tiers() { _aim_ask tiers }
 _aim_settings() { _aim_ask settings -S '' }
 _aim_operations() { _aim_ask operations }
@@ -154,7 +155,7 @@ function fish(commands: readonly Command[]): string {
   const candidates = (from: { choices?: readonly string[]; completes?: Completes } | undefined) => {
     if (from?.choices) return ` -a ${quote(from.choices.join(" "))}`
     if (from?.completes === "contexts") return " -a '(kubectl config get-contexts -o name 2>/dev/null)'"
-    if (from?.completes === "objects" || from?.completes === "workloads")
+    if (from?.completes === "objects" || from?.completes === "workloads" || from?.completes === "rollouts")
       return ` -a '(aim __complete ${from.completes} (commandline -ct) 2>/dev/null)'`
     if (from?.completes === "tiers" || from?.completes === "settings" || from?.completes === "operations")
       return ` -a '(aim __complete ${from.completes} "" (commandline -opc | string match "s*/*" | head -n 1) 2>/dev/null)'`

@@ -1,9 +1,8 @@
 import type { HistoryEntry } from "#api/v1alpha1/serviceimage/index.ts"
-import { parseImageReference } from "#core/image/reference.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { View } from "../command.ts"
-import { shortDigest } from "./image.ts"
+import { shortened } from "./image.ts"
 import { paint, printable } from "./paint.ts"
 import { countOf } from "./status.ts"
 import { tableOf } from "./table.ts"
@@ -56,12 +55,4 @@ function imagesOf(images: Readonly<Record<string, string>>, wide: boolean): stri
     .sort(([left], [right]) => (left < right ? -1 : 1))
     .map(([tier, image]) => (tier ? `${tier}=${shown(image)}` : shown(image)))
     .join(", ")
-}
-
-/** `registry.example.com/team/dicom:v2` → `dicom:v2`; a digest is shortened. */
-function shortened(image: string): string {
-  const parsed = parseImageReference(image)
-  if (!parsed.ok) return image
-  const { path, tag, digest } = parsed.reference
-  return shortDigest(`${path.slice(path.lastIndexOf("/") + 1)}${tag ? `:${tag}` : ""}${digest ? `@${digest}` : ""}`)
 }

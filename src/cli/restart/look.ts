@@ -1,21 +1,13 @@
 import { namesOf } from "#api/names.ts"
 import type { RestartSight } from "#core/pods/restart.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { type KubeObject, keyOf, type Resource, resourceOf } from "#runtime/resource.ts"
+import { type KubeObject, keyOf, resourceOf } from "#runtime/resource.ts"
 import { Failure, type World } from "../command.ts"
 import { type Followed, followSeveral } from "../follow-several.ts"
 import { type KnownRequests, podsOf, type Read, readBudget, readPod, readRequest, wantedOf } from "./read.ts"
-import { isPod, pods, replicaSets, type Target } from "./target.ts"
+import { budgets, isPod, pods, replicaSets, type Target } from "./target.ts"
 
 export const requests = resourceOf(namesOf("ContainerRecreateRequest"))
-const budgets: Resource = {
-  group: "policy",
-  version: "v1",
-  plural: "poddisruptionbudgets",
-  kind: "PodDisruptionBudget",
-  namespaced: true,
-}
-
 export type Seen = Omit<RestartSight, "maxUnavailable" | "forgiven" | "requests"> & {
   requests: readonly Read[]
   /** The pods as the server sent them, by name. */

@@ -90,13 +90,26 @@ export const operate: readonly Command[] = [
       "Objects that it changed return to the image they ran before, the lowest priority first; others are not touched.",
       "The spec still names the new images: afterwards set the images to keep, or try again with aim resume.",
       "Only the last operation can be rolled back. For an earlier one, the error names the aim set-image to use instead.",
+      "With deploy/NAME, sts/NAME or ds/NAME: its template is that of an earlier revision again, also while it is held for",
+      "an update in place, when kubectl rollout undo refuses. Pods go back in place where they can.",
     ],
-    arguments: [oneRollout],
+    arguments: [
+      {
+        name: "si/NAME",
+        description: "which rollout; or deploy/NAME, sts/NAME, ds/NAME",
+        required: true,
+        completes: "rollouts",
+      },
+    ],
     options: [
       {
         flags: "--operation <ID>",
         description: "refuse unless this is the last one (aim history lists them)",
         completes: "operations",
+      },
+      {
+        flags: "--to-revision <N>",
+        description: "of a workload: the revision to go back to (default: the one before; aim history lists them)",
       },
       dryRun,
       { flags: "--wait", description: "return when all objects are back" },
@@ -106,6 +119,7 @@ export const operate: readonly Command[] = [
     examples: [
       { line: "rollback si/dicom --wait", says: "roll back, and return when it is done" },
       { line: "rollback si/dicom --operation g7", says: "only if it is still g7" },
+      { line: "rollback deploy/web -n shop --wait", says: "the template before, in place where it can" },
     ],
     load: () => import("../commands/rollback.ts"),
   },

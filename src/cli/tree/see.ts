@@ -37,14 +37,16 @@ export const see: readonly Command[] = [
     details: [
       "On a terminal, a bar per tier: done, under way, to do. Elsewhere, the same facts as plain lines.",
       "With --watch the output is kept up to date until Ctrl-C; without a terminal, a line is printed per change.",
+      "With deploy, sts or ds: how the last change of a workload stands, pod by pod, also where it is held for an update",
+      "in place; kubectl rollout status calls a held StatefulSet complete. -o wide lists every pod.",
     ],
     arguments: [
       {
         name: "si/NAME",
         description:
-          "which rollouts (default: all); ais, crr, ipj, ilpj or nimg, with or without a name, for other kinds",
+          "which rollouts (default: all); ais, crr, ipj, ilpj, nimg, deploy, sts or ds, with or without a name, for other kinds",
         many: true,
-        completes: "ours",
+        completes: "rollouts",
       },
     ],
     options: [
@@ -56,6 +58,7 @@ export const see: readonly Command[] = [
     examples: [
       { line: "status", says: "all rollouts, now" },
       { line: "status si/dicom-serviceimage-prod -w", says: "one of them, live" },
+      { line: "status deploy/web -n shop", says: "how the last change of a Deployment stands" },
     ],
     load: () => import("../commands/status.ts"),
   },
@@ -66,14 +69,15 @@ export const see: readonly Command[] = [
     details: [
       "Exit code 0 when Complete is true for the generation that was last written, never for an earlier one.",
       "Exit code 1 when the rollout is halted or stalled, is deleted, or the time is up. It watches; it does not poll.",
+      "With deploy, sts or ds: until every pod has the last change and no hold is left; 1 where it needs a person.",
     ],
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollouts; with ais, crr, ipj, ilpj or nimg: until the object is ready",
+        description: "which rollouts or workloads; with ais, crr, ipj, ilpj or nimg: until the object is ready",
         required: true,
         many: true,
-        completes: "ours",
+        completes: "rollouts",
       },
     ],
     options: [timeout],
@@ -81,6 +85,7 @@ export const see: readonly Command[] = [
     examples: [
       { line: "wait si/dicom-serviceimage-prod --timeout 30m", says: "for a pipeline's last step" },
       { line: "wait ipj/web -n shop", says: "until every node has the image" },
+      { line: "wait deploy/web -n shop", says: "until every pod has the last change, in place or not" },
     ],
     load: () => import("../commands/wait.ts"),
   },
@@ -93,19 +98,22 @@ export const see: readonly Command[] = [
       "and why. The time is what pace and soaks take at least; the time until objects are healthy is not known.",
       "With --file, as if those ServiceImages had been applied; with --from, for a cluster as it was when it was dumped.",
       "With ais or ais/NAME, which image each container of an AlternateImageSource gets next, or what it waits for.",
+      "With deploy/NAME, sts/NAME or ds/NAME: whether its change goes in place or makes other pods, which pods, which nodes",
+      "lack the image, which budget blocks. With CONTAINER=IMAGE, as for kubectl set image, or --file: for a change that is",
+      "not made yet. The server is asked by a dry run.",
     ],
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollouts (default: all); ais or ais/NAME for alternate image sources",
+        description: "which rollouts (default: all); ais for alternate image sources; deploy/NAME [CONTAINER=IMAGE]",
         many: true,
-        completes: "ours",
+        completes: "rollouts",
       },
     ],
     options: [
       {
         flags: "-f, --file <FILE>",
-        description: "ServiceImages that are not applied yet; - is stdin",
+        description: "ServiceImages, or the workload, that are not applied yet; - is stdin",
         completes: "files",
       },
       from,
@@ -117,6 +125,7 @@ export const see: readonly Command[] = [
       { line: "plan -f serviceimage.yaml", says: "what would happen" },
       { line: "plan --from cluster.dump", says: "later, without the cluster" },
       { line: "plan ais/demo -n shop", says: "what is pulled from elsewhere next" },
+      { line: "plan deploy/web web=registry.example.com/web:2 -n shop", says: "before kubectl set image" },
     ],
     load: () => import("../commands/plan.ts"),
   },
@@ -129,6 +138,7 @@ export const see: readonly Command[] = [
       "KIND as with kubectl: dicom, dicoms, Dicom, a short name, dicoms.services.example.com, deploy, sts, ds. With",
       "si/NAME, the rollout itself. With pod/NAME, why its containers are pulled from where they are; with ais/NAME, the",
       "AlternateImageSource itself. With crr, ipj, ilpj or nimg: what it waits for, and which node or image failed, and why.",
+      "Of a workload that is updated in place: the operation, what it waits for, and its pods.",
       "Without -n, every namespace is searched.",
     ],
     arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "objects" }],
@@ -195,15 +205,23 @@ export const see: readonly Command[] = [
       "The current one first, then up to ten earlier ones: images, start, duration, objects, outcome.",
       "Images are shortened to their last part, and shown per tier where tiers differ; -o wide shows them in full.",
       "For an alternate image source, what was switched: when, from where to where, and why.",
+      "For deploy/NAME, sts/NAME or ds/NAME: the revisions that Kubernetes keeps, with their images and pods.",
     ],
     arguments: [
-      { name: "si/NAME", description: "which rollout; or ais/NAME", required: true, many: true, completes: "ours" },
+      {
+        name: "si/NAME",
+        description: "which rollout; or ais/NAME, deploy/NAME, sts/NAME, ds/NAME",
+        required: true,
+        many: true,
+        completes: "rollouts",
+      },
     ],
     options: [output("wide", "json", "yaml")],
     connects: true,
     examples: [
       { line: "history si/dicom-serviceimage-prod", says: "what was rolled out, and how it ended" },
       { line: "history si/dicom-serviceimage-prod -o json", says: "for programs" },
+      { line: "history deploy/web -n shop", says: "the revisions of a Deployment, with images" },
     ],
     load: () => import("../commands/history.ts"),
   },

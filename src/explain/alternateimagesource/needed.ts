@@ -1,5 +1,6 @@
 import { gitOpsMarks } from "#controllers/alternateimagesource/facts.ts"
 import { decisionAnnotation } from "#core/image/record.ts"
+import { inPlaceAnnotation } from "#core/in-place/names.ts"
 import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { both, type Shape } from "#lib/shape.ts"
 import { containerStatuses, images, metadata } from "../shapes.ts"
@@ -35,7 +36,9 @@ const pullingContainers: Shape = both(images, [{ imagePullPolicy: "value" }])
 const pulledContainers: Shape = both(containerStatuses, [{ containerID: "value", imageID: "value" }])
 
 export const neededOfPod: Shape = {
-  metadata: both(owned, { annotations: Object.fromEntries([decisionAnnotation, skipMark, mirrorMark].map(keep)) }),
+  metadata: both(owned, {
+    annotations: Object.fromEntries([decisionAnnotation, inPlaceAnnotation, skipMark, mirrorMark].map(keep)),
+  }),
   spec: { nodeName: "value", containers: pullingContainers, initContainers: pullingContainers },
   status: { phase: "value", containerStatuses: pulledContainers, initContainerStatuses: pulledContainers },
 }

@@ -1,0 +1,97 @@
+import { namesOf } from "#api/names.ts"
+import { heldMark } from "#core/in-place/names.ts"
+import type { Sight } from "#explain/workloads/facts.ts"
+import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
+import type { Client } from "#runtime/client/client.ts"
+import { isFailure } from "#runtime/client/errors.ts"
+import { listAll } from "#runtime/client/list-all.ts"
+import { type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
+import type { World } from "../command.ts"
+import { fetchAll } from "../commands/get.ts"
+import type { Followed } from "../follow-several.ts"
+import { budgets, pods, replicaSets } from "../restart/target.ts"
+import { serverNow } from "../server-now.ts"
+import type { Workloads } from "./words.ts"
+
+const controllerRevisions: Resource = {
+  group: "apps",
+  version: "v1",
+  plural: "controllerrevisions",
+  kind: "ControllerRevision",
+  namespaced: true,
+}
+const nodeImages = resourceOf(namesOf("NodeImage"))
+
+type Asked = Workloads & { namespace: string | undefined }
+
+/** The workloads of these names, or all, with what surrounds them. `isWhole`: with budgets and what agents report. */
+export async function lookAtWorkloads(
+  client: Client,
+  world: World,
+  { resource, names, namespace }: Asked,
+  isWhole = false,
+): Promise<Sight[]> {
+  const workloads = await fetchAll<KubeObject>(client, resource, names, { namespace })
+  if (workloads.length === 0) return []
+  const selected = workloads.length === 1 ? selectedBy(workloads[0]!) : {}
+  const where = { namespace, ...selected }
+  const isUnderWay = isWhole || workloads.some(({ metadata }) => metadata.labels?.[heldMark] !== undefined)
+  const [revisions, all, limits, agents] = await Promise.all([
+    listAll(client, revisionsOf(resource), where),
+    listAll(client, pods, where),
+    isWhole ? orNone(listAll(client, budgets, { namespace }), budgets, world) : undefined,
+    isUnderWay ? orNone(listAll(client, nodeImages), nodeImages, world) : undefined,
+  ])
+  const now = serverNow(client, world)
+  return workloads.map(workload => {
+    const isNear = ({ metadata }: KubeObject) => metadata.namespace === workload.metadata.namespace
+    return {
+      // A list leaves the kind out of its items.
+      workload: { ...workload, kind: resource.kind },
+      revisions: revisions.items.filter(isNear),
+      pods: all.items.filter(isNear),
+      budgets: (limits?.items ?? []).filter(isNear),
+      nodeImages: agents?.items,
+      now,
+    }
+  })
+}
+
+/** One of them, which must be there. */
+export async function lookAtWorkload(
+  client: Client,
+  world: World,
+  { resource, name, namespace }: { resource: Resource; name: string; namespace: string },
+  isWhole = true,
+): Promise<Sight> {
+  const [sight] = await lookAtWorkloads(client, world, { resource, names: [name], namespace }, isWhole)
+  return sight!
+}
+
+/** For `status -w`. */
+export const listsOf = ({ resource, names, namespace }: Asked, workloads: readonly KubeObject[]) => {
+  const where = { namespace, ...(workloads.length === 1 && names.length === 1 ? selectedBy(workloads[0]!) : {}) }
+  return {
+    workloads: { resource, namespace, ...(names.length === 1 && { name: names[0] }) },
+    revisions: { resource: revisionsOf(resource), ...where },
+    pods: { resource: pods, ...where },
+  } satisfies Record<string, Followed>
+}
+
+const revisionsOf = ({ kind }: Resource) => (kind === "Deployment" ? replicaSets : controllerRevisions)
+
+function selectedBy(workload: KubeObject): { labelSelector?: string } {
+  const { selector } = (workload as KubeObject & { spec?: { selector?: LabelSelector } }).spec ?? {}
+  return selector ? { labelSelector: formatSelector(selector) } : {}
+}
+
+/** A list that may not be read, or whose kind is not installed, is named and left out. */
+async function orNone<T>(list: Promise<T>, { kind }: Resource, { say }: World): Promise<T | undefined> {
+  try {
+    return await list
+  } catch (error) {
+    if (!isFailure(error, "Forbidden", "NotFound")) throw error
+    say(`Not readable, and left out: ${kind} (${(error as Error).message})`)
+    return undefined
+  }
+}

@@ -1,0 +1,144 @@
+import { inPlaceHolder } from "#core/in-place/names.ts"
+import { workloadTarget } from "#core/workloads/workload-target.ts"
+import { counted } from "#lib/text.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+import { hasImages, ownNote, readWorkload, type WorkloadFacts } from "./facts.ts"
+
+export type State =
+  /** No controller has observed its last generation. */
+  | "NotSeenYet"
+  | "InProgress"
+  /** Continues by itself; the reason says what it waits for. */
+  | "Waiting"
+  /** Its owner has stopped it: a pause, OnDelete, a partition of the update in place. */
+  | "Paused"
+  /** Does not continue without a person. */
+  | "Stalled"
+  /** The update failed, and everything went back. */
+  | "RolledBack"
+  | "Complete"
+
+/** How the last change of a workload stands. */
+export type Standing = {
+  state: State
+  reason: string
+  message: string
+  /** Of the update in place, under way or last. */
+  operation?: string
+  /** Pods that have the change. Unknown of a held workload: the counts of its status are about other work. */
+  updated?: number
+  total: number
+}
+
+/** From the workload alone: `kubectl rollout status` calls a held StatefulSet complete, and does not know the hold. */
+export function standingOf(object: KubeObject): Standing {
+  const workload = readWorkload(object)
+  const { status, replicas, note } = workload
+  const verdict = workload.hold ? whileHeld(workload) : byItsController(object, workload)
+  const isTheUpdate = workload.hold ? ownNote(workload) : isAbout(workload)
+  return {
+    ...verdict,
+    ...(isTheUpdate && { operation: note!.operation }),
+    ...(!workload.hold && { updated: updatedIn(status) }),
+    total: replicas,
+  }
+}
+
+type Verdict = Pick<Standing, "state" | "reason" | "message">
+
+/** Only a person can continue. */
+const stalled = new Set(["UpdateFailed", "NotInPlace", "NoBudget", "InvalidAnnotation", "FellBackToRollingUpdate"])
+const waiting = new Set(["Pulling", "ImageUnavailable", "BudgetSpent"])
+
+function whileHeld(workload: WorkloadFacts): Verdict {
+  const { hold, isHolding, template } = workload
+  const note = ownNote(workload)
+  if (hold!.by !== inPlaceHolder)
+    return { state: "Waiting", reason: "Held", message: `it is held by ${hold!.by || "an annotation without a name"}` }
+  if (!isHolding)
+    return {
+      state: "InProgress",
+      reason: "FellBackToRollingUpdate",
+      message: "its hold was taken away, and its own controller replaces the pods",
+    }
+  if (!note)
+    return {
+      state: "Waiting",
+      reason: "Held",
+      message: "the change is held, and no controller of aim has taken it up yet: is one running?",
+    }
+  const { reason, message, back, from } = note
+  // With `in-place-on-failure: Rollback` the template is the one before already.
+  const isGoingBack = back !== undefined && hasImages(template, from)
+  const state =
+    reason === "Partitioned"
+      ? "Paused"
+      : stalled.has(reason) && !isGoingBack
+        ? "Stalled"
+        : waiting.has(reason)
+          ? "Waiting"
+          : "InProgress"
+  return { state, reason, message: withoutCount(message) }
+}
+
+/** A note is written when its reason changes, so its counts may be old. */
+const withoutCount = (message: string) => message.replace(/^\d+ of \d+ pods? updated(; )?/, "")
+
+/** The last note is about the template that the workload has now. */
+const isAbout = ({ note, template }: WorkloadFacts) =>
+  note !== undefined && hasImages(template, note.reason === "RolledBack" ? note.from : note.to)
+
+function byItsController(object: KubeObject, workload: WorkloadFacts): Verdict {
+  const { kind, generation, isObserved, replicas, status, strategy, isPaused, note } = workload
+  const observed = status.observedGeneration ?? 0
+  if (!isObserved)
+    return {
+      state: "NotSeenYet",
+      reason: "",
+      message: `the ${kind} controller has not observed generation ${generation} yet; the last one is ${observed}`,
+    }
+  const own = isAbout(workload) ? note : undefined
+  const isDone = workloadTarget(kind, "").isUpToDate(object)
+  if (isDone && own?.reason === "RolledBack") return { state: "RolledBack", reason: own.reason, message: own.message }
+  if (isDone) return complete(workload)
+  const counts = countsOf(workload)
+  const stuck = (status.conditions ?? []).find(
+    ({ type, reason }: { type: string; reason: string }) =>
+      type === "Progressing" && reason === "ProgressDeadlineExceeded",
+  )
+  if (stuck) return { state: "Stalled", reason: stuck.reason, message: `${counts}; ${stuck.message}` }
+  if (isPaused)
+    return { state: "Paused", reason: "Paused", message: `${counts}; spec.paused is true, and aim does not hold it` }
+  if (strategy.type === "OnDelete" && updatedIn(status) < replicas)
+    return {
+      state: "Paused",
+      reason: "OnDelete",
+      message: `${counts}; its update strategy is OnDelete: pods that are deleted come back with the change`,
+    }
+  if (own && own.reason !== "Completed")
+    return { state: "InProgress", reason: own.reason, message: `${own.message}; rolling update: ${counts}` }
+  return { state: "InProgress", reason: "RollingUpdate", message: counts }
+}
+
+function complete(workload: WorkloadFacts): Verdict {
+  const { kind, strategy, note, replicas, status } = workload
+  const partition = strategy.rollingUpdate?.partition ?? 0
+  if (kind === "StatefulSet" && partition > 0 && updatedIn(status) < replicas)
+    return {
+      state: "Complete",
+      reason: "Partitioned",
+      message: `${countsOf(workload)}; its own partition keeps the first ${partition}`,
+    }
+  if (isAbout(workload)) return { state: "Complete", reason: note!.reason, message: note!.message }
+  return {
+    state: "Complete",
+    reason: "RolledOut",
+    message: replicas === 1 ? "1 pod runs the present template" : `${replicas} pods run the present template`,
+  }
+}
+
+const updatedIn = ({ updatedReplicas, updatedNumberScheduled }: WorkloadFacts["status"]): number =>
+  updatedReplicas ?? updatedNumberScheduled ?? 0
+
+const countsOf = ({ status, replicas }: WorkloadFacts) =>
+  `${updatedIn(status)} of ${counted(replicas, "pod")} updated, ${status.availableReplicas ?? status.numberAvailable ?? 0} available`

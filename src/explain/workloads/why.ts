@@ -1,0 +1,119 @@
+import { parseMark } from "#core/in-place/marks.ts"
+import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
+import { counted, nameSome } from "#lib/text.ts"
+import type { KubeObject } from "#runtime/resource.ts"
+import { ownNote, readWorkload, type Sight, typed, type WorkloadFacts } from "./facts.ts"
+import { type PodStanding, type PodState, podStandings } from "./pods.ts"
+import { updateReasons } from "./reasons.ts"
+import { type Standing, standingOf } from "./standing.ts"
+
+export type WhyUpdate = {
+  reason: string
+  sentences: string[]
+  since: Instant | undefined
+  /** It is under way, or has ended without success: the answer comes before any other. */
+  isPressing: boolean
+}
+
+/** How an update in place stands, for a person. Undefined for a workload that has nothing to do with one. */
+export function whyUpdate(sight: Sight): WhyUpdate | undefined {
+  const workload = readWorkload(sight.workload)
+  if (!workload.isOptedIn && !workload.hold && !workload.note) return undefined
+  const standing = standingOf(sight.workload)
+  const pods = podStandings(sight)
+  const { state, reason, operation } = standing
+  const isOver = state === "Complete"
+  const own = workload.hold ? ownNote(workload) : workload.note
+  const marks = pods.flatMap(({ changedAt, operation: by }) => (changedAt && by === operation ? [changedAt] : []))
+  return {
+    reason: reason || state,
+    sentences: [
+      titleOf(workload, standing),
+      ...changeWords(own?.from ?? {}, own?.to ?? {}, isOver),
+      ...verdictWords(standing),
+      ...podWords(pods, isOver),
+      ...wayOut(workload, standing),
+    ],
+    since: marks.length > 0 ? Math.min(...marks) : undefined,
+    isPressing: !isOver,
+  }
+}
+
+function titleOf({ kind, namespace, name, hold, annotations }: WorkloadFacts, { operation }: Standing): string {
+  const title = `${kind} ${namespace}/${name}`
+  const by = operation === undefined ? "" : ` (operation ${operation})`
+  if (hold) return `${title} is held for an update in place${by}.`
+  const strategy = annotations[strategyAnnotation]
+  const asks =
+    strategy === undefined
+      ? "asks for no updates in place"
+      : `asks for updates in place with ${strategy}, and is not held`
+  return `${title} ${asks}${operation === undefined ? "" : `; its last one was operation ${operation}`}.`
+}
+
+function changeWords(from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>, isOver: boolean) {
+  return Object.entries(to).map(
+    ([container, image]) =>
+      `Container ${container} ${isOver ? "went" : "goes"} from ${from[container] ?? "none"} to ${image}.`,
+  )
+}
+
+function verdictWords({ reason, message }: Standing): string[] {
+  const meaning = Object.hasOwn(updateReasons, reason) ? updateReasons[reason]! : ""
+  const said =
+    message === "" ? "" : `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.?]$/.test(message) ? "" : "."}`
+  return [said, meaning].filter(Boolean)
+}
+
+const stateWords: Readonly<Record<PodState, string>> = {
+  Updated: "Updated",
+  Restarting: "Restarting, and not proven yet",
+  Starting: "New, and not ready yet",
+  Drained: "Without traffic, about to be changed",
+  Stale: "Not touched yet",
+  Failed: "Failed",
+  Reverted: "Failed and gone back to the image before",
+}
+
+const namesMost = 5
+
+/** Pods by what became of them. */
+function podWords(pods: readonly PodStanding[], isOver: boolean): string[] {
+  if (isOver) return []
+  const groups = Map.groupBy(pods, ({ state }) => state)
+  return Object.entries(stateWords).flatMap(([state, words]) => {
+    const group = groups.get(state as PodState) ?? []
+    if (group.length === 0) return []
+    const names = group.slice(0, namesMost).map(({ name, node, why }) => {
+      const where = node === "" ? "on no node yet" : `on ${node}`
+      return why ? `${name} ${where} (${why})` : `${name} ${where}`
+    })
+    return [`${words}: ${counted(group.length, "pod")}: ${nameSome(names, group.length)}.`]
+  })
+}
+
+function wayOut(workload: WorkloadFacts, { state }: Standing): string[] {
+  const { kind, namespace, hold } = workload
+  if (!hold) return []
+  const title = `${typed(workload)} -n ${namespace}`
+  const back = `aim rollback ${title} sets the template before; aim release ${title} gives it to the ${kind} controller.`
+  return state === "Stalled" || state === "Paused" ? [`It does not go on without you: ${back}`] : []
+}
+
+/** What an update in place did to a pod, from the pod itself. */
+export function whyPodChanged({ metadata }: KubeObject): string[] {
+  const mark = parseMark(metadata.annotations?.[inPlaceAnnotation])
+  if (!mark) return []
+  const { operation, from, to, at, failed } = mark
+  const changes = Object.entries(to).filter(([name, image]) => image !== from[name])
+  const when = `at ${formatInstant(at)}`
+  if (changes.length === 0)
+    return [`Operation ${operation} of an update in place changed its labels or annotations ${when}.`]
+  const words = changes.map(([name, image]) => `${name} from ${from[name] ?? "none"} to ${image}`).join(", ")
+  return [
+    failed === undefined
+      ? `Operation ${operation} of an update in place restarted ${words} ${when}.`
+      : `Operation ${operation} of an update in place had failed here (${failed}): it took back ${words} ${when}.`,
+  ]
+}

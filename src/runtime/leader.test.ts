@@ -650,4 +650,4 @@ test("no two guards ever pass at once, whatever is stopped, cut, slow, killed or
     { numRuns: Number(process.env.AIM_ELECTION_RUNS ?? 300) },
   )
   expect(leads).toBeGreaterThan(100)
-}, 120_000)
+})

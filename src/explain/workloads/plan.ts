@@ -87,7 +87,12 @@ export function planOf(sight: Sight, { holds }: Asked): Planned {
       "NoBudget",
       `maxUnavailable allows no pod of ${workload.replicas} to restart: write in-place-max-unavailable, such as "1"`,
     )
-  return { ...common, ...inPlace(sight, workload, settings, maxUnavailable), ...(holds === undefined && unknownHold) }
+  const planned = inPlace(sight, workload, settings, maxUnavailable)
+  if (planned.pods!.length === 0 && planned.blockedBy!.length === 0) {
+    const { reason, message } = standingOf(sight.workload)
+    return { ...common, way: "Nothing", reason, message }
+  }
+  return { ...common, ...planned, ...(holds === undefined && unknownHold) }
 }
 
 /** By the kubelet for another image, by the agent for a label or annotation that a container reads. */

@@ -62,6 +62,11 @@ test("the hold of another part of aim is named", () => {
 })
 
 describe("a workload that is not held", () => {
+  test("may have the annotation of long ago, which kubectl rollout undo brings back: without the label it holds nothing", () => {
+    const annotations = { "autoimagemanager.io/held": '{"by":"in-place","original":{"paused":false},"generation":2}' }
+    expect(of({ annotations })).toMatchObject({ state: "Complete", updated: 3 })
+  })
+
   test("is complete when its own controller is done", () => {
     for (const kind of kinds)
       expect(of({ kind })).toMatchObject({ state: "Complete", reason: "RolledOut", updated: 3, total: 3 })

@@ -207,3 +207,33 @@ test("two jobs share the budget of a registry: the second waits for the first", 
   expect((await job("second")).status.succeeded).toBe(1)
   for (const image of images) expect(await nodeAnswer(image)).toBeDefined()
 })
+
+test("two pulls side by side report their bytes together, and a pull alone its own", async () => {
+  const { namespace, pull, ended, job } = await beginPulls()
+  await startAgent(namespace)
+  const names = ["first", "second"].map(name => `${namespace}/${name}`)
+  // The layer that all images share is on the node: a pull waits for one that another pull is fetching.
+  await open.push(`${namespace}/base:1`)
+  await pull("base", `${open.address}/${namespace}/base:1`)
+  await ended("base")
+  for (const name of names) await open.push(`${name}:1`, { paddingBytes: 3_000_000 })
+  const release = open.holdLayers()
+  onTestFinished(release)
+  const transferOf = async (name: string) =>
+    (await nodeImage()).status.imageStatuses[`${open.address}/${name}`]?.tags[0].transfer
+  await pull("first", `${open.address}/${names[0]}:1`)
+  const alone = await until("the first reports bytes", async () => transferOf(names[0]!))
+  expect(alone.pulls).toBe(1)
+  expect(alone.doneBytes).toBeGreaterThan(0)
+  expect(alone.totalBytes).toBeGreaterThan(3_000_000)
+  expect(alone.doneBytes).toBeLessThan(alone.totalBytes)
+  await until("the job has them", async () => (await job("first")).status.transfer?.totalBytes === alone.totalBytes)
+  await pull("second", `${open.address}/${names[1]}:1`)
+  const beside = await until("the second reports bytes", async () => transferOf(names[1]!))
+  expect(beside).toMatchObject({ pulls: 2, doneBytes: expect.any(Number) })
+  release()
+  for (const name of ["first", "second"]) {
+    await ended(name)
+    expect((await job(name)).status).not.toHaveProperty("transfer")
+  }
+})

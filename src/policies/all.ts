@@ -4,6 +4,8 @@ import { alternateImageSourceNewPods } from "./alternateimagesource-new-pods.ts"
 import { containerRecreateRequestAuthor } from "./containerrecreaterequest-author.ts"
 import { imagePullJobAuthor } from "./imagepulljob-author.ts"
 import { inPlaceHolds } from "./in-place-hold.ts"
+import { inPlaceOnly } from "./in-place-only.ts"
+import { inPlaceSettings } from "./in-place-settings.ts"
 import { nodeImageAgent } from "./nodeimage-agent.ts"
 import type { Policy } from "./policy.ts"
 import { serviceImageAuthor } from "./serviceimage-author.ts"
@@ -19,6 +21,8 @@ export const policies: readonly Policy[] = [
   agentNode,
   imagePullJobAuthor,
   nodeImageAgent,
+  inPlaceSettings,
+  inPlaceOnly,
   alternateImageSourceNewPods,
   ...inPlaceHolds,
 ]

@@ -1,4 +1,5 @@
 import { heldMark, inPlaceHolder, inPlaceStrategies, strategyAnnotation } from "#core/in-place/names.ts"
+import type { ResourceRule } from "./policy.ts"
 
 /** What the policies of updates in place ask about a workload, in CEL. */
 
@@ -38,3 +39,12 @@ export type KindHold = {
   /** A list of operations. */
   readonly stop: string
 }
+
+/** The kinds that are updated in place, and not their status or scale. */
+export const inPlaceWorkloads = (...operations: ResourceRule["operations"]): ResourceRule => ({
+  apiGroups: ["apps"],
+  apiVersions: ["v1"],
+  resources: ["deployments", "statefulsets", "daemonsets"],
+  operations,
+  scope: "Namespaced",
+})

@@ -514,12 +514,12 @@ describe("in between", () => {
     expect(after.filter(({ metadata }) => uidsOf(before).includes(metadata.uid))).toHaveLength(2)
   })
 
-  test("a malformed annotation is reported with what to write, and continues when it is right", async () => {
-    const story = await inPlaceStory({ annotations: { [settingAnnotations.onFailure]: "Retry" } })
+  test("an annotation that admission cannot judge is reported with what to write, and continues when it is right", async () => {
+    const story = await inPlaceStory({ annotations: { [settingAnnotations.containerOrder]: "web,web" } })
     const before = await story.pods()
     await story.setImage({ web: v2 })
-    expect((await story.says("InvalidAnnotation")).message).toContain('is "Retry": write Stop, Revert, Rollback')
-    await story.patch({ metadata: { annotations: { [settingAnnotations.onFailure]: "Stop" } } })
+    expect((await story.says("InvalidAnnotation")).message).toContain('is "web,web": write names of containers')
+    await story.patch({ metadata: { annotations: { [settingAnnotations.containerOrder]: "side,web" } } })
     await story.free()
     await expectUpdated(story, before, v2)
   })

@@ -30,26 +30,71 @@ type Annotations = Readonly<Record<string, string>>
 const failurePolicies: readonly FailurePolicy[] = ["Stop", "Revert", "Rollback"]
 const graceSecondsMax = 3600
 
+export type SettingRule = {
+  readonly annotation: string
+  /** What the value is like, between blanks: in RE2's syntax, since the API server checks it too. */
+  readonly pattern: string
+  readonly instead: string
+}
+
+const containerName = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+const count = "[1-9][0-9]{0,5}"
+const percent = "([1-9][0-9]?|100)%"
+const rule = (annotation: string, pattern: string, instead: string): SettingRule => ({ annotation, pattern, instead })
+
+const rules = {
+  strategy: rule(strategyAnnotation, strategies.join("|"), strategies.join(", ")),
+  maxUnavailable: rule(
+    settingAnnotations.maxUnavailable,
+    `${count}|${percent}`,
+    'a number of pods such as "1", or a share such as "25%"',
+  ),
+  partition: rule(
+    settingAnnotations.partition,
+    `0%?|${count}|${percent}`,
+    'how many pods keep the old image, such as "2" or "50%"',
+  ),
+  graceSeconds: rule(
+    settingAnnotations.graceSeconds,
+    `0|[1-9][0-9]{0,2}|[12][0-9]{3}|3[0-5][0-9]{2}|${graceSecondsMax}`,
+    `seconds from "0" to "${graceSecondsMax}"`,
+  ),
+  onFailure: rule(settingAnnotations.onFailure, failurePolicies.join("|"), failurePolicies.join(", ")),
+  order: rule(
+    settingAnnotations.order,
+    "([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?",
+    'the name of a pod label, such as "apps.kubernetes.io/pod-index"',
+  ),
+  containerOrder: rule(
+    settingAnnotations.containerOrder,
+    `${containerName}( *, *${containerName})*`,
+    'names of containers, such as "sidecar,app"',
+  ),
+  unverified: rule(settingAnnotations.unverified, "true|false", '"true" or "false"'),
+}
+
+/** Every annotation by which an owner asks for updates in place. */
+export const settingRules: readonly SettingRule[] = Object.values(rules)
+
 /** Reads all annotations, or returns what to write instead of the first that cannot be read. */
 export function parseSettings(annotations: Annotations = {}): ParsedSettings {
   const problems: string[] = []
-  const read = <T>(name: string, parse: (text: string) => T | undefined, instead: string): T | undefined => {
-    const text = annotations[name]
+  const read = <T>({ annotation, pattern, instead }: SettingRule, parse: (text: string) => T | undefined) => {
+    const text = annotations[annotation]
     if (text === undefined) return undefined
-    const value = parse(text.trim())
+    const value = new RegExp(`^(${pattern})$`).test(text.trim()) ? parse(text.trim()) : undefined
     if (value === undefined)
-      problems.push(`annotation ${name} is ${JSON.stringify(text.slice(0, 80))}: write ${instead}`)
+      problems.push(`annotation ${annotation} is ${JSON.stringify(text.slice(0, 80))}: write ${instead}`)
     return value
   }
-  const names = settingAnnotations
-  const strategy = read(strategyAnnotation, oneOf(strategies), strategies.join(", "))
-  const maxUnavailable = read(names.maxUnavailable, positive, 'a number of pods such as "1", or a share such as "25%"')
-  const partition = read(names.partition, amount, 'how many pods keep the old image, such as "2" or "50%"')
-  const graceSeconds = read(names.graceSeconds, seconds, `seconds from "0" to "${graceSecondsMax}"`)
-  const onFailure = read(names.onFailure, oneOf(failurePolicies), failurePolicies.join(", "))
-  const order = read(names.order, labelName, 'the name of a pod label, such as "apps.kubernetes.io/pod-index"')
-  const containerOrder = read(names.containerOrder, containerNames, 'names of containers, such as "sidecar,app"')
-  const isUnverified = read(names.unverified, yesOrNo, '"true" or "false"')
+  const strategy = read(rules.strategy, text => text as Strategy)
+  const maxUnavailable = read(rules.maxUnavailable, amount)
+  const partition = read(rules.partition, amount)
+  const graceSeconds = read(rules.graceSeconds, Number)
+  const onFailure = read(rules.onFailure, text => text as FailurePolicy)
+  const order = read(rules.order, text => text)
+  const containerOrder = read(rules.containerOrder, containerNames)
+  const isUnverified = read(rules.unverified, text => text === "true")
   const [problem] = problems
   if (problem) return { ok: false, problem }
   return {
@@ -67,35 +112,14 @@ export function parseSettings(annotations: Annotations = {}): ParsedSettings {
   }
 }
 
-const oneOf =
-  <T extends string>(words: readonly T[]) =>
-  (text: string): T | undefined =>
-    words.find(word => word === text)
+const amount = (text: string): Amount =>
+  text.endsWith("%") ? { percent: Number(text.slice(0, -1)) } : { count: Number(text) }
 
-function amount(text: string): Amount | undefined {
-  const found = /^(\d{1,6})(%?)$/.exec(text)
-  if (!found) return undefined
-  const value = Number(found[1])
-  if (found[2] === "") return { count: value }
-  return value <= 100 ? { percent: value } : undefined
-}
-
-const positive = (text: string): Amount | undefined => (/^0+%?$/.test(text) ? undefined : amount(text))
-
-function seconds(text: string): number | undefined {
-  return /^\d{1,4}$/.test(text) && Number(text) <= graceSecondsMax ? Number(text) : undefined
-}
-
-const labelName = (text: string): string | undefined =>
-  /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(text) ? text : undefined
-
+/** A name that is there twice has no place in an order. */
 function containerNames(text: string): readonly string[] | undefined {
   const names = text.split(",").map(name => name.trim())
-  const areNames = names.every(name => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name))
-  return areNames && new Set(names).size === names.length ? names : undefined
+  return new Set(names).size === names.length ? names : undefined
 }
-
-const yesOrNo = (text: string): boolean | undefined => (text === "true" ? true : text === "false" ? false : undefined)
 
 /** Of so many pods. A share above zero is at least one pod. */
 export function podsOf(amount: Amount, replicas: number): number {

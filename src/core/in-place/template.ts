@@ -8,7 +8,7 @@ export type PodTemplate = { readonly metadata?: Json; readonly spec?: Json }
 export const hashLabel = "pod-template-hash"
 
 /** Changed by `kubectl rollout restart`, which asks for new containers and not for a new annotation. */
-const restartedAt = "kubectl.kubernetes.io/restartedAt"
+export const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
 /** What an update in place has to carry into running pods: names only, the values are those of the template. */
 export type Touched = {

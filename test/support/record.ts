@@ -32,6 +32,8 @@ export type Run = {
   readonly failovers?: readonly Sent[]
   /** What controllers of pulls sent, of the manager and of agents, where they ran in processes of their own. */
   readonly pulls?: readonly Sent[]
+  /** What controllers of updates in place sent, where they ran in processes of their own. */
+  readonly updates?: readonly Sent[]
   /** What agents called their runtimes for, where the calls were logged. */
   readonly calls?: readonly RuntimeCall[]
   /** How old a picture of the world they may have had to decide from. */

@@ -76,6 +76,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
   const sent: Sent[] = []
   const failovers: Sent[] = []
   const pulls: Sent[] = []
+  const updates: Sent[] = []
   const cluster = createCluster({
     ...options,
     clock,
@@ -95,6 +96,7 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
     sent,
     failovers,
     pulls,
+    updates,
     calls: [],
     get lagMs() {
       return lagMs
@@ -133,13 +135,18 @@ export async function scenario(options: ScenarioOptions = {}): Promise<World> {
       let exitCode: number | undefined
       const number = processes++
       const runs = (kind: string) => controllers.some(({ name }) => name === kind)
-      const runsPulls = ["imagepulljob", "imagelistpulljob", "nodeimage", "pull"].some(runs)
-      const list = runs("serviceimage") ? sent : runs("alternateimagesource") ? failovers : pulls
-      const { outside, inside } = recordSent(number, list, () => ({
+      const judged: [Sent[], readonly string[]][] = [
+        [sent, ["serviceimage"]],
+        [failovers, ["alternateimagesource"]],
+        [updates, ["in-place"]],
+        [pulls, ["imagepulljob", "imagelistpulljob", "nodeimage", "pull"]],
+      ]
+      const list = judged.find(([, kinds]) => kinds.some(runs))?.[0]
+      const { outside, inside } = recordSent(number, list ?? [], () => ({
         at: clock.now(),
         revision: cluster.store.revision,
       }))
-      const isJudged = isRecorded && (list !== pulls || runsPulls)
+      const isJudged = isRecorded && list !== undefined
       const faults = [death.fault, ...(options.faults ?? [])]
       lagMs = Math.max(lagMs, options.seesLateByMs ?? 0)
       const ended = runManager({

@@ -6,11 +6,12 @@ import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, labelsOf, type PodTemplate } from "#core/in-place/template.ts"
 import { forEachLimited } from "#lib/batch.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
+import { noVersion } from "#lib/resource-version.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
-import { apiVersionOf } from "#runtime/resource.ts"
+import { apiVersionOf, type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Workload } from "./facts.ts"
 import { short } from "./note.ts"
 import { type Memory, observe } from "./observe.ts"
@@ -43,10 +44,13 @@ export async function apply(
       if (action !== podWrites[0]) continue
       const times: (Instant | undefined)[] = []
       await forEachLimited(podWrites, podsAtOnce, async each => {
-        const again = await settle(world, seen, look, await writePod(world, seen.workload, each))
-        times.push(again)
+        const outcome = await writePod(world, seen.workload, each)
         const { write } = each
-        if (write.do === "restart" && again === undefined) look.memory.asked.set(write.pod.uid, write.operation)
+        const again = await settle(world, seen, look, outcome)
+        times.push(again)
+        if (outcome.is !== "Written") return
+        if (write.do === "restart") look.memory.asked.set(write.pod.uid, write.operation)
+        else look.memory.written.set(keyOf(write.pod), versionOf(outcome.object))
       })
       // A pod that is still drained is found only while the workload is held or labelled.
       const again = earliest(...times)
@@ -172,6 +176,8 @@ function jobOf(
     },
   }
 }
+
+const versionOf = (written: unknown) => (written as KubeObject).metadata.resourceVersion ?? noVersion
 
 type PodAction = Extract<Action, { do: "pod" }>
 

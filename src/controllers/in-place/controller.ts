@@ -5,7 +5,7 @@ import { kindController } from "#runtime/kind-controller.ts"
 import { apply, type Done } from "./apply.ts"
 import { deployment } from "./deployment/adapter.ts"
 import type { Adapter } from "./kind.ts"
-import { type Memory, observe } from "./observe.ts"
+import { type Memory, newMemory, observe } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
 import { permissions } from "./resources.ts"
 import { daemonSet } from "./set/daemonset.ts"
@@ -33,7 +33,7 @@ const controllerOf = (adapter: Adapter): Controller =>
     labelSelector: `${heldMark}=${inPlaceHolder}`,
     permissions,
     open: (wiring, objects) => openWorld(adapter, wiring, objects),
-    remember: () => ({ upSince: new Map(), asked: new Map() }),
+    remember: newMemory,
     observe,
     plan,
     apply,

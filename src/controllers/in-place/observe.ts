@@ -1,16 +1,28 @@
 import { labelsOf } from "#core/in-place/template.ts"
-import { type UpSince, upSinceOf } from "#core/in-place/up-since.ts"
+import { drainedSinceOf, type UpSince, upSinceOf } from "#core/in-place/up-since.ts"
+import type { Instant } from "#lib/instant.ts"
 import { selects } from "#lib/label-selector.ts"
+import { compareVersions } from "#lib/resource-version.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import type { Snapshot } from "./plan.ts"
 import type { HeldWorkload, Neighbourhood, World } from "./world.ts"
 
-/** Losing it prolongs minReadySeconds and asks an agent once more, and nothing else. */
+/** Losing it prolongs minReadySeconds and the grace period and asks an agent once more, and nothing else. */
 export type Memory = {
   upSince: UpSince
+  drainedSince: ReadonlyMap<string, Instant>
   /** By the uid of a pod: the operation for which its node's agent was asked to restart containers. */
   readonly asked: Map<string, string>
+  /** Pods by key, with the version that our last write gave them. */
+  readonly written: Map<string, string>
 }
+
+export const newMemory = (): Memory => ({
+  upSince: new Map(),
+  drainedSince: new Map(),
+  asked: new Map(),
+  written: new Map(),
+})
 
 /** Everything the plan is made from, at this moment. */
 export function observe(
@@ -26,9 +38,10 @@ export function observe(
   const jobs = factsBy(near.jobs, workload.uid)
   memory.upSince = upSinceOf(pods, memory.upSince, now)
   for (const uid of memory.asked.keys()) if (!pods.some(pod => pod.uid === uid)) memory.asked.delete(uid)
+  memory.drainedSince = drainedSinceOf(pods, memory.drainedSince, now)
   return {
     workload,
-    isListed: isCurrent,
+    isListed: isCurrent && showsOwnWrites(near, memory),
     native: adapter.native(workload, revisions, pods),
     pods,
     jobs,
@@ -36,8 +49,19 @@ export function observe(
     imageOn: (node, image) => world.imageOn(node, image, jobs.find(job => job.image === image)?.uid),
     upSince: uid => memory.upSince.get(uid)?.since,
     isAsked: (uid, operation) => memory.asked.get(uid) === operation,
+    drainedSince: uid => memory.drainedSince.get(uid),
     now,
   }
+}
+
+/** A pod that was disturbed and does not show it yet would be counted as one that serves. Its event wakes us. */
+function showsOwnWrites({ pods }: Pick<Neighbourhood, "pods">, { written }: Memory): boolean {
+  for (const [key, version] of written) {
+    const shown = pods.get(key)?.resourceVersion
+    if (shown !== undefined && compareVersions(shown, version) < 0) return false
+    written.delete(key)
+  }
+  return true
 }
 
 function factsBy<T>(

@@ -45,6 +45,7 @@ export type Snapshot = {
   upSince(uid: string): Instant | undefined
   /** The agent has been asked to restart containers of this pod. */
   isAsked(uid: string, operation: string): boolean
+  drainedSince(uid: string): Instant | undefined
   readonly now: Instant
 }
 
@@ -180,6 +181,7 @@ function update(seen: Snapshot, course: Course): Plan {
       return found.is === "Present" && found.digest !== "" ? found.digest : undefined
     },
     upSince: seen.upSince,
+    drainedSince: seen.drainedSince,
     now: seen.now,
   }
   const next = nextWrites({

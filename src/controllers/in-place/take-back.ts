@@ -39,7 +39,12 @@ export function takingBack(seen: Snapshot, operation: string): { next: PodsNext;
     missingOn: () => undefined,
     noAgentOn: () => undefined,
     isAsked: seen.isAsked,
-    evidence: { digestOn: () => undefined, upSince: seen.upSince, now: seen.now },
+    evidence: {
+      digestOn: () => undefined,
+      upSince: seen.upSince,
+      drainedSince: seen.drainedSince,
+      now: seen.now,
+    },
   })
   return next.isDone || next.failures.length > 0 ? undefined : { next, note }
 }

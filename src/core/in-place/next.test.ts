@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { nextWrites, type PodsSeen } from "./next.ts"
 import type { ContainerFacts, PodFacts } from "./pod.ts"
 import { parseSettings, type Settings } from "./settings.ts"
-import { upSinceOf } from "./up-since.ts"
+import { drainedSinceOf, upSinceOf } from "./up-since.ts"
 
 const parsed = parseSettings({})
 const usual: Settings = { ...(parsed.ok ? parsed.settings : undefined!), strategy: "InPlaceIfPossible" }
@@ -75,7 +75,7 @@ const calm: PodsSeen = {
   missingOn: () => undefined,
   noAgentOn: () => undefined,
   isAsked: () => false,
-  evidence: { digestOn: () => "sha256:2", upSince: () => now - 60_000, now },
+  evidence: { digestOn: () => "sha256:2", upSince: () => now - 60_000, drainedSince: () => now - 60_000, now },
 }
 
 /** Container web reads this label into its environment. */
@@ -95,8 +95,8 @@ const afterUnpulled = (agoMs: number) => ({
   at: now - agoMs,
 })
 const up = { id: "new", digest: "sha256:2", restarts: 1 }
-const gate = { isDrained: false, since: undefined }
-const drained = (since: number) => ({ gate: { isDrained: true, since }, isReady: false })
+const gate = { isDrained: false }
+const drained = { gate: { isDrained: true }, isReady: false }
 
 const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?: object }> = {
   "one of three, by name": { given: {}, writes: ["patch a web=web:2"] },
@@ -216,25 +216,33 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
   },
   "a gate is closed first": { given: { pods: [pod("a", { gate })], replicas: 1 }, writes: ["drain a"] },
   "within the grace period": {
-    given: { pods: [pod("a", drained(now - 5000))], settings: { ...usual, graceSeconds: 10 } },
+    given: {
+      pods: [pod("a", drained)],
+      settings: { ...usual, graceSeconds: 10 },
+      evidence: { ...calm.evidence, drainedSince: () => now - 5000 },
+    },
     writes: [],
-    says: { lookAgainAt: now + 6000 },
+    says: { lookAgainAt: now + 5000 },
   },
   "after it": {
-    given: { pods: [pod("a", drained(now - 11_000))], settings: { ...usual, graceSeconds: 10 } },
+    given: {
+      pods: [pod("a", drained)],
+      settings: { ...usual, graceSeconds: 10 },
+      evidence: { ...calm.evidence, drainedSince: () => now - 10_000 },
+    },
     writes: ["patch a web=web:2"],
   },
   "a proven pod serves again": {
-    given: { pods: [patched("a", up, drained(now))] },
+    given: { pods: [patched("a", up, drained)] },
     writes: ["undrain a"],
     says: { isDone: false },
   },
   "a drained pod serves again when nothing is touched any more": {
-    given: { pods: [pod("a", { mark: { ...mark, failed: "CrashLoop" } }), pod("b", drained(now))] },
+    given: { pods: [pod("a", { mark: { ...mark, failed: "CrashLoop" } }), pod("b", drained)] },
     writes: ["undrain b"],
   },
   "a drained pod whose node lacks the image serves again": {
-    given: { pods: [pod("a", drained(now - 60_000))], replicas: 1, missingOn: () => "NotFound" },
+    given: { pods: [pod("a", drained)], replicas: 1, missingOn: () => "NotFound" },
     writes: ["undrain a"],
     says: { underWay: 0, missing: new Map([["node", "NotFound"]]) },
   },
@@ -377,4 +385,10 @@ test("a pod with a new container has been up only since then", () => {
   expect(upSinceOf([pod("a")], first, 2).get("uid-a")?.since).toBe(1)
   expect(upSinceOf([pod("a", {}, { id: "new" })], first, 2).get("uid-a")?.since).toBe(2)
   expect(upSinceOf([pod("a", { isReady: false })], first, 2).size).toBe(0)
+})
+
+test("a grace period begins when the pod is seen drained, and again when it is drained again", () => {
+  const first = drainedSinceOf([pod("a", drained)], new Map(), 1)
+  expect(drainedSinceOf([pod("a", drained)], first, 2).get("uid-a")).toBe(1)
+  expect(drainedSinceOf([pod("a", { gate })], first, 2).size).toBe(0)
 })

@@ -153,8 +153,7 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
     }
     left--
     if (pod.gate?.isDrained) {
-      // The time on the condition has whole seconds: without the next one the grace period would be shorter.
-      const at = (pod.gate.since ?? evidence.now) + (settings.graceSeconds > 0 ? settings.graceSeconds + 1 : 0) * 1000
+      const at = (evidence.drainedSince(pod.uid) ?? evidence.now) + settings.graceSeconds * 1000
       if (evidence.now >= at) writes.push(patch)
       else lookAgainAt = earliest(lookAgainAt, at)
     } else if ((Object.keys(patch.images).length === 0 && !isRestarted) || !pod.isReady) writes.push(patch)

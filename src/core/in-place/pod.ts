@@ -26,7 +26,7 @@ export type PodFacts = {
   readonly pullSecrets: readonly string[]
   readonly mark: PodMark | undefined
   /** Undefined where the pod does not list our readiness gate. */
-  readonly gate: { readonly isDrained: boolean; readonly since: Instant | undefined } | undefined
+  readonly gate: { readonly isDrained: boolean } | undefined
 }
 
 export type ContainerFacts = {
@@ -99,8 +99,7 @@ const containersOf = (specs: unknown, statuses: unknown, isInit: boolean): [stri
 function gateOf(spec: Json, status: Json): PodFacts["gate"] {
   if (!listOf(spec.readinessGates).some(({ conditionType }) => conditionType === readinessGate)) return undefined
   const condition = conditionOf(status, readinessGate)
-  const isDrained = condition?.status === "False" && condition.reason === gateReason
-  return { isDrained, since: isDrained ? parseInstant(condition.lastTransitionTime) : undefined }
+  return { isDrained: condition?.status === "False" && condition.reason === gateReason }
 }
 
 const conditionOf = ({ conditions }: Json, type: string) => listOf(conditions).find(each => each.type === type)

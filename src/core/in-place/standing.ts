@@ -36,6 +36,8 @@ export type Evidence = {
   digestOn(node: string, image: string): string | undefined
   /** Since when the pod has been seen up without a break. */
   upSince(uid: string): Instant | undefined
+  /** Since when the pod has been seen drained. */
+  drainedSince(uid: string): Instant | undefined
   readonly now: Instant
 }
 

@@ -195,7 +195,7 @@ function inPlace(sight: Sight, workload: WorkloadFacts, settings: Settings, maxU
     missingOn: () => undefined,
     noAgentOn: () => undefined,
     isAsked: () => true,
-    evidence: { digestOn: agents.digestOn, upSince: () => sight.now, now: sight.now },
+    evidence: { digestOn: agents.digestOn, upSince: () => sight.now, drainedSince: () => sight.now, now: sight.now },
   }
   const next = nextWrites(seen)
   // Without budgets, all of them are next: in the order of the controller.

@@ -56,7 +56,7 @@ function inPlaceJudge(sight: Sight, revisions: readonly Revision[]): Judge {
   const { digestOn } = agentsIn(sight)
   return pod => {
     const upSince = () => (pod.isReady ? (pod.readyChangedAt ?? now) : now)
-    const found = standingOf(pod, target, { digestOn, upSince, now } satisfies Evidence)
+    const found = standingOf(pod, target, { digestOn, upSince, drainedSince: () => now, now } satisfies Evidence)
     if (found.is === "Stale" && pod.gate?.isDrained) return { state: "Drained" }
     if (found.is === "Failed") return { state: found.is, why: `${found.reason}: ${found.message}` }
     if (found.is === "Reverted") return { state: found.is, why: found.reason }

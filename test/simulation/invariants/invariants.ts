@@ -2,6 +2,7 @@ import type { Json } from "#cluster-sim/index.ts"
 import type { Instant } from "#lib/instant.ts"
 import { type Commit, type Run, wasJudged } from "#test/support/record.ts"
 import { failoverViolationsOf } from "./failover.ts"
+import { inPlaceViolationsOf } from "./in-place.ts"
 import { nodeWorkViolationsOf } from "./node-work.ts"
 import { unprovenTiers } from "./pre-cache.ts"
 import {
@@ -66,7 +67,12 @@ export function violationsOf(run: Run): string[] {
 
 /** Fails if anything is wrong with a run. */
 export function judge(run: Run): void {
-  const found = [...violationsOf(run), ...failoverViolationsOf(run), ...nodeWorkViolationsOf(run)]
+  const found = [
+    ...violationsOf(run),
+    ...failoverViolationsOf(run),
+    ...nodeWorkViolationsOf(run),
+    ...inPlaceViolationsOf(run),
+  ]
   wasJudged(run)
   if (found.length > 0) throw new Error(`seed ${run.seed}: ${found.slice(0, 5).join("\n")}`)
 }

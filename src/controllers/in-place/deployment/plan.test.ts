@@ -106,6 +106,7 @@ const calm: Given = {
   imageOn: () => ({ is: "Present", digest: "" }),
   isAsked: () => false,
   upSince: () => 0,
+  drainedSince: () => 0,
   now: 100_000,
 }
 
@@ -275,7 +276,7 @@ const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
           ...started(),
           annotations: { ...annotations, [settingAnnotations.onFailure]: "Retry" },
         },
-        pods: [pod("web:1", { gate: { isDrained: true, since: 0 } })],
+        pods: [pod("web:1", { gate: { isDrained: true } })],
       }
     },
     does: ["note InvalidAnnotation", "undrain web-0"],
@@ -283,14 +284,14 @@ const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
   "drained pods serve while only a person can continue": {
     given: () => ({
       workload: started({ failed: started().note!.operation }),
-      pods: [pod("web:1", { gate: { isDrained: true, since: 0 } })],
+      pods: [pod("web:1", { gate: { isDrained: true } })],
     }),
     does: ["note UpdateFailed", "undrain web-0"],
   },
   "drained pods serve before the release": {
     given: () => ({
       workload: { ...started(), isInForce: false },
-      pods: [pod("web:1", { gate: { isDrained: true, since: 0 } })],
+      pods: [pod("web:1", { gate: { isDrained: true } })],
     }),
     does: ["undrain web-0", "release FellBackToRollingUpdate"],
   },

@@ -95,6 +95,7 @@ const calm: Given = {
   disruptions: undefined,
   imageOn: () => ({ is: "Present", digest: "" }),
   isAsked: () => false,
+  drainedSince: () => 0,
   upSince: () => 0,
   now: 100_000,
 }
@@ -160,7 +161,7 @@ const cases: Record<string, Case> = {
     does: ["label web-1 rev-2"],
   },
   "no label while it is drained": {
-    given: () => ({ workload: started(), pods: [done(0), done(1, { gate: { isDrained: true, since: 0 } })] }),
+    given: () => ({ workload: started(), pods: [done(0), done(1, { gate: { isDrained: true } })] }),
     does: ["undrain web-1", "label web-0 rev-2"],
   },
   "no label before the hold was seen": {

@@ -1,47 +1,15 @@
 import { describe, expect, test } from "vitest"
 import { isDecision, nth, stale } from "#cluster-sim/faults/faults.ts"
 import { createLag } from "#cluster-sim/faults/lag.ts"
-import type { Json } from "#cluster-sim/index.ts"
-import { settingAnnotations } from "#core/in-place/names.ts"
-import {
-  type InPlaceStory,
-  identity,
-  imageOf,
-  inPlaceStory,
-  isHeld,
-  isRolledOut,
-  v1,
-  v2,
-} from "#test/support/in-place-story.ts"
+import { imageOf, inPlaceStory, v1, v2 } from "#test/support/in-place-story.ts"
 import { faults, keepAlive, watches } from "./fates.ts"
+import { expectDone, withGate } from "./in-place-runs.ts"
 
 // Every fault at every write of an update in place, and a Deployment controller that is behind. S21–S24: no pod is
 // re-created, none is drained or held for ever, and the Deployment ends complete.
 
-const gate = ({ status }: Json) =>
-  status.conditions.find(({ type }: Json) => type === "autoimagemanager.io/InPlaceUpdateReady")?.status
-
-async function expectDone(story: InPlaceStory, before: readonly Json[], what: string) {
-  await story.free("1h")
-  await story.world.settle("2m")
-  const after = await story.pods()
-  const deployment = await story.deployment()
-  const sets = (await story.sets()).filter(({ spec, status }) => spec.replicas > 0 || (status?.replicas ?? 0) > 0)
-  expect([what, after.map(identity)]).toEqual([what, before.map(identity)])
-  expect([what, after.map(pod => imageOf(pod))]).toEqual([what, before.map(() => v2)])
-  expect([what, sets.length, isRolledOut(deployment), isHeld(deployment)]).toEqual([what, 1, true, false])
-  expect([what, after.some(pod => gate(pod) === "False")]).toEqual([what, false])
-  // Neither for a moment: a controller that sees the release before the flip makes another ReplicaSet, which then goes.
-  const ever = (kind: string) =>
-    new Set(story.world.history.flatMap(({ object }) => (object.kind === kind ? [object.metadata.uid] : [])))
-  expect([what, ever("Pod").size, ever("ReplicaSet").size]).toEqual([what, before.length, 2])
-  // A create has no condition: one that arrives after the end leaves an idle job until the next update.
-  if (!what.includes("late")) expect([what, await story.jobs()]).toEqual([what, []])
-}
-
 /** Of an update of three pods with a gate. */
 const writes = 22
-const options = { hasGate: true, annotations: { [settingAnnotations.graceSeconds]: "2" }, isAlone: true }
 
 describe("a fault at each write", () => {
   // In the long form each fault at each write; in the short form at some, and the kills at all of them.
@@ -50,7 +18,7 @@ describe("a fault at each write", () => {
     test(name, async () => {
       const isKill = name === "the process is killed after it"
       for (let at = isKill ? 1 : 1 + (index % every); at <= writes; at += isKill ? 1 : every) {
-        const story = await inPlaceStory(options)
+        const story = await inPlaceStory(withGate)
         const fate = make(nth(isDecision, at), story.world.clock, nth(isDecision, at + 1))
         keepAlive(story.world.clock, given => story.update(given), fate)
         await story.world.settle("10s")

@@ -37,6 +37,8 @@ export type Job = Owned & {
   readonly image: string
   /** What keeps it from asking nodes at all, such as a missing Secret. */
   readonly trouble: string
+  /** Some of the nodes that have failed, and why: one without an agent says nothing itself. */
+  readonly failed: ReadonlyMap<string, string>
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what the server sends
@@ -76,6 +78,7 @@ export function readJob(object: Read, kind: string): Job | undefined {
     owner,
     image: spec.image,
     trouble: ready && troubles.has(ready.reason) ? ready.message : "",
+    failed: new Map((status?.failedNodes ?? []).map(({ name, reason }) => [name, reason])),
   }
 }
 

@@ -4,7 +4,8 @@ import type { Instant } from "#lib/instant.ts"
 import { selects } from "#lib/label-selector.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import type { Look } from "#runtime/kind-controller.ts"
-import type { Snapshot } from "./plan.ts"
+import type { Job } from "./facts.ts"
+import { asked, type ImageOnNode, type Snapshot } from "./plan.ts"
 import type { HeldWorkload, Neighbourhood, World } from "./world.ts"
 
 /** Losing it prolongs minReadySeconds and the grace period and asks an agent once more, and nothing else. */
@@ -46,7 +47,11 @@ export function observe(
     pods,
     jobs,
     disruptions: tightest(near, labelsOf(workload.template) as Record<string, string>),
-    imageOn: (node, image) => world.imageOn(node, image, jobs.find(job => job.image === image)?.uid),
+    imageOn(node, image) {
+      const job = jobs.find(each => each.image === image)
+      const found = world.imageOn(node, image, job?.uid)
+      return found.is === "Missing" && found.why === asked ? jobSays(job, node) : found
+    },
     upSince: uid => memory.upSince.get(uid)?.since,
     isAsked: (uid, operation) => memory.asked.get(uid) === operation,
     drainedSince: uid => memory.drainedSince.get(uid),
@@ -62,6 +67,12 @@ function showsOwnWrites({ pods }: Pick<Neighbourhood, "pods">, { written }: Memo
     written.delete(key)
   }
   return true
+}
+
+/** A node that does not answer says nothing itself: its job does, after a while. */
+function jobSays(job: Job | undefined, node: string): ImageOnNode {
+  const why = job?.failed.get(node)
+  return why === "AgentMissing" ? { is: "NoAgent" } : { is: "Missing", why: why ?? asked }
 }
 
 function factsBy<T>(

@@ -65,6 +65,10 @@ const mark = {
 const patched = (name: string, web: Partial<ContainerFacts> = {}, fields: Partial<PodFacts> = {}) =>
   pod(name, { mark, ...fields }, { image: "web:2", ...web })
 
+/** Patched a moment ago, by another operation. */
+const awaiting = (name: string, web: Partial<ContainerFacts> = {}) =>
+  pod(name, { mark: { ...mark, operation: "1-y", to: { web: "web:3" } } }, { image: "web:3", id: "old", ...web })
+
 const calm: PodsSeen = {
   pods: [pod("a"), pod("b"), pod("c")],
   target,
@@ -182,6 +186,24 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
   "the mark of another operation says nothing": {
     given: { pods: [pod("a", { mark: { ...mark, operation: "1-y", failed: "CrashLoop" } })], replicas: 1 },
     writes: ["patch a web=web:2"],
+  },
+  "a pod of another operation that is about to restart is down already, and goes on first": {
+    given: { pods: [pod("a"), awaiting("b"), pod("c")] },
+    writes: ["patch b web=web:2"],
+  },
+  "the bits that it ran before our last change are not those that it will run": {
+    given: { pods: [awaiting("a", { digest: "sha256:2" })], replicas: 1 },
+    writes: ["patch a web=web:2"],
+  },
+  "an image that was changed back: the kubelet may have seen it": {
+    given: { pods: [patched("a", { id: "old", digest: "sha256:2" })] },
+    writes: [],
+    says: { isDone: false, lookAgainAt: now + 29_000 },
+  },
+  "an image that was changed back before the kubelet saw it": {
+    given: { pods: [patched("a", { id: "old", digest: "sha256:2" }, { mark: { ...mark, at: now - 30_000 } })] },
+    writes: [],
+    says: { isDone: true },
   },
   "the same bits under another name": {
     given: { pods: [pod("a", {}, { digest: "sha256:2" })] },

@@ -2,7 +2,15 @@ import { earliest, type Instant } from "#lib/instant.ts"
 import type { ContainerBefore, PodMark } from "./marks.ts"
 import type { PodFacts } from "./pod.ts"
 import { podsOf, type Settings } from "./settings.ts"
-import { type Evidence, isUp, type Standing, standingOf, type Target, unrestarted } from "./standing.ts"
+import {
+  awaitsRestart,
+  type Evidence,
+  isUp,
+  type Standing,
+  standingOf,
+  type Target,
+  unrestarted,
+} from "./standing.ts"
 
 /** One write to one pod. */
 export type PodWrite =
@@ -127,7 +135,8 @@ const nothingPicked: Picked = { writes: [], missing: new Map(), waiting: 0 }
  */
 function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Judged[]): Picked {
   const { pods, replicas, settings, maxUnavailable, disruptions, missingOn, noAgentOn, evidence, ordinals } = seen
-  const underWay = new Set([...restarting, ...stale.filter(({ pod }) => pod.gate?.isDrained)].map(({ pod }) => pod))
+  const isDisturbed = (pod: PodFacts) => pod.gate?.isDrained || awaitsRestart(pod, evidence.now)
+  const underWay = new Set([...restarting, ...stale.filter(({ pod }) => isDisturbed(pod))].map(({ pod }) => pod))
   const down = pods.filter(pod => !pod.isReady || underWay.has(pod)).length
   let room = Math.max(0, maxUnavailable - down - Math.max(0, replicas - pods.length))
   // A budget is asked again only when nothing is under way: its counts come later than ours.
@@ -156,7 +165,8 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
       const at = (evidence.drainedSince(pod.uid) ?? evidence.now) + settings.graceSeconds * 1000
       if (evidence.now >= at) writes.push(patch)
       else lookAgainAt = earliest(lookAgainAt, at)
-    } else if ((Object.keys(patch.images).length === 0 && !isRestarted) || !pod.isReady) writes.push(patch)
+    } else if ((Object.keys(patch.images).length === 0 && !isRestarted) || !pod.isReady || underWay.has(pod))
+      writes.push(patch)
     else if (room > 0) {
       room--
       writes.push(pod.gate ? { do: "drain", pod, asksBudget: true } : { ...patch, asksBudget: true })

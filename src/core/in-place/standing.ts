@@ -75,6 +75,8 @@ function staleContainers({ node, containers, mark }: PodFacts, target: Target, {
     if (!container || image === undefined || container.image === image) return false
     // Changed by us, and by another since: a webhook, or a failover to an equivalent repository.
     if (mark?.operation === target.operation && mark.to[name] === image) return false
+    // What it runs is what it ran before our last change, and not for long.
+    if (isUnchanged(container, mark, name) && mark!.to[name] === container.image) return true
     // The same bits under another name: a restart would change nothing.
     return !(container.isRunning && container.digest !== "" && container.digest === digestOn(node, image))
   })
@@ -111,7 +113,11 @@ export function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: 
     if (failure) until = earliest(until, mark.at + leftMs)
     if (isOther && container.id !== was?.id)
       other = `container ${name} runs ${container.digest}, and ${expected} was pulled and verified`
-    if (container.id === "" || container.id === was?.id || !container.isRunning || isOther) isRestarted = false
+    // An image that was changed back before the kubelet saw it restarts nothing.
+    const isKept = container.id === was?.id && container.digest === expected && container.digest !== ""
+    if (isKept && now < mark.at + leftMs) until = earliest(until, mark.at + leftMs)
+    const isThere = container.id !== was?.id || (isKept && now >= mark.at + leftMs)
+    if (container.id === "" || !isThere || !container.isRunning || isOther) isRestarted = false
   }
   const since = isRestarted && isUp(pod) ? upSince(pod.uid) : undefined
   if (since !== undefined && now >= since + target.minReadyMs) return { is: "Updated" }
@@ -127,6 +133,19 @@ export function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: 
 /** A pod that is drained by its readiness gate is judged by its containers: it cannot be Ready. */
 export const isUp = ({ gate, isReady, containers }: PodFacts) =>
   gate?.isDrained ? [...containers.values()].every(each => each.isInit || each.isReady) : isReady
+
+/**
+ * Changed by another operation, and its container is still the one of before: it is down already, whatever it reports.
+ * After a while it is not: an image that was changed back before the kubelet saw it restarts nothing.
+ */
+export const awaitsRestart = ({ mark, containers }: PodFacts, now: Instant): boolean =>
+  mark !== undefined &&
+  now < mark.at + leftMs &&
+  Object.keys(mark.to).some(name => isUnchanged(containers.get(name), mark, name))
+
+/** Its image was changed, and it is still the container of before. */
+const isUnchanged = (container: ContainerFacts | undefined, mark: PodMark | undefined, name: string) =>
+  mark?.to[name] !== mark?.from[name] && !!container?.id && container.id === mark?.was[name]?.id
 
 /** How long the report of a container that waited before the change counts as the old one's. */
 const leftMs = 30_000

@@ -18,10 +18,12 @@ const parsed = (text: string | undefined): Json | undefined => {
 
 export const isHeldInPlace = (workload: Json) => parsed(annotationOf(workload, "held"))?.by === "in-place"
 
-/** How the update stands, as it is written on the workload. */
-export const noteOf = (workload: Json) => parsed(annotationOf(workload, "in-place"))
+/** What is recorded of the update, on a workload or on a pod. */
+export const noteOf = (object: Json) => parsed(annotationOf(object, "in-place"))
 
 export const graceMsOf = (workload: Json) => Number(annotationOf(workload, "in-place-grace-seconds") ?? 0) * 1000
+
+export const isUnverified = (workload: Json) => annotationOf(workload, "in-place-unverified") === "true"
 
 /** The uid of what a pod belongs to in the end. */
 export function rootOf(run: Run, object: Json, revision: number): string {

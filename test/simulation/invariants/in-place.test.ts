@@ -123,6 +123,19 @@ const wrong: Record<string, { steps: () => Step[]; says: string }> = {
     steps: () => withStep(5, { at: 12_500 }),
     says: "S21 pod a by process 0 at 12: after 500 ms, and its grace period is 2000 ms",
   },
+  "an image that no agent has shown": {
+    steps: () => calm().toSpliced(2, 1),
+    says: "S17 pod a by process 0 at 12: the image of web was not shown",
+  },
+  "a release of any version": {
+    steps: () => {
+      const [before, released] = [deployment(), deployment({ metadata: { annotations: {} } })]
+      before.metadata.resourceVersion = "30"
+      released.metadata.resourceVersion = "31"
+      return [...calm(), { object: before }, { object: released, before, isOurs: true, body: { metadata: {} } }]
+    },
+    says: "S10 Deployment web by process 0 at 31: sent for version of any",
+  },
   "a gate that is opened before the restart": {
     steps: () => withStep(7, { before: pod("a", 13, { image: "web:2", isDrained: true }) }),
     says: "S22 pod a by process 0 at 14: web is not a new container",

@@ -3,7 +3,15 @@ import type { Json } from "#cluster-sim/index.ts"
 import type { Instant } from "#lib/instant.ts"
 import { selects } from "#lib/label-selector.ts"
 import type { Commit, Run, Sent } from "#test/support/record.ts"
-import { allowanceOf, graceMsOf, isHeldInPlace, noteOf, protectedBy, rootOf } from "./in-place-workloads.ts"
+import {
+  allowanceOf,
+  graceMsOf,
+  isHeldInPlace,
+  isUnverified,
+  noteOf,
+  protectedBy,
+  rootOf,
+} from "./in-place-workloads.ts"
 
 // What always holds where pods are updated in place, read from what was committed and from what was sent, not from the
 // code that is judged by it.
@@ -18,6 +26,8 @@ export function inPlaceViolationsOf(run: Run): string[] {
   if ((run.updates ?? []).length === 0) return []
   const reading = read(run)
   return [
+    ...versions(run).map(what => `S10 ${what}`),
+    ...reading.writes.flatMap(write => unproven(reading, write).map(what => `S17 ${tell(write)}: ${what}`)),
     ...reading.writes.flatMap(write => conditions(write).map(what => `S21 ${tell(write)}: ${what}`)),
     ...reading.writes.flatMap(write => drained(reading, write).map(what => `S21 ${tell(write)}: ${what}`)),
     ...reading.writes.flatMap(write => served(reading, write).map(what => `S22 ${tell(write)}: ${what}`)),
@@ -76,6 +86,34 @@ const changedImages = (before: Json, after: Json): string[] =>
   containersOf(after).flatMap(({ name, image }) =>
     containersOf(before).some(each => each.name === name && each.image !== image) ? [name] : [],
   )
+
+/** Every change of an object, pods aside, is decided from the version that it changes. */
+function versions({ commits, updates = [] }: Run): string[] {
+  const byRevision = new Map(commits.map(commit => [commit.revision, commit]))
+  return updates.flatMap(({ method, revision, body, process }) => {
+    const { object, before } = byRevision.get(revision ?? Number.NaN) ?? {}
+    if (method !== "PATCH" || !object || !before || object.kind === "Pod") return []
+    const version = Array.isArray(body)
+      ? body.find(({ path }) => path === "/metadata/resourceVersion")?.value
+      : body?.metadata?.resourceVersion
+    return version === before.metadata.resourceVersion
+      ? []
+      : [
+          `${object.kind} ${object.metadata.name} by process ${process} at ${revision}: sent for version ${version ?? "of any"}`,
+        ]
+  })
+}
+
+/** No pod gets another image before the agent of its node has shown it, except one that goes back. */
+function unproven({ run }: Reading, { sent, commit, before, after, images }: PodWrite): string[] {
+  const mark = noteOf(after)
+  if (mark?.failed !== undefined || String(mark?.operation).startsWith("back-") || !before.spec.nodeName) return []
+  if (workloadsAt(run, sent, commit, before).some(isUnverified)) return []
+  const known = { ...run, commits: run.commits.filter(({ revision }) => revision < commit.revision) }
+  // What was asked for: admission may make something else of it.
+  const asked = { ...after, spec: { ...after.spec, ...sent.body?.spec } }
+  return images.flatMap(name => (digestsOf(known, asked, name).size > 0 ? [] : [`the image of ${name} was not shown`]))
+}
 
 /** Every write to a pod is decided from the very pod that it changes. */
 function conditions({ sent, before }: PodWrite): string[] {

@@ -1,4 +1,3 @@
-import type { PodFacts } from "#core/in-place/pod.ts"
 import { isSameTemplate, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
 import { counted } from "#lib/text.ts"
 import type { Closing, Native } from "../kind.ts"
@@ -12,7 +11,7 @@ export type DeploymentAction =
   | { readonly do: "flip"; readonly revision: Revision; readonly template: PodTemplate }
 
 /** What the Deployment controller makes of a Deployment: by its ReplicaSets. */
-export function nativeOf(workload: Deployment, revisions: readonly Revision[], pods: readonly PodFacts[]): Native {
+export function nativeOf(workload: Deployment, revisions: readonly Revision[]): Native {
   const active = revisions.filter(({ replicas, running }) => replicas > 0 || running > 0)
   const [current] = active
   const isSame = ({ template }: Revision) => isSameTemplate(template, workload.template)
@@ -24,7 +23,8 @@ export function nativeOf(workload: Deployment, revisions: readonly Revision[], p
     before: current?.template,
     obstacle:
       active.length > 1 ? `${counted(active.length, "ReplicaSet")} have pods: a rollout was under way` : undefined,
-    isEmpty: !current || (workload.replicas === 0 && pods.length === 0),
+    // Pods that still end are nothing to wait for.
+    isEmpty: !current || workload.replicas === 0,
     isFollowed: active.every(isSame),
     keeps: ({ owner }) => same.has(owner),
     close: () => (current ? close(workload, current, revisions) : { is: "Passed" }),

@@ -79,6 +79,7 @@ const job: Job = {
   owner: { uid: "d", name: "web" },
   image: "web:2",
   trouble: "",
+  failed: new Map(),
 }
 
 /** As the plan itself writes it, for this target. */
@@ -93,8 +94,7 @@ type Given = Omit<Snapshot, "workload" | "native"> & {
   readonly workload: Workload
   readonly revisions: readonly Revision[]
 }
-const plan = ({ revisions, ...seen }: Given): Plan =>
-  planAny({ ...seen, native: nativeOf(seen.workload, revisions, seen.pods) })
+const plan = ({ revisions, ...seen }: Given): Plan => planAny({ ...seen, native: nativeOf(seen.workload, revisions) })
 
 const calm: Given = {
   workload: workload(),

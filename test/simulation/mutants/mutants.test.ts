@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process"
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { repository } from "#tools/kube/folders.ts"
 import { failoverMutants } from "./failover.ts"
+import { inPlaceMutants } from "./in-place.ts"
 import { type Mutant, mutants } from "./mutants.ts"
 import { nodeWorkMutants } from "./node-work.ts"
 import { operationMutants } from "./operations.ts"
@@ -20,10 +21,24 @@ const all: Record<string, Mutant> = {
   ...operationMutants,
   ...nodeWorkMutants,
   ...preCacheMutants,
+  ...inPlaceMutants,
 }
 
-for (const [name, { file, edits }] of Object.entries(all))
+/** Where a folder is named, the file in it that has the code. */
+async function fileOf({ file, edits }: Mutant): Promise<string> {
+  if (file.endsWith(".ts")) return file
+  const all = await readdir(join(repository, file), { recursive: true })
+  const files = all.filter(each => each.endsWith(".ts") && !each.endsWith(".test.ts")).map(each => join(file, each))
+  const sources = await Promise.all(files.map(each => readFile(join(repository, each), "utf8")))
+  const found = files.filter((_, index) => edits.every(({ find }) => sources[index]!.includes(find)))
+  expect(found, `files of ${file} with ${JSON.stringify(edits[0]!.find)}`).toHaveLength(1)
+  return found[0]!
+}
+
+for (const [name, mutant] of Object.entries(all))
   test(`can be made: ${name}`, async () => {
+    const file = await fileOf(mutant)
+    const { edits } = mutant
     const source = await readFile(join(repository, file), "utf8")
     for (const { find } of edits) expect(source.split(find).length - 1, `"${find}" in ${file}`).toBe(1)
   })
@@ -60,8 +75,10 @@ if (isLong)
       expect(await failureOf({ caughtBy: "withdrawn" }, async () => {})).toBeUndefined()
     })
 
-    for (const [name, { file, edits, caughtBy, tests, says }] of Object.entries(all))
+    for (const [name, mutant] of Object.entries(all))
       test(name, async () => {
+        const { edits, caughtBy, tests, says } = mutant
+        const file = await fileOf(mutant)
         const said = await failureOf({ caughtBy, tests }, async folder => {
           let source = await readFile(join(folder, file), "utf8")
           for (const { find, replace } of edits) {

@@ -1,5 +1,6 @@
 /** The controller with a mistake in it. */
 export type Mutant = {
+  /** A file, or a folder in which one file has the code. */
   file: string
   /** Each stands exactly once in the file. */
   edits: readonly { find: string; replace: string }[]

@@ -1,0 +1,136 @@
+import type { Mutant } from "./mutants.ts"
+
+const controller = "src/controllers/in-place"
+const core = "src/core/in-place"
+const faults = "test/simulation/in-place-faults"
+const stories = "test/scenarios/in-place"
+
+/** The file of the folder that has the code is looked for: adapters move it. */
+const mistake = (
+  file: string,
+  find: string,
+  replace: string,
+  { tests = faults, caughtBy, says }: Pick<Mutant, "tests" | "caughtBy" | "says">,
+): Mutant => ({ file, edits: [{ find, replace }], tests, caughtBy, says })
+
+const killed = { caughtBy: "the process is killed after it" }
+
+/** Mistakes where pods are updated in place. */
+export const inPlaceMutants: Record<string, Mutant> = {
+  "no fence": mistake(
+    controller,
+    "const isPassed = current.note?.fence === fence && current.note.operation === operationOf(workload)",
+    "const isPassed = true",
+    { caughtBy: "five seconds in ReplicaSet" },
+  ),
+  "a flip before the hold was observed": mistake(
+    controller,
+    '    if (!workload.isObserved) return { is: "Waiting", actions: [] }\n',
+    "",
+    { caughtBy: "five seconds in Deployment" },
+  ),
+  "a release without a last look": mistake(
+    controller,
+    "action.isFenced && !(await isStillDone(world, look))",
+    "action.isFenced && !isStillDone",
+    { caughtBy: "that we see late, is brought along" },
+  ),
+  "a gate that is written for any version": mistake(
+    core,
+    "  metadata: { uid, resourceVersion },\n  status: {",
+    "  metadata: { uid },\n  status: {",
+    { ...killed, says: "S21" },
+  ),
+  "a gate True from an old pod": mistake(
+    core,
+    'if (standing.is === "Updated") return true',
+    'if (standing.is === "Updated" || standing.is === "Restarting") return true',
+    { ...killed, says: "S22" },
+  ),
+  "an image that is written for any version": mistake(
+    controller,
+    "      uid,\n      resourceVersion,\n      labels:",
+    "      uid,\n      labels:",
+    { ...killed, says: "S21" },
+  ),
+  "a name for a UID": mistake(
+    controller,
+    "      uid,\n      resourceVersion,\n      labels:",
+    "      resourceVersion,\n      labels:",
+    { ...killed, says: "S21" },
+  ),
+  "a release for any version": mistake(
+    core,
+    "metadata: { resourceVersion, annotations: { [heldMark]: null,",
+    "metadata: { annotations: { [heldMark]: null,",
+    { ...killed, says: "S10" },
+  ),
+  "a flip for any version": mistake(
+    controller,
+    '  { op: "replace", path: "/metadata/resourceVersion", value: revision.resourceVersion },\n',
+    "",
+    { ...killed, says: "S10" },
+  ),
+  "a pod that is not drained": mistake(
+    core,
+    'writes.push(pod.gate ? { do: "drain", pod, asksBudget: true } : { ...patch, asksBudget: true })',
+    "writes.push({ ...patch, asksBudget: true })",
+    { ...killed, says: "S21" },
+  ),
+  "a grace period that is not waited for": mistake(
+    core,
+    "if (evidence.now >= at) writes.push(patch)",
+    "if (evidence.now <= at) writes.push(patch)",
+    { ...killed, says: "S21" },
+  ),
+  "a budget that is spent twice": mistake(core, "      room--\n", "", { ...killed, says: "S23" }),
+  "a pod that restarts, counted as one that serves": mistake(
+    core,
+    "pods.filter(pod => !pod.isReady || underWay.has(pod)).length",
+    "pods.filter(pod => !pod.isReady).length",
+    { caughtBy: "stopped across flip and release", says: "S23" },
+  ),
+  "a decision before our own writes are seen": mistake(
+    controller,
+    "isCurrent && showsOwnWrites(near, memory)",
+    "isCurrent",
+    {
+      caughtBy: "that we see late, is brought along",
+      says: "S23",
+    },
+  ),
+  "health that is not waited for": mistake(
+    core,
+    'isOwn && pod.node !== "" ? proofOf(pod, mark, target, evidence) : { is: "Updated" }',
+    '{ is: "Updated" }',
+    { ...killed, says: "S22" },
+  ),
+  "an image that is not verified": mistake(
+    controller,
+    'if (found.is === "Present") return undefined\n',
+    'if (found.is === "Present" || found.is === "Missing") return undefined\n',
+    { ...killed, says: "S17" },
+  ),
+  "a history that is not kept": mistake(
+    controller,
+    '...(isKept || !workload.keepsHistory || current.number === "" ? [] : [history]),',
+    "...[history].slice(1),",
+    { tests: stories, caughtBy: "kubectl rollout history shows both" },
+  ),
+  "a double that is not deleted": mistake(
+    controller,
+    '.map((revision): DeploymentAction => ({ do: "deleteDouble", revision }))',
+    ".flatMap((): DeploymentAction[] => [])",
+    { tests: stories, caughtBy: "an update that follows a native one" },
+  ),
+  "pods that are not taken back": mistake(controller, "if (!back) return", "if (!back || back) return", {
+    tests: stories,
+    caughtBy: "no pod stays on the other image",
+  }),
+  "a change that is recorded late": mistake(
+    controller,
+    "if (!before || before.operation !== operation || !isWithin(touched, before.touched))",
+    "if (!before)",
+    { tests: `${stories}-between`, caughtBy: "another container is changed instead" },
+  ),
+}

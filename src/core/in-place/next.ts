@@ -2,15 +2,7 @@ import { earliest, type Instant } from "#lib/instant.ts"
 import type { ContainerBefore, PodMark } from "./marks.ts"
 import type { PodFacts } from "./pod.ts"
 import { podsOf, type Settings } from "./settings.ts"
-import {
-  awaitsRestart,
-  type Evidence,
-  isUp,
-  type Standing,
-  standingOf,
-  type Target,
-  unrestarted,
-} from "./standing.ts"
+import { awaitsRestart, type Evidence, isUp, type Standing, standingOf, type Target, unrestarted } from "./standing.ts"
 
 /** One write to one pod. */
 export type PodWrite =

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { virtualClock } from "./clock.ts"
 import { createMetrics } from "./metrics.ts"
-import { sumsOf } from "./series.ts"
+import { earliestOf, sumsOf } from "./series.ts"
 
 const declared = { jobs: { type: "gauge", help: "Jobs.", labels: ["namespace", "reason"] } } as const
 
@@ -41,4 +41,21 @@ test("a sum ends with the last object that adds to it, and zero is a value", asy
   expect(await shown()).toEqual(['aim_jobs{namespace="a",reason="Pulling"} 0'])
   sums.publish("a/1", [])
   expect(await shown()).toEqual([])
+})
+
+test("the earliest time of a namespace is shown, and ends with the last of its objects", async () => {
+  const registry = createMetrics({ clock: virtualClock() })
+  const labels = ["namespace", "kind"] as const
+  const oldest = earliestOf(registry, { since: { type: "gauge", help: "Since.", labels } }, { kind: "Job" })
+  const shown = async () => (await registry.text()).split("\n").filter(line => line.startsWith("aim_since{"))
+  oldest.set("a/1", 5000)
+  oldest.set("a/2", 3000)
+  oldest.set("b/1", 9000)
+  const ofB = 'aim_since{namespace="b",kind="Job"} 9'
+  expect(await shown()).toEqual(['aim_since{namespace="a",kind="Job"} 3', ofB])
+  oldest.forget("a/2")
+  expect(await shown()).toEqual(['aim_since{namespace="a",kind="Job"} 5', ofB])
+  oldest.forget("a/1")
+  oldest.forget("a/1")
+  expect(await shown()).toEqual([ofB])
 })

@@ -1,4 +1,7 @@
+import { IndexedHeap } from "#lib/indexed-heap.ts"
+import type { Instant } from "#lib/instant.ts"
 import type { Labels, MetricFactory } from "./metrics.ts"
+import { nameOf } from "./resource.ts"
 
 type Declared = Readonly<Record<string, { type: "gauge" | "counter"; help: string; labels: readonly string[] }>>
 
@@ -105,6 +108,37 @@ export function sumsOf<D extends Declared>(factory: MetricFactory | undefined, d
   }
 
   return { publish, forget: key => publish(key, []) }
+}
+
+/** A gauge of a time, for each namespace the earliest of its objects. A series ends with the last of them. */
+export type Earliest = { set(key: string, at: Instant): void; forget(key: string): void }
+
+/** `more`: labels that all its series have. */
+export function earliestOf(
+  factory: MetricFactory | undefined,
+  declared: Readonly<Record<string, Declared[string] & { type: "gauge" }>>,
+  more: Labels = {},
+): Earliest {
+  const [metric = ""] = Object.keys(declared)
+  const series = seriesOf(factory, declared)
+  const heaps = new Map<string, IndexedHeap>()
+
+  function change(key: string, at: Instant | undefined): void {
+    const { namespace = "" } = nameOf(key)
+    const heap = heaps.get(namespace) ?? new IndexedHeap()
+    if (at === undefined) heap.delete(key)
+    else heap.set(key, at)
+    const first = heap.first()
+    if (!first) {
+      heaps.delete(namespace)
+      series.forget(namespace)
+      return
+    }
+    heaps.set(namespace, heap)
+    series.publish(namespace, [{ metric, labels: { namespace, ...more }, value: first.rank / 1000 }])
+  }
+
+  return { set: change, forget: key => change(key, undefined) }
 }
 
 const idOf = ({ metric, labels }: Omit<Sample, "value">) => `${metric} ${Object.values(labels).join(" ")}`

@@ -7,32 +7,11 @@ import { createImageListPullJobController } from "#controllers/imagelistpulljob/
 import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
 import { imagePullJobs, nodeImages } from "#controllers/imagepulljob/resources.ts"
 import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
-import type { Controller } from "#runtime/controller.ts"
-import { createMetrics } from "#runtime/metrics.ts"
+import { measured } from "#test/support/measured.ts"
 import { type PullStory, pullStory } from "#test/support/pull-story.ts"
 import { requests, restarts } from "#test/support/restart-story.ts"
-import type { World } from "#test/support/scenario.ts"
 
 // What the manager and the agents export on /metrics while they work.
-
-/** Controllers that write into a registry of metrics which the test can read. */
-function measured(world: Pick<World, "clock">, controllers: readonly Controller[]) {
-  const metrics = createMetrics({ clock: world.clock })
-  return {
-    controllers: controllers.map(each => ({
-      ...each,
-      setup: (wiring: Parameters<Controller["setup"]>[0]) => each.setup({ ...wiring, metrics }),
-    })),
-    /** Every series whose name begins so and that is not 0, without the prefix and the quotes. */
-    async shown(prefix: string): Promise<string[]> {
-      const lines = (await metrics.text()).split("\n").filter(line => line.startsWith(`aim_${prefix}`))
-      return lines.filter(line => !line.endsWith(" 0")).map(line => line.replace("aim_", "").replaceAll('"', ""))
-    },
-    async has(series: string): Promise<boolean> {
-      return (await metrics.text()).includes(`aim_${series}`)
-    },
-  }
-}
 
 async function restartsMeasured(stopsPerMinute = 10) {
   const story = await restarts()

@@ -11,10 +11,12 @@ import { containerRecreateRequestMetrics } from "#controllers/containerrecreater
 import { nodeImageMetrics } from "#controllers/nodeimage/metrics.ts"
 import { imagePullJobMetrics } from "#controllers/imagepulljob/metrics.ts"
 import { imageListPullJobMetrics } from "#controllers/imagelistpulljob/metrics.ts"
+import { inPlaceMetrics } from "#controllers/in-place/metrics.ts"
 import { pullMetrics } from "#agent/pull/metrics.ts"
 import { recreateMetrics } from "#agent/recreate/metrics.ts"
 import { serviceImageDashboard } from "./monitoring/serviceimage.ts"
 import { alternateImageSourceDashboard } from "./monitoring/alternateimagesource.ts"
+import { inPlaceDashboard } from "./monitoring/in-place.ts"
 
 /** What each kind exports, for its page. */
 export const declared = {
@@ -34,6 +36,7 @@ export const metrics = {
   nodeimage: nodeImageMetrics,
   imagepulljob: imagePullJobMetrics,
   imagelistpulljob: imageListPullJobMetrics,
+  "in-place": inPlaceMetrics,
 }
 
 /** The metrics of each controller of the agents: every node has a process that exports them. */
@@ -46,4 +49,5 @@ export const agentMetrics = {
 export const dashboards = {
   serviceimage: serviceImageDashboard,
   alternateimagesource: alternateImageSourceDashboard,
+  "in-place": inPlaceDashboard,
 }

@@ -1,10 +1,9 @@
 import { type ContainerRecreateRequestStatus, stuck } from "#api/v1alpha1/containerrecreaterequest/index.ts"
-import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { conditionOf } from "#runtime/conditions.ts"
 import type { MetricFactory } from "#runtime/metrics.ts"
 import { nameOf } from "#runtime/resource.ts"
-import { seriesOf, sumsOf } from "#runtime/series.ts"
+import { earliestOf, seriesOf, sumsOf } from "#runtime/series.ts"
 
 /** Every metric of ContainerRecreateRequests, without the prefix `aim_`. There are many requests, so none has a series. */
 export const containerRecreateRequestMetrics = {
@@ -44,33 +43,21 @@ const all = ""
 export function createContainerRecreateRequestMetrics(
   factory: MetricFactory | undefined,
 ): ContainerRecreateRequestMetrics {
-  const { containerrecreaterequest_open, ...others } = containerRecreateRequestMetrics
+  const {
+    containerrecreaterequest_open,
+    containerrecreaterequest_oldest_open_timestamp_seconds,
+    containerrecreaterequest_completed_total,
+  } = containerRecreateRequestMetrics
   const open = sumsOf(factory, { containerrecreaterequest_open })
-  const series = seriesOf(factory, others)
+  const oldest = earliestOf(factory, { containerrecreaterequest_oldest_open_timestamp_seconds })
+  const series = seriesOf(factory, { containerrecreaterequest_completed_total })
   // A rate needs a first zero.
   for (const reason of ["Succeeded", ...stuck])
     series.add(all, "containerrecreaterequest_completed_total", { reason }, 0)
-  const started = new Map<string, IndexedHeap>()
-
-  function setStart(key: string, startedAt: number | undefined): void {
-    const { namespace = "" } = nameOf(key)
-    const heap = started.get(namespace) ?? new IndexedHeap()
-    if (startedAt === undefined) heap.delete(key)
-    else heap.set(key, startedAt)
-    const first = heap.first()
-    if (!first) {
-      started.delete(namespace)
-      series.forget(namespace)
-      return
-    }
-    started.set(namespace, heap)
-    const metric = "containerrecreaterequest_oldest_open_timestamp_seconds"
-    series.publish(namespace, [{ metric, labels: { namespace }, value: first.rank / 1000 }])
-  }
 
   function forget(key: string): void {
     open.forget(key)
-    setStart(key, undefined)
+    oldest.forget(key)
   }
 
   return {
@@ -83,7 +70,8 @@ export function createContainerRecreateRequestMetrics(
       }
       const { namespace = "" } = nameOf(key)
       open.publish(key, [{ metric: "containerrecreaterequest_open", labels: { namespace, reason }, value: 1 }])
-      setStart(key, parseInstant(after.startTime))
+      const startedAt = parseInstant(after.startTime)
+      if (startedAt !== undefined) oldest.set(key, startedAt)
     },
     forget,
   }

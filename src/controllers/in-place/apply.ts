@@ -182,7 +182,7 @@ const versionOf = (written: unknown) => (written as KubeObject).metadata.resourc
 type PodAction = Extract<Action, { do: "pod" }>
 
 async function writePod(
-  { client, clock, adapter }: World,
+  { client, clock, adapter, metrics }: World,
   workload: Workload,
   { write, template, touched }: PodAction,
 ): Promise<Result> {
@@ -191,6 +191,7 @@ async function writePod(
     return outcomeOfCreate(client.create(requests, requestOf(adapter, workload, write) as never))
   if (write.asksBudget) {
     const answer = await mayDisturb(client, pod)
+    if (!answer || answer.is === "Spent") metrics.askedBudget(!answer)
     if (answer !== undefined) return answer
   }
   if (write.do === "label") return outcomeOf(client.patch(pods, pod, { type: "merge", body: labelBody(write) }))

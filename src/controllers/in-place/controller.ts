@@ -36,7 +36,11 @@ const controllerOf = (adapter: Adapter): Controller =>
     remember: newMemory,
     observe,
     plan,
-    apply,
+    async apply(world, seen, plan, look) {
+      const done = await apply(world, seen, plan, look)
+      world.metrics.looked(look.key, seen, plan, world.holds.on(look.key, seen.workload.namespace)?.reason)
+      return done
+    },
     reports: "after",
     forget: (world, key) => world.leave(key),
   })

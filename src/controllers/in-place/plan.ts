@@ -1,6 +1,6 @@
 import { isReadable, lostHold, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceHolder, strategyAnnotation } from "#core/in-place/names.ts"
-import { nextWrites, type PodsNext, type PodWrite } from "#core/in-place/next.ts"
+import { type Judged, nextWrites, type PodsNext, type PodWrite } from "#core/in-place/next.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { provenOf } from "#core/in-place/proven.ts"
 import { parseSettings, podsOf, type Settings } from "#core/in-place/settings.ts"
@@ -88,6 +88,8 @@ export type Plan = {
   readonly lookAgainAt?: Instant | undefined
   /** Nodes whose agents are waited for. */
   readonly nodes?: readonly string[]
+  /** How each pod stands, where that was asked. */
+  readonly judged?: readonly Judged[]
 }
 
 const nothing: Plan = { actions: [] }
@@ -204,10 +206,10 @@ function update(seen: Snapshot, course: Course): Plan {
     const note = { ...noteFor(seen, "UpdateFailed", message), failed: operation }
     const template = withoutHash(native.before)
     const back = operationOf({ ...workload, template })
-    return { actions: [{ do: "rollback", template, note: { ...note, back } }] }
+    return { actions: [{ do: "rollback", template, note: { ...note, back } }], judged: next.judged }
   }
   const { labels, lookAgainAt } = labelled(seen, target, evidence)
-  if (next.isDone && labels.length === 0) return { lookAgainAt, ...finish(seen) }
+  if (next.isDone && labels.length === 0) return { lookAgainAt, ...finish(seen), judged: next.judged }
   const { actions, ...rest } = inProgress(seen, next, jobActions(seen, touched))
   return { ...rest, actions: [...actions, ...labels], lookAgainAt: earliest(next.lookAgainAt, lookAgainAt) }
 }
@@ -238,6 +240,7 @@ function inProgress(seen: Snapshot, next: PodsNext, jobs: readonly Action[]): Pl
     actions: [...said.actions, ...jobs, ...writes],
     lookAgainAt: next.lookAgainAt,
     nodes: [...next.missing.keys()],
+    judged: next.judged,
   }
 }
 

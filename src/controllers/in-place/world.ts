@@ -10,6 +10,7 @@ import { type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource
 import { watchGrants } from "../grants.ts"
 import { type Budget, type Job, type Owned, readBudget, readJob } from "./facts.ts"
 import type { Adapter } from "./kind.ts"
+import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
 import { asked } from "./plan.ts"
 import { budgets, imagePullJobs, nodeImages, pods } from "./resources.ts"
@@ -37,6 +38,7 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   waitFor(key: string, nodes: readonly string[]): void
   leave(key: string): void
   holds: Holds<"Forbidden" | "Refused">
+  metrics: InPlaceMetrics
 }
 
 /**
@@ -49,6 +51,7 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
   const users = new MultiMap()
   const waiting = new MultiMap()
   const holds: World["holds"] = new Holds()
+  const metrics = createInPlaceMetrics(wiring.metrics, adapter.resource.kind)
   let agents: WatchedCache<NodeImageFacts> | undefined
 
   /** Woken when a cache that was opened for it shows everything. */
@@ -134,6 +137,7 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
     clock,
     events,
     holds,
+    metrics,
     around(key) {
       const { namespace = "" } = nameOf(key)
       users.add(namespace, key)
@@ -154,6 +158,7 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
       const { namespace = "" } = nameOf(key)
       forgetNodes(key)
       holds.delete(key)
+      metrics.forget(key)
       users.delete(namespace, key)
       if (users.has(namespace)) return
       for (const cache of Object.values(places.get(namespace) ?? {})) cache.close()

@@ -52,6 +52,8 @@ export type PodsSeen = {
 
 export type PodsNext = {
   readonly writes: readonly PodWrite[]
+  /** How each pod stands. */
+  readonly judged: readonly Judged[]
   readonly updated: number
   readonly failures: readonly { readonly pod: string; readonly reason: string; readonly message: string }[]
   /** Nodes that lack an image, and why. */
@@ -66,7 +68,7 @@ export type PodsNext = {
   readonly lookAgainAt?: Instant | undefined
 }
 
-type Judged = { readonly pod: PodFacts; readonly standing: Standing }
+export type Judged = { readonly pod: PodFacts; readonly standing: Standing }
 
 /** What to write next. The same facts always give the same writes, in the same order. */
 export function nextWrites(seen: PodsSeen): PodsNext {
@@ -96,6 +98,7 @@ export function nextWrites(seen: PodsSeen): PodsNext {
       ...of("Restarting").flatMap(({ pod }) => restartOf(pod, seen)),
       ...picked.writes,
     ],
+    judged,
     updated: of("Updated").length,
     failures,
     missing: picked.missing,

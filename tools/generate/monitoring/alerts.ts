@@ -8,6 +8,7 @@ import { controllers } from "#controllers/all.ts"
 import type { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
 import type { containerRecreateRequestMetrics } from "#controllers/containerrecreaterequest/metrics.ts"
 import type { imagePullJobMetrics } from "#controllers/imagepulljob/metrics.ts"
+import { type inPlaceMetrics, waitingForPerson } from "#controllers/in-place/metrics.ts"
 import type { ServiceImageMetric } from "#controllers/serviceimage/metrics.ts"
 import { agentMetrics } from "../kinds.generated.ts"
 
@@ -28,6 +29,7 @@ const failover = (metric: keyof typeof alternateImageSourceMetrics) => `aim_${me
 const restarts = (metric: keyof typeof containerRecreateRequestMetrics) => `aim_${metric}`
 const jobs = (metric: keyof typeof imagePullJobMetrics) => `aim_${metric}`
 const pulls = (metric: keyof typeof pullMetrics) => `aim_${metric}`
+const inPlace = (metric: keyof typeof inPlaceMetrics) => `aim_${metric}`
 const looping = [...controllers.map(({ name }) => name), ...Object.keys(agentMetrics)].join("|")
 const halted = conditions.Halted.reasons.join("|")
 /** Of an agent, which has it as a label of every metric. */
@@ -38,6 +40,9 @@ const longestRolloutSeconds = 86_400
 
 /** Longer than a graceful end, a slow start and a few of the kubelet's back-offs together. */
 const longestRestartSeconds = 1800
+
+/** Longer than most workloads take, pod after pod. */
+const longestHoldSeconds = 7200
 
 /** So many failed attempts in half an hour are more than one wrong image on a few nodes. */
 const failedPullsMost = 10
@@ -168,6 +173,36 @@ export const alerts: readonly Alert[] = [
     summary: "ImagePullJobs have ended without their image on every node: {{ $labels.reason }}.",
     description:
       "aim get imagepulljobs -A lists them, and aim why names nodes that failed. A job goes on when its spec is changed, for example to a longer deadline.",
+  },
+  {
+    name: "AimInPlaceUpdateFailed",
+    expr: `max by (namespace, kind) (${inPlace("in_place_held")}{reason="UpdateFailed"}) > 0`,
+    for: "1m",
+    severity: "critical",
+    summary:
+      "Pods of {{ $value }} held workloads ({{ $labels.kind }}) of {{ $labels.namespace }} fail with their new image.",
+    description:
+      "The update has stopped and the workload stays held. aim status names the pod and the reason; correct the image, change it back, or release the workload with aim release.",
+  },
+  {
+    name: "AimInPlaceWaits",
+    expr: `max by (namespace, kind, reason) (${inPlace("in_place_held")}{reason=~"${waitingForPerson.join("|")}"}) > 0`,
+    for: "10m",
+    severity: "warning",
+    summary:
+      "{{ $value }} held workloads ({{ $labels.kind }}) of {{ $labels.namespace }} do not go on by themselves: {{ $labels.reason }}.",
+    description:
+      "aim status names the image and its nodes, the annotation, the field or the missing right. aim release gives a workload back to its own controller.",
+  },
+  {
+    name: "AimInPlaceSlow",
+    expr: `time() - max by (namespace, kind) (${inPlace("in_place_oldest_held_timestamp_seconds")}) > ${longestHoldSeconds}`,
+    for: "5m",
+    severity: "warning",
+    summary:
+      "A workload ({{ $labels.kind }}) of {{ $labels.namespace }} has been held for {{ $value | humanizeDuration }}.",
+    description:
+      "Its own controller does nothing meanwhile. A PodDisruptionBudget may have no room, or its pods may take long to become ready. aim status says what the update waits for.",
   },
   {
     name: "AimNoLeader",

@@ -55,12 +55,12 @@ export async function monitoringFiles(): Promise<GeneratedFile[]> {
   ]
 }
 
-/** Every metric that an expression names. */
+/** Every metric that an expression names; of a histogram, the metric behind its buckets. */
 export const metricsIn = (expr: string): string[] => {
   // Quotes, brackets and `by (…)` hold values, times and labels.
   const bare = expr.replace(/"[^"]*"|\[[^\]]*\]|\b(?:by|on) \([^)]*\)/g, " ").replace(/\{[^}]*\}/g, " ")
   const words = bare.match(/[a-z_][a-z0-9_]*(?!\w|\s*\()/g) ?? []
-  return [...new Set(words.filter(word => word.includes("_")))]
+  return [...new Set(words.filter(word => word.includes("_")).map(word => word.replace(/_bucket$/, "")))]
 }
 
 function metricTable({ metrics, dashboard }: { metrics: Record<string, Declared>; dashboard: Dashboard }): string {

@@ -17,6 +17,7 @@ test("reads the metrics out of an expression, and nothing else", () => {
   const cases: Record<string, string[]> = {
     "time() - max by (service_image) (aim_a_seconds) > 86400": ["aim_a_seconds"],
     'sum(rate(aim_b_total{some_label=~"$aim_c"}[$__rate_interval])) / (aim_d > 0)': ["aim_b_total", "aim_d"],
+    "histogram_quantile(0.9, sum by (le) (rate(aim_g_seconds_bucket[5m])))": ["aim_g_seconds"],
     "aim_e and on (not_this) min_over_time(aim_f[1d])": ["aim_e", "aim_f"],
   }
   for (const [expr, metrics] of Object.entries(cases)) expect(metricsIn(expr), expr).toEqual(metrics)

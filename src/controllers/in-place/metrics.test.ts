@@ -1,0 +1,33 @@
+import { expect, test } from "vitest"
+import { virtualClock } from "#runtime/clock.ts"
+import { createMetrics } from "#runtime/metrics.ts"
+import { createInPlaceMetrics } from "./metrics.ts"
+import type { Snapshot } from "./plan.ts"
+
+const seen = (reason: string, isHeld = true): Snapshot => {
+  const workload = { hold: isHeld ? { by: "in-place", generation: 1 } : undefined, note: { reason } }
+  return { workload, isListed: true, now: 1000 } as unknown as Snapshot
+}
+
+test("a word that was written into the annotation by hand becomes no label", async () => {
+  const registry = createMetrics({ clock: virtualClock() })
+  const metrics = createInPlaceMetrics(registry, "Deployment")
+  const shown = async (name: string) =>
+    (await registry.text()).split("\n").filter(line => line.startsWith(`aim_in_place_${name}`) && !line.endsWith(" 0"))
+  metrics.looked("shop/web", seen("constructor"), { actions: [] }, undefined)
+  expect(await shown("held")).toEqual(['aim_in_place_held{namespace="shop",kind="Deployment",reason="Other"} 1'])
+  metrics.looked("shop/web", seen("my-own-words", false), { actions: [] }, undefined)
+  expect(await shown("held")).toEqual([])
+  expect(await shown("released")).toEqual(['aim_in_place_released_total{kind="Deployment",reason="Other"} 1'])
+})
+
+test("an answer of a budget is counted", async () => {
+  const registry = createMetrics({ clock: virtualClock() })
+  const metrics = createInPlaceMetrics(registry, "Deployment")
+  metrics.askedBudget(true)
+  metrics.askedBudget(false)
+  metrics.askedBudget(false)
+  const text = await registry.text()
+  expect(text).toContain('aim_in_place_budget_answers_total{kind="Deployment",answer="Allowed"} 1')
+  expect(text).toContain('aim_in_place_budget_answers_total{kind="Deployment",answer="Refused"} 2')
+})

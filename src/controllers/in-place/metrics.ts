@@ -172,7 +172,7 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
     for (const { pod, standing } of judged) {
       const was = before.get(pod.uid)
       const { mark, gate } = pod
-      const drainedSince = standing.is === "Stale" && gate?.isDrained ? gate.since : undefined
+      const drainedSince = standing.is === "Stale" && gate?.isDrained ? (was?.drainedSince ?? now) : undefined
       const result = standing.is === "Failed" ? standing.reason : standing.is
       const hasEnded = was !== undefined && result !== "Stale" && result !== "Restarting"
       // A pod whose gate has just opened is not Ready for a moment: the same change ends once.

@@ -47,11 +47,11 @@ export function observe(
     pods,
     jobs,
     disruptions: tightest(near, labelsOf(workload.template) as Record<string, string>),
-    imageOn(node, image) {
+    imageOn: perNode((node, image) => {
       const job = jobs.find(each => each.image === image)
       const found = world.imageOn(node, image, job?.uid)
       return found.is === "Missing" && found.why === asked ? jobSays(job, node) : found
-    },
+    }),
     upSince: uid => memory.upSince.get(uid)?.since,
     isAsked: (uid, operation) => memory.asked.get(uid) === operation,
     drainedSince: uid => memory.drainedSince.get(uid),
@@ -73,6 +73,17 @@ function showsOwnWrites({ pods }: Pick<Neighbourhood, "pods">, { written }: Memo
 function jobSays(job: Job | undefined, node: string): ImageOnNode {
   const why = job?.failed.get(node)
   return why === "AgentMissing" ? { is: "NoAgent" } : { is: "Missing", why: why ?? asked }
+}
+
+/** Pods are many, and their nodes and images few. */
+function perNode(imageOn: Snapshot["imageOn"]): Snapshot["imageOn"] {
+  const known = new Map<string, ReturnType<Snapshot["imageOn"]>>()
+  return (node, image) => {
+    const place = `${node} ${image}`
+    const found = known.get(place) ?? imageOn(node, image)
+    known.set(place, found)
+    return found
+  }
 }
 
 function factsBy<T>(

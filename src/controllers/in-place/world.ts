@@ -46,7 +46,7 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
  * budgets of its namespace, and what the agents say.
  */
 export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<HeldWorkload>>): World {
-  const { client, clock, events, enqueue } = wiring
+  const { client, clock, events, enqueue, enqueueAfter } = wiring
   const places = new Map<string, Neighbourhood>()
   const users = new MultiMap()
   const waiting = new MultiMap()
@@ -90,9 +90,9 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
       ),
       budgets: watchIn(namespace, budgets, readBudget),
     }
-    const wake = (name: string) => {
+    const wake = (name: string, afterMs = 0) => {
       const key = keyOf({ namespace, name })
-      if (objects.get(key)) enqueue(key)
+      if (objects.get(key)) afterMs > 0 ? enqueueAfter(key, afterMs) : enqueue(key)
     }
     for (const cache of [near.revisions, near.jobs] as readonly WatchedCache<Kept<Owned>>[])
       cache.subscribe(({ before, after }) => {
@@ -103,7 +103,7 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
       const found = after?.facts ?? before?.facts
       const revisionOf = (name: string) => near.revisions.get(keyOf({ namespace, name }))?.facts
       const name = found && adapter.workloadOf(found.ownerName, revisionOf)
-      if (name !== undefined) wake(name)
+      if (found && name !== undefined) wake(name, gatherMs(near.pods.keysBy("owner", found.owner).size))
     })
     near.budgets.subscribe(() => {
       for (const key of users.of(namespace)) enqueue(key)
@@ -169,6 +169,12 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
     },
   }
 }
+
+/**
+ * A look judges all pods of its workload. Events of pods are gathered for as long as ten such looks would take, so that
+ * the looks stay a small part of the work, however many pods there are.
+ */
+const gatherMs = (pods: number) => Math.min(Math.floor(pods / 20), 1000)
 
 /** An answer counts only for the job of this operation: what was there before may be gone. */
 function agentSays(node: NodeImageFacts | undefined, image: string, job: string | undefined): ImageOnNode {

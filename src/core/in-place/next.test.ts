@@ -254,6 +254,15 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     },
     writes: ["patch a web=web:2"],
   },
+  "the kubelet has not reported the drain yet": {
+    given: { pods: [pod("a", { ...drained(now - 3000), isReady: true })], replicas: 1 },
+    writes: [],
+    says: { lookAgainAt: now + 7000 },
+  },
+  "the kubelet does not report at all": {
+    given: { pods: [pod("a", { ...drained(now - 10_000), isReady: true })], replicas: 1 },
+    writes: ["patch a web=web:2"],
+  },
   "a proven pod serves again": {
     given: { pods: [patched("a", up, drained)] },
     writes: ["undrain a"],

@@ -157,7 +157,9 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
     }
     left--
     if (pod.gate?.isDrained) {
-      const at = (evidence.drainedSince(pod.uid) ?? evidence.now) + settings.graceSeconds * 1000
+      // Until the kubelet reports the pod as not Ready, it gets traffic, and a patch meets the conflict of that report.
+      const wait = Math.max(settings.graceSeconds, pod.isReady ? reportSeconds : 0)
+      const at = (evidence.drainedSince(pod.uid) ?? evidence.now) + wait * 1000
       if (evidence.now >= at) writes.push(patch)
       else lookAgainAt = earliest(lookAgainAt, at)
     } else if ((Object.keys(patch.images).length === 0 && !isRestarted) || !pod.isReady || underWay.has(pod))
@@ -170,6 +172,9 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
   return { writes, missing, waiting, lookAgainAt }
 }
 
+/** A kubelet reports within a moment. One that does not may be gone, and the deadline of the pod begins with its patch. */
+const reportSeconds = 10
+
 /** Drained ones first, then those that serve nothing, then by the label of the settings, then by name or ordinal. */
 const before =
   (label: string | undefined, isDescending: boolean) =>
@@ -179,7 +184,8 @@ const before =
     (isDescending ? compare(b.name, a.name) : compare(a.name, b.name))
 
 const rank = ({ gate, isReady }: PodFacts) => (gate?.isDrained ? 0 : isReady ? 2 : 1)
-const compare = (a = "", b = "") => a.localeCompare(b, "en", { numeric: true })
+const { compare: inOrderOf } = new Intl.Collator("en", { numeric: true })
+const compare = (a = "", b = "") => inOrderOf(a, b)
 
 function patchOf(pod: PodFacts, standing: Standing, { target, settings, evidence }: PodsSeen): PodPatch {
   const containers = inOrder(standing.is === "Stale" ? standing.containers : [], settings.containerOrder)

@@ -57,6 +57,9 @@ export function readRevision(object: { metadata: object }): Revision | undefined
   const { metadata, spec, status = {} } = object as Json
   const owner = ownerOf(metadata, "Deployment")
   if (!owner || metadata.deletionTimestamp) return undefined
+  // A namespace has up to ten without pods for each Deployment, and only the end of an update asks for their templates.
+  const isEmpty = (spec.replicas ?? 1) + (status.replicas ?? 0) === 0
+  const template: PodTemplate | string = isEmpty ? JSON.stringify(spec.template) : spec.template
   return {
     resourceVersion: metadata.resourceVersion,
     namespace: metadata.namespace,
@@ -65,7 +68,9 @@ export function readRevision(object: { metadata: object }): Revision | undefined
     owner,
     replicas: spec.replicas ?? 1,
     running: status.replicas ?? 0,
-    template: spec.template,
+    get template() {
+      return typeof template === "string" ? JSON.parse(template) : template
+    },
     annotations: metadata.annotations ?? {},
     number: metadata.annotations?.[revisionKey] ?? "",
     generation: metadata.generation ?? 0,

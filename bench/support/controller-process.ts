@@ -27,6 +27,8 @@ export type AimProcess = {
 export type Scrape = {
   /** The sum over all labels that match. */
   sum(name: string, labels?: Record<string, string>): number
+  /** How many series match. */
+  count(name: string, labels?: Record<string, string>): number
   /** Requests that changed something, or tried to; the Lease has nothing to do with a rollout. */
   writes: number
   stamps: number
@@ -133,16 +135,16 @@ function read(text: string): Scrape {
     labels: Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, word]) => [label!, word!])),
     value: Number(value),
   }))
-  const sum = (name: string, wanted: Record<string, string> = {}) =>
-    samples
-      .filter(
-        each => each.name === name && Object.entries(wanted).every(([label, word]) => each.labels[label] === word),
-      )
-      .reduce((total, { value }) => total + value, 0)
+  const matching = (name: string, wanted: Record<string, string> = {}) =>
+    samples.filter(
+      each => each.name === name && Object.entries(wanted).every(([label, word]) => each.labels[label] === word),
+    )
+  const sum: Scrape["sum"] = (name, wanted) => matching(name, wanted).reduce((total, { value }) => total + value, 0)
   const requests = (labels: Record<string, string>) => sum("rest_client_requests_total", labels)
   const writing = ["create", "update", "patch", "delete"]
   return {
     sum,
+    count: (name, wanted) => matching(name, wanted).length,
     writes: writing.reduce(
       (total, verb) => total + requests({ verb }) - requests({ verb, resource: "leases.coordination.k8s.io" }),
       0,

@@ -24,7 +24,7 @@ export function clearCore(): void {
 export const onClearedCore = (command: readonly string[]) => ["taskset", "--cpu-list", String(cleared), ...command]
 
 /** A process and its descendants, whichever thread has started them. */
-function familyOf(pid: number): number[] {
+export function familyOf(pid: number): number[] {
   const tasks = `/proc/${pid}/task`
   const children = readdirSync(tasks).map(thread => readFileSync(`${tasks}/${thread}/children`, "utf8"))
   return [pid, ...children.join("").split(" ").filter(Boolean).map(Number).flatMap(familyOf)]

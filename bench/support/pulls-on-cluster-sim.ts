@@ -68,7 +68,8 @@ export async function pullsOnClusterSim(aim: Bundled, options: PullOptions, prog
   }
 }
 
-async function startAgents({ cluster, client }: ServedCluster, nodes: number, progress: Progress) {
+/** The product's own agents, in this process. */
+export async function startAgents({ cluster, client }: ServedCluster, nodes: number, progress: Progress) {
   progress.begin(`an agent for each of ${nodes} nodes`)
   const all = () => client.list(nodeImages, {}).then(({ items }) => items as Json[])
   // A list of all of them is not cheap, and is made in this process.

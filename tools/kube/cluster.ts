@@ -27,6 +27,8 @@ import { makeStateFolder, removeLeftovers, removeState, writeOwner } from "./sta
 export type ClusterOptions = {
   /** How many nodes kwok simulates: named kwok-0, kwok-1, …; labelled type=kwok and tainted. */
   kwokNodes?: number
+  /** What happens to their pods, as stages of kwok. Its built-in ones give a container no ID, and never restart one. */
+  kwokStages?: readonly object[]
   /** Whether there is a real node too, with kubelet, containerd and a registry. */
   kubelet?: boolean
   /** Which containerd the real node has: Debian's 1.6, or 2.3.5, which is built when it is first asked for. */
@@ -67,7 +69,7 @@ export type Cluster = {
 
 /** Starts a cluster and returns when its nodes are ready. Leaves nothing behind when that fails. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { kwokNodes = 2, kubelet: withNode = true, emulatedVersion, say = () => {}, signal } = options
+  const { kwokNodes = 2, kwokStages, kubelet: withNode = true, emulatedVersion, say = () => {}, signal } = options
   if (process.platform !== "linux" || process.getuid?.() !== 0)
     throw new Error("a cluster needs Linux and root, for its namespaces")
   await removeLeftovers()
@@ -140,7 +142,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       node?.catch(() => {})
       await until("the API server is ready", async () => (await client.text("/readyz")) === "ok", patience)
       say(`API server ready after ${since()}`)
-      await launch(controllerManager(place), scheduler(place), kwok(place))
+      await launch(controllerManager(place), scheduler(place), kwok(place, kwokStages))
       await Promise.all([makeKwokNodes(client, kwokNodes), node?.then(() => launch(kubelet(place)))])
       await nodesAreReady(client, kwokNodes + (withNode ? 1 : 0), patience)
       const account = "/api/v1/namespaces/default/serviceaccounts/default"

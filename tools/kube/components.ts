@@ -145,8 +145,10 @@ export function scheduler(place: Place): Component {
   }
 }
 
-/** Simulates the kubelet of every node that is marked as fake, with its built-in behaviour. */
-export function kwok(place: Place): Component {
+/** Simulates the kubelet of every node that is marked as fake, with its built-in behaviour or with given stages. */
+export function kwok(place: Place, stages: readonly object[] = []): Component {
+  const file = join(place.folder, "kwok-stages.yaml")
+  if (stages.length > 0) writeFileSync(file, stages.map(stage => JSON.stringify(stage)).join("\n---\n"))
   return {
     name: "kwok",
     command: [
@@ -156,6 +158,7 @@ export function kwok(place: Place): Component {
       "--node-lease-duration-seconds=40",
       "--cidr=10.89.0.0/16",
       `--node-ip=${network.address}`,
+      ...(stages.length > 0 ? [`--config=${file}`] : []),
     ],
     // It keeps a folder in the home directory; the cluster's own is taken away with the cluster.
     env: { HOME: place.folder },

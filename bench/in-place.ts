@@ -1,0 +1,91 @@
+/**
+ * What an update in place costs, beside the rolling update of the same Deployment.
+ *
+ *   node bench/in-place.ts [--pods=500] [--many=5000] [--nodes=20] [--rounds=3] [--workloads=1000] [--only=native,gate,scale,memory] [--short]
+ *
+ * On a real control plane with hollow nodes, whose agents are played. `native`: writes, time and CPU of the API server
+ * beside the Deployment controller's own update, in turns. `gate`: the same with the readiness gate. `scale`: the
+ * manager's CPU per pod at two sizes. `memory`: the manager with many workloads that are all held. The short form is for
+ * every change: on cluster-sim, small, and only what does not depend on the machine.
+ */
+import { parseArgs } from "node:util"
+import { bundleAim } from "./support/controller-process.ts"
+import { type Figure, holds, table } from "./support/figures.ts"
+import { countsOnClusterSim } from "./support/in-place-on-cluster-sim.ts"
+import {
+  compareUpdates,
+  holdMany,
+  memoryFigures,
+  repeatUpdates,
+  scalingFigures,
+  unusedFigures,
+  updateFigures,
+  withHollowCluster,
+} from "./support/in-place-on-real-server.ts"
+import type { Update } from "./support/in-place-updates.ts"
+import { showProgress } from "./support/progress.ts"
+
+const { values } = parseArgs({
+  options: {
+    short: { type: "boolean", default: false },
+    pods: { type: "string", default: "500" },
+    many: { type: "string", default: "5000" },
+    nodes: { type: "string", default: "20" },
+    rounds: { type: "string", default: "3" },
+    workloads: { type: "string", default: "1000" },
+    only: { type: "string", default: "native,gate,scale,memory" },
+  },
+})
+const [pods, many, nodes, rounds] = [values.pods, values.many, values.nodes, values.rounds].map(Number) as [
+  number,
+  number,
+  number,
+  number,
+]
+const podsEach = 10
+const parts: Record<string, () => Promise<Figure[]>> = { native, gate, scale, memory }
+
+const progress = showProgress()
+const aim = await bundleAim()
+const figures: Figure[] = []
+try {
+  if (values.short) figures.push(...(await countsOnClusterSim(aim, { pods: 40, nodes: 3 }, progress)))
+  else for (const name of values.only.split(",")) figures.push(...(await parts[name]!()))
+} finally {
+  aim.remove()
+  // What was measured before a failure is worth reading too.
+  process.stdout.write(`${table(figures)}\n`)
+}
+process.exitCode = figures.every(holds) ? 0 : 1
+
+function native(): Promise<Figure[]> {
+  return withHollowCluster(aim, { nodes }, progress, async cluster => {
+    const unused = await unusedFigures(cluster)
+    const web = { name: "web", namespace: "team-0", replicas: pods }
+    return [...updateFigures(await compareUpdates(cluster, web, rounds)), ...unused]
+  })
+}
+
+function gate(): Promise<Figure[]> {
+  return withHollowCluster(aim, { nodes }, progress, async cluster => {
+    const web = { name: "web", namespace: "team-0", replicas: pods, hasGate: true }
+    return updateFigures(await compareUpdates(cluster, web, rounds))
+  })
+}
+
+/** A process of its own for each size: the smaller one has compiled everything before it is measured. */
+async function scale(): Promise<Figure[]> {
+  const few = await updatesOf(pods, 2 * rounds)
+  return scalingFigures(few.slice(rounds), await updatesOf(many, 1), [pods, many])
+}
+
+function updatesOf(replicas: number, times: number): Promise<Update[]> {
+  const web = { name: "web", namespace: "team-0", replicas }
+  return withHollowCluster(aim, { nodes }, progress, cluster => repeatUpdates(cluster, web, times))
+}
+
+function memory(): Promise<Figure[]> {
+  return withHollowCluster(aim, { nodes }, progress, async cluster =>
+    memoryFigures(await holdMany(cluster, Number(values.workloads), podsEach)),
+  )
+}

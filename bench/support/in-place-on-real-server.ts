@@ -3,7 +3,7 @@ import { policyManifests } from "#cli/manifests/policies.ts"
 import { deployments } from "#controllers/in-place/resources.ts"
 import { heldMark } from "#core/in-place/names.ts"
 import { forEachLimited } from "#lib/batch.ts"
-import { inPlaceHold, inPlaceHoldEverywhere } from "#policies/in-place-hold.ts"
+import { inPlaceHolds } from "#policies/in-place-hold.ts"
 import { type Client, connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { systemRandom } from "#runtime/random.ts"
@@ -74,7 +74,7 @@ const namespaces = Array.from({ length: 20 }, (_, team) => `team-${team}`)
 
 async function installPolicies({ access }: Cluster): Promise<void> {
   const api = connectApi(access)
-  for (const manifest of [inPlaceHold, inPlaceHoldEverywhere].flatMap(policyManifests) as Json[]) {
+  for (const manifest of inPlaceHolds.flatMap(policyManifests) as Json[]) {
     const plural = `${manifest.kind.toLowerCase().replace(/y$/, "ie")}s`
     await api.create(`/apis/${manifest.apiVersion}/${plural}`, manifest)
   }

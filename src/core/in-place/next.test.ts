@@ -255,12 +255,20 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     writes: ["patch a web=web:2"],
   },
   "the kubelet has not reported the drain yet": {
-    given: { pods: [pod("a", { ...drained(now - 3000), isReady: true })], replicas: 1 },
+    given: {
+      pods: [pod("a", { ...drained, isReady: true })],
+      replicas: 1,
+      evidence: { ...calm.evidence, drainedSince: () => now - 3000 },
+    },
     writes: [],
     says: { lookAgainAt: now + 7000 },
   },
   "the kubelet does not report at all": {
-    given: { pods: [pod("a", { ...drained(now - 10_000), isReady: true })], replicas: 1 },
+    given: {
+      pods: [pod("a", { ...drained, isReady: true })],
+      replicas: 1,
+      evidence: { ...calm.evidence, drainedSince: () => now - 10_000 },
+    },
     writes: ["patch a web=web:2"],
   },
   "a proven pod serves again": {

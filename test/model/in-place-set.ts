@@ -25,6 +25,8 @@ export type Protocol = {
   readonly waitsForHold: boolean
   /** Labels are written only while the native controller counts the labels, and the pods, that are there. */
   readonly labelsWhenCounted: "labels and pods" | "labels" | "no"
+  /** Labels are written only after every pod that an earlier target changed has been changed again. */
+  readonly labelsAfterTakingBack: boolean
   /** version: on the very version of the pod that was verified; image: on the pod of that uid with that image. */
   readonly labelOnCondition: "version" | "image" | "none"
   /** counted: every pod is updated, and so is the current revision; observed: observedGeneration alone. */
@@ -40,6 +42,7 @@ export const sound: Protocol = {
   labels: "after health",
   waitsForHold: true,
   labelsWhenCounted: "labels and pods",
+  labelsAfterTakingBack: true,
   labelOnCondition: "version",
   fence: "counted",
   releaseOnCondition: true,
@@ -205,40 +208,54 @@ export function inPlaceSet(protocol: Protocol, bounds: Bounds): Model<World> {
         next.late = undefined
         carryOut(next, late)
       })
-    const action = nextAction(world)
-    if (!action) return
-    take("aim", action.do, inWords(action), next => carryOut(next, { action, isCurrent: true }))
-    if (!bounds.writesLate || late) return
-    const send = (next: World) => {
-      next.late = { action, isCurrent: true }
+    for (const action of nextActions(world)) {
+      take("aim", action.do, inWords(action), next => carryOut(next, { action, isCurrent: true }))
+      if (!bounds.writesLate || late) continue
+      const send = (next: World) => {
+        next.late = { action, isCurrent: true }
+      }
+      take("aim", action.do, inWords(action), send, "and stops before it arrives")
     }
-    take("aim", action.do, inWords(action), send, "and stops before it arrives")
   }
 
-  /** What is due, from what the server shows. */
-  function nextAction(world: World): Action | undefined {
-    const { pods, status } = world
+  /** What is due, from what the server shows. A pod may be labelled before the next one is changed, or after it. */
+  function nextActions(world: World): Action[] {
+    const { pods } = world
     const { template, isHeld, isMarked } = truth(world.workload)
     const stale = pods.findIndex(pod => pod && pod.image !== template)
-    const patch: Action | undefined =
-      stale < 0 ? undefined : { do: "patch", pod: stale, from: pods[stale]!.image, to: template }
+    const patches: Action[] = stale < 0 ? [] : [{ do: "patch", pod: stale, from: pods[stale]!.image, to: template }]
     if (!isMarked) {
-      if (protocol.holds === "in a second write" && patch) return { do: "hold" }
-      return protocol.repairs ? patch : undefined
+      if (protocol.holds === "in a second write" && stale >= 0) return [{ do: "hold" }]
+      return protocol.repairs ? patches : []
     }
-    if (!isHeld) return { do: "hold" }
-    if (patch) return patch
-    if (pods.some(pod => !pod || !isHealthy(pod)) && protocol.labels !== "with the image") return undefined
-    if (protocol.waitsForHold && !status.isObserved) return undefined
-    const bare = protocol.labels === "never" ? -1 : pods.findIndex(pod => pod && pod.label !== template)
-    if (bare >= 0) {
-      const { uid, image } = pods[bare]!
-      const counted = pods.filter(pod => pod?.label === template).length
-      if (protocol.labelsWhenCounted !== "no" && status.updated !== counted) return undefined
-      if (protocol.labelsWhenCounted === "labels and pods" && status.replicas !== pods.length) return undefined
-      return { do: "label", pod: bare, uid, image, to: template }
-    }
-    return isFenced(world) ? { do: "release" } : undefined
+    if (!isHeld) return [{ do: "hold" }]
+    const labels = dueLabels(world)
+    const isWaiting = protocol.waitsForHold && !world.status.isObserved
+    if (patches.length + labels.length > 0 || isWaiting) return [...patches, ...labels]
+    const isBare = (pod: Pod) => protocol.labels !== "never" && pod.label !== template
+    if (pods.some(pod => !pod || isBare(pod) || (!isHealthy(pod) && protocol.labels !== "with the image"))) return []
+    return isFenced(world) ? [{ do: "release" }] : []
+  }
+
+  /** The next pod that runs the image in health and has another label. */
+  function dueLabels({ pods, status, workload }: World): Action[] {
+    const { template } = truth(workload)
+    if (protocol.labels === "never" || (protocol.waitsForHold && !status.isObserved)) return []
+    const isDue = (pod: Pod | null) =>
+      pod &&
+      pod.image === template &&
+      pod.label !== template &&
+      (isHealthy(pod) || protocol.labels === "with the image")
+    const bare = pods.findIndex(isDue)
+    if (bare < 0) return []
+    // A late label of the earlier target may be on its way to such a pod, until the pod has another version.
+    const isLeft = (pod: Pod | null) => pod && pod.image !== template && pod.image !== pod.label
+    if (protocol.labelsAfterTakingBack && pods.some(isLeft)) return []
+    const { uid, image } = pods[bare]!
+    const counted = pods.filter(pod => pod?.label === template).length
+    if (protocol.labelsWhenCounted !== "no" && status.updated !== counted) return []
+    if (protocol.labelsWhenCounted === "labels and pods" && status.replicas !== pods.length) return []
+    return [{ do: "label", pod: bare, uid, image, to: template }]
   }
 
   function isFenced({ status, workload }: World): boolean {

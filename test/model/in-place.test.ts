@@ -267,14 +267,19 @@ describe("every sentence of a StatefulSet's update in place is needed", () => {
     },
     "labels before the native controller has seen the hold": {
       change: { waitsForHold: false, labelsWhenCounted: "no" },
-      steps: { [anew]: 9 },
+      steps: { [anew]: 7 },
     },
     "released before the status shows every label": { change: { fence: "observed" }, steps: { [anew]: 17 } },
     "no fence": { change: { fence: "none" }, steps: { [anew]: 17 } },
     "labels whatever the native controller counts, when the user goes back": {
       change: { labelsWhenCounted: "no" },
       bounds: { asks: [1, 0] },
-      steps: { [anew]: 23 },
+      steps: { [anew]: 19 },
+    },
+    "labels while a pod is still on the image of an earlier target": {
+      change: { labelsAfterTakingBack: false },
+      bounds: { asks: [1, 0], writesLate: true },
+      steps: { [anew]: 30 },
     },
     "labels whatever pods the native controller counts, when one was lost": {
       change: { labelsWhenCounted: "labels" },

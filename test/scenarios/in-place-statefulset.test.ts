@@ -49,6 +49,17 @@ describe("the order", () => {
       expect(isHeld(await story.workload())).toBe(true)
     })
 
+  test("in-place-partition keeps no pod when the image is changed back", async () => {
+    const story = await inPlaceStory({ kind, annotations: { [settingAnnotations.partition]: "2" } })
+    const before = await story.pods()
+    await story.setImage({ web: v2 })
+    await story.says("Partitioned")
+    await story.world.settle("10s")
+    await story.setImage({ web: v1 })
+    await story.free()
+    await expectUpdated(story, before, v1)
+  })
+
   test("in-place-partition keeps the lowest, and the status counts the others", async () => {
     const story = await inPlaceStory({ kind, annotations: { [settingAnnotations.partition]: "2" } })
     const before = await story.pods()

@@ -36,6 +36,8 @@ export type Native = {
   readonly templates: readonly PodTemplate[]
   /** The template before the change: a rollback writes it. */
   readonly before: PodTemplate | undefined
+  /** The template of before is back, and some pods already count as of the other one. */
+  readonly isBack?: boolean
   /** Why pods cannot be changed in place now. */
   readonly obstacle: string | undefined
   /** There are no pods, and none are to come. */

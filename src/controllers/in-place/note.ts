@@ -39,8 +39,11 @@ export function makeNote(
 }
 
 /** Of this hold: what is left of an earlier one says nothing. */
-export const noteOf = ({ note, hold }: Workload): WorkloadNote | undefined =>
-  note?.operation.startsWith(`${hold?.generation}-`) ? note : undefined
+export const noteOf = (workload: Workload): WorkloadNote | undefined =>
+  isOfHold(workload, workload.note?.operation) ? workload.note : undefined
+
+export const isOfHold = ({ hold }: Workload, operation: string | undefined): boolean =>
+  operation?.startsWith(`${hold?.generation}-`) === true
 
 /** The same target under the same hold is the same operation. */
 export const operationOf = ({ hold, template }: Workload) => `${hold?.generation}-${short(withoutHash(template))}`

@@ -4,7 +4,7 @@ import { type Judged, nextWrites, type PodsNext, type PodWrite } from "#core/in-
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { provenOf } from "#core/in-place/proven.ts"
 import { parseSettings, podsOf, type Settings } from "#core/in-place/settings.ts"
-import type { Evidence, Target } from "#core/in-place/standing.ts"
+import { type Evidence, standingOf, type Target } from "#core/in-place/standing.ts"
 import {
   annotationsOf,
   type Change,
@@ -21,7 +21,7 @@ import { counted, nameSome } from "#lib/text.ts"
 import type { DeploymentAction } from "./deployment/native.ts"
 import type { Job, Workload } from "./facts.ts"
 import type { Native } from "./kind.ts"
-import { isWithin, makeNote, noteOf, operationOf, short, union } from "./note.ts"
+import { isOfHold, isWithin, makeNote, noteOf, operationOf, short, union } from "./note.ts"
 import { jobActions } from "./pull-jobs.ts"
 import { takingBack } from "./take-back.ts"
 
@@ -190,7 +190,7 @@ function update(seen: Snapshot, course: Course): Plan {
     pods: seen.pods,
     target,
     // The template of before is back: no pod keeps what is taken back.
-    settings: change.is === "None" ? { ...settings, partition: { count: 0 } } : settings,
+    settings: change.is === "None" || native.isBack ? { ...settings, partition: { count: 0 } } : settings,
     replicas: workload.replicas,
     maxUnavailable,
     disruptions: seen.disruptions,
@@ -217,6 +217,12 @@ function update(seen: Snapshot, course: Course): Plan {
 /** A pod is labelled only after it is proven: its own controller counts it as updated from then on. */
 function labelled({ workload, native, pods }: Snapshot, target: Target, evidence: Evidence) {
   if (!native.label) return { labels: [] }
+  // A late label of an earlier target may be on its way to such a pod, until the pod has another version.
+  const isLeft = (pod: PodFacts) =>
+    isOfHold(workload, pod.mark?.operation) &&
+    pod.mark?.operation !== target.operation &&
+    standingOf(pod, target, evidence).is === "Stale"
+  if (pods.some(isLeft)) return { labels: [] }
   const { proven, lookAgainAt } = provenOf(pods, target, evidence)
   const { template } = workload
   const labels = native.label(proven).map((write): Action => ({ do: "pod", write, template, touched: target.touched }))

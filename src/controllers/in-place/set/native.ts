@@ -44,6 +44,7 @@ export function nativeOf(
     kind: kind.kind,
     templates: [...used].map(({ template }) => template),
     before: before && !isSameTemplate(before, workload.template) ? before : undefined,
+    isBack: workload.isObserved && before !== undefined && isSameTemplate(before, workload.template),
     obstacle: strange && `pod ${strange.name} is of revision "${keyIn(strange)}", and there is none of that name`,
     isEmpty: false,
     isFollowed: pods.every(pod => same.has(keyIn(pod))),

@@ -227,6 +227,19 @@ const cases: Record<string, Case> = {
     },
     does: ["label web-1 rev-1"],
   },
+  "back: no label while a pod has the image of the other target": {
+    given: () => {
+      const there = started()
+      const back = { ...there, template: template("web:1"), ...status({ update: "rev-1", updated: 1 }) }
+      const first = planOf("StatefulSet", { ...calm, workload: back }).actions[0]
+      const note = first?.do === "note" ? { ...first.note, touched: there.note!.touched } : undefined
+      const later = [{ ...revision(1), number: 3 }, revision(2)]
+      const relabelled = pod(1, 1, { labels: { [revisionLabel]: "rev-2" } })
+      const left = done(0, { mark: patchedBy(there.note!.operation, "old") })
+      return { workload: { ...back, note }, revisions: later, pods: [left, relabelled] }
+    },
+    does: ["createJob web:1", "patch web-0"],
+  },
   "a pod of a revision that is not there": {
     given: () => ({ pods: [pod(0, 1), pod(1, 7)] }),
     does: ["release FellBackToRollingUpdate, looks again"],

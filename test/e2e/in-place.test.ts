@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { rulesFor } from "#cli/manifests/rules.ts"
 import { createInPlaceController } from "#controllers/in-place/controller.ts"
-import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
+import { everyOrdinal, inPlaceAnnotation, revisionLabel, strategyAnnotation } from "#core/in-place/names.ts"
 import { inPlaceHolds } from "#policies/in-place-hold.ts"
 import { connect } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
@@ -22,7 +22,7 @@ import {
 } from "#test/support/floor.ts"
 import { beginPulls, startAgent } from "#test/support/real-pulls.ts"
 
-// A Deployment with real controllers, a real kubelet and a real containerd is updated in place: the policy holds a plain
+// Workloads with real controllers, a real kubelet and a real containerd are updated in place: the policy holds a plain
 // `kubectl set image`, and afterwards every pod is the pod it was.
 
 const manifests = inPlaceHolds.flatMap(policyManifests) as Json[]
@@ -41,8 +41,17 @@ afterAll(async () => {
   await floor().kubectlRun("delete", "nodeimages", "--all")
 })
 
-/** Three pods with two containers each and a volume, in a namespace that has granted us its workloads. */
-async function begin() {
+type Plural = "deployments" | "statefulsets" | "daemonsets"
+
+/** What each kind has beside the template. A DaemonSet has one pod: there is one real node. */
+const specs: Record<Plural, Json> = {
+  deployments: { replicas: 3, strategy: { rollingUpdate: { maxUnavailable: 1 } } },
+  statefulsets: { replicas: 3, serviceName: "web" },
+  daemonsets: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "50%" } } },
+}
+
+/** Pods with two containers each and a volume, in a namespace that has granted us its workloads. */
+async function begin(plural: Plural = "deployments") {
   const { namespace } = await beginPulls()
   await startAgent(namespace)
   const controller = createInPlaceController()
@@ -74,12 +83,12 @@ async function begin() {
     command: ["/bin/sh", "-c", "date >> /data/starts; trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"],
     volumeMounts: [{ name: "data", mountPath: "/data" }],
   })
-  await api.create(`/apis/apps/v1/namespaces/${namespace}/deployments`, {
+  const workloads = `/apis/apps/v1/namespaces/${namespace}/${plural}`
+  await api.create(workloads, {
     metadata: { name: "web", annotations: { [strategyAnnotation]: "InPlaceIfPossible" } },
     spec: {
-      replicas: 3,
+      ...specs[plural],
       selector: { matchLabels: { app: "web" } },
-      strategy: { rollingUpdate: { maxUnavailable: 1 } },
       template: {
         metadata: { labels: { app: "web" } },
         spec: {
@@ -91,18 +100,21 @@ async function begin() {
     },
   })
   const kubectl = (...args: string[]) => kubectlRun("-n", namespace, ...args)
-  const rolledOut = () => kubectl("rollout", "status", "deploy/web", "--timeout=180s")
+  const rolledOut = () => kubectl("rollout", "status", `${plural}/web`, "--timeout=180s")
   await rolledOut()
   return {
     namespace,
     kubectl,
     rolledOut,
-    deployment: () => api.get(`/apis/apps/v1/namespaces/${namespace}/deployments/web`),
+    workload: () => api.get(`${workloads}/web`),
     async pods(): Promise<Json[]> {
       const { items } = await api.get(`/api/v1/namespaces/${namespace}/pods?labelSelector=app=web`)
       return items
         .filter(({ metadata }: Json) => !metadata.deletionTimestamp)
         .sort((a: Json, b: Json) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    },
+    async revisions(): Promise<Json[]> {
+      return (await api.get(`/apis/apps/v1/namespaces/${namespace}/controllerrevisions`)).items
     },
     async sets(): Promise<Json[]> {
       return (await api.get(`/apis/apps/v1/namespaces/${namespace}/replicasets`)).items
@@ -123,7 +135,7 @@ const identity = (pod: Json) => ({
 const isFree = ({ metadata, spec }: Json) => !spec.paused && !JSON.stringify(metadata.labels ?? {}).includes("/held")
 
 test("kubectl set image: the same pods run the new image; later changes roll and go back as ever", async () => {
-  const { kubectl, rolledOut, deployment, pods, sets } = await begin()
+  const { kubectl, rolledOut, workload, pods, sets } = await begin()
   const before = await pods()
   // A policy is in force some time after it was created: tried with changes that a server only pretends to make.
   await until("the policy is in force", async () =>
@@ -132,9 +144,9 @@ test("kubectl set image: the same pods run the new image; later changes roll and
     ),
   )
   await kubectl("set", "image", "deploy/web", `web=${images[1]}`)
-  expect((await deployment()).spec.paused).toBe(true)
-  await until("the update is complete", async () => isFree(await deployment()))
-  expect(JSON.parse((await deployment()).metadata.annotations[inPlaceAnnotation])).toMatchObject({
+  expect((await workload()).spec.paused).toBe(true)
+  await until("the update is complete", async () => isFree(await workload()))
+  expect(JSON.parse((await workload()).metadata.annotations[inPlaceAnnotation])).toMatchObject({
     reason: "Completed",
   })
   expect(await rolledOut()).toContain("successfully rolled out")
@@ -154,24 +166,24 @@ test("kubectl set image: the same pods run the new image; later changes roll and
 
   // Back in place, and the history is still right.
   await kubectl("set", "image", "deploy/web", `web=${images[0]}`)
-  await until("it is back", async () => isFree(await deployment()))
+  await until("it is back", async () => isFree(await workload()))
   expect(await rolledOut()).toContain("successfully rolled out")
   expect((await pods()).map(identity)).toEqual(before.map(identity))
-  expect((await deployment()).status.collisionCount).toBeUndefined()
+  expect((await workload()).status.collisionCount).toBeUndefined()
 
   // Another field: every pod is replaced by the Deployment controller.
   await kubectl("set", "env", "deploy/web", "A=1")
-  await until("it is released", async () => isFree(await deployment()))
+  await until("it is released", async () => isFree(await workload()))
   await rolledOut()
   const olds = new Set(before.map(({ metadata }) => metadata.uid))
   expect((await pods()).filter(({ metadata }) => olds.has(metadata.uid))).toEqual([])
 })
 
 test("a kube-controller-manager that is restarted afterwards replaces nothing", async () => {
-  const { kubectl, rolledOut, deployment, pods, sets } = await begin()
+  const { kubectl, rolledOut, workload, pods, sets } = await begin()
   const before = await pods()
   await kubectl("set", "image", "deploy/web", `web=${images[2]}`)
-  await until("the update is complete", async () => isFree(await deployment()))
+  await until("the update is complete", async () => isFree(await workload()))
   await floor().stopProgram("kube-controller-manager")
   await floor().startProgram("kube-controller-manager")
   // Proof that it is at work again: it does what it is asked to.
@@ -183,3 +195,56 @@ test("a kube-controller-manager that is restarted afterwards replaces nothing", 
   expect(after.every(pod => pod.spec.containers[0].image === images[2])).toBe(true)
   expect((await sets()).filter(({ spec }) => spec.replicas > 0)).toHaveLength(1)
 })
+
+for (const [plural, held] of [
+  ["statefulsets", { type: "RollingUpdate", rollingUpdate: { partition: everyOrdinal } }],
+  ["daemonsets", { type: "OnDelete" }],
+] as const)
+  test(`${plural}: the same pods run the new image, and go back; another field rolls as ever`, async () => {
+    const { kubectl, rolledOut, workload, pods, revisions } = await begin(plural)
+    const before = await pods()
+    const { updateStrategy } = (await workload()).spec
+    const setImage = (image: string, ...rest: string[]) =>
+      kubectl("set", "image", `${plural}/web`, `web=${image}`, ...rest)
+    const heldStrategy = expect.objectContaining(held)
+    await until("the policy is in force", async () => {
+      const tried = JSON.parse(await setImage(images[1]!, "--dry-run=server", "-o", "json"))
+      return heldStrategy.asymmetricMatch(tried.spec.updateStrategy)
+    })
+    await setImage(images[1]!)
+    expect((await workload()).spec.updateStrategy).toEqual(heldStrategy)
+    await until("the update is complete", async () => isFree(await workload()))
+    expect(JSON.parse((await workload()).metadata.annotations[inPlaceAnnotation])).toMatchObject({
+      reason: "Completed",
+    })
+    expect((await workload()).spec.updateStrategy).toEqual(updateStrategy)
+    await rolledOut()
+    const after = await pods()
+    expect(after.map(identity)).toEqual(before.map(identity))
+    for (const [index, pod] of after.entries()) {
+      expect(pod.spec.containers[0].image).toBe(images[1])
+      expect(statusOf(pod, "web")).toMatchObject({ restartCount: 1, ready: true })
+      expect(statusOf(pod, "side").restartCount).toBe(0)
+      expect(pod.metadata.labels[revisionLabel]).not.toBe(before[index]!.metadata.labels[revisionLabel])
+    }
+    const { status } = await workload()
+    if (plural === "statefulsets") expect(status.currentRevision).toBe(status.updateRevision)
+    expect(await revisions()).toHaveLength(2)
+
+    // A kube-controller-manager that is restarted afterwards replaces nothing, and then goes back in place with us.
+    await floor().stopProgram("kube-controller-manager")
+    await floor().startProgram("kube-controller-manager")
+    await setImage(images[0]!)
+    await until("it is back", async () => isFree(await workload()))
+    await rolledOut()
+    expect((await pods()).map(identity)).toEqual(before.map(identity))
+    expect((await pods()).map(({ metadata }) => metadata.labels[revisionLabel])).toEqual(
+      before.map(({ metadata }) => metadata.labels[revisionLabel]),
+    )
+
+    await kubectl("set", "env", `${plural}/web`, "A=1")
+    await until("it is released", async () => isFree(await workload()))
+    await rolledOut()
+    const olds = new Set(before.map(({ metadata }) => metadata.uid))
+    expect((await pods()).filter(({ metadata }) => olds.has(metadata.uid))).toEqual([])
+  })

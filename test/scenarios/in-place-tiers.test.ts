@@ -34,7 +34,13 @@ async function rolledOut(tier: Tier, options: InPlaceOptions = {}, spec: Json = 
     apiVersion: ServiceImage.apiVersion,
     kind: "ServiceImage",
     metadata: { name: "dicom" },
-    spec: { target, defaultImage: v1, tiers: [{ upgradeTier: "", ...tier }], pace: { podsPerSecond: 0 }, ...spec },
+    spec: {
+      target,
+      defaultImage: v1,
+      tiers: [{ upgradeTier: "", settleSeconds: 0, ...tier }],
+      pace: { podsPerSecond: 0 },
+      ...spec,
+    },
   })
   await rollout.complete()
   const tierReason = async () =>
@@ -90,6 +96,7 @@ describe("without any admission policy", () => {
     const before = new Set((await story.pods()).map(({ metadata }) => metadata.uid))
     await rollout.change({ defaultImage: v2 })
     await rollout.complete()
+    await story.world.settle("2m")
     expect((await story.pods()).filter(({ metadata }) => before.has(metadata.uid))).toEqual([])
     expect(stampsOf(story, v2).map(({ spec }) => spec.paused)).toEqual([undefined])
   })

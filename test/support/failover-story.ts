@@ -133,7 +133,8 @@ export async function failover({
   return about(world, registries, controller, asked)
 }
 
-function answerOf(registries: Registries, image: string, now: number): Resolution {
+/** As a registry answers the controller. */
+export function answerOf(registries: Registries, image: string, now: number): Resolution {
   const answer = digestOf(registries, image, now)
   if ("digest" in answer) return { ok: true, digest: answer.digest, mediaType: "" }
   const { message } = answer

@@ -6,6 +6,7 @@ import type {
   TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { imageAt, repositoryTextOf, sameSource } from "#core/image/equivalent.ts"
+import { isOfUpdate } from "#core/pods/one-at-a-time.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
 import { isAlike, judge, whyNone } from "./candidates.ts"
@@ -35,6 +36,8 @@ const probeMs = 60_000
 const hiccupMs = 1900
 /** How long a StatefulSet's controller may take to see that its template was changed. */
 const revisionMs = 5000
+/** How soon pods are looked at again that are left to an update in place. */
+const updateMs = 5000
 const downMsFirst = 60_000
 const downMsMost = 900_000
 /** As many as the status counts. */
@@ -55,7 +58,7 @@ export function decide(group: Group, circumstances: Circumstances): Decision {
   const known = incidentOf(group, before)
   const home = known && homeOf(known)
   // Nothing is known about held pods before the others have shown where the image can be pulled.
-  const held = group.held.filter(pod => home !== undefined && !isAt(pod, home))
+  const held = group.held.filter(pod => home !== undefined && !isAt(pod, home) && !isLeft(group, pod))
   if (group.failing.length + held.length === 0) return known ? calm(group, known, circumstances) : nothing(group)
   const incident: Incident = known ?? {
     since: formatInstant(Math.min(...group.failing.map(pod => pod.since))),
@@ -66,15 +69,22 @@ export function decide(group: Group, circumstances: Circumstances): Decision {
     attempts: 0,
     ...(group.workload.matchLabels && { matchLabels: group.workload.matchLabels }),
   }
-  const movable = group.failing.filter(({ failure }) => !neverSwitches(failure, policy))
+  const free = group.failing.filter(pod => !isLeft(group, pod))
+  const movable = free.filter(({ failure }) => !neverSwitches(failure, policy))
   const { refusal } = group
-  if (movable.length + held.length === 0) return wait(group, incident, dominant(group.failing), cannotPull(group))
+  if (free.length + held.length === 0)
+    return wait(group, incident, "UpdatedInPlace", cannotPull(group), { lookAgainAt: now + updateMs })
+  if (movable.length + held.length === 0) return wait(group, incident, dominant(free), cannotPull(group))
   if (refusal && refusal.retryAt > now)
     return wait(group, incident, refusal.reason, cannotPull(group), { lookAgainAt: refusal.retryAt })
   const stuck = movable.filter(pod => home === undefined || isAt(pod, home))
   if (stuck.length > 0 || home === undefined) return seek(group, incident, stuck, movable, circumstances)
   return follow(group, incident, [...movable, ...held], home, circumstances)
 }
+
+/** An update in place has changed the pod, and has yet to prove it. */
+const isLeft = ({ workload, container }: Group, { updated, image }: WaitingPod): boolean =>
+  workload.isUpdated === true && isOfUpdate(updated, { name: container, image })
 
 const nothing = (group: Group): Decision => ({
   group,
@@ -322,6 +332,8 @@ function templateRefusal({ workload, failing, pods, image }: Group, policy: Poli
   const rejected = failing.find(({ failure }) => neverSwitches(failure, policy))
   if (rejected) return rejected.failure
   if (!workload.hasTemplate || workload.isOwned) return "OwnedByAnother"
+  // Another image in the template would be another update.
+  if (workload.isUpdated) return "UpdatedInPlace"
   if (workload.isGitOps && !policy.overrideGitOps) return "ManagedByGitOps"
   // Pods of an older template say nothing about this one.
   const concerned = failing.filter(pod => isAt(pod, image))

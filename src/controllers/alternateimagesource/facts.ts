@@ -3,6 +3,8 @@ import { repositoryTextOf, sameSource } from "#core/image/equivalent.ts"
 import { classify, isHeldBack } from "#core/image/pull-failure.ts"
 import { decisionAnnotation, type ImageRecord, parseFailover } from "#core/image/record.ts"
 import { isDigest, parseImageReference, repositoryOf } from "#core/image/reference.ts"
+import { type PodMark, parseMark } from "#core/in-place/marks.ts"
+import { heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
 import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { containerStates } from "#core/pods/pod-facts.ts"
 import { type Crash, worstCrash } from "#core/pods/steady.ts"
@@ -49,6 +51,8 @@ export type PodFacts = Projected & {
   readonly running: readonly { readonly image: string; readonly digest: string }[]
   /** Our last change of it, and the images that its containers had before, by name. */
   readonly decision: ImageRecord | undefined
+  /** For a failing pod: the last update in place of it. */
+  readonly updated: PodMark | undefined
   /** For a repaired pod: the container with the new image keeps crashing. */
   readonly crash: Crash | undefined
   readonly secrets: readonly string[]
@@ -69,6 +73,9 @@ export type FailingContainer = Container & {
   /** The pod pulls even if its node has the image. */
   readonly pullsAlways: boolean
 }
+
+/** Is it held for an update in place, or being given back? The label goes last. */
+export const isUpdatedInPlace = ({ labels }: Pick<WorkloadFacts, "labels">) => Object.hasOwn(labels, heldMark)
 
 type Json = Record<string, unknown>
 
@@ -142,6 +149,7 @@ export function readPod(object: KubeObject): PodFacts {
     failing: failing.length > 0 ? failing : noFailures,
     running: runningIn(statuses, containers),
     decision,
+    updated: failing.length > 0 ? parseMark(mapOf(metadata, "annotations")[inPlaceAnnotation]) : undefined,
     crash: decision && !isOver ? crashIn(spec, status, decision) : undefined,
     node: nodes.share(node, node),
     revision: failing.length > 0 ? metadata.labels?.[revisionLabel] : undefined,

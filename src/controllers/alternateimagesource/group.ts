@@ -8,6 +8,7 @@ import type {
 import { sameSource } from "#core/image/equivalent.ts"
 import { parseImageReference } from "#core/image/reference.ts"
 import type { Resolution } from "#core/image/resolution.ts"
+import type { PodMark } from "#core/in-place/marks.ts"
 import { type Crash, isLooping } from "#core/pods/steady.ts"
 import type { Instant } from "#lib/instant.ts"
 
@@ -29,6 +30,8 @@ export type Workload = {
   readonly isGitOps: boolean
   /** Belongs to an object that would change it back. */
   readonly isOwned: boolean
+  /** An update in place works on it. */
+  readonly isUpdated?: boolean | undefined
   /** The labels by which its pods are known at creation. */
   readonly matchLabels?: Readonly<Record<string, string>> | undefined
 }
@@ -71,6 +74,8 @@ export type WaitingPod = {
   readonly pullsAlways: boolean
   /** The revision that it was made from, where its workload has revisions. */
   readonly revision?: string | undefined
+  /** The last update in place of it. */
+  readonly updated?: PodMark | undefined
 }
 export type FailingPod = WaitingPod & { readonly failure: PullFailure }
 

@@ -1,6 +1,6 @@
 import type { Root } from "./claims.ts"
 import type { Named } from "./coverage.ts"
-import type { Owner, PodFacts, WorkloadFacts } from "./facts.ts"
+import { isUpdatedInPlace, type Owner, type PodFacts, type WorkloadFacts } from "./facts.ts"
 import type { Workload } from "./group.ts"
 import { type WorkloadKind, workloadKinds } from "./resources.ts"
 
@@ -48,6 +48,7 @@ export function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
     isOwned: owner !== undefined,
     hasRevisions: kind.hasRevisions,
     revision,
+    isUpdated: isUpdatedInPlace(facts),
     matchLabels: matchLabels && Object.keys(matchLabels).length <= 8 ? matchLabels : undefined,
   }
   return { type, name, labels, owner, workload, containers, decision }

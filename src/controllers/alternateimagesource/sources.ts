@@ -262,9 +262,19 @@ export class Sources {
       if (!replacement || !isEquivalent(failing.image, container.image, replacement)) continue
       const group = this.#group(groups, root, container, replacement)
       const since = this.#since.get(key)?.get(sightOf(pod, failing)) ?? this.#wiring.clock.now()
-      const { uid, resourceVersion, node, revision } = pod
+      const { uid, resourceVersion, node, revision, updated } = pod
       const { image, failure, pullsAlways } = failing
-      const waiting = { key, uid, resourceVersion, image, since, node, pullsAlways, revision }
+      const waiting = {
+        key,
+        uid,
+        resourceVersion,
+        image,
+        since,
+        node,
+        pullsAlways,
+        revision,
+        ...(updated && { updated }),
+      }
       if (failure) group.failing.push({ ...waiting, failure })
       else group.held.push(waiting)
     }

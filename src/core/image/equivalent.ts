@@ -61,7 +61,14 @@ export function isEquivalent(a: string, b: string, replacement: Equivalents): bo
   const [left, right] = [read(a), read(b)]
   if (!left.ok || !right.ok) return false
   if (!names.has(repositoryOf(left.reference)) || !names.has(repositoryOf(right.reference))) return false
-  return isSameVersion(normaliseImageReference(left.reference), normaliseImageReference(right.reference))
+  return isSame(normaliseImageReference(left.reference), normaliseImageReference(right.reference))
+}
+
+/** Do two images have the same tag or digest, wherever they are? */
+export function isSameVersion(a: string, b: string): boolean {
+  const [left, right] = [read(a), read(b)]
+  if (!left.ok || !right.ok) return false
+  return isSame(normaliseImageReference(left.reference), normaliseImageReference(right.reference))
 }
 
 /** Why a set of repositories can never help; undefined for one that can. */
@@ -86,7 +93,7 @@ export function repositoryProblem(text: string): string | undefined {
 }
 
 /** Two digests decide, and the tags beside them are ignored. A digest beside a tag only pins that tag. */
-function isSameVersion(a: ImageReference, b: ImageReference): boolean {
+function isSame(a: ImageReference, b: ImageReference): boolean {
   if (a.digest && b.digest) return a.digest === b.digest
   return (a.tag ?? "latest") === (b.tag ?? "latest")
 }

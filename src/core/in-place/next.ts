@@ -1,3 +1,4 @@
+import { repairedUntil } from "#core/pods/one-at-a-time.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import type { ContainerBefore, PodMark } from "./marks.ts"
 import type { PodFacts } from "./pod.ts"
@@ -143,6 +144,11 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
   let lookAgainAt: Instant | undefined
   for (const { pod, standing } of [...stale].sort(before(settings.order, ordinals !== undefined))) {
     if (left <= 0 && !pod.gate?.isDrained) break
+    const repaired = repairedUntil(pod.failover, pod.containers, evidence.now)
+    if (repaired !== undefined) {
+      lookAgainAt = earliest(lookAgainAt, repaired)
+      continue
+    }
     const patch = patchOf(pod, standing, seen)
     const isRestarted = patch.mark.restarts !== undefined
     const lacking = Object.values(patch.images).flatMap(image => missingOn(pod.node, image) ?? [])

@@ -1,4 +1,5 @@
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
+import { decisionAnnotation, type ImageRecord, parseFailover } from "#core/image/record.ts"
 import { mirrorMark } from "#core/pods/left-alone.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { type PodMark, parseMark } from "./marks.ts"
@@ -25,6 +26,8 @@ export type PodFacts = {
   /** Those of the template, and those that its ServiceAccount has added. */
   readonly pullSecrets: readonly string[]
   readonly mark: PodMark | undefined
+  /** The last failover of a pull: which image each container stands for. */
+  readonly failover?: ImageRecord | undefined
   /** Undefined where the pod does not list our readiness gate. */
   readonly gate: { readonly isDrained: boolean } | undefined
 }
@@ -73,6 +76,7 @@ export function readPod(object: { metadata: object }): PodFacts | undefined {
     ]),
     pullSecrets: listOf(spec.imagePullSecrets).map(({ name }) => String(name)),
     mark: parseMark(annotations[inPlaceAnnotation]),
+    failover: parseFailover(annotations[decisionAnnotation]),
     gate: gateOf(spec, status),
   }
 }

@@ -1,3 +1,4 @@
+import { standsFor } from "#core/pods/one-at-a-time.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import type { ContainerBefore, PodMark } from "./marks.ts"
@@ -68,12 +69,18 @@ const isRestartable = ({ containers }: PodFacts, name: string, changed: readonly
 export const unrestarted = ({ mark, containers }: PodFacts): readonly string[] =>
   mark?.restarts?.filter(name => containers.has(name) && containers.get(name)!.id === mark.was[name]?.id) ?? []
 
-function staleContainers({ node, containers, mark }: PodFacts, target: Target, { digestOn }: Evidence): string[] {
+function staleContainers(
+  { node, containers, mark, failover }: PodFacts,
+  target: Target,
+  { digestOn }: Evidence,
+): string[] {
   return target.touched.containers.filter(name => {
     const container = containers.get(name)
     const image = target.images.get(name)
     if (!container || image === undefined || container.image === image) return false
-    // Changed by us, and by another since: a webhook, or a failover to an equivalent repository.
+    // Pulled from an equivalent repository: it is on the image that it stands for.
+    if (standsFor(failover, { name, image: container.image }) === image) return false
+    // Changed by us, and by another since: a webhook.
     if (mark?.operation === target.operation && mark.to[name] === image) return false
     // What it runs is what it ran before our last change, and not for long.
     if (isUnchanged(container, mark, name) && mark!.to[name] === container.image) return true

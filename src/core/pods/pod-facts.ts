@@ -2,9 +2,10 @@ import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { isHeldBack } from "../image/pull-failure.ts"
-import { decisionAnnotation, parseFailover } from "../image/record.ts"
+import { decisionAnnotation, type ImageRecord, parseFailover } from "../image/record.ts"
 import { type PodMark, parseMark } from "../in-place/marks.ts"
 import { inPlaceAnnotation } from "../in-place/names.ts"
+import { standsFor } from "./one-at-a-time.ts"
 import { type ContainerState, type Crash, isCrashed, type Stopped, steadySince, worstCrash } from "./steady.ts"
 
 /** A pod, reduced to its owner and what is wrong with it. There may be many, so it is small. */
@@ -57,16 +58,16 @@ export function readPod(object: { metadata: object }): PodFacts {
   const metadata = object.metadata as Json
   const { spec, status } = object as { spec?: Json; status?: Json }
   const annotations = metadata.annotations as Json | undefined
-  const was = annotations && parseFailover(annotations[decisionAnnotation])?.was
+  const failover = annotations && parseFailover(annotations[decisionAnnotation])
   const phase = status?.phase
-  const containers = containerStates(spec, status, was, parseMark(annotations?.[inPlaceAnnotation])?.was)
+  const containers = containerStates(spec, status, failover, parseMark(annotations?.[inPlaceAnnotation])?.was)
   const ready = condition(status, "Ready")
   const readyAt = ready?.status === "True" ? (parseInstant(ready.lastTransitionTime) ?? 0) : undefined
   return {
     resourceVersion: text(metadata.resourceVersion),
     owner: controllerOf(metadata),
     node: text(spec?.nodeName),
-    images: imagesOf(spec, was),
+    images: imagesOf(spec, failover),
     pullSecrets: pullSecretsOf(spec),
     trouble: troubleOf(status),
     crash: clipped(worstCrash(containers)),
@@ -133,10 +134,10 @@ export function controllerOf(metadata: object): string {
  * The images of the containers of a pod or of a pod template, each once, sorted. A container that is pulled from an
  * equivalent repository counts with the image of its workload.
  */
-export function imagesOf(spec: Json | undefined, was?: Readonly<Record<string, string>>): readonly string[] {
+export function imagesOf(spec: Json | undefined, failover?: Pick<ImageRecord, "was">): readonly string[] {
   const containers = [...entries(spec?.containers), ...entries(spec?.initContainers)]
-  const before = (name: string) => (was && Object.hasOwn(was, name) ? was[name] : undefined)
-  const imageOf = ({ name, image }: Json) => clip(before(text(name)) ?? text(image), maxImage)
+  const imageOf = ({ name, image }: Json) =>
+    clip(standsFor(failover, { name: text(name), image: text(image) }), maxImage)
   const images = containers.map(imageOf).filter(image => image !== "")
   return [...new Set(images)].sort().slice(0, maxImages)
 }
@@ -153,16 +154,13 @@ const isName = (name: string) => /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(n
 export function containerStates(
   spec: Json | undefined,
   status: Json | undefined,
-  was: Readonly<Record<string, string>> = {},
+  failover?: Pick<ImageRecord, "was">,
   /** Containers that an update in place has replaced: their end is no exit, and restarts count from there. */
   replaced: PodMark["was"] = {},
 ) {
   const written = [...entries(spec?.containers), ...entries(spec?.initContainers)]
   const imageOf = (name: string) =>
-    clip(
-      (Object.hasOwn(was, name) ? was[name] : undefined) ?? text(written.find(each => each.name === name)?.image),
-      maxImage,
-    )
+    clip(standsFor(failover, { name, image: text(written.find(each => each.name === name)?.image) }), maxImage)
   return statusesOf(status).map(({ name, ready, restartCount, state, lastState }): ContainerState => {
     const old = Object.hasOwn(replaced, text(name)) ? replaced[text(name)] : undefined
     const isOld = (end: Json) => old !== undefined && text(end.containerID) === old.id

@@ -101,7 +101,7 @@ function movesOf(run: Run): Move[] {
 }
 
 /** Along controller references, by uid and in the same namespace. In a circle the nearest owner stands for itself. */
-function rootOf(live: ReadonlyMap<string, Json>, object: Json, below: readonly Json[] = []): Json | undefined {
+export function rootOf(live: ReadonlyMap<string, Json>, object: Json, below: readonly Json[] = []): Json | undefined {
   if (below.includes(object)) return below.find(({ kind }) => kind !== "Pod")
   const owner = object.metadata.ownerReferences?.find((each: Json) => each.controller)
   if (!owner) return object

@@ -38,6 +38,7 @@ import {
   tierOf,
   tierStatusOf,
 } from "./reading.ts"
+import { sideBySideViolationsOf } from "./side-by-side.ts"
 
 export type Invariant = (reading: Reading) => string[]
 
@@ -72,6 +73,7 @@ export function judge(run: Run): void {
     ...failoverViolationsOf(run),
     ...nodeWorkViolationsOf(run),
     ...inPlaceViolationsOf(run),
+    ...sideBySideViolationsOf(run),
   ]
   wasJudged(run)
   if (found.length > 0) throw new Error(`seed ${run.seed}: ${found.slice(0, 5).join("\n")}`)

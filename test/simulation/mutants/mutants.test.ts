@@ -10,6 +10,7 @@ import { type Mutant, mutants } from "./mutants.ts"
 import { nodeWorkMutants } from "./node-work.ts"
 import { operationMutants } from "./operations.ts"
 import { preCacheMutants } from "./pre-cache.ts"
+import { sideBySideMutants } from "./side-by-side.ts"
 
 // Tests the tests. That each mistake can still be made is looked at always; that it is found, in the long form only.
 
@@ -22,6 +23,7 @@ const all: Record<string, Mutant> = {
   ...nodeWorkMutants,
   ...preCacheMutants,
   ...inPlaceMutants,
+  ...sideBySideMutants,
 }
 
 /** Where a folder is named, the file in it that has the code. */

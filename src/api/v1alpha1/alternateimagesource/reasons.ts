@@ -36,6 +36,8 @@ export const reasons = {
   ManagedByGitOps:
     "apply is Template, and GitOps owns the workload: its pods are repaired, its template is not touched.",
   OwnedByAnother: "apply is Template, and the workload belongs to another object: its pods are repaired instead.",
+  UpdatedInPlace:
+    "An update in place works on the workload: pods that it has changed are left to it, and so is the template.",
   SecretMissing:
     "The other repository needs credentials, and the pod lists none for it, or none that aim may read (`aim grant NAMESPACE --pull-secrets NAME`).",
   Forbidden: "aim has no grant to change pods of this namespace; run `aim grant NAMESPACE`.",
@@ -81,6 +83,7 @@ const waiting: Reason[] = [
   "PartOfPodsFails",
   "ManagedByGitOps",
   "OwnedByAnother",
+  "UpdatedInPlace",
 ]
 /** Ends by itself when the cause is gone. */
 const patient: Reason[] = ["AllSourcesDown", "TargetNotFound"]

@@ -35,7 +35,7 @@ async function rolledOut(tier: Tier, options: InPlaceOptions = {}, spec: Json = 
     kind: "ServiceImage",
     metadata: { name: "dicom" },
     spec: {
-      target,
+      target: { ...target, kind: options.kind ?? target.kind },
       defaultImage: v1,
       tiers: [{ upgradeTier: "", settleSeconds: 0, ...tier }],
       pace: { podsPerSecond: 0 },
@@ -50,11 +50,11 @@ async function rolledOut(tier: Tier, options: InPlaceOptions = {}, spec: Json = 
   return { story, rollout, tierReason, waitsFor }
 }
 
-/** Each commit of the Deployment in which its image became this. */
-const stampsOf = ({ world }: Awaited<ReturnType<typeof inPlaceStory>>, image: string) =>
+/** Each commit of the workload in which its image became this. */
+const stampsOf = ({ world }: Awaited<ReturnType<typeof inPlaceStory>>, image: string, kind = "Deployment") =>
   world.history.flatMap(({ object }, index, all) => {
-    if (object.kind !== "Deployment" || imageOf(object.spec.template) !== image) return []
-    const before = all.slice(0, index).findLast(({ object: { kind } }) => kind === "Deployment")
+    if (object.kind !== kind || imageOf(object.spec.template) !== image) return []
+    const before = all.slice(0, index).findLast(each => each.object.kind === kind)
     return before && imageOf(before.object.spec.template) !== image ? [object] : []
   })
 
@@ -81,6 +81,31 @@ describe("without any admission policy", () => {
       const { metadata: stamped, spec: stopped } = stamp as Json
       expect([stopped.paused, stamped.labels[heldMark]]).toEqual([true, "in-place"])
       expect(JSON.parse(stamped.annotations[heldMark])).toMatchObject({ by: "in-place" })
+    })
+
+  const stops = {
+    StatefulSet: { type: "RollingUpdate", rollingUpdate: { partition: 2_147_483_647 } },
+    DaemonSet: { type: "OnDelete" },
+  }
+  for (const [kind, stop] of Object.entries(stops) as [keyof typeof stops, Json][])
+    test(`a ${kind}: the stamp stops its controller, its pods stay, and its strategy comes back`, async () => {
+      const { story, rollout } = await rolledOut({ updateStrategy: "InPlaceOnly" }, { kind })
+      const before = await story.pods()
+      const { updateStrategy } = (await story.workload()).spec
+      await rollout.change({ defaultImage: v2 })
+      await story.says("Updating")
+      // Its counts are complete from the beginning: a held one is under way all the same.
+      expect((await rollout.condition("Complete"))?.status).toBe("False")
+      await rollout.complete()
+      expect((await story.workload()).metadata.annotations[heldMark]).toBeUndefined()
+      await story.world.settle("1m")
+      const after = await story.pods()
+      expect(after.map(identity)).toEqual(before.map(identity))
+      expect(after.map(pod => imageOf(pod))).toEqual([v2, v2, v2])
+      expect((await story.workload()).spec.updateStrategy).toEqual(updateStrategy)
+      const [stamp, ...more] = stampsOf(story, v2, kind) as Json[]
+      expect(more).toEqual([])
+      expect(stamp!.spec.updateStrategy).toMatchObject(stop)
     })
 
   test("without updateStrategy the workload's own annotation counts", async () => {

@@ -56,6 +56,45 @@ describe("a stamp that holds", () => {
       writes: { ...stop, strategy: "InPlaceOnly" },
     },
     "paused by its owner": { spec: { paused: true }, strategy: "InPlaceOnly", writes: { strategy: "InPlaceOnly" } },
+    "a StatefulSet": {
+      kind: "StatefulSet",
+      spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0, maxUnavailable: "50%" } } },
+      strategy: "InPlaceOnly",
+      writes: {
+        strategy: "InPlaceOnly",
+        label: "in-place",
+        held: '{"by":"in-place","original":{"type":"RollingUpdate","rollingUpdate":{"partition":0,"maxUnavailable":"50%"}},"generation":2}',
+        update: { type: "RollingUpdate", rollingUpdate: { partition: 2_147_483_647 } },
+      },
+    },
+    "a StatefulSet with a partition of its owner's": {
+      kind: "StatefulSet",
+      spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
+      strategy: "InPlaceOnly",
+      writes: { strategy: "InPlaceOnly" },
+    },
+    "a StatefulSet of which its owner replaces the pods": {
+      kind: "StatefulSet",
+      spec: { updateStrategy: { type: "OnDelete" } },
+      metadata: asked,
+      writes: {},
+    },
+    "a DaemonSet": {
+      kind: "DaemonSet",
+      spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 2, maxSurge: 0 } } },
+      metadata: asked,
+      writes: {
+        label: "in-place",
+        held: '{"by":"in-place","original":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":2,"maxSurge":0}},"generation":2}',
+        update: { type: "OnDelete" },
+      },
+    },
+    "a DaemonSet of which its owner replaces the pods": {
+      kind: "DaemonSet",
+      spec: { updateStrategy: { type: "OnDelete" } },
+      strategy: "InPlaceOnly",
+      writes: { strategy: "InPlaceOnly" },
+    },
   }
   for (const [name, { kind = "Deployment", metadata: more, spec, strategy, writes }] of Object.entries(rows))
     test(name, () => {
@@ -64,7 +103,7 @@ describe("a stamp that holds", () => {
       const { body } = reader.patchFor(reader.read(object as never), "shop/web:2", { note: "x" }, strategy) as {
         body: {
           metadata: { annotations: Record<string, string>; labels?: Record<string, string> }
-          spec: { paused?: boolean }
+          spec: { paused?: boolean; updateStrategy?: object }
         }
       }
       const { annotations, labels } = body.metadata
@@ -73,8 +112,16 @@ describe("a stamp that holds", () => {
         held: annotations["autoimagemanager.io/held"],
         label: labels?.["autoimagemanager.io/held"],
         paused: body.spec.paused,
+        update: body.spec.updateStrategy,
       }
-      expect(written).toEqual({ strategy: undefined, held: undefined, label: undefined, paused: undefined, ...writes })
+      expect(written).toEqual({
+        strategy: undefined,
+        held: undefined,
+        label: undefined,
+        paused: undefined,
+        update: undefined,
+        ...writes,
+      })
       expect(annotations.note).toBe("x")
       expect(body.spec).toMatchObject({ template: { spec: { containers: [{ name: "app", image: "shop/web:2" }] } } })
     })

@@ -1,8 +1,10 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
+import { remember } from "#lib/remember.ts"
 import { clip, withoutControls } from "#lib/text.ts"
 import { fieldOf, generationOf, type TargetObject } from "../workloads/object-facts.ts"
-import { holdOf, parseHold, parseNote } from "./marks.ts"
+import { parseHold, parseNote, setHoldOf } from "./marks.ts"
 import {
+  everyOrdinal,
   heldMark,
   inPlaceAnnotation,
   inPlaceHolder,
@@ -24,8 +26,8 @@ export type InPlaceFacts = {
   readonly strategy: Strategy | undefined
   /** Held already, by whichever part of aim: a workload has one hold at a time. */
   readonly isHeld: boolean
-  /** Its owner has stopped its controller, and that is never touched. */
-  readonly isStopped: boolean
+  /** What to give back, as the hold keeps it; undefined where its owner has stopped its controller: never touched. */
+  readonly original: string | undefined
   /** What keeps the update in place that holds it. */
   readonly blocked: Blocked | undefined
   /** The image that failed, after the update to it was taken back as a whole. */
@@ -49,14 +51,42 @@ export type BlockedReason = (typeof blockedReasons)[number]
 
 /** How the native controller of a kind is stopped, and whether its owner has done so. */
 type Stop = {
-  isStopped(spec: unknown): boolean
+  /** What to give back; undefined where its owner has stopped its controller. */
+  original(spec: unknown): string | undefined
   /** The part of the spec that stops it. */
   readonly spec: object
 }
 
+/** As a server would fill it in. */
+const defaultStrategy = { type: "RollingUpdate" }
+const strategyOf = (spec: unknown) => fieldOf(spec, "updateStrategy") ?? defaultStrategy
+
 const stops: Readonly<Record<string, Stop>> = {
-  Deployment: { isStopped: spec => fieldOf(spec, "paused") === true, spec: { paused: true } },
+  Deployment: {
+    original: spec => (fieldOf(spec, "paused") === true ? undefined : '{"paused":false}'),
+    spec: { paused: true },
+  },
+  /** With `OnDelete` or a partition, its owner decides which pods are replaced. */
+  StatefulSet: {
+    original(spec) {
+      const strategy = strategyOf(spec)
+      const isOwners = isOnDelete(strategy) || (fieldOf(fieldOf(strategy, "rollingUpdate"), "partition") ?? 0) !== 0
+      return isOwners ? undefined : JSON.stringify(strategy)
+    },
+    spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: everyOrdinal } } },
+  },
+  /** The rest of the strategy stays where it is: under `OnDelete` it has no effect. */
+  DaemonSet: {
+    original: spec => (isOnDelete(strategyOf(spec)) ? undefined : JSON.stringify(strategyOf(spec))),
+    spec: { updateStrategy: { type: "OnDelete" } },
+  },
 }
+
+const isOnDelete = (strategy: unknown) => fieldOf(strategy, "type") === "OnDelete"
+
+/** Workloads of a fleet have few different strategies. */
+const share = remember(1000, text => text)
+const shared = (text: string | undefined) => (text === undefined ? undefined : share(text))
 
 /** Can workloads of this kind be updated in place? */
 export const isHoldable = (kind: string): boolean => Object.hasOwn(stops, kind)
@@ -78,7 +108,7 @@ export function readInPlace(
     generation: generationOf(object),
     strategy: strategies.find(each => each === written),
     isHeld,
-    isStopped: !isHeld && stops[kind]!.isStopped(fieldOf(object, "spec")),
+    original: isHeld ? undefined : shared(stops[kind]!.original(fieldOf(object, "spec"))),
     blocked: isHeld ? blockedBy(annotations, container, image) : undefined,
     takenBack: takenBackFrom(annotations, container, image),
   }
@@ -124,14 +154,14 @@ export type HoldFields = {
  */
 export function holdFields(
   kind: string,
-  { generation, strategy, isHeld, isStopped }: InPlaceFacts,
+  { generation, strategy, original }: InPlaceFacts,
   wanted: Strategy | undefined,
 ): HoldFields {
   const isRecreated = wanted === "Recreate" && strategy === undefined
   const annotations = wanted === undefined || isRecreated || wanted === strategy ? {} : { [strategyAnnotation]: wanted }
-  if (isHeld || isStopped || !isInPlace(wanted ?? strategy)) return { annotations }
+  if (original === undefined || !isInPlace(wanted ?? strategy)) return { annotations }
   return {
-    annotations: { ...annotations, [heldMark]: holdOf(String(generation)).join("") },
+    annotations: { ...annotations, [heldMark]: setHoldOf(original, String(generation)).join("") },
     labels: { [heldMark]: inPlaceHolder },
     spec: stops[kind]!.spec,
   }

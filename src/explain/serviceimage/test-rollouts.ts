@@ -108,7 +108,7 @@ const takenBack: NonNullable<Member["inPlace"]> = {
   generation: 1,
   strategy: "InPlaceOnly",
   isHeld: false,
-  isStopped: false,
+  original: undefined,
   blocked: undefined,
   takenBack: { image: v2, message: "3 pods went back" },
 }

@@ -36,35 +36,69 @@ async function type(story: InPlaceStory, run: Run, words: string[], options: obj
   return { ...ended!, said }
 }
 
-test("plan, set image, wait: complete when the same pods run it, and never before", async () => {
-  const story = await inPlaceStory()
-  const before = await story.pods()
-  expect((await type(story, plan, ["deploy/web", `web=${v2}`])).text).toContain("deploy/web -n default  in place")
-  expect(isHeld(await story.deployment())).toBe(false)
-  await story.setImage({ web: v2 })
-  const { text, said } = await type(story, wait, ["deploy/web"])
-  expect(text).toBe(`deploy/web -n default Complete 3/3 updated (Completed: 3 pods updated in place: ${v2})\n`)
-  expect(said.join("\n")).toContain("(Updating")
-  const after = await story.pods()
-  expect(after.map(identity)).toEqual(before.map(identity))
-  expect(after.map(pod => imageOf(pod))).toEqual([v2, v2, v2])
-  expect(isRolledOut(await story.deployment())).toBe(true)
-})
+const kinds = { Deployment: "deploy/web", StatefulSet: "sts/web", DaemonSet: "ds/web" } as const
 
-test("a pod that crashes ends the wait with the reason, and rollback brings the same pods back", async () => {
-  const story = await inPlaceStory({ spec: { minReadySeconds: 3 } })
-  const before = await story.pods()
-  story.registries.push(v3, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
-  await story.setImage({ web: v3 })
-  const failed = await type(story, wait, ["deploy/web"])
-  expect(failed.failure).toMatch(/^deploy\/web -n default Stalled \(UpdateFailed: web-.*CrashLoop/)
-  const shown = JSON.parse((await type(story, status, ["deploy/web"], { output: "json" })).text!)
-  expect(shown.pods.map(({ state }: { state: string }) => state).sort()).toEqual(["Reverted", "Stale", "Stale"])
-  const { text } = await type(story, rollback, ["deploy/web"], { wait: true })
-  expect(text).toContain("deploy/web -n default Complete 3/3 updated")
-  const after = await story.pods()
-  expect(after.map(identity)).toEqual(before.map(identity))
-  expect(after.map(pod => imageOf(pod))).toEqual([v1, v1, v1])
+for (const [kind, name] of Object.entries(kinds) as [keyof typeof kinds, string][]) {
+  test(`${name}: plan, set image, wait: complete when the same pods run it, and never before`, async () => {
+    const story = await inPlaceStory({ kind })
+    const before = await story.pods()
+    const planned = JSON.parse((await type(story, plan, [name, `web=${v2}`], { output: "json" })).text!)
+    expect(planned).toMatchObject({ way: "InPlace", blockedBy: [], images: [{ container: "web", from: v1, to: v2 }] })
+    expect(planned.pods).toHaveLength(3)
+    expect(isHeld(await story.workload())).toBe(false)
+    await story.setImage({ web: v2 })
+    const { text, said } = await type(story, wait, [name])
+    expect(text).toBe(`${name} -n default Complete 3/3 updated (Completed: 3 pods updated in place: ${v2})\n`)
+    expect(said.join("\n")).toContain("(Updating")
+    const after = await story.pods()
+    expect(after.map(identity)).toEqual(before.map(identity))
+    expect(after.map(pod => imageOf(pod))).toEqual([v2, v2, v2])
+    expect(isRolledOut(await story.workload())).toBe(true)
+  })
+
+  test(`${name}: history has both revisions, and a rollback goes in place`, async () => {
+    const story = await inPlaceStory({ kind })
+    const before = await story.pods()
+    await story.setImage({ web: v2 })
+    await story.free()
+    await story.world.settle("10s")
+    const listed = JSON.parse((await type(story, history, [name], { output: "json" })).text!)
+    const rows = listed.map(({ revision, images, pods }: Json) => [revision, images.web, pods.length])
+    expect(rows).toEqual([
+      [2, v2, 3],
+      [1, v1, 0],
+    ])
+    await type(story, rollback, [name], { toRevision: "1", wait: true })
+    const after = await story.pods()
+    expect(after.map(identity)).toEqual(before.map(identity))
+    expect(after.map(pod => imageOf(pod))).toEqual([v1, v1, v1])
+  })
+
+  test(`${name}: a pod that crashes ends the wait with the reason, and rollback brings the same pods back`, async () => {
+    const story = await inPlaceStory({ kind, spec: { minReadySeconds: 3 } })
+    const before = await story.pods()
+    story.registries.push(v3, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
+    await story.setImage({ web: v3 })
+    const { failure } = await type(story, wait, [name])
+    expect(failure).toMatch(new RegExp(`^${name} -n default Stalled .UpdateFailed: web-.*CrashLoop`))
+    const shown = JSON.parse((await type(story, status, [name], { output: "json" })).text!)
+    expect(shown.pods.map(({ state }: Json) => state).sort()).toEqual(["Reverted", "Stale", "Stale"])
+    const { text } = await type(story, rollback, [name], { wait: true })
+    expect(text).toContain(`${name} -n default Complete 3/3 updated`)
+    const after = await story.pods()
+    expect(after.map(identity)).toEqual(before.map(identity))
+    expect(after.map(pod => imageOf(pod))).toEqual([v1, v1, v1])
+  })
+}
+
+test("the pods of a StatefulSet go from the highest ordinal", async () => {
+  const story = await inPlaceStory({ kind: "StatefulSet" })
+  const planned = JSON.parse((await type(story, plan, ["sts/web", `web=${v2}`], { output: "json" })).text!)
+  expect(planned.pods.map(({ name, isNext }: Json) => [name, isNext])).toEqual([
+    ["web-2", true],
+    ["web-1", false],
+    ["web-0", false],
+  ])
 })
 
 test("an update that takes itself back ends the wait with RolledBack", async () => {
@@ -86,21 +120,4 @@ test("a change that is held for good ends the wait, with its path", async () => 
     "Stalled (NotInPlace: spec.terminationGracePeriodSeconds",
   )
   expect((await type(story, plan, ["deploy/web"])).text).toContain("deploy/web -n default  stopped")
-})
-
-test("history has both revisions, and a rollback to the first goes in place", async () => {
-  const story = await inPlaceStory()
-  const before = await story.pods()
-  await story.setImage({ web: v2 })
-  await story.free()
-  await story.world.settle("10s")
-  const listed = JSON.parse((await type(story, history, ["deploy/web"], { output: "json" })).text!)
-  expect(listed.map(({ revision, images, pods }: Json) => [revision, images.web, pods.length])).toEqual([
-    [2, v2, 3],
-    [1, v1, 0],
-  ])
-  await type(story, rollback, ["deploy/web"], { toRevision: "1", wait: true })
-  const after = await story.pods()
-  expect(after.map(identity)).toEqual(before.map(identity))
-  expect(after.map(pod => imageOf(pod))).toEqual([v1, v1, v1])
 })

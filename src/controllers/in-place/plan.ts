@@ -1,9 +1,10 @@
+import { unavailableOf } from "#core/in-place/budget.ts"
 import { isReadable, lostHold, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceHolder, strategyAnnotation } from "#core/in-place/names.ts"
 import { type Judged, nextWrites, type PodsNext, type PodWrite } from "#core/in-place/next.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { provenOf } from "#core/in-place/proven.ts"
-import { parseSettings, podsOf, type Settings } from "#core/in-place/settings.ts"
+import { parseSettings, type Settings } from "#core/in-place/settings.ts"
 import { type Evidence, standingOf, type Target } from "#core/in-place/standing.ts"
 import {
   annotationsOf,
@@ -134,7 +135,7 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
   const touched = union(noteOf(workload)?.touched, change)
   if (!isReadable({ ...noteFor(seen, "Updating", ""), touched }))
     return giveUp("NotInPlace", "metadata: more labels and annotations change than can be recorded")
-  const maxUnavailable = unavailableOf(workload, settings)
+  const maxUnavailable = unavailableOf(workload.maxUnavailable, settings, workload.replicas)
   const disturbs = change.is === "InPlace" && change.containers.length + (change.restarts ?? []).length > 0
   if (disturbs && maxUnavailable === 0)
     return giveUp(
@@ -142,13 +143,6 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
       `maxUnavailable allows no pod of ${workload.replicas} to restart: write in-place-max-unavailable, such as "1"`,
     )
   return update(seen, { settings, change, maxUnavailable })
-}
-
-/** The smaller of both; where the workload's own is none, the annotation decides alone. */
-function unavailableOf({ maxUnavailable, replicas }: Workload, settings: Settings): number {
-  const asked = settings.maxUnavailable && podsOf(settings.maxUnavailable, replicas)
-  if (asked === undefined) return maxUnavailable
-  return maxUnavailable === 0 ? asked : Math.min(asked, maxUnavailable)
 }
 
 type Course = {

@@ -44,6 +44,8 @@ export type WorkloadFacts = {
   readonly replicas: number
   /** Its own update strategy: of a held workload, the one that it gets back. */
   readonly strategy: Json
+  /** Of a StatefulSet: pods go from the highest ordinal, and strictly so unless it says Parallel. */
+  readonly ordinals: { readonly isStrict: boolean } | undefined
   readonly isPaused: boolean
   readonly minReadySeconds: number
   readonly deadlineSeconds: number
@@ -76,6 +78,7 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
     template: spec.template,
     replicas,
     strategy: { ...(spec.strategy ?? spec.updateStrategy), ...hold?.original },
+    ordinals: kind === "StatefulSet" ? { isStrict: spec.podManagementPolicy !== "Parallel" } : undefined,
     isPaused: spec.paused === true,
     minReadySeconds: spec.minReadySeconds ?? 0,
     deadlineSeconds: Math.min(spec.progressDeadlineSeconds ?? 600, 86_400),

@@ -195,6 +195,7 @@ function inPlace(sight: Sight, workload: WorkloadFacts, settings: Settings, maxU
     missingOn: () => undefined,
     noAgentOn: () => undefined,
     isAsked: () => true,
+    ordinals: workload.ordinals,
     evidence: { digestOn: agents.digestOn, upSince: () => sight.now, drainedSince: () => sight.now, now: sight.now },
   }
   const next = nextWrites(seen)

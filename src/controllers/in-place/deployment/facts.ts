@@ -1,7 +1,7 @@
+import { ownUnavailable } from "#core/in-place/budget.ts"
 import { holdKinds } from "#core/in-place/hold.ts"
 import { parseNote, type WorkloadNote } from "#core/in-place/marks.ts"
 import { inPlaceAnnotation } from "#core/in-place/names.ts"
-import { podsOf } from "#core/in-place/settings.ts"
 import type { PodTemplate } from "#core/in-place/template.ts"
 import { type Json, type Owned, ownerOf, readCommon, type Workload } from "../facts.ts"
 
@@ -36,20 +36,8 @@ export function readDeployment(object: object): Deployment {
     replicas,
     deadlineSeconds: Math.min(spec.progressDeadlineSeconds ?? 600, 86_400),
     keepsHistory: spec.revisionHistoryLimit !== 0,
-    maxUnavailable: unavailableOf(spec.strategy, replicas),
+    maxUnavailable: ownUnavailable("Deployment", spec.strategy, replicas),
   }
-}
-
-/**
- * As the Deployment controller counts, but a share is at least one pod: the controller can make a pod first where the
- * share rounds to none, and in place there is none to make. A single pod is not stopped without being asked for.
- */
-function unavailableOf(strategy: Json | undefined, replicas: number): number {
-  if (strategy?.type === "Recreate") return replicas
-  const value = strategy?.rollingUpdate?.maxUnavailable ?? "25%"
-  if (typeof value === "number") return Math.min(value, replicas)
-  const percent = Number.parseInt(value, 10)
-  return replicas > 1 ? podsOf({ percent }, replicas) : Math.floor(percent / 100)
 }
 
 /** Undefined for one that is not a Deployment's, or is being deleted. */

@@ -1,3 +1,4 @@
+import { ownUnavailable } from "#core/in-place/budget.ts"
 import { holdKinds } from "#core/in-place/hold.ts"
 import type { Hold } from "#core/in-place/marks.ts"
 import { isSameTemplate } from "#core/in-place/template.ts"
@@ -33,7 +34,7 @@ export const daemonSet: Adapter<HeldSet, SetRevision> = {
       ...common,
       isInForce: holdKinds.DaemonSet.isInForce(spec),
       replicas,
-      maxUnavailable: unavailableOf(blockOf(spec, common.hold)?.maxUnavailable ?? 1, replicas),
+      maxUnavailable: ownUnavailable("DaemonSet", { rollingUpdate: blockOf(spec, common.hold) }, replicas),
       status: {
         pods: status.currentNumberScheduled ?? 0,
         updated: status.updatedNumberScheduled ?? 0,
@@ -53,10 +54,3 @@ export const daemonSet: Adapter<HeldSet, SetRevision> = {
 /** OnDelete has no need of the block, and a write may leave it out: then what was there before the hold counts. */
 const blockOf = ({ updateStrategy }: Json, hold: Hold | undefined): Json | null | undefined =>
   updateStrategy?.rollingUpdate ?? hold?.original?.rollingUpdate
-
-/** As the DaemonSet controller counts: a share rounds up. With none, it makes the new pod first. */
-function unavailableOf(value: unknown, replicas: number): number {
-  if (typeof value === "number") return value
-  const percent = Number.parseInt(String(value), 10) || 0
-  return percent === 0 ? 0 : Math.max(1, Math.ceil((replicas * percent) / 100))
-}

@@ -1,3 +1,4 @@
+import { ownUnavailable } from "#core/in-place/budget.ts"
 import { holdKinds } from "#core/in-place/hold.ts"
 import type { Json } from "../facts.ts"
 import type { Adapter } from "../kind.ts"
@@ -26,7 +27,7 @@ export const statefulSet: Adapter<HeldSet, SetRevision> = {
       ...readSet(object),
       isInForce: holdKinds.StatefulSet.isInForce(spec),
       replicas,
-      maxUnavailable: unavailableOf(spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, replicas),
+      maxUnavailable: ownUnavailable("StatefulSet", spec.updateStrategy, replicas),
       ordinals: { isStrict: spec.podManagementPolicy !== "Parallel" },
       status: {
         pods: status.replicas ?? 0,
@@ -42,10 +43,4 @@ export const statefulSet: Adapter<HeldSet, SetRevision> = {
   workloadOf: podOwner => podOwner,
   native: (workload, revisions, pods) => nativeOf(kind, workload, revisions, pods),
   releasedSpec: ({ isInForce, hold }) => (isInForce ? holdKinds.StatefulSet.released(hold) : {}),
-}
-
-/** As the StatefulSet controller counts: a share rounds down, and is at least one pod. */
-function unavailableOf(value: number | string, replicas: number): number {
-  const count = typeof value === "number" ? value : Math.floor((replicas * Number.parseInt(value, 10)) / 100)
-  return Math.max(1, count)
 }

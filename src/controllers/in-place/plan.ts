@@ -137,7 +137,8 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
     return giveUp("NotInPlace", "metadata: more labels and annotations change than can be recorded")
   const maxUnavailable = unavailableOf(workload.maxUnavailable, settings, workload.replicas)
   const disturbs = change.is === "InPlace" && change.containers.length + (change.restarts ?? []).length > 0
-  if (disturbs && maxUnavailable === 0)
+  // Without replicas, what is left of its pods goes by itself.
+  if (disturbs && maxUnavailable === 0 && workload.replicas > 0)
     return giveUp(
       "NoBudget",
       `maxUnavailable allows no pod of ${workload.replicas} to restart: write in-place-max-unavailable, such as "1"`,

@@ -35,7 +35,7 @@ export function rootOf(run: Run, object: Json, revision: number): string {
 
 /** How many pods of a workload may be down: the smaller of its own number and that of its annotation. */
 export function allowanceOf(workload: Json): number {
-  const replicas = workload.spec.replicas ?? 1
+  const replicas = replicasOf(workload)
   const asked = annotationOf(workload, "in-place-max-unavailable")
   const own = ownAllowance(workload, replicas)
   // What was changed before goes back one by one, also where no pod may be down.
@@ -45,12 +45,26 @@ export function allowanceOf(workload: Json): number {
   return Math.max(own === 0 ? most : Math.min(own, most), least)
 }
 
-function ownAllowance({ spec }: Json, replicas: number): number {
+const replicasOf = ({ kind, spec, status }: Json): number =>
+  kind === "DaemonSet" ? (status?.desiredNumberScheduled ?? 0) : (spec.replicas ?? 1)
+
+function ownAllowance(workload: Json, replicas: number): number {
+  const { kind, spec } = workload
+  if (kind !== "Deployment") return setAllowance(workload, replicas)
   const { type, rollingUpdate } = spec.strategy ?? {}
   if (type === "Recreate") return replicas
   const value = String(rollingUpdate?.maxUnavailable ?? "25%")
   if (!value.endsWith("%")) return Math.min(Number(value), replicas)
   return replicas > 1 ? share(value, replicas) : Math.floor(Number.parseInt(value, 10) / 100)
+}
+
+/** A StatefulSet rounds down, to at least one pod. A DaemonSet rounds up; under OnDelete its block is in the hold. */
+function setAllowance(workload: Json, replicas: number): number {
+  const { rollingUpdate } = workload.spec.updateStrategy ?? {}
+  const block = rollingUpdate ?? parsed(annotationOf(workload, "held"))?.original?.rollingUpdate
+  const value = String(block?.maxUnavailable ?? 1)
+  const count = Number.parseInt(value, 10) * (value.endsWith("%") ? replicas / 100 : 1)
+  return Math.min(replicas, workload.kind === "StatefulSet" ? Math.max(1, Math.floor(count)) : Math.ceil(count))
 }
 
 /** A share above zero is at least one pod. */

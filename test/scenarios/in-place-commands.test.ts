@@ -115,9 +115,8 @@ test("an update that takes itself back ends the wait with RolledBack", async () 
 
 test("a change that is held for good ends the wait, with its path", async () => {
   const story = await inPlaceStory({ annotations: { [strategyAnnotation]: "InPlaceOnly" } })
-  await story.patch({ spec: { template: { spec: { terminationGracePeriodSeconds: 7 } } } })
-  expect((await type(story, wait, ["deploy/web"])).failure).toContain(
-    "Stalled (NotInPlace: spec.terminationGracePeriodSeconds",
-  )
+  // A field that the server does not refuse by itself.
+  await story.patch({ spec: { template: { spec: { hostAliases: [{ ip: "10.0.0.1", hostnames: ["db"] }] } } } })
+  expect((await type(story, wait, ["deploy/web"])).failure).toContain("Stalled (NotInPlace: spec.hostAliases")
   expect((await type(story, plan, ["deploy/web"])).text).toContain("deploy/web -n default  stopped")
 })

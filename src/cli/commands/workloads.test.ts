@@ -326,15 +326,27 @@ describe("plan", () => {
     expect((await ask(plan, here, ["sts/web"])).text).toContain("The next change does not go in place")
   })
 
+  /** The present manifest with this template, in stdin. */
+  const withFile = async (here: Here, template: Json) => {
+    const { spec } = await here.read()
+    const file = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "shop" } }
+    const stdin = Readable.from([Buffer.from(JSON.stringify({ ...file, spec: { ...spec, template } }))])
+    return ask(plan, { ...here, world: { ...here.world, stdin } }, ["deploy/web"], { file: "-" })
+  }
+  const slower = templateOf(v2, { terminationGracePeriodSeconds: 5 })
+
   test("with a file, has the path that is not in place", async () => {
-    const here = await world()
-    const manifest = (await here.read()) as Json
-    const spec = { ...manifest.spec, template: templateOf(v2, { terminationGracePeriodSeconds: 5 }) }
-    const file: Json = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "shop" }, spec }
-    const withFile = { ...here, world: { ...here.world, stdin: Readable.from([Buffer.from(JSON.stringify(file))]) } }
-    expect((await ask(plan, withFile, ["deploy/web"], { file: "-" })).text).toContain(
-      "NotInPlace: spec.terminationGracePeriodSeconds: a running pod cannot change it.",
+    const { text } = await withFile(await world(), slower)
+    expect(text).toContain("NotInPlace: spec.terminationGracePeriodSeconds: a running pod cannot change it.")
+  })
+
+  test("what the server would refuse is a failure, in its own words", async () => {
+    const here = await world({ annotations: { [strategyAnnotation]: "InPlaceOnly" } })
+    const { text, exitCode } = await withFile(here, slower)
+    expect(text).toMatch(
+      /^deploy\/web -n shop {2}refused\n {2}.*spec.terminationGracePeriodSeconds of the template cannot change/,
     )
+    expect(exitCode).toBe(1)
   })
 
   test("a container that is not there is named, and a dump is refused", async () => {

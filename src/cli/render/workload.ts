@@ -82,6 +82,7 @@ const titles: Record<Planned["way"], string> = {
   InPlace: "in place",
   RollingUpdate: "rolling update",
   Stopped: "stopped",
+  Refused: "refused",
 }
 
 /** `aim plan deploy/web`. */

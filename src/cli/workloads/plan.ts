@@ -1,9 +1,9 @@
 import { parseManifests } from "#api/manifest.ts"
 import { listOf, type PodTemplate } from "#core/in-place/template.ts"
 import { readWorkload, type Sight } from "#explain/workloads/facts.ts"
-import { type Planned, planOf } from "#explain/workloads/plan.ts"
+import { type Planned, planOf, refusedPlan } from "#explain/workloads/plan.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { isFailure } from "#runtime/client/errors.ts"
+import { isFailure, type KubeError } from "#runtime/client/errors.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { type Answer, connectionOf, Failure, type Input, UsageError, type World } from "../command.ts"
 import { inputName, readText } from "../input.ts"
@@ -37,13 +37,19 @@ export async function planWorkload(input: Input, world: World): Promise<Answer> 
   const client = await world.connect(connectionOf(input))
   try {
     const sight = await lookAtWorkload(client, world, target)
-    const plan = manifest
-      ? await applied(client, resource, sight, manifest)
-      : await planned(client, resource, sight, images)
-    if (format === "json") return { text: `${JSON.stringify(plan, null, 2)}\n`, exitCode: 0 }
-    if (format === "yaml") return { text: toYaml(plan), exitCode: 0 }
+    const plan = await (manifest
+      ? applied(client, resource, sight, manifest)
+      : planned(client, resource, sight, images)
+    ).catch(error => {
+      // A policy or a webhook has refused the dry run.
+      if (isFailure(error, "Invalid")) return refusedPlan(sight.workload, (error as KubeError).said)
+      throw error
+    })
+    const exitCode = plan.way === "Refused" ? 1 : 0
+    if (format === "json") return { text: `${JSON.stringify(plan, null, 2)}\n`, exitCode }
+    if (format === "yaml") return { text: toYaml(plan), exitCode }
     const text = workloadPlanText(plan, world)
-    return images.size > 0 || manifest ? { text, exitCode: 0, next: "Nothing was written." } : { text, exitCode: 0 }
+    return images.size > 0 || manifest ? { text, exitCode, next: "Nothing was written." } : { text, exitCode }
   } finally {
     client.close()
   }

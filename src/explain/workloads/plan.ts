@@ -23,6 +23,8 @@ export type Planned = {
     | "RollingUpdate"
     /** It stays as it is until a person acts. */
     | "Stopped"
+    /** The server refuses the change. */
+    | "Refused"
   reason: string
   message: string
   images: { container: string; from: string; to: string }[]
@@ -34,6 +36,13 @@ export type Planned = {
   blockedBy: string[]
   /** Whatever else there is to know. */
   remarks: string[]
+}
+
+/** The plan of a change that the server refuses, in its own words. */
+export const refusedPlan = (workload: KubeObject, message: string): Planned => {
+  const { kind, name, namespace } = readWorkload(workload)
+  const nothing = { images: [], pods: [], nodes: [], blockedBy: [], remarks: [] }
+  return { kind, name, namespace, way: "Refused", reason: "Refused", message, ...nothing }
 }
 
 /** Whether the server holds a change in the write that makes it; undefined where that is not known. */

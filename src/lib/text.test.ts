@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { clip, clipMiddle, counted, nameSome, withoutControls } from "./text.ts"
+import { clip, clipMiddle, counted, nameSome, sentence, withoutControls } from "./text.ts"
 
 test("a number and its noun agree", () => {
   expect([0, 1, 2].map(count => counted(count, "pod"))).toEqual(["0 pods", "1 pod", "2 pods"])
@@ -8,6 +8,12 @@ test("a number and its noun agree", () => {
 test("a few names, and how many are left", () => {
   expect(nameSome(["a", "b"], 2)).toBe("a, b")
   expect(nameSome(["a", "b"], 5)).toBe("a, b and 3 more")
+})
+
+test("a sentence has a capital letter and a full stop, unless it begins with a name", () => {
+  expect(sentence("the pods stay, web restarts")).toBe("The pods stay, web restarts.")
+  for (const name of ["web-0: CrashLoop", "spec.volumes: no", "3 pods wait"]) expect(sentence(name)).toBe(`${name}.`)
+  expect(sentence("is one running?")).toBe("Is one running?")
 })
 
 test("what is cut ends with an ellipsis and never in half a character", () => {

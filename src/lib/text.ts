@@ -24,3 +24,9 @@ export function nameSome(names: readonly string[], total: number): string {
   const more = total - names.length
   return more > 0 ? `${names.join(", ")} and ${more} more` : names.join(", ")
 }
+
+/** With a capital letter and a full stop. A name or a path at its beginning stays as it is. */
+export function sentence(text: string): string {
+  const first = /^[a-z]+(?=[ ,]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text
+  return /[.?!]$/.test(first) ? first : `${first}.`
+}

@@ -5,6 +5,7 @@ import { emptyHome, follow } from "#test/support/follow-guide.ts"
 const fleet = "docs/guides/upgrade-a-fleet.md"
 const outage = "docs/guides/when-a-registry-fails.md"
 const restarts = "docs/guides/restart-and-pre-pull.md"
+const inPlace = "docs/guides/update-in-place.md"
 const dicom = "examples/dicom/README.md"
 const minutes = 60_000
 
@@ -21,6 +22,11 @@ test("the guide about a registry that fails, followed on aim up", { timeout: 5 *
 test("the guide about restarts and pulls, followed on aim up", { timeout: 5 * minutes }, async () => {
   const home = emptyHome()
   await follow(restarts, "up", join(home, "aim-up.kubeconfig"), text => text, home)
+})
+
+test("the guide about updates in place, followed on aim up", { timeout: 5 * minutes }, async () => {
+  const home = emptyHome()
+  await follow(inPlace, "up", join(home, "aim-up.kubeconfig"), text => text, home, "Try it")
 })
 
 test("the example of a kind of one's own, followed on aim up", { timeout: 5 * minutes }, async () => {

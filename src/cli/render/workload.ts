@@ -3,7 +3,7 @@ import { type Revision, typed } from "#explain/workloads/facts.ts"
 import type { Planned } from "#explain/workloads/plan.ts"
 import type { PodStanding } from "#explain/workloads/pods.ts"
 import type { Standing, State } from "#explain/workloads/standing.ts"
-import { nameSome } from "#lib/text.ts"
+import { nameSome, sentence } from "#lib/text.ts"
 import type { View } from "../command.ts"
 import { shortened } from "./image.ts"
 import { paint, printable } from "./paint.ts"
@@ -105,8 +105,6 @@ export function workloadPlanText(plan: Planned, { view }: { view: View }): strin
   ].map(printable)
   return `${(view.isTerminal ? lines.map(line => wrappedText(line, view.columns, 2)) : lines).join("\n")}\n`
 }
-
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?]$/.test(text) ? "" : "."}`
 
 /** Which nodes get the image first, and which cannot. */
 function nodeWords({ nodes }: Planned): string[] {

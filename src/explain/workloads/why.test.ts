@@ -25,7 +25,7 @@ test("an update under way: the operation, the images, the reason with its meanin
   expect(sentences).toEqual([
     "Deployment shop/web is held for an update in place (operation 4-abc).",
     `Container web goes from ${v1} to ${v2}.`,
-    "Web-1: ImagePullFailed, container web: ImagePullBackOff.",
+    "web-1: ImagePullFailed, container web: ImagePullBackOff.",
     updateReasons.UpdateFailed,
     "Updated: 1 pod: web-0 on node-0.",
     "Not touched yet: 1 pod: web-2 on node-2.",

@@ -1,7 +1,7 @@
 import { parseMark } from "#core/in-place/marks.ts"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
-import { counted, nameSome } from "#lib/text.ts"
+import { counted, nameSome, sentence } from "#lib/text.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { ownNote, readWorkload, type Sight, typed, type WorkloadFacts } from "./facts.ts"
 import { type PodStanding, type PodState, podStandings } from "./pods.ts"
@@ -61,8 +61,7 @@ function changeWords(from: Readonly<Record<string, string>>, to: Readonly<Record
 
 function verdictWords({ reason, message }: Standing): string[] {
   const meaning = Object.hasOwn(updateReasons, reason) ? updateReasons[reason]! : ""
-  const said =
-    message === "" ? "" : `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.?]$/.test(message) ? "" : "."}`
+  const said = message === "" ? "" : sentence(message)
   return [said, meaning].filter(Boolean)
 }
 

@@ -80,15 +80,24 @@ export const statefulSetHold: KindHold = {
   ].join(" "),
 }
 
+const isZero = (name: string) => {
+  const value = `${rolling}.?${name}`
+  return `!${value}.hasValue() || string(${value}.value()) in ['0', '0%']`
+}
+
 const isOnDelete = (object: string) => `${typeOf(object)} == 'OnDelete'`
 
-/** The rest of the strategy stays where it is: under `OnDelete` it is valid and has no effect. */
+/**
+ * The rest of the strategy stays where it is: under `OnDelete` it has no effect. The server does not judge it there, so
+ * a block that it would refuse at the release is not kept: one of both numbers must be zero, and not both.
+ */
 export const daemonSetHold: KindHold = {
   resource: "daemonsets",
   conditions: conditions({ isStopped: isOnDelete, isOwners: isOnDelete("object") }),
   variables: {
     ...kept,
-    rolling: `${rolling}.hasValue() ? '"rollingUpdate":{' + ${joined(field("maxUnavailable"), field("maxSurge"))} + '}' : variables.saved.find('"rollingUpdate":{[^}]*}')`,
+    isValid: `${rolling}.hasValue() && (${isZero("maxUnavailable")}) != (${isZero("maxSurge")})`,
+    rolling: `variables.isValid ? '"rollingUpdate":{' + ${joined(field("maxUnavailable"), field("maxSurge"))} + '}' : variables.saved.find('"rollingUpdate":{[^}]*}')`,
     held: heldText(joined(`'"type":"RollingUpdate"'`, "variables.rolling")),
   },
   stop: "[JSONPatch{op: 'add', path: '/spec/updateStrategy/type', value: 'OnDelete'}]",

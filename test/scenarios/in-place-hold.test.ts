@@ -260,3 +260,16 @@ test("OnDelete that is written while a StatefulSet is held is given back", async
     expect(object.spec.updateStrategy).toEqual({ type: "RollingUpdate", rollingUpdate: { partition: every } })
   }
 })
+
+test("a block that the server would refuse at the release of a DaemonSet is not kept", async () => {
+  const { own } = kinds.DaemonSet
+  const here = await place("DaemonSet", own, ["RoleBinding", "ClusterRoleBinding"])
+  await here.setImage("db:2")
+  for (const rollingUpdate of [{ maxSurge: 1 }, { maxUnavailable: 0, maxSurge: 0 }, { maxUnavailable: null }]) {
+    await here.send("merge", { spec: { updateStrategy: { rollingUpdate } } }, "a")
+    expect(originalOf(await here.get())).toEqual(own)
+  }
+  const wanted = { maxUnavailable: 0, maxSurge: 2 }
+  await here.send("merge", { spec: { updateStrategy: { rollingUpdate: wanted } } }, "a")
+  expect(originalOf(await here.get())).toEqual({ ...own, rollingUpdate: wanted })
+})

@@ -155,11 +155,13 @@ export const daemonSet: Definition = {
     default: object => {
       const next = specDefaults(object, spec => {
         const update = fillZero(spec.updateStrategy ?? {}, { type: "RollingUpdate" })
-        const rolling = fill(update.rollingUpdate ?? {}, { maxUnavailable: 1, maxSurge: 0 })
-        return fill(
-          set(spec, "updateStrategy", update.type === "RollingUpdate" ? set(update, "rollingUpdate", rolling) : update),
-          { revisionHistoryLimit: 10 },
-        )
+        const isRolling = update.type === "RollingUpdate"
+        // Under OnDelete there are no defaults, but the server's internal form has a number in each field of a block.
+        const rolling = fill(update.rollingUpdate ?? {}, { maxUnavailable: isRolling ? 1 : 0, maxSurge: 0 })
+        const hasBlock = isRolling || update.rollingUpdate
+        return fill(set(spec, "updateStrategy", hasBlock ? set(update, "rollingUpdate", rolling) : update), {
+          revisionHistoryLimit: 10,
+        })
       })
       // The server's internal form always has the annotation, so the manager that creates the object owns it too.
       return object.metadata.annotations?.[templateGenerationKey] ? next : templateGeneration(next, "0")

@@ -3,6 +3,7 @@ import { crds, nodeKinds, serviceImages } from "./crds.ts"
 import { endpointSlices } from "./endpoints.ts"
 import { authentication, impersonation } from "./identity.ts"
 import { inPlaceOfDeployments } from "./in-place-deployments.ts"
+import { inPlaceHoldsOfWorkloads } from "./in-place-hold.ts"
 import { inPlaceOfPods } from "./in-place-pods.ts"
 import { inPlaceOfSets } from "./in-place-sets.ts"
 import { discovery, kinds } from "./kinds.ts"
@@ -40,6 +41,7 @@ export const cases: readonly Case[] = [
   ...watches,
   ...validatingPolicies,
   ...mutatingPolicies,
+  ...inPlaceHoldsOfWorkloads,
   ...crds,
   ...verbs,
   ...errors,

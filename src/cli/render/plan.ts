@@ -60,9 +60,9 @@ const ofOne: Record<string, string> = {
 const singular = (words: string) => words.replace(/^\w+/, verb => ofOne[verb] ?? verb).replace(/\btheir\b/, "its")
 
 function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {
-  const each = tiers.map(({ name, objects: count, pods, underWay }) => {
+  const each = tiers.map(({ name, objects: count, pods, underWay, ...tier }) => {
     const facts = [
-      `${count} to stamp${pods > 0 ? ` (${pods} ${pods === 1 ? "pod" : "pods"})` : ""}`,
+      `${count} to stamp${pods > 0 ? ` (${pods} ${pods === 1 ? "pod" : "pods"})` : ""}${count > 0 ? howWords(tier) : ""}`,
       underWay > 0 ? `${underWay} under way` : "",
       approvals.includes(name) ? "waits for a person" : "",
     ].filter(Boolean)
@@ -70,6 +70,13 @@ function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {
   })
   const soak = soakMs > 0 ? `; soaks ${formatDuration(soakMs)} in all` : ""
   return `priority ${priority}: ${each.join("; ")}${soak}`
+}
+
+/** What their own controllers do with the pods of custom kinds is not known here. */
+function howWords({ how, inPlace }: Pick<Stage["tiers"][number], "how" | "inPlace">): string {
+  if (how === "Own") return ""
+  if (how === "Partly") return `, ${inPlace} of them in place`
+  return how === "InPlace" ? " in place" : ", pods are re-created"
 }
 
 function takesWords({ stages, msAtLeast }: Outlook, name: string, program: string): string {

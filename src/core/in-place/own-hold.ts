@@ -91,8 +91,12 @@ const shared = (text: string | undefined) => (text === undefined ? undefined : s
 /** Can workloads of this kind be updated in place? */
 export const isHoldable = (kind: string): boolean => Object.hasOwn(stops, kind)
 
-export const isInPlace = (strategy: Strategy | undefined): boolean =>
+const isInPlace = (strategy: Strategy | undefined): boolean =>
   strategy !== undefined && inPlaceStrategies.includes(strategy)
+
+/** Does a stamp with this strategy leave the pods of the workload to an update in place? */
+export const keepsPods = ({ strategy, isHeld, original }: InPlaceFacts, wanted: Strategy | undefined): boolean =>
+  isInPlace(wanted ?? strategy) && (isHeld || original !== undefined)
 
 /** Undefined for kinds that cannot be held. `image`: that of the container, in the template. */
 export function readInPlace(

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest"
 import type { ServiceImageSpecInput, ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import { formatInstant } from "#lib/instant.ts"
+import type { KubeObject } from "#runtime/resource.ts"
 import { type DicomWords, dicom, inQueue, inventoryOf, serviceImage, start, v2 } from "../test-inventory.ts"
 import { outlookOf, type Stage, warningsOf } from "./outlook.ts"
 import { survey } from "./survey.ts"
@@ -112,6 +113,54 @@ for (const [name, { stages, msAtLeast, ...given }] of Object.entries(cases))
     expect(told).toMatchObject(stages)
     expect(outlook.msAtLeast).toBe(msAtLeast)
   })
+
+test("in place or re-created, for each tier", () => {
+  const strategy = "autoimagemanager.io/update-strategy"
+  const deployment = (name: string, tier: string, more: { annotations?: object; paused?: boolean } = {}): KubeObject =>
+    ({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: {
+        ...{ name, namespace: "shop", uid: name, resourceVersion: "1", generation: 1 },
+        creationTimestamp: formatInstant(start - 1000),
+        labels: { "upgrade-tier": tier },
+        annotations: more.annotations ?? {},
+      },
+      spec: {
+        replicas: 2,
+        ...(more.paused && { paused: true }),
+        template: { spec: { containers: [{ name: "app", image: "shop/web:1" }] } },
+      },
+      status: {},
+    }) as KubeObject
+  const spec: Partial<ServiceImageSpecInput> = {
+    target: { apiVersion: "apps/v1", kind: "Deployment", image: { container: "app" } },
+    tiers: [
+      { upgradeTier: "asked", priority: 3, updateStrategy: "InPlaceIfPossible" },
+      { upgradeTier: "own", priority: 2 },
+      { upgradeTier: "replaced", priority: 1, updateStrategy: "Recreate" },
+      { upgradeTier: "", priority: 0 },
+    ],
+  }
+  const asks = { annotations: { [strategy]: "InPlaceOnly" } }
+  const objects = [
+    deployment("a", "asked"),
+    deployment("b", "own", asks),
+    deployment("c", "own", { ...asks, paused: true }),
+    deployment("d", "replaced", asks),
+    deployment("e", ""),
+  ]
+  const { rollouts } = survey(inventoryOf(serviceImage("web", spec), ...objects), start)
+  const tiers = outlookOf(rollouts[0]!).stages.flatMap(stage => stage.tiers)
+  expect(tiers.map(({ name, how, inPlace }) => [name, how, inPlace])).toEqual([
+    ["asked", "InPlace", 1],
+    ["own", "Partly", 1],
+    ["replaced", "Recreate", 0],
+    ["", "Recreate", 0],
+  ])
+  const [custom] = outlookOf(look({ dicoms: { a: early } })).stages
+  expect(custom!.tiers.map(({ how }) => how)).toEqual(["Own"])
+})
 
 test("which objects are left out, and why", () => {
   const dicoms: Record<string, DicomWords> = {

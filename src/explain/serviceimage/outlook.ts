@@ -2,6 +2,7 @@ import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
 import { describeTier, type JudgedTier } from "#controllers/serviceimage/judge.ts"
 import type { Member } from "#core/fleet/member.ts"
 import { countOf } from "#core/fleet/tiers.ts"
+import { isHoldable, keepsPods } from "#core/in-place/own-hold.ts"
 import type { Instant } from "#lib/instant.ts"
 import { remember } from "#lib/remember.ts"
 import type { Survey, Surveyed } from "./survey.ts"
@@ -17,7 +18,7 @@ export type Outlook = {
 
 export type Stage = {
   priority: number
-  tiers: { name: string; image: string; objects: number; pods: number; underWay: number }[]
+  tiers: { name: string; image: string; objects: number; pods: number; underWay: number; inPlace: number; how: How }[]
   /** The time for their pods at the pace of the rollout; 0 without a pace. */
   paceMs: number
   soakMs: number
@@ -29,6 +30,9 @@ export type Stage = {
   /** For the active one: what each of its tiers waits for. */
   waits: { tier: string; reason: Reason; message: string }[]
 }
+
+/** How the objects of a tier get their image; Own: their own controllers know. */
+type How = "InPlace" | "Partly" | "Recreate" | "Own"
 
 export type Warning = { reason: Reason; count: number; examples: string[]; message: string }
 
@@ -51,6 +55,8 @@ export function outlookOf(rollout: Surveyed): Outlook {
       objects: rest.get(tier.name)?.objects ?? 0,
       pods: rest.get(tier.name)?.pods ?? 0,
       underWay: tier.view.underWay,
+      inPlace: rest.get(tier.name)?.inPlace ?? 0,
+      how: howOf(serviceImage.spec.target.kind, rest.get(tier.name)),
     }))
     const pods = counted.reduce((sum, tier) => sum + tier.pods, 0)
     const paceMs = podsPerSecond === 0 ? 0 : Math.ceil((pods / podsPerSecond) * 1000)
@@ -96,17 +102,30 @@ function settleLeft(tier: JudgedTier, objects: number, paceMs: number): number {
   return Math.max(settleMs, Math.max(turns, steps.length - step) * settleMs - paceMs)
 }
 
+type Rest = { readonly objects: number; readonly pods: number; readonly inPlace: number }
+
+function howOf(
+  kind: string,
+  { objects, inPlace }: Pick<Rest, "objects" | "inPlace"> = { objects: 0, inPlace: 0 },
+): How {
+  if (!isHoldable(kind)) return "Own"
+  return inPlace === 0 ? "Recreate" : inPlace < objects ? "Partly" : "InPlace"
+}
+
 /** Objects still to be stamped, by tier. */
-function restOf({ fleet }: Surveyed): Map<string, { objects: number; pods: number }> {
-  const rest = new Map<string, { objects: number; pods: number }>()
+function restOf({ fleet, plan }: Surveyed): Map<string, Rest> {
+  const rest = new Map<string, Rest>()
+  const strategies = new Map(plan.tiers.map(({ name, updateStrategy }) => [name, updateStrategy]))
   for (const key of fleet?.keys() ?? []) {
     const standing = fleet!.standing(key)
     if (standing?.state !== "Stale" && standing?.state !== "Blank") continue
     if (fleet!.get(key)!.problem) continue // it has no place for the image
-    const { objects, pods } = rest.get(standing.tier) ?? { objects: 0, pods: 0 }
+    const { objects, pods, inPlace } = rest.get(standing.tier) ?? { objects: 0, pods: 0, inPlace: 0 }
+    const { inPlace: facts } = fleet!.get(key)!
     rest.set(standing.tier, {
       objects: objects + 1,
       pods: pods + (standing.state === "Blank" ? 0 : fleet!.podsOf(key)),
+      inPlace: inPlace + (facts && keepsPods(facts, strategies.get(standing.tier)) ? 1 : 0),
     })
   }
   return rest

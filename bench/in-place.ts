@@ -69,7 +69,7 @@ function native(): Promise<Figure[]> {
 function gate(): Promise<Figure[]> {
   return withHollowCluster(aim, { nodes }, progress, async cluster => {
     const web = { name: "web", namespace: "team-0", replicas: pods, hasGate: true }
-    return updateFigures(await compareUpdates(cluster, web, rounds))
+    return updateFigures(await compareUpdates(cluster, web, 1)).slice(0, 2)
   })
 }
 

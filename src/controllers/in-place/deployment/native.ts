@@ -15,7 +15,7 @@ export function nativeOf(workload: Deployment, revisions: readonly Revision[]): 
   const active = revisions.filter(({ replicas, running }) => replicas > 0 || running > 0)
   const [current] = active
   const isSame = ({ template }: Revision) => isSameTemplate(template, workload.template)
-  const same = new Set(revisions.filter(isSame).map(({ uid }) => uid))
+  let same: ReadonlySet<string> | undefined
   return {
     title: `deploy/${workload.name}`,
     kind: "Deployment",
@@ -26,7 +26,11 @@ export function nativeOf(workload: Deployment, revisions: readonly Revision[]): 
     // Pods that still end are nothing to wait for.
     isEmpty: !current || workload.replicas === 0,
     isFollowed: active.every(isSame),
-    keeps: ({ owner }) => same.has(owner),
+    keeps({ owner }) {
+      // Reads the templates of old ReplicaSets, and is asked only after an update that was given up.
+      same ??= new Set(revisions.filter(isSame).map(({ uid }) => uid))
+      return same.has(owner)
+    },
     close: () => (current ? close(workload, current, revisions) : { is: "Passed" }),
   }
 }

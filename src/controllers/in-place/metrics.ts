@@ -65,7 +65,11 @@ export type InPlaceMetrics = {
 }
 
 /** What the last look has found of a pod that was not updated from the beginning. `end`: the last end that was counted. */
-type PodBefore = { readonly drainedSince: Instant | undefined; readonly end: string | undefined }
+type PodBefore = {
+  readonly drainedSince: Instant | undefined
+  readonly changedAt: Instant | undefined
+  readonly end: string | undefined
+}
 type Known = { readonly since: Instant; pods: ReadonlyMap<string, PodBefore> }
 
 /** One series for all workloads together. */
@@ -151,7 +155,7 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
       if (reason === "Partitioned") oldest.forget(key)
       else oldest.set(key, mine.since)
       const judged = plan.judged ?? []
-      if (plan.judged) mine.pods = compared(mine.pods, judged, now)
+      if (plan.judged) mine.pods = compared(mine.pods, judged, changedIn(plan), now)
       const counts = new Map(states.map(state => [state, 0]))
       for (const { standing } of judged) counts.set(standing.is, counts.get(standing.is)! + 1)
       sums.publish(key, [
@@ -167,28 +171,33 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
   }
 
   /** Counts what has changed since the look before, and returns what the next one compares with. */
-  function compared(before: Known["pods"], judged: readonly Judged[], now: Instant): Known["pods"] {
+  function compared(before: Known["pods"], judged: readonly Judged[], changed: ReadonlySet<string>, now: Instant) {
     const after = new Map<string, PodBefore>()
     for (const { pod, standing } of judged) {
       const was = before.get(pod.uid)
       const { mark, gate } = pod
-      const drainedSince = standing.is === "Stale" && gate?.isDrained ? (was?.drainedSince ?? now) : undefined
+      const drainedSince = gate?.isDrained ? (was?.drainedSince ?? now) : undefined
+      const isChanged = changed.has(pod.uid)
+      if (isChanged && drainedSince !== undefined) steps?.observe({ kind, step: "Drain" }, (now - drainedSince) / 1000)
+      const changedAt = isChanged ? now : was?.changedAt
       const result = standing.is === "Failed" ? standing.reason : standing.is
       const hasEnded = was !== undefined && result !== "Stale" && result !== "Restarting"
       // A pod whose gate has just opened is not Ready for a moment: the same change ends once.
       const end = hasEnded ? `${mark?.at} ${result}` : was?.end
-      if (was || standing.is !== "Updated") after.set(pod.uid, { drainedSince, end })
-      // One that serves again without a change has an older mark, or none.
-      if (was?.drainedSince !== undefined && drainedSince === undefined && mark && mark.at >= was.drainedSince)
-        steps?.observe({ kind, step: "Drain" }, (mark.at - was.drainedSince) / 1000)
+      if (was || standing.is !== "Updated") after.set(pod.uid, { drainedSince, changedAt, end })
       if (!hasEnded || end === was.end) continue
       series.add(all, "in_place_pod_updates_total", { kind, result })
+      // The mark of a change by another process says when, in whole seconds.
       if (result === "Updated" && mark && Object.keys(mark.to).length > 0)
-        steps?.observe({ kind, step: "Restart" }, (now - mark.at) / 1000)
+        steps?.observe({ kind, step: "Restart" }, (now - (changedAt ?? mark.at)) / 1000)
     }
     return after
   }
 }
+
+/** Pods that this look has given their images. */
+const changedIn = ({ actions }: Plan): ReadonlySet<string> =>
+  new Set(actions.flatMap(each => (each.do === "pod" && each.write.do === "patch" ? [each.write.pod.uid] : [])))
 
 /** The newest that is written, or was written with this look. A release ends the hold: its reason is another series'. */
 function reasonOf({ workload }: Snapshot, { actions }: Plan): string {

@@ -271,6 +271,14 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     },
     writes: ["patch a web=web:2"],
   },
+  "a drained pod and one that is about to serve are under way, whatever the budget": {
+    given: {
+      pods: [pod("a", { ...drained, isReady: true }), patched("b", up, drained), pod("c")],
+      evidence: { ...calm.evidence, drainedSince: () => now },
+    },
+    writes: ["undrain b"],
+    says: { underWay: 2, waiting: 1 },
+  },
   "a proven pod serves again": {
     given: { pods: [patched("a", up, drained)] },
     writes: ["undrain a"],

@@ -88,6 +88,8 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     .filter(each => isToServe(each, failures.length > 0))
     .map(({ pod }): PodWrite => ({ do: "undrain", pod }))
   const picked = failures.length > 0 ? nothingPicked : pick(seen, of("Stale"), of("Restarting"))
+  const served = new Set(picked.writes.filter(write => write.do === "undrain").map(({ pod }) => pod))
+  const begun = picked.writes.filter(({ do: what, pod }) => what !== "undrain" && !pod.gate?.isDrained)
   const stale = of("Stale").length
   const soonest = judged.flatMap(({ standing }) =>
     standing.is === "Restarting" && standing.until ? [standing.until] : [],
@@ -105,11 +107,17 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     missing: picked.missing,
     waiting: picked.waiting,
     kept: Math.min(stale, podsOf(settings.partition, seen.replicas)),
-    underWay: of("Restarting").length + picked.writes.filter(write => write.do !== "undrain").length,
+    underWay: judged.filter(each => isUnderWay(each, target) && !served.has(each.pod)).length + begun.length,
     isDone: of("Updated").length === pods.length && pods.every(({ gate }) => !gate?.isDrained),
     lookAgainAt: earliest(picked.lookAgainAt, ...soonest),
   }
 }
+
+/** Disturbed by this operation and not back yet. A reason that came and went with each batch would be a write for each. */
+const isUnderWay = ({ pod, standing }: Judged, { operation }: Target) =>
+  standing.is === "Restarting" ||
+  (standing.is === "Stale" && pod.gate?.isDrained) ||
+  (standing.is === "Updated" && !pod.isReady && pod.mark?.operation === operation)
 
 const failureIn = (failures: PodsNext["failures"], { name }: PodFacts) =>
   failures.find(({ pod }) => pod === name)?.reason ?? ""

@@ -31,6 +31,7 @@ export function inPlaceViolationsOf(run: Run): string[] {
     ...reading.writes.flatMap(write => conditions(write).map(what => `S21 ${tell(write)}: ${what}`)),
     ...reading.writes.flatMap(write => drained(reading, write).map(what => `S21 ${tell(write)}: ${what}`)),
     ...reading.writes.flatMap(write => served(reading, write).map(what => `S22 ${tell(write)}: ${what}`)),
+    ...reading.writes.flatMap(write => counted(reading, write).map(what => `S22 ${tell(write)}: ${what}`)),
     ...budgets(reading).map(what => `S23 ${what}`),
     ...reading.writes.flatMap(write => onlyImages(write).map(what => `S24 ${tell(write)}: ${what}`)),
     ...others(reading).map(what => `S24 ${what}`),
@@ -149,10 +150,24 @@ function workloadsAt(run: Run, sent: Sent, commit: Commit, pod: Json): Json[] {
 }
 
 /** The gate is True again only on a pod whose changed containers are new ones, with the bits that were pulled. */
-function served(reading: Reading, { commit, before, after }: PodWrite): string[] {
+function served(reading: Reading, write: PodWrite): string[] {
+  const { commit, before, after } = write
   if (!isDrained(before) || isDrained(after)) return []
+  const drains = drainsOf(reading, before.metadata.uid)
+  return unchanged(reading, write, drains.findLast(({ revision }) => revision < commit.revision)?.revision ?? 0)
+}
+
+const revisionLabel = "controller-revision-hash"
+
+/** A pod of a set counts as one of the new revision only then, too. */
+const counted = (reading: Reading, write: PodWrite) =>
+  write.before.metadata.labels?.[revisionLabel] === write.after.metadata.labels?.[revisionLabel]
+    ? []
+    : unchanged(reading, write, 0)
+
+/** What is not proven yet of all that we have changed in a pod since then. */
+function unchanged(reading: Reading, { commit, before }: PodWrite, began: number): string[] {
   const { uid } = before.metadata
-  const began = drainsOf(reading, uid).findLast(({ revision }) => revision < commit.revision)?.revision ?? 0
   const changes = reading.writes.filter(
     write =>
       write.images.length > 0 &&

@@ -31,8 +31,8 @@ export const inPlaceMutants: Record<string, Mutant> = {
   ),
   "a release without a last look": mistake(
     controller,
-    "action.isFenced && !(await isStillDone(world, look))",
-    "action.isFenced && !isStillDone",
+    "action.looksAgain && !(await isStillDone(world, look))",
+    "action.looksAgain && !isStillDone",
     { caughtBy: "that we see late, is brought along" },
   ),
   "a gate that is written for any version": mistake(
@@ -127,6 +127,17 @@ export const inPlaceMutants: Record<string, Mutant> = {
     tests: stories,
     caughtBy: "no pod stays on the other image",
   }),
+  "a label before health": mistake(controller, "native.label(proven).map(", "native.label(pods).map(", {
+    tests: "test/scenarios/in-place-statefulset",
+    caughtBy: "from the highest ordinal",
+    says: "S22",
+  }),
+  "a hold that is not asserted again": mistake(
+    "src/policies",
+    '"new-template-or-held": `',
+    '"new-template-or-held": hasNewTemplate,\n  always: `true || ',
+    { tests: "test/scenarios/in-place-hold", caughtBy: "an apply with its own strategy does not end it" },
+  ),
   "a change that is recorded late": mistake(
     controller,
     "if (!before || before.operation !== operation || !isWithin(touched, before.touched))",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { isDecision, nth, stale } from "#cluster-sim/faults/faults.ts"
 import { createLag } from "#cluster-sim/faults/lag.ts"
-import { imageOf, inPlaceStory, v1, v2 } from "#test/support/in-place-story.ts"
+import { imageOf, inPlaceStory, v1, v2, v3 } from "#test/support/in-place-story.ts"
 import { faults, keepAlive, watches } from "./fates.ts"
 import { expectDone, withGate } from "./in-place-runs.ts"
 
@@ -39,6 +39,20 @@ describe("a Deployment controller that is behind", () => {
       await story.setImage({ web: v2 })
       await expectDone(story, before, "behind")
     })
+
+  test("that has not seen the hold, and finds no revision of the template before: no pod is lost", async () => {
+    const lag = createLag()
+    const spec = { revisionHistoryLimit: 0, strategy: { rollingUpdate: { maxUnavailable: 1 } } }
+    const story = await inPlaceStory({ lags: { "deployment-controller": lag }, spec })
+    const before = await story.pods()
+    // From then on the ReplicaSet has the name of another template: that of its own is free.
+    await story.setImage({ web: v3 })
+    await story.free()
+    await story.world.settle("10s")
+    lag.behind(5000, ["Deployment"])
+    await story.setImage({ web: v2 })
+    await expectDone(story, before, "behind", { sets: 1 })
+  })
 
   test("stopped across flip and release, and continued: no pod is lost", async () => {
     for (const ms of [100, 300, 500, 560, 600, 1000]) {

@@ -27,7 +27,7 @@ export const inPlaceMutants: Record<string, Mutant> = {
     controller,
     '    if (!workload.isObserved) return { is: "Waiting", actions: [] }\n',
     "",
-    { caughtBy: "five seconds in Deployment" },
+    { caughtBy: "that has not seen the hold" },
   ),
   "a release without a last look": mistake(
     controller,

@@ -238,10 +238,11 @@ const labelBody = ({ pod: { uid, resourceVersion }, revision }: Extract<PodWrite
 /** One write, conditional on the very pod that was seen: with a gate, the one whose gate is False. */
 function patchBody({ pod, images, mark }: PodPatch, template: PodTemplate, touched: PodAction["touched"]) {
   const { uid, resourceVersion, containers } = pod
+  // In the order of the pod: a strategic patch would change it, and the server refuses that.
   const listed = (isInit: boolean) =>
-    Object.entries(images)
-      .filter(([name]) => containers.get(name)?.isInit === isInit)
-      .map(([name, image]) => ({ name, image }))
+    [...containers]
+      .filter(([name, each]) => each.isInit === isInit && images[name] !== undefined)
+      .map(([name]) => ({ name, image: images[name] }))
   const values = (keys: readonly string[], from: Readonly<Record<string, unknown>>) =>
     Object.fromEntries(keys.map(key => [key, from[key] ?? null]))
   const [init, plain] = [listed(true), listed(false)]

@@ -389,6 +389,28 @@ describe("why", () => {
   })
 })
 
+test("on a terminal, blocks with colours, in the width of the window", async () => {
+  const given = { image: v2, note: noteOf("BudgetSpent", "3 pods wait for PodDisruptionBudget careful") }
+  const here = await world(given, { budgets: [budget("careful", 0)] })
+  const view = { isTerminal: true, columns: 60, colours: true }
+  const seen = { ...here, world: { ...here.world, view } }
+  const [bold, plain, yellow, back] = ["\x1b[1m", "\x1b[22m", "\x1b[33m", "\x1b[39m"]
+  expect(
+    (await ask(status, seen, ["deploy/web"])).text,
+  ).toBe(`${bold}web${plain}  ${yellow}● Waiting 0/3${back}  Deployment  shop
+  BudgetSpent: 3 pods wait for PodDisruptionBudget careful
+  web-0 on node-0 Stale
+  web-1 on node-1 Stale
+  web-2 on node-2 Stale
+`)
+  const { text } = await ask(plan, seen, ["deploy/web"])
+  expect(text.split("\n").slice(0, 3)).toEqual([
+    `${bold}deploy/web -n shop${plain}  in place`,
+    "  The pods stay, web restarts, at most 1 of 3 pods down at",
+    "    a time.",
+  ])
+})
+
 test("completion has the kinds of workloads, and then their names", async () => {
   const { world: asked } = await world()
   const complete = (prefix: string) =>

@@ -92,7 +92,6 @@ export function workloadPlanText(plan: Planned, { view }: { view: View }): strin
   const shown = pods.slice(0, podsMost)
   const why = reason && reason !== way ? `${reason}: ${message}` : message
   const lines = [
-    `${bold(printable(titleOf(plan)))}  ${titles[way]}`,
     ...(why ? [`  ${sentence(why)}`] : []),
     ...images.map(({ container, from, to }) => `  ${container}: ${from} → ${to}`),
     ...(pods.length > 0 ? ["  pods, in this order:"] : []),
@@ -103,7 +102,9 @@ export function workloadPlanText(plan: Planned, { view }: { view: View }): strin
     ...blockedBy.map(line => `    ${line}`),
     ...remarks.map(line => `  ${line}`),
   ].map(printable)
-  return `${(view.isTerminal ? lines.map(line => wrappedText(line, view.columns, 2)) : lines).join("\n")}\n`
+  const title = `${bold(printable(titleOf(plan)))}  ${titles[way]}`
+  const shownLines = view.isTerminal ? lines.map(line => wrappedText(line, view.columns, 2)) : lines
+  return `${[title, ...shownLines].join("\n")}\n`
 }
 
 /** Which nodes get the image first, and which cannot. */

@@ -89,6 +89,9 @@ describe("a workload that is not held", () => {
     expect(of({ status })).toMatchObject({ state: "InProgress", message: "1 of 3 pods updated, 3 available" })
     const lastNote = noteOf("NotInPlace", "spec.containers[web].env: a running pod cannot change it")
     expect(of({ image: v2, lastNote, status })).toMatchObject({ state: "InProgress", reason: "NotInPlace" })
+    const ofEnv = { ...lastNote, from: {}, to: {} }
+    expect(of({ lastNote: ofEnv, status })).toMatchObject({ state: "InProgress", reason: "NotInPlace" })
+    expect(of({ lastNote: ofEnv })).toMatchObject({ state: "Complete", reason: "RolledOut" })
   })
 
   test("counts only for the generation that its controller has observed", () => {

@@ -88,6 +88,10 @@ const withoutCount = (message: string) => message.replace(/^\d+ of \d+ pods? upd
 const isAbout = ({ note, template }: WorkloadFacts) =>
   note !== undefined && hasImages(template, note.reason === "RolledBack" ? note.from : note.to)
 
+/** A change of other fields only: every change of a workload that has opted in has a note, so this is the last one's. */
+const isWithoutImages = ({ note, isOptedIn }: WorkloadFacts) =>
+  isOptedIn && note !== undefined && Object.keys(note.to).length === 0
+
 function byItsController(object: KubeObject, workload: WorkloadFacts): Verdict {
   const { kind, generation, isObserved, replicas, status, strategy, isPaused, note } = workload
   const observed = status.observedGeneration ?? 0
@@ -115,8 +119,9 @@ function byItsController(object: KubeObject, workload: WorkloadFacts): Verdict {
       reason: "OnDelete",
       message: `${counts}; its update strategy is OnDelete: pods that are deleted come back with the change`,
     }
-  if (own && own.reason !== "Completed")
-    return { state: "InProgress", reason: own.reason, message: `${own.message}; rolling update: ${counts}` }
+  const released = own ?? (isWithoutImages(workload) ? note : undefined)
+  if (released && released.reason !== "Completed")
+    return { state: "InProgress", reason: released.reason, message: `${released.message}; rolling update: ${counts}` }
   return { state: "InProgress", reason: "RollingUpdate", message: counts }
 }
 

@@ -62,6 +62,7 @@ export async function apply(
     const outcome = await write(world, seen.workload, action)
     const again = await settle(world, seen, look, outcome)
     if (again !== undefined) return { lookAgainAt: again }
+    if (outcome.is === "Written" && outcome.object) await world.shown(key, outcome.object as KubeObject)
     if ("note" in action) tell(world, look.object, seen.workload, action.note)
   }
   return {}

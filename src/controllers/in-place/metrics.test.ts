@@ -31,3 +31,19 @@ test("an answer of a budget is counted", async () => {
   expect(text).toContain('aim_in_place_budget_answers_total{kind="Deployment",answer="Allowed"} 1')
   expect(text).toContain('aim_in_place_budget_answers_total{kind="Deployment",answer="Refused"} 2')
 })
+
+test("a workload whose surroundings cannot be listed is shown all the same", async () => {
+  const registry = createMetrics({ clock: virtualClock() })
+  const metrics = createInPlaceMetrics(registry, "Deployment")
+  const held = async () => (await registry.text()).split("\n").filter(line => line.startsWith("aim_in_place_held{"))
+  const of = (reason: string) => `aim_in_place_held{namespace="shop",kind="Deployment",reason="${reason}"} 1`
+  const unlisted = { ...seen("Updating"), isListed: false }
+  metrics.looked("shop/web", unlisted, { actions: [] }, undefined)
+  expect(await held()).toEqual([of("NotListed")])
+  metrics.looked("shop/web", seen("Pulling"), { actions: [] }, undefined)
+  // A cache that is behind our own write for a moment changes nothing.
+  metrics.looked("shop/web", unlisted, { actions: [] }, undefined)
+  expect(await held()).toEqual([of("Pulling")])
+  metrics.forget("shop/web")
+  expect(await held()).toEqual([])
+})

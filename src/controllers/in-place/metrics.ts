@@ -76,16 +76,20 @@ type Known = { readonly since: Instant; pods: ReadonlyMap<string, PodBefore> }
 const all = ""
 
 /** What the server answers to our writes, beside the reasons of a plan. */
-export const refusals = ["Forbidden", "Refused"] as const
+const refusals = ["Forbidden", "Refused"] as const
+
+/** What surrounds the workload is not known yet. */
+const notListed = "NotListed"
 
 /** Held for one of these, a workload waits for a person: for another image, another annotation, a grant or a release. */
-export const waitingForPerson: readonly (Reason | (typeof refusals)[number])[] = [
+export const waitingForPerson: readonly (Reason | (typeof refusals)[number] | typeof notListed)[] = [
   "ImageUnavailable",
   "NotInPlace",
   "NoBudget",
   "FellBackToRollingUpdate",
   "InvalidAnnotation",
   ...refusals,
+  notListed,
 ]
 
 /** Whether a workload stays held for this reason. An annotation may hold any text, and only these become labels. */
@@ -141,9 +145,13 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
 
   return {
     looked(key, seen, plan, refusal) {
-      if (!seen.isListed) return
       const { workload, now } = seen
       const before = known.get(key)
+      if (!seen.isListed) {
+        // A list that never ends, for example for want of a right, must not look like a workload that is not held.
+        if (!before && workload.hold) showUnlisted(key, now)
+        return
+      }
       if (!workload.hold) {
         if (before) series.add(all, "in_place_released_total", { kind, reason: labelOf(workload.note?.reason) })
         return forget(key)
@@ -168,6 +176,13 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
     askedBudget: isAllowed =>
       series.add(all, "in_place_budget_answers_total", { kind, answer: isAllowed ? "Allowed" : "Refused" }),
     forget,
+  }
+
+  function showUnlisted(key: string, now: Instant): void {
+    const { namespace = "" } = nameOf(key)
+    known.set(key, { since: now, pods: new Map() })
+    oldest.set(key, now)
+    sums.publish(key, [{ metric: "in_place_held", labels: { namespace, kind, reason: notListed }, value: 1 }])
   }
 
   /** Counts what has changed since the look before, and returns what the next one compares with. */

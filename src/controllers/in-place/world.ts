@@ -3,6 +3,7 @@ import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { splitImage } from "#core/pulls/image-name.ts"
 import { type NodeImageFacts, readNodeImage } from "#core/pulls/node-facts.ts"
 import { MultiMap } from "#lib/multi-map.ts"
+import { noVersion } from "#lib/resource-version.ts"
 import type { Cache, Projected, WatchedCache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
@@ -14,6 +15,9 @@ import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
 import { asked } from "./plan.ts"
 import { budgets, imagePullJobs, nodeImages, pods } from "./resources.ts"
+
+/** A watch that is further behind than this is not waited for: its next event is a reason to look again. */
+const shownMs = 5000
 
 type Kept<T> = Projected & { readonly facts?: T | undefined }
 
@@ -37,6 +41,8 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   /** The workload is looked at again when one of these nodes reports something. */
   waitFor(key: string, nodes: readonly string[]): void
   leave(key: string): void
+  /** Resolves when the cache shows what was written, or after a few seconds. A decision before would repeat the write. */
+  shown(key: string, written: KubeObject): Promise<void>
   holds: Holds<"Forbidden" | "Refused">
   metrics: InPlaceMetrics
 }
@@ -166,6 +172,16 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
       if (places.size > 0) return
       agents?.close()
       agents = undefined
+    },
+    async shown(key, { kind, metadata }) {
+      const near = places.get(nameOf(key).namespace ?? "")
+      const caches = { [adapter.resource.kind]: objects, [adapter.revisions.kind]: near?.revisions }
+      const cache: Pick<Cache<Projected>, "reached"> | undefined = caches[kind ?? ""]
+      if (!cache) return
+      const waiting = new AbortController()
+      const cancel = clock.after(shownMs, () => waiting.abort())
+      await cache.reached(metadata, metadata.resourceVersion ?? noVersion, waiting.signal).catch(() => {})
+      cancel()
     },
   }
 }

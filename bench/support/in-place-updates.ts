@@ -61,7 +61,7 @@ export async function createWeb(client: Client, web: Web): Promise<void> {
 }
 
 /** As `kubectl rollout status` decides it, and no longer held. */
-export const isRolledOut = ({ metadata, spec, status = {} }: Json) =>
+const isRolledOut = ({ metadata, spec, status = {} }: Json) =>
   metadata.annotations?.[heldMark] === undefined &&
   (status.observedGeneration ?? 0) >= metadata.generation &&
   (status.updatedReplicas ?? 0) === spec.replicas &&

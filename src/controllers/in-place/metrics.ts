@@ -75,22 +75,8 @@ type Known = { readonly since: Instant; pods: ReadonlyMap<string, PodBefore> }
 /** One series for all workloads together. */
 const all = ""
 
-/** What the server answers to our writes, beside the reasons of a plan. */
-const refusals = ["Forbidden", "Refused"] as const
-
 /** What surrounds the workload is not known yet. */
 const notListed = "NotListed"
-
-/** Held for one of these, a workload waits for a person: for another image, another annotation, a grant or a release. */
-export const waitingForPerson: readonly (Reason | (typeof refusals)[number] | typeof notListed)[] = [
-  "ImageUnavailable",
-  "NotInPlace",
-  "NoBudget",
-  "FellBackToRollingUpdate",
-  "InvalidAnnotation",
-  ...refusals,
-  notListed,
-]
 
 /** Whether a workload stays held for this reason. An annotation may hold any text, and only these become labels. */
 const reasons: Readonly<Record<Reason, "held" | "released" | "both">> = {

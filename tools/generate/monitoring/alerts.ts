@@ -8,7 +8,8 @@ import { controllers } from "#controllers/all.ts"
 import type { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
 import type { containerRecreateRequestMetrics } from "#controllers/containerrecreaterequest/metrics.ts"
 import type { imagePullJobMetrics } from "#controllers/imagepulljob/metrics.ts"
-import { type inPlaceMetrics, waitingForPerson } from "#controllers/in-place/metrics.ts"
+import type { inPlaceMetrics } from "#controllers/in-place/metrics.ts"
+import type { Reason } from "#controllers/in-place/plan.ts"
 import type { ServiceImageMetric } from "#controllers/serviceimage/metrics.ts"
 import { agentMetrics } from "../kinds.generated.ts"
 
@@ -40,6 +41,18 @@ const longestRolloutSeconds = 86_400
 
 /** Longer than a graceful end, a slow start and a few of the kubelet's back-offs together. */
 const longestRestartSeconds = 1800
+
+/** Held for one of these, a workload waits for a person: for another image, annotation or right, or for a release. */
+const waitingForPerson: readonly (Reason | "Forbidden" | "Refused" | "NotListed")[] = [
+  "ImageUnavailable",
+  "NotInPlace",
+  "NoBudget",
+  "FellBackToRollingUpdate",
+  "InvalidAnnotation",
+  "Forbidden",
+  "Refused",
+  "NotListed",
+]
 
 /** Longer than most workloads take, pod after pod. */
 const longestHoldSeconds = 7200

@@ -160,10 +160,21 @@ function served(reading: Reading, write: PodWrite): string[] {
 const revisionLabel = "controller-revision-hash"
 
 /** A pod of a set counts as one of the new revision only then, too. */
-const counted = (reading: Reading, write: PodWrite) =>
-  write.before.metadata.labels?.[revisionLabel] === write.after.metadata.labels?.[revisionLabel]
-    ? []
-    : unchanged(reading, write, 0)
+function counted(reading: Reading, write: PodWrite): string[] {
+  const { before, after, sent, commit } = write
+  if (before.metadata.labels?.[revisionLabel] === after.metadata.labels?.[revisionLabel]) return []
+  const changes = reading.writes.filter(
+    each => each.images.length > 0 && each.before.metadata.uid === before.metadata.uid,
+  )
+  const isOf = ({ spec }: Json) =>
+    containersOf(spec.template).every(({ name, image }) =>
+      containersOf(after).some(each => each.name === name && each.image === image),
+    )
+  // A new name of the same bits changes no image.
+  if (changes.length > 0 && !workloadsAt(reading.run, sent, commit, after).some(isOf))
+    return ["it is labelled with the images of another revision"]
+  return unchanged(reading, write, 0)
+}
 
 /** What is not proven yet of all that we have changed in a pod since then. */
 function unchanged(reading: Reading, { commit, before }: PodWrite, began: number): string[] {

@@ -109,7 +109,7 @@ export const inPlaceMutants: Record<string, Mutant> = {
     controller,
     'if (found.is === "Present") return undefined\n',
     'if (found.is === "Present" || found.is === "Missing") return undefined\n',
-    { ...killed, says: "S17" },
+    { caughtBy: "five seconds in ReplicaSet", says: "S17" },
   ),
   "a history that is not kept": mistake(
     controller,
@@ -126,11 +126,6 @@ export const inPlaceMutants: Record<string, Mutant> = {
   "pods that are not taken back": mistake(controller, "if (!back) return", "if (!back || back) return", {
     tests: stories,
     caughtBy: "no pod stays on the other image",
-  }),
-  "a label before health": mistake(controller, "native.label(proven).map(", "native.label(pods).map(", {
-    tests: "test/scenarios/in-place-statefulset",
-    caughtBy: "from the highest ordinal",
-    says: "S22",
   }),
   "a hold that is not asserted again": mistake(
     "src/policies",

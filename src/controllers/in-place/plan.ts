@@ -5,7 +5,7 @@ import { type Judged, nextWrites, type PodsNext, type PodWrite } from "#core/in-
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { provenOf } from "#core/in-place/proven.ts"
 import { parseSettings, type Settings } from "#core/in-place/settings.ts"
-import { type Evidence, standingOf, type Target } from "#core/in-place/standing.ts"
+import { awaitsRestart, type Evidence, standingOf, type Target } from "#core/in-place/standing.ts"
 import {
   annotationsOf,
   type Change,
@@ -303,7 +303,10 @@ function resumed(seen: Snapshot): Plan {
 function cleanedUp(seen: Snapshot): Plan {
   const { template } = seen.workload
   const back = takingBack(seen, `back-${short(withoutHash(template))}`)
-  if (!back) return { actions: [...serving(seen), ...ended(seen.jobs), { do: "unmark" }] }
+  const rest = [...serving(seen), ...ended(seen.jobs)]
+  // Without the label a pod that still has to restart would stay drained.
+  if (!back && seen.pods.some(pod => isToRestart(seen, pod))) return { actions: rest, lookAgainAt: seen.now + restartMs }
+  if (!back) return { actions: [...rest, { do: "unmark" }] }
   const { next, note } = back
   const writes = next.writes.map((write): Action => ({ do: "pod", write, template, touched: note.touched }))
   return { actions: [...ended(seen.jobs), ...writes], lookAgainAt: next.lookAgainAt }
@@ -311,12 +314,16 @@ function cleanedUp(seen: Snapshot): Plan {
 
 const ended = (jobs: readonly Job[]) => jobs.map((job): Action => ({ do: "deleteJob", job }))
 
-/** No pod stays drained. */
-function serving({ workload: { template }, pods }: Snapshot): Action[] {
-  const touched = untouched
-  const drained = pods.filter(({ gate }) => gate?.isDrained)
-  return drained.map(pod => ({ do: "pod", write: { do: "undrain", pod }, template, touched }))
+/** No pod stays drained; one that is about to restart serves again afterwards. */
+function serving(seen: Snapshot): Action[] {
+  const { template } = seen.workload
+  const drained = seen.pods.filter(pod => pod.gate?.isDrained && !isToRestart(seen, pod))
+  return drained.map(pod => ({ do: "pod", write: { do: "undrain", pod }, template, touched: untouched }))
 }
+
+const isToRestart = ({ now }: Snapshot, pod: PodFacts) => pod.gate?.isDrained === true && awaitsRestart(pod, now)
+/** Its report wakes us earlier. */
+const restartMs = 5000
 
 /** Gives everything back: pods serve, and the workload is its own controller's again. */
 function released(seen: Snapshot, reason: Reason, message: string, looksAgain = false): Plan {

@@ -82,6 +82,17 @@ const job: Job = {
   failed: new Map(),
 }
 
+const changed = {
+  operation: "1-x",
+  from: { web: "web:1" },
+  to: { web: "web:2" },
+  was: { web: { id: "c", restarts: 0 } },
+  at: 90_000,
+}
+const aboutToRestart = pod("web:2", { gate: { isDrained: true }, mark: changed })
+/** Released, and not cleaned up. */
+const freed = workload({ isInForce: false, hold: undefined, annotations: {} })
+
 /** As the plan itself writes it, for this target. */
 const started = (fields: Partial<WorkloadNote> = {}, of: Partial<Workload> = {}): Workload => {
   const fresh = workload(of)
@@ -294,6 +305,18 @@ const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
       pods: [pod("web:1", { gate: { isDrained: true } })],
     }),
     does: ["undrain web-0", "release FellBackToRollingUpdate"],
+  },
+  "a drained pod that is about to restart does not serve before": {
+    given: () => ({ workload: { ...started(), isInForce: false }, pods: [aboutToRestart] }),
+    does: ["release FellBackToRollingUpdate"],
+  },
+  "and the label stays until it serves": {
+    given: () => ({ workload: freed, pods: [aboutToRestart] }),
+    does: [],
+  },
+  "once it has restarted it serves": {
+    given: () => ({ workload: freed, pods: [{ ...aboutToRestart, mark: { ...changed, was: {} } }] }),
+    does: ["undrain web-0", "unmark"],
   },
 }
 

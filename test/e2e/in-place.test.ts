@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { rulesFor } from "#cli/manifests/rules.ts"
+import { createContainerRecreateRequestController } from "#controllers/containerrecreaterequest/controller.ts"
 import { createInPlaceController } from "#controllers/in-place/controller.ts"
 import { everyOrdinal, inPlaceAnnotation, revisionLabel, strategyAnnotation } from "#core/in-place/names.ts"
 import { inPlaceHolds } from "#policies/in-place-hold.ts"
@@ -54,8 +55,9 @@ const specs: Record<Plural, Json> = {
 async function begin(plural: Plural = "deployments") {
   const { namespace } = await beginPulls()
   await startAgent(namespace)
-  const controller = createInPlaceController()
-  const rules = rulesFor([...controller.permissions, { resource: events, verbs: ["create", "patch"] }])
+  const controllers = [createInPlaceController(), createContainerRecreateRequestController()]
+  const permissions = controllers.flatMap(each => each.permissions)
+  const rules = rulesFor([...permissions, { resource: events, verbs: ["create", "patch"] }])
   const access = await serviceAccountAccess(namespace, "in-place", rules)
   const { transport } = await connect({ kubeconfig: kubeconfigFor(access) })
   const stop = new AbortController()
@@ -63,7 +65,7 @@ async function begin(plural: Plural = "deployments") {
   const ended = runManager({
     ...surroundings,
     transport,
-    controllers: [controller],
+    controllers,
     leaderElect: false,
     signal: stop.signal,
   })
@@ -82,6 +84,9 @@ async function begin(plural: Plural = "deployments") {
     image: images[0],
     command: ["/bin/sh", "-c", "date >> /data/starts; trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"],
     volumeMounts: [{ name: "data", mountPath: "/data" }],
+    ...(name === "web" && {
+      env: [{ name: "TEAM", valueFrom: { fieldRef: { fieldPath: "metadata.labels['team']" } } }],
+    }),
   })
   const workloads = `/apis/apps/v1/namespaces/${namespace}/${plural}`
   await api.create(workloads, {
@@ -170,6 +175,15 @@ test("kubectl set image: the same pods run the new image; later changes roll and
   expect(await rolledOut()).toContain("successfully rolled out")
   expect((await pods()).map(identity)).toEqual(before.map(identity))
   expect((await workload()).status.collisionCount).toBeUndefined()
+
+  // A label that a container reads: its agent restarts it, after the kubelet has seen the label.
+  const team = { spec: { template: { metadata: { labels: { team: "blue" } } } } }
+  await kubectl("patch", "deploy/web", "--type=merge", "-p", JSON.stringify(team))
+  await until("the label is there", async () => isFree(await workload()))
+  const blue = await pods()
+  expect(blue.map(identity)).toEqual(before.map(identity))
+  for (const { metadata } of blue)
+    expect(await kubectl("exec", metadata.name, "-c", "web", "--", "printenv", "TEAM")).toBe("blue\n")
 
   // Another field: every pod is replaced by the Deployment controller.
   await kubectl("set", "env", "deploy/web", "A=1")

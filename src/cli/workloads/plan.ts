@@ -4,6 +4,7 @@ import { readWorkload, type Sight } from "#explain/workloads/facts.ts"
 import { type Planned, planOf, refusedPlan } from "#explain/workloads/plan.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure, type KubeError } from "#runtime/client/errors.ts"
+import { saysNotGranted } from "#runtime/client/outcome.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { type Answer, connectionOf, Failure, type Input, UsageError, type World } from "../command.ts"
 import { inputName, readText } from "../input.ts"
@@ -42,7 +43,7 @@ export async function planWorkload(input: Input, world: World): Promise<Answer> 
       : planned(client, resource, sight, images)
     ).catch(error => {
       // A policy or a webhook has refused the dry run.
-      if (isFailure(error, "Invalid")) return refusedPlan(sight.workload, (error as KubeError).said)
+      if (isFailure(error, "Invalid") || isDenied(error)) return refusedPlan(sight.workload, error.said)
       throw error
     })
     const exitCode = plan.way === "Refused" ? 1 : 0
@@ -111,10 +112,13 @@ async function dryRun(client: Client, resource: Resource, { metadata }: KubeObje
     const admitted = await client.patch<KubeObject>(resource, { name, namespace }, patch, { dryRun: true })
     return { ...admitted, kind: resource.kind }
   } catch (error) {
-    if (isFailure(error, "Forbidden")) return undefined
+    if (isFailure(error, "Forbidden") && !isDenied(error)) return undefined
     throw error
   }
 }
+
+/** Webhooks often deny with the code of a missing right. */
+const isDenied = (error: unknown): error is KubeError => isFailure(error, "Forbidden") && !saysNotGranted(error.message)
 
 const lists = ["initContainers", "containers"] as const
 

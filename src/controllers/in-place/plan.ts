@@ -305,7 +305,8 @@ function cleanedUp(seen: Snapshot): Plan {
   const back = takingBack(seen, `back-${short(withoutHash(template))}`)
   const rest = [...serving(seen), ...ended(seen.jobs)]
   // Without the label a pod that still has to restart would stay drained.
-  if (!back && seen.pods.some(pod => isToRestart(seen, pod))) return { actions: rest, lookAgainAt: seen.now + restartMs }
+  if (!back && seen.pods.some(pod => isToRestart(seen, pod)))
+    return { actions: rest, lookAgainAt: seen.now + restartMs }
   if (!back) return { actions: [...rest, { do: "unmark" }] }
   const { next, note } = back
   const writes = next.writes.map((write): Action => ({ do: "pod", write, template, touched: note.touched }))

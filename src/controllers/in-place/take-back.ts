@@ -1,3 +1,4 @@
+import { unavailableOf } from "#core/in-place/budget.ts"
 import type { WorkloadNote } from "#core/in-place/marks.ts"
 import { nextWrites, type PodsNext } from "#core/in-place/next.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
@@ -19,7 +20,10 @@ export function takingBack(seen: Snapshot, operation: string): { next: PodsNext;
     mark !== undefined && (mark.operation === operation || mark.operation.startsWith(hold))
   const pods = seen.pods.filter(pod => isChanged(pod) && native.keeps(pod))
   if (pods.length === 0) return undefined
-  const down = seen.pods.filter(pod => !pods.includes(pod) && !pod.isReady).length
+  const settings = settingsOf(workload.annotations)
+  const missing = Math.max(0, workload.replicas - seen.pods.length)
+  const down = seen.pods.filter(pod => !pods.includes(pod) && !pod.isReady).length + missing
+  const allowed = Math.max(1, unavailableOf(workload.maxUnavailable, settings, workload.replicas))
   const next = nextWrites({
     pods,
     target: {
@@ -31,9 +35,9 @@ export function takingBack(seen: Snapshot, operation: string): { next: PodsNext;
       minReadyMs: workload.minReadySeconds * 1000,
       deadlineMs: workload.deadlineSeconds * 1000,
     },
-    settings: settingsOf(workload.annotations),
+    settings,
     replicas: pods.length,
-    maxUnavailable: Math.max(1, workload.maxUnavailable) - down,
+    maxUnavailable: allowed - down,
     disruptions: seen.disruptions,
     // It is the image of the template: every new pod gets it.
     missingOn: () => undefined,
@@ -53,15 +57,15 @@ export function takingBack(seen: Snapshot, operation: string): { next: PodsNext;
 const isCompletion = ({ reason, fence }: WorkloadNote) =>
   fence !== undefined && (reason === "Completed" || reason === "RolledBack")
 
-/** Only the grace period is as it was asked for. */
+/** Only the grace period and the budget are as they were asked for. */
 function settingsOf(annotations: Readonly<Record<string, string>>): Settings {
   const parsed = parseSettings(annotations)
-  const graceSeconds = parsed.ok ? parsed.settings.graceSeconds : 0
+  const { graceSeconds = 0, maxUnavailable } = parsed.ok ? parsed.settings : {}
   const plain = {
     strategy: "InPlaceIfPossible",
     partition: { count: 0 },
     containerOrder: [],
     isUnverified: true,
   } as const
-  return { ...plain, graceSeconds, onFailure: "Stop" }
+  return { ...plain, graceSeconds, ...(maxUnavailable && { maxUnavailable }), onFailure: "Stop" }
 }

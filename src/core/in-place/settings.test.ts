@@ -68,6 +68,13 @@ describe("what cannot be read is answered with what to write", () => {
     })
 })
 
+test("an order of thousands of containers is not read: it would be searched for each container of each pod", () => {
+  const order = Array.from({ length: 33 }, (_, index) => `c${index}`)
+  const read = (most: number) => parseSettings({ ...inPlace, [names.containerOrder]: order.slice(0, most).join() })
+  expect(read(32)).toMatchObject({ ok: true })
+  expect(read(33)).toMatchObject({ ok: false, problem: expect.stringContaining("32 at most") })
+})
+
 test("a share of pods is rounded down, and is at least one", () => {
   const of = (percent: number, replicas: number) => podsOf({ percent }, replicas)
   expect([of(25, 3), of(25, 8), of(99, 3), of(0, 3), of(100, 3)]).toEqual([1, 2, 2, 0, 3])

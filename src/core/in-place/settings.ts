@@ -68,7 +68,7 @@ const rules = {
   containerOrder: rule(
     settingAnnotations.containerOrder,
     `${containerName}( *, *${containerName})*`,
-    'names of containers, such as "sidecar,app"',
+    'names of containers, 32 at most, such as "sidecar,app"',
   ),
   unverified: rule(settingAnnotations.unverified, "true|false", '"true" or "false"'),
 }
@@ -115,10 +115,13 @@ export function parseSettings(annotations: Annotations = {}): ParsedSettings {
 const amount = (text: string): Amount =>
   text.endsWith("%") ? { percent: Number(text.slice(0, -1)) } : { count: Number(text) }
 
+/** Each is looked for in each container of each pod. */
+const namesMost = 32
+
 /** A name that is there twice has no place in an order. */
 function containerNames(text: string): readonly string[] | undefined {
   const names = text.split(",").map(name => name.trim())
-  return new Set(names).size === names.length ? names : undefined
+  return names.length <= namesMost && new Set(names).size === names.length ? names : undefined
 }
 
 /** Of so many pods. A share above zero is at least one pod. */

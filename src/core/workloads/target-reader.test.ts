@@ -312,6 +312,14 @@ for (const [name, { kind, spec, status, reads, metadata: more }] of Object.entri
     expect(workload(kind).read(object as never)).toMatchObject(reads)
   })
 
+test("while it is held, an expression about health says nothing of the new image", () => {
+  const object = { metadata, spec: { replicas: 3, template: template("shop/web:2") }, status: replicas(3) }
+  const reader = workload("StatefulSet", "app", "object.status.readyReplicas == object.spec.replicas")
+  const heldObject = { ...object, metadata: { ...metadata, ...held } }
+  expect(reader.read(object as never)).toMatchObject({ isUpToDate: true })
+  expect(reader.read(heldObject as never)).toMatchObject({ isUpToDate: false, isDeployed: true })
+})
+
 test("a container is found by name in both lists; where there is none, nothing is written", () => {
   const object = { metadata, spec: { template: template("shop/web:2", "shop/log:9") } }
   expect(workload("Deployment", "other-1").read(object as never)).toMatchObject({ image: "shop/log:9" })

@@ -79,7 +79,9 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
       const common = readCommon(object)
       const { images, problem, replicas, minReadyMs, isInitContainer } = kind.read(object)
       const health = checkHealth?.(object)
-      const isUpToDate = health?.isUpToDate ?? kind.isUpToDate(object)
+      const inPlace = kind.readInPlace?.(object, images[0] ?? "")
+      // While it is held its pods are healthy with the old image, and an expression about their health is true.
+      const isUpToDate = (health?.isUpToDate ?? kind.isUpToDate(object)) && !inPlace?.isHeld
       const { decision } = common
       // Always the same fields in the same order, so that a hundred thousand members share one layout in memory.
       return {
@@ -97,14 +99,14 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
         unwellSince: isUpToDate || health ? undefined : unwellSince(object, kind),
         wellSince: isUpToDate && !health ? kind.wellSince(object) : undefined,
         minReadyMs,
-        isDeployed: (health ? isUpToDate : kind.isDeployed(object)) || decision?.wasDeployed === true,
+        isDeployed: (health?.isUpToDate ?? kind.isDeployed(object)) || decision?.wasDeployed === true,
         decision,
         replicas,
         isInitContainer,
         problem: problem ?? (health?.isTooCostly ? health.problem : undefined),
         healthProblem: health?.problem,
         contestedBy: decision && whoElse(object, decision, images, () => kind.ownedFields({ isInitContainer })),
-        inPlace: kind.readInPlace?.(object, images[0] ?? ""),
+        inPlace,
       }
     },
 

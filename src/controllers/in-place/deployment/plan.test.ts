@@ -352,3 +352,23 @@ test("a job gets the secrets of the template, and those that pods have from thei
   const { actions } = plan({ ...calm, revisions, pods, workload: { ...changed, note } })
   expect(actions[0]).toMatchObject({ do: "createJob", pullSecrets: ["own", "account"] })
 })
+
+test("what is taken back goes back within the budget of the annotation, and a pod that is missing counts", () => {
+  const { note } = started()
+  const free = { [settingAnnotations.maxUnavailable]: "2" }
+  const mark = { ...changed, operation: note!.operation, was: {} }
+  const pods = ["web-0", "web-1", "web-2"].map(name => pod("web:2", { name, uid: name, mark }))
+  const back = (replicas: number) =>
+    said(
+      plan({
+        ...calm,
+        workload: workload({
+          ...{ isInForce: false, hold: undefined, annotations: free, note: { ...note!, reason: "OptedOut" } },
+          ...{ template: template("web:1"), maxUnavailable: 3, replicas },
+        }),
+        pods,
+      }),
+    )
+  expect(back(3)).toEqual(["patch web-0", "patch web-1"])
+  expect(back(4)).toEqual(["patch web-0"])
+})

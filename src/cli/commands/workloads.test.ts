@@ -14,6 +14,7 @@ import {
   markOf,
   nodeImage,
   noteOf,
+  operation,
   pod,
   revision,
   sight,
@@ -121,7 +122,7 @@ describe("status", () => {
     const here = await world({ image: v2, note: noteOf("BudgetSpent", "3 pods wait for maxUnavailable") })
     const wanted = {
       ...{ kind: "Deployment", name: "web", namespace: "shop", state: "Waiting", reason: "BudgetSpent" },
-      ...{ operation: "4-abc", updated: 0, total: 3 },
+      ...{ operation, updated: 0, total: 3 },
     }
     const json = JSON.parse((await ask(status, here, ["deploy/web"], { output: "json" })).text)
     expect(json).toMatchObject(wanted)
@@ -365,7 +366,7 @@ describe("why", () => {
     const { text } = await ask(why, here, ["deploy/web"])
     expect(text.split("\n")).toEqual([
       "BudgetSpent",
-      "Deployment shop/web is held for an update in place (operation 4-abc).",
+      `Deployment shop/web is held for an update in place (operation ${operation}).`,
       `Container web goes from ${v1} to ${v2}.`,
       "3 pods wait for PodDisruptionBudget careful.",
       expect.stringContaining("No further pod may be down now"),
@@ -378,7 +379,7 @@ describe("why", () => {
   test("a pod that was restarted in place", async () => {
     const here = await world({ image: v2 }, { pods: [pod("web-0", { image: v2, mark: markOf() })] })
     expect((await ask(why, here, ["pod/web-0"])).text).toContain(
-      `Operation 4-abc of an update in place restarted web from ${v1} to ${v2} at 2026-01-01T00:05:00Z.`,
+      `Operation ${operation} of an update in place restarted web from ${v1} to ${v2} at 2026-01-01T00:05:00Z.`,
     )
   })
 

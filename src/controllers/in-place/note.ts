@@ -1,14 +1,6 @@
 import type { WorkloadNote } from "#core/in-place/marks.ts"
-import {
-  both,
-  type Change,
-  imagesOf,
-  type PodTemplate,
-  type Touched,
-  untouched,
-  withoutHash,
-} from "#core/in-place/template.ts"
-import { hash32 } from "#lib/hash.ts"
+import { operationOf } from "#core/in-place/operation.ts"
+import { both, type Change, imagesOf, type PodTemplate, type Touched, untouched } from "#core/in-place/template.ts"
 import type { Workload } from "./facts.ts"
 import type { Reason } from "./plan.ts"
 
@@ -44,25 +36,6 @@ export const noteOf = (workload: Workload): WorkloadNote | undefined =>
 
 export const isOfHold = ({ hold }: Workload, operation: string | undefined): boolean =>
   operation?.startsWith(`${hold?.generation}-`) === true
-
-/** The same target under the same hold is the same operation. */
-export const operationOf = ({ hold, template }: Workload) => `${hold?.generation}-${short(withoutHash(template))}`
-
-export const short = (value: unknown) =>
-  hash32(JSON.stringify(sorted(value)))
-    .toString(16)
-    .padStart(8, "0")
-
-/** A server returns fields in its own order. */
-function sorted(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value
-  if (Array.isArray(value)) return value.map(sorted)
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, each]) => [key, sorted(each)]),
-  )
-}
 
 export function union(before: Touched | undefined, change: Change): Touched {
   return both(before ?? untouched, change.is === "InPlace" ? change : untouched)

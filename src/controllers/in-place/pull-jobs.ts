@@ -1,7 +1,7 @@
+import { short } from "#core/in-place/operation.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { imagesOf, type PodTemplate, type Touched } from "#core/in-place/template.ts"
 import type { Workload } from "./facts.ts"
-import { short } from "./note.ts"
 import type { Action, Snapshot } from "./plan.ts"
 
 /** One job for each image that some pod still lacks; it stays until the end of the operation. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
+import { operationOf } from "#core/in-place/operation.ts"
 import { standingOf } from "./standing.ts"
-import { type Given, noteOf, v1, v2, workload } from "./test-workloads.ts"
+import { type Given, noteOf, operation, templateOf, v1, v2, v3, workload } from "./test-workloads.ts"
 
 const kinds = ["Deployment", "StatefulSet", "DaemonSet"] as const
 const of = (given: Given) => standingOf(workload(given))
@@ -29,7 +30,7 @@ test("counts in a note may be old, and are left out", () => {
     state: "Waiting",
     reason: "BudgetSpent",
     message: "2 pods wait for maxUnavailable",
-    operation: "4-abc",
+    operation,
     total: 3,
   })
 })
@@ -38,8 +39,16 @@ test("a note of an earlier hold says nothing", () => {
   expect(of({ image: v2, note: noteOf("Completed", "", { operation: "3-old" }) })).toMatchObject({ reason: "Held" })
 })
 
+test("the end of the update before says nothing of a change under the same hold", () => {
+  const note = noteOf("UpdateFailed", "web-0: CrashLoop")
+  expect(of({ image: v2, note }).state).toBe("Stalled")
+  // Back by `aim rollback`, and on to another image.
+  for (const image of [v1, v3]) expect(of({ image, note })).toMatchObject({ state: "InProgress", reason: "Held" })
+})
+
 test("an update that takes itself back goes on, and one that is not tried again does not", () => {
-  const note = noteOf("UpdateFailed", "rolls back", { failed: "4-abc", back: "4-def" })
+  const back = operationOf({ hold: { by: "in-place", generation: 4 }, template: templateOf(v1) })
+  const note = noteOf("UpdateFailed", "rolls back", { failed: operation, back })
   expect(of({ image: v1, note }).state).toBe("InProgress")
   expect(of({ image: v2, note }).state).toBe("Stalled")
 })
@@ -74,7 +83,7 @@ describe("a workload that is not held", () => {
 
   test("has the words of the update that brought its template", () => {
     const lastNote = noteOf("Completed", "3 pods updated in place")
-    expect(of({ image: v2, lastNote })).toMatchObject({ reason: "Completed", operation: "4-abc" })
+    expect(of({ image: v2, lastNote })).toMatchObject({ reason: "Completed", operation })
     expect(of({ image: "registry.example.com/web:9", lastNote })).toMatchObject({ reason: "RolledOut" })
   })
 

@@ -1,4 +1,5 @@
 import { inPlaceHolder } from "#core/in-place/names.ts"
+import { operationOf } from "#core/in-place/operation.ts"
 import { workloadTarget } from "#core/workloads/workload-target.ts"
 import { counted } from "#lib/text.ts"
 import type { KubeObject } from "#runtime/resource.ts"
@@ -67,9 +68,12 @@ function whileHeld(workload: WorkloadFacts): Verdict {
       reason: "Held",
       message: "the change is held, and no controller of aim has taken it up yet: is one running?",
     }
-  const { reason, message, back, from } = note
+  const { reason, message, back, from, to } = note
   // With `in-place-on-failure: Rollback` the template is the one before already.
   const isGoingBack = back !== undefined && hasImages(template, from)
+  const isOfTemplate = note.operation === operationOf(workload) || hasImages(template, to)
+  if (!isOfTemplate && !isGoingBack)
+    return { state: "InProgress", reason: "Held", message: "the change is held, and will be taken up" }
   const state =
     reason === "Partitioned"
       ? "Paused"

@@ -1,4 +1,5 @@
 import { heldMark, inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
+import { operationOf } from "#core/in-place/operation.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import type { Sight } from "./facts.ts"
 
@@ -100,8 +101,11 @@ export function workload(given: Given = {}): KubeObject {
 }
 
 /** The note of an operation that changes web from v1 to v2. */
+/** The update to the second image, under the hold of these tests. */
+export const operation = operationOf({ hold: { by: "in-place", generation: 4 }, template: templateOf(v2) })
+
 export const noteOf = (reason: string, message = "", over: Json = {}) => ({
-  operation: "4-abc",
+  operation,
   reason,
   message,
   touched: { containers: ["web"], labels: [], annotations: [] },
@@ -179,7 +183,7 @@ export function pod(name: string, given: GivenPod = {}): KubeObject {
 
 /** What a pod carries after it was changed from v1 to v2. */
 export const markOf = (over: Json = {}) => ({
-  operation: "4-abc",
+  operation,
   from: { web: v1 },
   to: { web: v2 },
   was: { web: { id: "containerd://old", restarts: 0 } },

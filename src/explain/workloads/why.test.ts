@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { updateReasons } from "./reasons.ts"
-import { markOf, noteOf, pod, revision, sight, templateOf, v1, v2 } from "./test-workloads.ts"
+import { markOf, noteOf, operation, pod, revision, sight, templateOf, v1, v2 } from "./test-workloads.ts"
 import { whyPodChanged, whyUpdate } from "./why.ts"
 
 const waiting = {
@@ -23,7 +23,7 @@ test("an update under way: the operation, the images, the reason with its meanin
     since: Date.parse("2026-01-01T00:05:00Z"),
   })
   expect(sentences).toEqual([
-    "Deployment shop/web is held for an update in place (operation 4-abc).",
+    `Deployment shop/web is held for an update in place (operation ${operation}).`,
     `Container web goes from ${v1} to ${v2}.`,
     "web-1: ImagePullFailed, container web: ImagePullBackOff.",
     updateReasons.UpdateFailed,
@@ -60,10 +60,10 @@ test("a pod shows what was done to it", () => {
   const of = (mark?: object) => whyPodChanged(pod("web-0", mark ? { mark } : {}))
   expect(of()).toEqual([])
   expect(of(markOf())).toEqual([
-    `Operation 4-abc of an update in place restarted web from ${v1} to ${v2} at 2026-01-01T00:05:00Z.`,
+    `Operation ${operation} of an update in place restarted web from ${v1} to ${v2} at 2026-01-01T00:05:00Z.`,
   ])
   expect(of(markOf({ from: { web: v2 }, to: { web: v1 }, failed: "CrashLoop" }))).toEqual([
-    `Operation 4-abc of an update in place had failed here (CrashLoop): it took back web from ${v2} to ${v1} at 2026-01-01T00:05:00Z.`,
+    `Operation ${operation} of an update in place had failed here (CrashLoop): it took back web from ${v2} to ${v1} at 2026-01-01T00:05:00Z.`,
   ])
   expect(of(markOf({ from: {}, to: {} }))[0]).toContain("changed its labels or annotations")
   expect(pod("web-0").metadata.annotations?.[inPlaceAnnotation]).toBeUndefined()

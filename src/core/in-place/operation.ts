@@ -1,0 +1,23 @@
+import { hash32 } from "#lib/hash.ts"
+import type { Hold } from "./marks.ts"
+import { type PodTemplate, withoutHash } from "./template.ts"
+
+/** The same target under the same hold is the same operation. */
+export const operationOf = ({ hold, template }: { hold: Hold | undefined; template: PodTemplate }) =>
+  `${hold?.generation}-${short(withoutHash(template))}`
+
+export const short = (value: unknown) =>
+  hash32(JSON.stringify(sorted(value)))
+    .toString(16)
+    .padStart(8, "0")
+
+/** A server returns fields in its own order. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(sorted)
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, each]) => [key, sorted(each)]),
+  )
+}

@@ -90,7 +90,11 @@ const read: PodsSeen["target"] = {
   touched: { containers: [], labels: ["team"], annotations: [], restarts: ["web"] },
 }
 const relabelled = (name: string, web: Partial<ContainerFacts> = {}, fields: Partial<PodFacts> = {}) =>
-  pod(name, { mark: { ...mark, from: {}, to: {}, restarts: ["web"] }, labels: { team: "blue" }, ...fields }, web)
+  pod(
+    name,
+    { mark: { ...mark, from: {}, to: {}, restarts: ["web"], at: now - 3000 }, labels: { team: "blue" }, ...fields },
+    web,
+  )
 
 const unpulled = { id: "", digest: "", waiting: "ImagePullBackOff", isRunning: false, isReady: false }
 const afterUnpulled = (agoMs: number) => ({
@@ -324,6 +328,16 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     given: { target: read, pods: [relabelled("a", { id: "old" }), pod("b"), pod("c")] },
     writes: ["restart a"],
     says: { underWay: 1 },
+  },
+  "the kubelet may not have seen the label yet": {
+    given: {
+      target: read,
+      pods: [
+        relabelled("a", { id: "old" }, { mark: { ...mark, from: {}, to: {}, restarts: ["web"], at: now - 1000 } }),
+      ],
+    },
+    writes: [],
+    says: { underWay: 1, lookAgainAt: now + 2000 },
   },
   "the agent was asked": {
     given: { target: read, pods: [relabelled("a", { id: "old" }), pod("b"), pod("c")], isAsked: () => true },

@@ -91,9 +91,11 @@ export function nextWrites(seen: PodsSeen): PodsNext {
   const served = new Set(picked.writes.filter(write => write.do === "undrain").map(({ pod }) => pod))
   const begun = picked.writes.filter(({ do: what, pod }) => what !== "undrain" && !pod.gate?.isDrained)
   const stale = of("Stale").length
-  const soonest = judged.flatMap(({ standing }) =>
-    standing.is === "Restarting" && standing.until ? [standing.until] : [],
-  )
+  const soonest = judged.flatMap(({ pod, standing }) => {
+    if (standing.is !== "Restarting") return []
+    const isEarly = unrestarted(pod).length > 0 && evidence.now < restartsAt(pod)
+    return [...(isEarly ? [restartsAt(pod)] : []), ...(standing.until ? [standing.until] : [])]
+  })
   return {
     writes: [
       ...reverts,
@@ -208,10 +210,16 @@ function patchOf(pod: PodFacts, standing: Standing, { target, settings, evidence
   return { do: "patch", pod, images, mark: markOf(pod, target.operation, { images, restarts }, evidence.now) }
 }
 
-/** Not before the pod has been changed: a container that starts again reads what is there then. */
-function restartOf(pod: PodFacts, { target: { operation }, isAsked }: PodsSeen): PodRestart[] {
+/**
+ * Not before the kubelet has seen the change, since a container reads what the kubelet knows when it starts. A kubelet
+ * reports nothing of labels and annotations; it learns of them within milliseconds, and within this time on a busy node.
+ */
+const kubeletMs = 3000
+const restartsAt = ({ mark }: PodFacts): Instant => (mark?.at ?? 0) + kubeletMs
+
+function restartOf(pod: PodFacts, { target: { operation }, isAsked, evidence }: PodsSeen): PodRestart[] {
   const containers = unrestarted(pod)
-  if (containers.length === 0 || isAsked(pod.uid, operation)) return []
+  if (containers.length === 0 || isAsked(pod.uid, operation) || evidence.now < restartsAt(pod)) return []
   return [{ do: "restart", pod, containers, operation }]
 }
 

@@ -4,7 +4,7 @@ import { lostHold, parseHold, parseNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
 import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
-import { imagesOf, type PodTemplate } from "#core/in-place/template.ts"
+import { imagesOf, type PodTemplate, untouched } from "#core/in-place/template.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
 import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
 import { nameSome } from "#lib/text.ts"
@@ -85,8 +85,7 @@ async function release(
     if (!hold) return undefined
     if (hold.by !== inPlaceHolder) throw new Failure(`${title} is held by ${hold.by}, and not for an update in place`)
     const before = parseNote(annotations[inPlaceAnnotation])
-    const none = { containers: [], labels: [], annotations: [] }
-    const note = { operation: `${hold.generation}-`, touched: none, from: {}, to: {}, ...before }
+    const note = { operation: `${hold.generation}-`, touched: untouched, from: {}, to: {}, ...before }
     const released = { ...note, reason: "Released", message: "by aim release" }
     const { isInForce, released: fieldsOf } = holdKinds[kind.name]
     // What is no hold of ours is its owner's.

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { formatMark, formatNote, type WorkloadNote } from "#core/in-place/marks.ts"
 import { inPlaceAnnotation, revisionLabel, updateStateLabel } from "#core/in-place/names.ts"
 import type { PodPatch, PodRestart, PodWrite } from "#core/in-place/next.ts"
-import { short } from "#core/in-place/operation.ts"
+import { nameAfter } from "#core/in-place/operation.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, labelsOf, type PodTemplate } from "#core/in-place/template.ts"
 import { forEachLimited } from "#lib/batch.ts"
@@ -205,7 +205,7 @@ async function writePod(
 /** Named after the containers that are to be stopped: asked again, it is the same request. */
 function requestOf({ resource }: World["adapter"], workload: Workload, { pod, containers, operation }: PodRestart) {
   const ids = containers.map(name => pod.containers.get(name)?.id)
-  const name = `${pod.name.slice(0, 220).replace(/[^a-z0-9]+$/, "")}-${short([pod.uid, operation, ids])}`
+  const name = nameAfter(pod.name, [pod.uid, operation, ids])
   return {
     apiVersion: apiVersionOf(requests),
     kind: requests.kind,

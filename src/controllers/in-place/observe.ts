@@ -1,3 +1,4 @@
+import type { PodFacts } from "#core/in-place/pod.ts"
 import { labelsOf } from "#core/in-place/template.ts"
 import { drainedSinceOf, type UpSince, upSinceOf } from "#core/in-place/up-since.ts"
 import type { Instant } from "#lib/instant.ts"
@@ -38,7 +39,7 @@ export function observe(
   const pods = adapter.podOwners(workload, revisions).flatMap(uid => factsBy(near.pods, uid))
   const jobs = factsBy(near.jobs, workload.uid)
   memory.upSince = upSinceOf(pods, memory.upSince, now)
-  for (const uid of memory.asked.keys()) if (!pods.some(pod => pod.uid === uid)) memory.asked.delete(uid)
+  if (memory.asked.size > 0) forgetGone(memory.asked, pods)
   memory.drainedSince = drainedSinceOf(pods, memory.drainedSince, now)
   return {
     workload,
@@ -57,6 +58,11 @@ export function observe(
     drainedSince: uid => memory.drainedSince.get(uid),
     now,
   }
+}
+
+function forgetGone(asked: Memory["asked"], pods: readonly PodFacts[]): void {
+  const there = new Set(pods.map(({ uid }) => uid))
+  for (const uid of asked.keys()) if (!there.has(uid)) asked.delete(uid)
 }
 
 /** A pod that was disturbed and does not show it yet would be counted as one that serves. Its event wakes us. */

@@ -1,4 +1,4 @@
-import { short } from "#core/in-place/operation.ts"
+import { nameAfter } from "#core/in-place/operation.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { imagesOf, type PodTemplate, type Touched } from "#core/in-place/template.ts"
 import type { Workload } from "./facts.ts"
@@ -40,5 +40,4 @@ function pullPolicyOf(template: PodTemplate, name: string): "Always" | "IfNotPre
   return found?.imagePullPolicy === "Always" ? "Always" : "IfNotPresent"
 }
 
-const jobName = ({ name, uid, hold }: Workload, image: string) =>
-  `${name.slice(0, 220).replace(/[^a-z0-9]+$/, "")}-${short([uid, hold!.generation, image])}`
+const jobName = ({ name, uid, hold }: Workload, image: string) => nameAfter(name, [uid, hold!.generation, image])

@@ -11,6 +11,9 @@ export const short = (value: unknown) =>
     .toString(16)
     .padStart(8, "0")
 
+/** A name of its own for something that belongs to an object, and the same whenever it is made of the same. */
+export const nameAfter = (name: string, of: unknown) => `${name.slice(0, 220).replace(/[^a-z0-9]+$/, "")}-${short(of)}`
+
 /** A server returns fields in its own order. */
 function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value

@@ -72,3 +72,11 @@ export const core = (plural: string, kind: string, namespaced = true): Resource 
   kind,
   namespaced,
 })
+
+export const podDisruptionBudgets: Resource = {
+  group: "policy",
+  version: "v1",
+  plural: "poddisruptionbudgets",
+  kind: "PodDisruptionBudget",
+  namespaced: true,
+}

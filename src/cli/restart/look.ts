@@ -1,11 +1,11 @@
 import { namesOf } from "#api/names.ts"
 import type { RestartSight } from "#core/pods/restart.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { type KubeObject, keyOf, resourceOf } from "#runtime/resource.ts"
+import { type KubeObject, keyOf, podDisruptionBudgets, resourceOf } from "#runtime/resource.ts"
 import { Failure, type World } from "../command.ts"
 import { type Followed, followSeveral } from "../follow-several.ts"
 import { type KnownRequests, podsOf, type Read, readBudget, readPod, readRequest, wantedOf } from "./read.ts"
-import { budgets, isPod, pods, replicaSets, type Target } from "./target.ts"
+import { isPod, pods, replicaSets, type Target } from "./target.ts"
 
 export const requests = resourceOf(namesOf("ContainerRecreateRequest"))
 export type Seen = Omit<RestartSight, "maxUnavailable" | "forgiven" | "requests"> & {
@@ -48,7 +48,7 @@ function listsOf(target: Target, first: KubeObject): Record<string, Followed> {
     // Only a Deployment has something between itself and its pods.
     ...(resource.kind === "Deployment" && { replicaSets: { resource: replicaSets, ...selected } }),
     requests: { resource: requests, namespace },
-    budgets: { resource: budgets, namespace },
+    budgets: { resource: podDisruptionBudgets, namespace },
   }
 }
 

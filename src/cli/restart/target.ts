@@ -9,14 +9,6 @@ import { splitReference } from "../stamped-kinds.ts"
 export const pods = core("pods", "Pod")
 export const replicaSets = resourceOf(workloadKinds.find(({ kind }) => kind === "ReplicaSet")!)
 
-export const budgets: Resource = {
-  group: "policy",
-  version: "v1",
-  plural: "poddisruptionbudgets",
-  kind: "PodDisruptionBudget",
-  namespaced: true,
-}
-
 /** What can be restarted: pods, and kinds whose pods are always started again. */
 export const restartable: readonly { words: readonly string[]; resource: Resource }[] = [
   { words: ["pod", "pods", "po"], resource: pods },

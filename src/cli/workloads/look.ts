@@ -5,11 +5,11 @@ import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { listAll } from "#runtime/client/list-all.ts"
-import { type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
+import { type KubeObject, podDisruptionBudgets, type Resource, resourceOf } from "#runtime/resource.ts"
 import type { World } from "../command.ts"
 import { fetchAll } from "../commands/get.ts"
 import type { Followed } from "../follow-several.ts"
-import { budgets, pods, replicaSets } from "../restart/target.ts"
+import { pods, replicaSets } from "../restart/target.ts"
 import { serverNow } from "../server-now.ts"
 import type { Workloads } from "./words.ts"
 
@@ -39,7 +39,7 @@ export async function lookAtWorkloads(
   const [revisions, all, limits, agents] = await Promise.all([
     listAll(client, revisionsOf(resource), where),
     listAll(client, pods, where),
-    isWhole ? orNone(listAll(client, budgets, { namespace }), budgets, world) : undefined,
+    isWhole ? orNone(listAll(client, podDisruptionBudgets, { namespace }), podDisruptionBudgets, world) : undefined,
     isUnderWay ? orNone(listAll(client, nodeImages), nodeImages, world) : undefined,
   ])
   const now = serverNow(client, world)

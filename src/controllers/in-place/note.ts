@@ -1,5 +1,5 @@
 import type { WorkloadNote } from "#core/in-place/marks.ts"
-import { operationOf } from "#core/in-place/operation.ts"
+import { noteOf, operationOf } from "#core/in-place/operation.ts"
 import { both, type Change, imagesOf, type PodTemplate, type Touched, untouched } from "#core/in-place/template.ts"
 import type { Workload } from "./facts.ts"
 import type { Reason } from "./plan.ts"
@@ -29,13 +29,6 @@ export function makeNote(
     ...(before?.back !== undefined && { back: before.back }),
   }
 }
-
-/** Of this hold: what is left of an earlier one says nothing. */
-export const noteOf = (workload: Workload): WorkloadNote | undefined =>
-  isOfHold(workload, workload.note?.operation) ? workload.note : undefined
-
-export const isOfHold = ({ hold }: Workload, operation: string | undefined): boolean =>
-  operation?.startsWith(`${hold?.generation}-`) === true
 
 export function union(before: Touched | undefined, change: Change): Touched {
   return both(before ?? untouched, change.is === "InPlace" ? change : untouched)

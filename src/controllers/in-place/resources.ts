@@ -1,7 +1,7 @@
 import { namesOf } from "#api/names.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
-import { core, type Resource, resourceOf } from "#runtime/resource.ts"
+import { core, podDisruptionBudgets, type Resource, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 
 export const deployments = resourceOf(workloadKind("Deployment")!)
@@ -19,13 +19,6 @@ export const pods = core("pods", "Pod")
 export const imagePullJobs = resourceOf(namesOf("ImagePullJob"))
 export const nodeImages = resourceOf(namesOf("NodeImage"))
 export const requests = resourceOf(namesOf("ContainerRecreateRequest"))
-export const budgets: Resource = {
-  group: "policy",
-  version: "v1",
-  plural: "poddisruptionbudgets",
-  kind: "PodDisruptionBudget",
-  namespaced: true,
-}
 
 /** Workloads, their ReplicaSets and pods are changed only where a namespace has granted it: see the roles. */
 export const permissions: readonly Permission[] = [
@@ -39,7 +32,7 @@ export const permissions: readonly Permission[] = [
   { resource: pods, subresource: "status", verbs: ["patch"] },
   // As a dry run only: the client cannot send another.
   { resource: pods, subresource: "eviction", verbs: ["create"] },
-  { resource: budgets, verbs: ["list", "watch"] },
+  { resource: podDisruptionBudgets, verbs: ["list", "watch"] },
   { resource: imagePullJobs, verbs: ["list", "watch", "create", "delete"] },
   { resource: nodeImages, verbs: ["list", "watch"] },
   // For containers that read a changed label or annotation into their environment.

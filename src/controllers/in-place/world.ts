@@ -7,14 +7,14 @@ import { noVersion } from "#lib/resource-version.ts"
 import type { Cache, Projected, WatchedCache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
-import { type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
+import { type KubeObject, keyOf, nameOf, podDisruptionBudgets, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
 import { type Budget, type Job, type Owned, readBudget, readJob } from "./facts.ts"
 import type { Adapter } from "./kind.ts"
 import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
 import { asked } from "./plan.ts"
-import { budgets, imagePullJobs, nodeImages, pods } from "./resources.ts"
+import { imagePullJobs, nodeImages, pods } from "./resources.ts"
 
 /** A watch that is further behind than this is not waited for: its next event is a reason to look again. */
 const shownMs = 5000
@@ -94,7 +94,7 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
         kept(object => readJob(object, adapter.resource.kind)),
         { owner },
       ),
-      budgets: watchIn(namespace, budgets, readBudget),
+      budgets: watchIn(namespace, podDisruptionBudgets, readBudget),
     }
     const wake = (name: string, afterMs = 0) => {
       const key = keyOf({ namespace, name })

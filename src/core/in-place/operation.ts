@@ -1,6 +1,15 @@
 import { hash32 } from "#lib/hash.ts"
-import type { Hold } from "./marks.ts"
+import type { Hold, WorkloadNote } from "./marks.ts"
 import { type PodTemplate, withoutHash } from "./template.ts"
+
+type Held = { readonly hold: Hold | undefined }
+
+export const isOfHold = ({ hold }: Held, operation: string | undefined): boolean =>
+  operation?.startsWith(`${hold?.generation}-`) === true
+
+/** Of this hold: what is left of an earlier one says nothing. */
+export const noteOf = ({ hold, note }: Held & { readonly note: WorkloadNote | undefined }): WorkloadNote | undefined =>
+  isOfHold({ hold }, note?.operation) ? note : undefined
 
 /** The same target under the same hold is the same operation. */
 export const operationOf = ({ hold, template }: { hold: Hold | undefined; template: PodTemplate }) =>

@@ -93,10 +93,6 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
 /** As it is typed: `deploy/web`. */
 export const typed = ({ kind, name }: { kind: string; name: string }) => `${workloadKind(kind)!.shortNames[0]}/${name}`
 
-/** The note of the present hold: what is left of an earlier one says nothing. */
-export const ownNote = ({ note, hold }: WorkloadFacts): WorkloadNote | undefined =>
-  hold && note?.operation.startsWith(`${hold.generation}-`) ? note : undefined
-
 /** The template has these images, and there are some. */
 export function hasImages(template: PodTemplate, images: Readonly<Record<string, string>>): boolean {
   const own = imagesOf(template)

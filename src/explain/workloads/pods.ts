@@ -1,10 +1,11 @@
+import { noteOf } from "#core/in-place/operation.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { type Evidence, standingOf, type Target } from "#core/in-place/standing.ts"
 import { annotationsOf, changeOf, imagesOf, labelsOf, untouched } from "#core/in-place/template.ts"
 import { splitImage } from "#core/pulls/image-name.ts"
 import { type NodeImageFacts, readNodeImage } from "#core/pulls/node-facts.ts"
 import type { Instant } from "#lib/instant.ts"
-import { ownNote, podsOf, type Revision, readWorkload, revisionBefore, revisionsOf, type Sight } from "./facts.ts"
+import { podsOf, type Revision, readWorkload, revisionBefore, revisionsOf, type Sight } from "./facts.ts"
 
 export type PodState =
   | "Updated"
@@ -68,7 +69,7 @@ function inPlaceJudge(sight: Sight, revisions: readonly Revision[]): Judge {
 export function targetOf({ workload: object }: Sight, revisions: readonly Revision[]): Target {
   const workload = readWorkload(object)
   const { template, minReadySeconds, deadlineSeconds } = workload
-  const note = ownNote(workload)
+  const note = noteOf(workload)
   const before = revisionBefore(revisions)
   const change = before ? changeOf(before.template, template) : undefined
   return {

@@ -1,9 +1,9 @@
 import { inPlaceHolder } from "#core/in-place/names.ts"
-import { operationOf } from "#core/in-place/operation.ts"
+import { noteOf, operationOf } from "#core/in-place/operation.ts"
 import { workloadTarget } from "#core/workloads/workload-target.ts"
 import { counted } from "#lib/text.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { hasImages, ownNote, readWorkload, type WorkloadFacts } from "./facts.ts"
+import { hasImages, readWorkload, type WorkloadFacts } from "./facts.ts"
 
 export type State =
   /** No controller has observed its last generation. */
@@ -36,7 +36,7 @@ export function standingOf(object: KubeObject): Standing {
   const workload = readWorkload(object)
   const { status, replicas, note } = workload
   const verdict = workload.hold ? whileHeld(workload) : byItsController(object, workload)
-  const isTheUpdate = workload.hold ? ownNote(workload) : isAbout(workload)
+  const isTheUpdate = workload.hold ? noteOf(workload) : isAbout(workload)
   return {
     ...verdict,
     ...(isTheUpdate && { operation: note!.operation }),
@@ -53,7 +53,7 @@ const waiting = new Set(["Pulling", "ImageUnavailable", "BudgetSpent"])
 
 function whileHeld(workload: WorkloadFacts): Verdict {
   const { hold, isHolding, template } = workload
-  const note = ownNote(workload)
+  const note = noteOf(workload)
   if (hold!.by !== inPlaceHolder)
     return { state: "Waiting", reason: "Held", message: `it is held by ${hold!.by || "an annotation without a name"}` }
   if (!isHolding)

@@ -1,9 +1,10 @@
 import { parseMark } from "#core/in-place/marks.ts"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
+import { noteOf } from "#core/in-place/operation.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { counted, nameSome, sentence } from "#lib/text.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { ownNote, readWorkload, type Sight, typed, type WorkloadFacts } from "./facts.ts"
+import { readWorkload, type Sight, typed, type WorkloadFacts } from "./facts.ts"
 import { type PodStanding, type PodState, podStandings } from "./pods.ts"
 import { updateReasons } from "./reasons.ts"
 import { type Standing, standingOf } from "./standing.ts"
@@ -24,7 +25,7 @@ export function whyUpdate(sight: Sight): WhyUpdate | undefined {
   const pods = podStandings(sight)
   const { state, reason, operation } = standing
   const isOver = state === "Complete"
-  const own = workload.hold ? ownNote(workload) : workload.note
+  const own = workload.hold ? noteOf(workload) : workload.note
   const marks = pods.flatMap(({ changedAt, operation: by }) => (changedAt && by === operation ? [changedAt] : []))
   return {
     reason: reason || state,

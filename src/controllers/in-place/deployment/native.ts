@@ -1,8 +1,7 @@
-import { operationOf, short } from "#core/in-place/operation.ts"
+import { noteOf, operationOf, short } from "#core/in-place/operation.ts"
 import { isSameTemplate, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
 import { counted } from "#lib/text.ts"
 import type { Closing, Native } from "../kind.ts"
-import { noteOf } from "../note.ts"
 import type { Deployment, Revision } from "./facts.ts"
 
 /** Writes to ReplicaSets. */

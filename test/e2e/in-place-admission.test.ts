@@ -55,14 +55,27 @@ async function place(kind: string): Promise<AdmissionPlace> {
   }
 }
 
-const isInForce = ({ wouldCreate }: AdmissionPlace, kind: string) =>
-  wouldCreate(workloadOf(kind, "new", { [strategyAnnotation]: "none" })).then(answer => answer !== "")
+/** The settings' policy is the first to be installed and the last to be removed. */
+const judgesSettings = async ({ wouldCreate }: AdmissionPlace, kind: string) =>
+  (await wouldCreate(workloadOf(kind, "new", { [strategyAnnotation]: "none" }))) !== ""
+
+/** A server reads its policies about once a second, so that it may have one of two that were just installed. */
+async function untilInForce(here: AdmissionPlace, kind: string): Promise<void> {
+  const tried = workloadOf(kind, "tried", { [strategyAnnotation]: "InPlaceOnly" })
+  await here.create(tried)
+  const changed = structuredClone(tried)
+  changed.spec.template.spec.containers[0].args = ["-v"]
+  await until(
+    "the policies to be in force",
+    async () => (await judgesSettings(here, kind)) && (await here.wouldPut(changed)) !== "",
+  )
+}
 
 for (const kind of inPlaceKinds)
   describe(kind, () => {
     test("under InPlaceOnly a change of a common field is refused by its name", async () => {
       const here = await place(kind)
-      await until("the policies to be in force", () => isInForce(here, kind))
+      await untilInForce(here, kind)
       const object = workloadOf(kind, "web", { [strategyAnnotation]: "InPlaceOnly" })
       await here.create(object)
       await tryTemplates(here, object)
@@ -73,10 +86,10 @@ for (const kind of inPlaceKinds)
       const here = await place(kind)
       const object = workloadOf(kind, "old", { [settingAnnotations.onFailure]: "Retry" })
       await remove()
-      await until("the policies to be gone", async () => !(await isInForce(here, kind)))
+      await until("the policies to be gone", async () => !(await judgesSettings(here, kind)))
       await here.create(object)
       await install()
-      await until("the policies to be in force", () => isInForce(here, kind))
+      await untilInForce(here, kind)
       await tryAnnotations(here, kind)
       await tryOldAnnotations(here, object, settingAnnotations.onFailure)
     })

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest"
+import { type QueryValues, renderQuery } from "./query-template.ts"
+
+const values: QueryValues = {
+  name: "web",
+  namespace: "shop",
+  target: "web-7d9f",
+  source: "web",
+  revision: "7d9f",
+  service: "web-canary",
+  ingress: "",
+  route: "",
+  interval: "30s",
+  variables: { direction: "inbound" },
+}
+const rendered = (query: string) => {
+  const result = renderQuery(query, values)
+  return result.ok ? result.text : `problem: ${result.problem}`
+}
+
+test("every function that a query may name", () => {
+  const names = ["name", "namespace", "target", "source", "revision", "service", "ingress", "route", "interval"]
+  for (const name of names) expect(rendered(`a{{ ${name} }}b`)).toBe(`a${values[name as keyof QueryValues]}b`)
+  expect(rendered("{{target}}{{ interval}}")).toBe("web-7d9f30s")
+})
+
+test("a query of several lines keeps them, and braces of PromQL stay", () => {
+  expect(rendered('sum(\n  rate(http{ns="{{ namespace }}"}[{{ interval }}])\n)')).toBe(
+    'sum(\n  rate(http{ns="shop"}[30s])\n)',
+  )
+})
+
+test("variables by name and by index", () => {
+  expect(rendered("{{ variables.direction }}")).toBe("inbound")
+  expect(rendered('{{ index variables "direction" }}')).toBe("inbound")
+})
+
+test("a variable that is not set is a problem, also one that every object has", () => {
+  expect(rendered("a\n {{ variables.speed }}")).toBe(
+    "problem: {{ variables.speed }} at line 2, column 2: templateVariables has no speed",
+  )
+  expect(rendered("{{ variables.constructor }}")).toContain("templateVariables has no constructor")
+})
+
+test("space is trimmed where a dash asks for it, and comments vanish", () => {
+  expect(rendered("a \n {{- target -}} \n b")).toBe("aweb-7d9fb")
+  expect(rendered("a {{/* why */}}b")).toBe("a b")
+  expect(rendered("a {{- /* why */ -}} b")).toBe("ab")
+})
+
+test("whatever else a template can hold is a problem, with its place and what can be written", () => {
+  for (const inner of ["if target", ".Target", "target | quote", 'printf "%s" target', "", "Target"])
+    expect(rendered(`x{{ ${inner} }}`)).toMatch(/^problem: .* at line 1, column 2: a query can name name, namespace, /)
+  expect(rendered("ok {{ target")).toBe("problem: {{ at line 1, column 4 is not closed by }}")
+})
+
+test("what a value holds is not read as a template again", () => {
+  const result = renderQuery("{{ variables.direction }}", { ...values, variables: { direction: "{{ target }}" } })
+  expect(result).toEqual({ ok: true, text: "{{ target }}" })
+})

@@ -63,6 +63,10 @@ export function steps<World extends { broken: string[] }>(
 export function neverSettles<World extends { broken: string[] }>(
   model: Model<World>,
   isSettled: (world: World) => boolean,
+  {
+    ours = ["hold", "patch", "flip", "label", "release", "yield"],
+    reads = ["read"],
+  }: { ours?: readonly string[]; reads?: readonly string[] } = {},
 ): (world: World) => boolean {
   const fine = new Set<number>()
   return start => {
@@ -83,11 +87,13 @@ export function neverSettles<World extends { broken: string[] }>(
       path.push(key)
       while (take("see"));
       take("reconcile")
-      take("read")
-      take("reconcile")
+      for (const read of reads) {
+        take(read)
+        take("reconcile")
+      }
       take("count")
       while (take("restart"));
-      take("hold", "patch", "flip", "label", "release", "yield")
+      take(...ours)
     }
     return true
   }

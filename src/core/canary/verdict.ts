@@ -12,7 +12,7 @@ type Series = { readonly labels: Readonly<Record<string, string>>; readonly valu
  */
 export type Verdict =
   | { readonly verdict: "Good"; readonly value: number }
-  | { readonly verdict: "Bad"; readonly value: number; readonly why: string }
+  | { readonly verdict: "Bad"; readonly value?: number; readonly why: string }
   | { readonly verdict: "NoData" | "Error"; readonly why: string }
 
 export type Bounds = {

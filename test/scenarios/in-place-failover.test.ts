@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { pods } from "#controllers/alternateimagesource/resources.ts"
 import { imageOf, v1, v2, v3 } from "#test/support/in-place-story.ts"
 import {
   allPicked,
@@ -24,9 +25,10 @@ describe("a pod that an update in place works on", () => {
     await world.until("the agents have pulled", hasImage, "2m")
     await world.settle("10s")
     registries.setFault(v2, refused)
-    story.failOver()
     await story.patch(allPicked)
     await world.until("it is changed", async () => imageOf(await story.pod(name)) === v2, "2m")
+    // Before, it was of the old version, and would have been failed over in that.
+    story.failOver()
     return { story, name }
   }
 
@@ -35,13 +37,34 @@ describe("a pod that an update in place works on", () => {
     await story.world.until("it is left", async () => (await story.reason()) === "UpdatedInPlace", "2m")
     expect((await story.says("UpdateFailed")).message).toContain(`${name}: ImagePullFailed`)
     await story.world.settle("5m")
-    // It went back, and was never anywhere else.
-    expect(imagesOver(story, name)).toEqual([v1, v2, v1])
+    // It went back to what it was made with, which has an equivalent.
+    expect(imagesOver(story, name)).toEqual([v1, v2, v1, mirrored(v1)])
     story.registries.setFault(v2, undefined)
     await story.setImage({ web: v3 })
     await story.free("1h")
     expect((await story.pods()).map(pod => imageOf(pod))).toEqual([v3, v3, v3, v3])
   })
+})
+
+describe("a pod that is made from the old template during a hold", () => {
+  for (const kind of ["Deployment", "StatefulSet"] as const)
+    test(`of a ${kind} is failed over in its own version, and updated from there`, async () => {
+      const story = await sideBySide({ kind, annotations: nonePicked })
+      const { world, registries } = story
+      await story.setImage({ web: v2 })
+      await story.says("Partitioned")
+      registries.setFault(v1, refused)
+      story.failOver()
+      const known = new Set((await story.pods()).map(({ metadata }) => metadata.uid))
+      await world.client.delete(pods, (await story.pods())[0]!.metadata)
+      const found = async () => (await story.pods()).find(({ metadata }) => !known.has(metadata.uid))
+      await world.until("its replacement runs", async () => containerOf((await found()) ?? {}) !== "", "10m")
+      const { name, uid } = (await found())!.metadata
+      await story.patch(allPicked)
+      await story.free("1h")
+      expect((await story.pods()).map(pod => imageOf(pod))).toEqual([v2, v2, v2])
+      expect(imagesOver(story, name, uid)).toEqual([v1, mirrored(v1), v2])
+    })
 })
 
 describe("a pod that a failover has just changed", () => {

@@ -234,6 +234,19 @@ describe("what keeps an update in place is the reason of its tier", () => {
     expect(after.map(pod => imageOf(pod))).toEqual([v1, v1, v1])
   })
 
+  test("a rollback is over when the workload, which takes the image back by itself, is released", async () => {
+    const { story, rollout } = await rolledOut(
+      { updateStrategy: "InPlaceOnly", progressDeadlineSeconds: 3600 },
+      { annotations: { [settingAnnotations.onFailure]: "Rollback" }, spec: { minReadySeconds: 30 } },
+      { onFailure: "Rollback" },
+    )
+    story.registries.push(v3, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
+    await rollout.change({ defaultImage: v3 })
+    await rollout.until("Complete", "RolledBack")
+    expect(isHeld(await story.workload())).toBe(false)
+    expect((await story.pods()).map(pod => imageOf(pod))).toEqual([v1, v1, v1])
+  })
+
   test("a partition, and none once it is smaller", async () => {
     const { story, rollout, waitsFor } = await rolledOut(
       { updateStrategy: "InPlaceIfPossible" },

@@ -97,11 +97,11 @@ const statusOf = (pod: Json | undefined): Json | undefined =>
 const waitingIn = (pod: Json | undefined) => /Image|Pull/.test(statusOf(pod)?.state?.waiting?.reason ?? "")
 export const containerOf = (pod: Json): string => statusOf(pod)?.containerID ?? ""
 
-/** Every image that the pod of this name ever had, in order. */
-export const imagesOver = ({ world }: InPlaceStory, name: string): string[] => {
-  const images = world.history.flatMap(({ object }) =>
-    object.kind === "Pod" && object.metadata.name === name ? [imageOf(object)] : [],
-  )
+/** Every image that the pod of this name ever had, in order. A StatefulSet gives a name to one pod after another. */
+export const imagesOver = ({ world }: InPlaceStory, name: string, uid?: string): string[] => {
+  const isIt = ({ kind, metadata }: Json) =>
+    kind === "Pod" && metadata.name === name && (uid === undefined || metadata.uid === uid)
+  const images = world.history.flatMap(({ object }) => (isIt(object) ? [imageOf(object)] : []))
   return images.filter((image, index) => image !== images[index - 1])
 }
 

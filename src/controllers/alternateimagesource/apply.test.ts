@@ -1,7 +1,9 @@
 import { setImmediate as breathe } from "node:timers/promises"
 import { expect, test } from "vitest"
+import { decisionAnnotation } from "#core/image/record.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { act, createWriteTurns } from "./apply.ts"
+import type { PodFacts } from "./facts.ts"
 import type { Decision } from "./group.ts"
 import { PullPace } from "./pull-pace.ts"
 
@@ -41,6 +43,26 @@ test("of a node no more are sent than it pulls at once, but all where the image 
   expect(await sent(true, { node: "n", pullsAlways: false })).toEqual([20, undefined])
   expect(await sent(true, { node: "n", pullsAlways: true })).toEqual([5, 1200])
   expect(await sent(false, { node: "", pullsAlways: false })).toEqual([20, undefined])
+})
+
+test("a record of a repair in an earlier version is replaced, and one of the same version is kept", async () => {
+  const written = async (was: string, to: string) => {
+    let body: { metadata: { annotations: Record<string, string> } } | undefined
+    const client = {
+      async patch(_: unknown, __: unknown, patch: { body: NonNullable<typeof body> }) {
+        body = patch.body
+        return {}
+      },
+    } as unknown as Client
+    const decision = { from: was, was: { app: was }, to, reason: "Unreachable", operation: "", by: "x", at: 0 }
+    const sources = { pod: () => ({ decision }) as unknown as PodFacts, answered: () => {} }
+    const hands = { client, sources, inTurn: createWriteTurns(), pace: new PullPace({ now: () => 0 }) }
+    await act(hands, [repairing("a", 1)], { hasArrived: () => true }, { by: "a", at: 0 })
+    return JSON.parse(body!.metadata.annotations[decisionAnnotation]!).was
+  }
+  // The pod has a.example/app:1 now.
+  expect(await written("c.example/app:0", "a.example/app:0")).toEqual({ app: "a.example/app:1" })
+  expect(await written("c.example/app:1", "a.example/app:1")).toEqual({ app: "c.example/app:1" })
 })
 
 const repairing = (space: string, count: number) =>

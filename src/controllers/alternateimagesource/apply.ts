@@ -1,5 +1,6 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { decisionAnnotation, formatDecision, type ImageRecord, imagesByName } from "#core/image/record.ts"
+import { standsFor } from "#core/pods/one-at-a-time.ts"
 import { forEachLimited } from "#lib/batch.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { createLimiter } from "#lib/limiter.ts"
@@ -134,8 +135,11 @@ async function repair(
   signed: Signed,
 ): Promise<void> {
   // The first image of a container is kept through every repair: a pod without a workload is known by it.
-  const was = imagesByName(sources.pod(pod.key)?.decision?.was)
-  was[container] ??= group.image
+  const before = sources.pod(pod.key)?.decision
+  const was = imagesByName(before?.was)
+  // An update in place may have brought another version since: then the record of the earlier repair is void.
+  const stands = standsFor(before, { name: container, image: pod.image })
+  if (was[container] === undefined || was[container] !== stands) was[container] = group.image
   const decision = formatDecision({ from: pod.image, was, to, reason, ...signed })
   const { uid, resourceVersion } = pod
   const body = {

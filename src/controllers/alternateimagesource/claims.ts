@@ -4,7 +4,7 @@ import type {
   Replacement,
   Target,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { repositoryNameOf, repositoryNamesIn } from "#core/image/equivalent.ts"
+import { repositoryNameOf, repositoryNamesIn, sameSource } from "#core/image/equivalent.ts"
 import type { ImageRecord } from "#core/image/record.ts"
 import { keyOf } from "#runtime/resource.ts"
 import { isSelected, kindOf, type Named, placeOf, placesOf } from "./coverage.ts"
@@ -130,13 +130,14 @@ export class Claims {
 
   claimOf(ref: string, root: Root, container: Container): Claim | undefined {
     const found = this.#found.get(ref)
-    if (found?.root.workload.uid !== root.workload.uid) {
-      // The workload is of a kind that is not read: only its pods are known, and there is nothing to keep.
-      const candidates = this.#candidatesFor(container)
-      const candidate = candidates.find(each => covers(containersFor(each, root), container))
-      return candidate && { source: candidate.source, replacement: candidate.replacement }
-    }
-    return found.claims[found.root.containers.findIndex(({ name }) => name === container.name)]
+    const at = found?.root.containers.findIndex(({ name }) => name === container.name) ?? -1
+    const isKept = found?.root.workload.uid === root.workload.uid
+    // A pod of another version than the template's may be of another repository.
+    if (isKept && (at < 0 || sameSource(found.root.containers[at]!.image, container.image))) return found.claims[at]
+    // The workload is of a kind that is not read: only its pods are known, and there is nothing to keep.
+    const candidates = this.#candidatesFor(container)
+    const candidate = candidates.find(each => covers(containersFor(each, root), container))
+    return candidate && { source: candidate.source, replacement: candidate.replacement }
   }
 
   shareOf(key: string): Share {

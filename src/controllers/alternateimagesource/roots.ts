@@ -1,6 +1,7 @@
+import { isOfUpdate, standsFor } from "#core/pods/one-at-a-time.ts"
 import type { Root } from "./claims.ts"
 import type { Named } from "./coverage.ts"
-import { isUpdatedInPlace, type Owner, type PodFacts, type WorkloadFacts } from "./facts.ts"
+import { type Container, isUpdatedInPlace, type Owner, type PodFacts, type WorkloadFacts } from "./facts.ts"
 import type { Workload } from "./group.ts"
 import { type WorkloadKind, workloadKinds } from "./resources.ts"
 
@@ -54,6 +55,19 @@ export function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
   return { type, name, labels, owner, workload, containers, decision }
 }
 
+/**
+ * The workload of a pod, with the images of the version that the pod has. While a workload is held, its own controller
+ * makes pods from the template before, and the update brings each of them to the present one.
+ */
+export function inVersionOf(pod: PodFacts, set: WorkloadFacts | undefined, root: Root): Root {
+  const imageOf = ({ name, image }: Container) => {
+    const own = pod.containers?.find(each => each.name === name)
+    if (!own || isOfUpdate(pod.updated, own)) return image
+    return set?.containers.find(each => each.name === name)?.image ?? standsFor(pod.decision, own)
+  }
+  return { ...root, containers: root.containers.map(each => ({ ...each, image: imageOf(each) })) }
+}
+
 /** A pod without an owner is its own workload, and records what it was before our repair. */
 export const podAsRoot = (pod: PodFacts): Root => asRoot(pod, { group: "", kind: "pod" }, pod.name, pod.uid, undefined)
 
@@ -70,6 +84,6 @@ function asRoot(pod: PodFacts, type: Named["type"], name: string, uid: string, o
     labels,
     owner,
     workload: { type, name, namespace: space, uid, resourceVersion, ...fixed },
-    containers: containers.map(each => ({ ...each, image: decision?.was?.[each.name] ?? each.image })),
+    containers: containers.map(each => ({ ...each, image: standsFor(decision, each) })),
   }
 }

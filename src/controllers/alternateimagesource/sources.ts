@@ -1,5 +1,6 @@
 import type { AlternateImageSource, PullFailure, Replacement } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { isEquivalent } from "#core/image/equivalent.ts"
+import { isOfUpdate, standsFor } from "#core/pods/one-at-a-time.ts"
 import { byBadness } from "#core/pods/steady.ts"
 import type { Instant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
@@ -206,7 +207,9 @@ export class Sources {
     this.#settleAtOnce(space)
     const groups = new Map<string, MutableGroup>()
     const { failing, repaired } = this.#troubledIn(space).get(key) ?? noTrouble
-    for (const pod of failing) this.#addFailing(groups, key, pod)
+    // A container of a workload is one group, of one version. What may be repaired comes before what an update in place
+    // has changed, and what fails before what was repaired.
+    for (const isLeft of [false, true]) for (const pod of failing) this.#addFailing(groups, key, pod, isLeft)
     const arrived = new Set<string>()
     for (const each of repaired) {
       const pod = this.pod(each)!
@@ -252,15 +255,17 @@ export class Sources {
     return new Set(claims.filter(source => source !== undefined))
   }
 
-  #addFailing(groups: Map<string, MutableGroup>, source: string, key: string): void {
+  #addFailing(groups: Map<string, MutableGroup>, source: string, key: string, isLeft: boolean): void {
     const pod = this.pod(key)
     const root = pod && this.#workloads.rootOf(pod)
     if (!root) return
     for (const failing of pod.failing) {
+      if (isLeft !== isOfUpdate(pod.updated, failing)) continue
       const container = root.containers.find(({ name }) => name === failing.name)
       const replacement = container && this.#coverBy(source, root, container)
       if (!replacement || !isEquivalent(failing.image, container.image, replacement)) continue
       const group = this.#group(groups, root, container, replacement)
+      if (group.image !== container.image) continue
       const since = this.#since.get(key)?.get(sightOf(pod, failing)) ?? this.#wiring.clock.now()
       const { uid, resourceVersion, node, revision, updated } = pod
       const { image, failure, pullsAlways } = failing
@@ -313,12 +318,16 @@ export class Sources {
     for (const container of root?.containers ?? []) {
       const was = decision?.was?.[container.name]
       if (!decision || was === undefined || decision.to === container.image) continue
+      // It has another image since.
+      const own = pod.containers?.find(({ name }) => name === container.name)
+      if (own && standsFor(decision, own) !== was) continue
       // The pod was repaired when the workload named another image. That says nothing about the present image, unless
       // we changed it.
       if (was !== container.image && retargetOf(root!, container)?.from !== was) continue
       const replacement = this.#coverBy(source, root!, container)
       if (!replacement || !isEquivalent(decision.to, container.image, replacement)) continue
       const group = this.#group(groups, root!, container, replacement)
+      if (group.image !== container.image) continue
       const { from, to, at, reason } = decision
       const same = group.repaired?.to === to ? group.repaired : undefined
       const isLast = same || !group.repaired || group.repaired.at <= at

@@ -7,10 +7,10 @@ import { type CacheGroup, cacheGroup } from "#runtime/cache/group.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Root } from "./claims.ts"
-import { type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
+import { isUpdatedInPlace, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
 import type { Workload } from "./group.ts"
 import { pods, type WorkloadKind, workloadKinds } from "./resources.ts"
-import { isRead, isTellable, podAsRoot, refOf, rootFrom, strangerAsRoot } from "./roots.ts"
+import { inVersionOf, isRead, isTellable, podAsRoot, refOf, rootFrom, strangerAsRoot } from "./roots.ts"
 
 type Found = { readonly kind: WorkloadKind; readonly facts: WorkloadFacts }
 
@@ -185,7 +185,9 @@ export class Workloads {
       return isStranger ? strangerAsRoot(pod, pod.owner) : undefined
     }
     const top = this.topOf(found)
-    return top.facts.isDeleting ? undefined : rootFrom(top.kind, top.facts)
+    if (top.facts.isDeleting) return undefined
+    const root = rootFrom(top.kind, top.facts)
+    return isUpdatedInPlace(top.facts) ? inVersionOf(pod, found === top ? undefined : found.facts, root) : root
   }
 
   topOf(found: Found): Found {

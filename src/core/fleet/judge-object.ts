@@ -227,10 +227,14 @@ export class ObjectJudge {
     const { decision, image } = member
     if (image === "") return rule.fallback || rule.image
     if (!decision || !this.#isDecidedHere(decision)) return undefined
+    const before = decision.from || rule.fallback
+    // Its update in place took the image back by itself: its pods follow, and are waited for.
+    const takenBack = member.inPlace?.takenBack?.image
+    const isTakenBack = takenBack !== undefined && sameImage(takenBack, decision.to)
+    if (isTakenBack && before && hasImage(member, before)) return before
     // Another image was chosen since, and it stays. Where paths had different images, none is waited for.
     if (!hasImage(member, decision.to)) return undefined
     if (decision.reason === rolledBack) return decision.to
-    const before = decision.from || rule.fallback
     // An object created during a rollback already has the image that the others get back.
     return before && !sameImage(before, decision.to) ? before : undefined
   }

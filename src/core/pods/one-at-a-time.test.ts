@@ -45,21 +45,30 @@ describe("an update in place leaves a pod to a failover", () => {
 })
 
 describe("a container stands for", () => {
-  const rows: Record<string, [image: string, was: Record<string, string> | undefined, expected: string]> = {
-    "the image of its workload": ["mirror/web:1", { app: "shop/web:1" }, "shop/web:1"],
+  type Row = [image: string, record: Pick<ImageRecord, "was" | "to"> | undefined, expected: string]
+  const digest = `@sha256:${"a".repeat(64)}`
+  const both = { was: { app: "shop/web:1", side: "shop/side:1" }, to: "mirror/side:1" }
+  const rows: Record<string, Row> = {
+    "the image of its workload": ["mirror/web:1", record, "shop/web:1"],
     "that image too where a digest was added": [
-      `mirror/web:1@sha256:${"a".repeat(64)}`,
-      { app: "shop/web:1" },
+      `mirror/web:1${digest}`,
+      { ...record, to: `mirror/web:1${digest}` },
       "shop/web:1",
     ],
-    "its own where the record is about an earlier one": ["shop/web:2", { app: "shop/web:1" }, "shop/web:2"],
+    "that image too where another container was sent elsewhere since": ["mirror/web:1", both, "shop/web:1"],
+    "its own where the record is about an earlier one": ["shop/web:2", record, "shop/web:2"],
+    "its own where it has left the place of the record, with the same tag": ["other/web:1", record, "other/web:1"],
     "its own without a record": ["shop/web:2", undefined, "shop/web:2"],
-    "its own where the record is about another container": ["shop/web:2", { side: "x/web:2" }, "shop/web:2"],
+    "its own where the record is about another container": [
+      "shop/web:2",
+      { was: { side: "x/web:2" }, to: "y/web:2" },
+      "shop/web:2",
+    ],
   }
-  for (const [name, [image, was, expected]] of Object.entries(rows))
-    test(name, () => expect(standsFor(was && { was }, { name: "app", image })).toBe(expected))
+  for (const [name, [image, given, expected]] of Object.entries(rows))
+    test(name, () => expect(standsFor(given, { name: "app", image })).toBe(expected))
   test("no property of JavaScript", () => {
     const was = {} as Record<string, string>
-    expect(standsFor({ was }, { name: "constructor", image: "a:1" })).toBe("a:1")
+    expect(standsFor({ was, to: "a:1" }, { name: "constructor", image: "a:1" })).toBe("a:1")
   })
 })

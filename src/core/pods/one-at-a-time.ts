@@ -36,11 +36,16 @@ export function repairedUntil(
 
 const skewMs = 60_000
 
+export type Failover = Pick<ImageRecord, "was" | "to">
+
 /**
- * The image that a container stands for. One that is pulled from an equivalent repository keeps its tag or digest, so a
- * record about another version is of an earlier image.
+ * The image that a container stands for. A record about an image that the container no longer has is an old one, and
+ * does not count.
  */
-export function standsFor(failover: Pick<ImageRecord, "was"> | undefined, { name, image }: Container): string {
+export function standsFor(failover: Failover | undefined, { name, image }: Container): string {
   const was = failover?.was && Object.hasOwn(failover.was, name) ? failover.was[name] : undefined
-  return was !== undefined && isSameVersion(image, was) ? was : image
+  return was !== undefined && isSentTo(failover!, image) && isSameVersion(image, was) ? was : image
 }
+
+/** `to` is where the last container was sent. Where several were, the places of the others are not recorded. */
+const isSentTo = ({ was = {}, to }: Failover, image: string) => image === to || Object.keys(was).length > 1

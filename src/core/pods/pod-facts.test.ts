@@ -280,7 +280,7 @@ test("a container may be called as any property of JavaScript is", () => {
   const containers = ["constructor", "valueOf", "app"].map(name => ({ name, image: `${name}.example/app:1` }))
   const expected = ["app.example/app:1", "constructor.example/app:1", "valueOf.example/app:1"]
   expect(imagesOf({ containers })).toEqual(expected)
-  expect(imagesOf({ containers }, { was: { app: "app.example/app:1" } })).toEqual(expected)
+  expect(imagesOf({ containers }, { was: { app: "app.example/app:1" }, to: "app.example/app:1" })).toEqual(expected)
 })
 
 describe("why no pod could be made", () => {

@@ -2,10 +2,10 @@ import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { clip } from "#lib/text.ts"
 import { isHeldBack } from "../image/pull-failure.ts"
-import { decisionAnnotation, type ImageRecord, parseFailover } from "../image/record.ts"
+import { decisionAnnotation, parseFailover } from "../image/record.ts"
 import { type PodMark, parseMark } from "../in-place/marks.ts"
 import { inPlaceAnnotation } from "../in-place/names.ts"
-import { standsFor } from "./one-at-a-time.ts"
+import { type Failover, standsFor } from "./one-at-a-time.ts"
 import { type ContainerState, type Crash, isCrashed, type Stopped, steadySince, worstCrash } from "./steady.ts"
 
 /** A pod, reduced to its owner and what is wrong with it. There may be many, so it is small. */
@@ -134,7 +134,7 @@ export function controllerOf(metadata: object): string {
  * The images of the containers of a pod or of a pod template, each once, sorted. A container that is pulled from an
  * equivalent repository counts with the image of its workload.
  */
-export function imagesOf(spec: Json | undefined, failover?: Pick<ImageRecord, "was">): readonly string[] {
+export function imagesOf(spec: Json | undefined, failover?: Failover): readonly string[] {
   const containers = [...entries(spec?.containers), ...entries(spec?.initContainers)]
   const imageOf = ({ name, image }: Json) =>
     clip(standsFor(failover, { name: text(name), image: text(image) }), maxImage)
@@ -154,7 +154,7 @@ const isName = (name: string) => /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(n
 export function containerStates(
   spec: Json | undefined,
   status: Json | undefined,
-  failover?: Pick<ImageRecord, "was">,
+  failover?: Failover,
   /** Containers that an update in place has replaced: their end is no exit, and restarts count from there. */
   replaced: PodMark["was"] = {},
 ) {

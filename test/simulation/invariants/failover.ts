@@ -1,6 +1,7 @@
 import type { Json } from "#cluster-sim/index.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import type { Commit, Run } from "#test/support/record.ts"
+import { isHeldInPlace } from "./in-place-workloads.ts"
 import { decisionOf, idOf, keyOf } from "./reading.ts"
 
 // What always holds where AlternateImageSources look after pulls, read from what was committed and not from the code
@@ -21,6 +22,8 @@ type Move = {
   root: Json | undefined
   /** What has changed since then cannot be known. */
   seenBefore: Instant
+  /** What the pod was made with. */
+  made: string | undefined
   rootChangedAt: Instant
   /** Pods of the root, and those of them that could not pull what the template says. */
   pods: number
@@ -53,6 +56,7 @@ function movesOf(run: Run): Move[] {
   const live = new Map<string, Json>(run.initial.map(object => [idOf(object), object]))
   const changedAt = new Map<string, Instant>()
   const seen = new Map<string, string>()
+  const made = new Map(run.initial.map(object => [object.metadata.uid, object]))
   const moves: Move[] = []
   for (const commit of run.commits) {
     const { object, before, type, at } = commit
@@ -83,6 +87,7 @@ function movesOf(run: Run): Move[] {
           source,
           root,
           seenBefore: (parseInstant(decision.at) ?? at) - run.lagMs - usualLagMs,
+          made: imageOf(made.get(object.metadata.uid) ?? object, name),
           rootChangedAt: root ? (changedAt.get(idOf(root)) ?? Number.NEGATIVE_INFINITY) : at,
           pods: mine.length,
           failing: mine.filter(each => imageOf(each, name) === from && isWaiting(each, name)).length,
@@ -94,6 +99,7 @@ function movesOf(run: Run): Move[] {
       for (const { name, imageID = "" } of statusesOf(object))
         if (imageID.includes("@"))
           seen.set(`${object.metadata.namespace} ${imageOf(object, name)}`, imageID.split("@")[1]!)
+    if (object.kind === "Pod" && !made.has(object.metadata.uid)) made.set(object.metadata.uid, object)
     if (type === "DELETED") live.delete(idOf(object))
     else live.set(idOf(object), object)
   }
@@ -175,11 +181,12 @@ function digests({ commits }: Run, moves: readonly Move[]): string[] {
   })
 }
 
-function waiting({ isPod, before, container, from, root, rootChangedAt, seenBefore, failing }: Move): string[] {
+function waiting({ isPod, before, container, from, made, root, rootChangedAt, seenBefore, failing }: Move): string[] {
   if (!root) return ["has no owner"]
   if (isPod && !isWaiting(before, container)) return ["did not wait for it"]
   if (!isPod && failing === 0) return ["no pod waited for it"]
-  const named = imageOf(root, container)
+  // While a workload is held, its pods are made from the template before.
+  const named = isPod && isHeldInPlace(root) ? made : imageOf(root, container)
   const isCurrent = named !== undefined && splitImage(named)[1] === splitImage(from)[1]
   return isCurrent || rootChangedAt > seenBefore ? [] : [`its workload says ${named}`]
 }

@@ -284,6 +284,26 @@ describe("rollback", () => {
     )
   })
 
+  test("waits for the pods, also where the template is there already", async () => {
+    const revisions = [revision("StatefulSet", 1, first), revision("StatefulSet", 2, second)]
+    const held = await world({ kind: "StatefulSet", image: v2, note: noteOf("BudgetSpent", "2 wait") }, { revisions })
+    await expect(ask(rollback, held, ["sts/web"], { toRevision: "2", wait: true, timeout: "0" })).rejects.toThrow(
+      "not complete now: sts/web -n shop Waiting (BudgetSpent: 2 wait)",
+    )
+    const complete = await world({ kind: "StatefulSet", image: v2 }, { revisions })
+    expect((await ask(rollback, complete, ["sts/web"], { toRevision: "2", wait: true, timeout: "0" })).text).toContain(
+      "Complete",
+    )
+  })
+
+  test("goes past an image that failed", async () => {
+    const kind = "DaemonSet"
+    const revisions = [revision(kind, 1, first), revision(kind, 2, second), revision(kind, 3, templateOf(v3))]
+    const here = await world({ kind, image: v3, note: noteOf("UpdateFailed", "", { to: { web: v3 } }) }, { revisions })
+    await ask(rollback, here, ["ds/web"])
+    expect((await here.read()).spec.template.spec.containers[0].image).toBe(v1)
+  })
+
   test("names what there is, where the revision is not", async () => {
     const here = await world()
     await expect(ask(rollback, here, ["deploy/web"])).rejects.toThrow(

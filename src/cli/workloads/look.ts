@@ -1,6 +1,6 @@
 import { namesOf } from "#api/names.ts"
 import { heldMark } from "#core/in-place/names.ts"
-import type { Sight } from "#explain/workloads/facts.ts"
+import { type Sight, sightsOf } from "#explain/workloads/facts.ts"
 import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
@@ -42,19 +42,10 @@ export async function lookAtWorkloads(
     isWhole ? orNone(listAll(client, podDisruptionBudgets, { namespace }), podDisruptionBudgets, world) : undefined,
     isUnderWay ? orNone(listAll(client, nodeImages), nodeImages, world) : undefined,
   ])
-  const now = serverNow(client, world)
-  return workloads.map(workload => {
-    const isNear = ({ metadata }: KubeObject) => metadata.namespace === workload.metadata.namespace
-    return {
-      // A list leaves the kind out of its items.
-      workload: { ...workload, kind: resource.kind },
-      revisions: revisions.items.filter(isNear),
-      pods: all.items.filter(isNear),
-      budgets: (limits?.items ?? []).filter(isNear),
-      nodeImages: agents?.items,
-      now,
-    }
-  })
+  // A list leaves the kind out of its items.
+  const kinded = workloads.map(workload => ({ ...workload, kind: resource.kind }))
+  const lists = { revisions: revisions.items, pods: all.items, budgets: limits?.items ?? [], nodeImages: agents?.items }
+  return sightsOf(kinded, { ...lists, now: serverNow(client, world) })
 }
 
 /** One of them, which must be there. */

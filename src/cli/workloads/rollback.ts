@@ -8,6 +8,7 @@ import {
   type Sight,
   typed,
 } from "#explain/workloads/facts.ts"
+import { wayBack } from "#explain/workloads/way-back.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
@@ -38,13 +39,16 @@ export async function rollbackWorkload(input: Input, world: World, { resource, n
     const done = await setTemplate(client, world, target, { wanted, dryRun })
     const title = `${shortOf(resource)}/${name}`
     const what = `${title} to revision ${done.revision.number} (${imageWords(imagesOf(done.revision.template), true)})`
-    if (!done.written)
-      return { text: `${title} has the template of revision ${done.revision.number} already\n`, exitCode: 0 }
-    const text = `${doneWords(`rolling back: ${what}`, dryRun)}\n`
-    const next = nextWords(whatIsNext(done.sight, done.written, done.revision, world.program), dryRun)
-    if (!input.options.wait || dryRun) return { text, exitCode: 0, next }
+    const text = done.written
+      ? `${doneWords(`rolling back: ${what}`, dryRun)}\n`
+      : `${title} has the template of revision ${done.revision.number} already\n`
+    const next = done.written
+      ? nextWords(whatIsNext(done.sight, done.written, done.revision, world.program), dryRun)
+      : undefined
+    if (!input.options.wait || dryRun) return { text, exitCode: 0, ...(next !== undefined && { next }) }
     await world.write(text)
-    world.say(next)
+    if (next !== undefined) world.say(next)
+    // Also where nothing had to be written: the template is there, and the pods may not be.
     return await waitUntilOver([name], { client, world, timeoutMs, of: changes(resource, target.namespace) })
   } finally {
     client.close()
@@ -92,18 +96,23 @@ async function setTemplate(
   }
 }
 
-/** Of the revisions that are not what the workload says now, the newest: while it is held, what its pods come from. */
+/** The revision of that number, or one that pods have proven. */
 function choose(sight: Sight, wanted: number | undefined): Revision {
-  const revisions = revisionsOf(sight)
   const title = typed({ kind: sight.workload.kind!, name: sight.workload.metadata.name })
-  const found =
-    wanted === undefined
-      ? revisions.find(({ isPresent }) => !isPresent)
-      : revisions.find(({ number }) => number === wanted)
+  if (wanted === undefined) return chooseProven(sight, title)
+  const revisions = revisionsOf(sight)
+  const found = revisions.find(({ number }) => number === wanted)
   if (found) return found
-  if (wanted === undefined) throw new Failure(`${title} has no earlier revision to go back to`)
   const known = revisions.map(({ number }) => number).join(", ")
   throw new Failure(`${title} has no revision ${wanted}: there are ${known || "none"}`)
+}
+
+function chooseProven(sight: Sight, title: string): Revision {
+  const { to, failed } = wayBack(sight)
+  if (to) return to
+  const [last] = failed
+  const hint = last ? `: revision ${last.number} failed, and only --to-revision ${last.number} goes there` : ""
+  throw new Failure(`${title} has no earlier revision to go back to${hint}`)
 }
 
 /** The server's answer shows whether it is held; whether the change can go in place is decided as the controller does. */

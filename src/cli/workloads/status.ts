@@ -1,4 +1,4 @@
-import type { Sight } from "#explain/workloads/facts.ts"
+import { type Sight, sightsOf } from "#explain/workloads/facts.ts"
 import { podStandings } from "#explain/workloads/pods.ts"
 import { standingOf } from "#explain/workloads/standing.ts"
 import { formatInstant } from "#lib/instant.ts"
@@ -101,16 +101,12 @@ async function watch(client: Client, world: World, { lists, names }: Watched): P
     for await (const views of followSeveral(lists, { client, clock, random, signal, onTrouble, onContact })) {
       const now = serverNow(client, world)
       const [revisions, pods] = [[...views.revisions.values()], [...views.pods.values()]]
-      const workloads = [...views.workloads.values()].filter(
-        ({ metadata }) => names.length === 0 || names.includes(metadata.name),
-      )
+      const workloads = [...views.workloads.values()]
+        .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
+        .map(workload => ({ ...workload, kind }))
       painter.show(
-        workloads.map(workload => {
-          const isNear = ({ metadata }: KubeObject) => metadata.namespace === workload.metadata.namespace
-          const of = shownOf({
-            ...{ workload: { ...workload, kind }, revisions: revisions.filter(isNear), pods: pods.filter(isNear) },
-            ...{ budgets: [], nodeImages: undefined, now },
-          })
+        sightsOf(workloads, { revisions, pods, budgets: [], nodeImages: undefined, now }).map(sight => {
+          const of = shownOf(sight)
           const lines = workloadLines(of, false)
           return { of, title: `${of.namespace}/${of.name}`, lines, told: () => lines }
         }),

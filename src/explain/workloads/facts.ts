@@ -20,12 +20,33 @@ export type Sight = {
   readonly workload: KubeObject
   /** ReplicaSets, or ControllerRevisions; those of other workloads may be among them. */
   readonly revisions: readonly KubeObject[]
-  /** Pods that its selector selects. */
+  /** Pods of other workloads may be among them. */
   readonly pods: readonly KubeObject[]
   readonly budgets: readonly KubeObject[]
   /** Undefined where they cannot be read. */
   readonly nodeImages: readonly KubeObject[] | undefined
   readonly now: Instant
+}
+
+type Lists = Pick<Sight, "revisions" | "pods" | "budgets" | "nodeImages" | "now">
+
+/** Many workloads, each with what belongs to it. Every list is gone through once, however many workloads there are. */
+export function sightsOf(workloads: readonly KubeObject[], { revisions, pods, budgets, ...rest }: Lists): Sight[] {
+  const ofOwner = ({ metadata }: KubeObject) => controllerOf(metadata)
+  const [revisionsBy, podsBy] = [Map.groupBy(revisions, ofOwner), Map.groupBy(pods, ofOwner)]
+  const budgetsBy = Map.groupBy(budgets, ({ metadata }) => metadata.namespace)
+  return workloads.map(workload => {
+    const { uid = "", namespace } = workload.metadata
+    const own = revisionsBy.get(uid) ?? []
+    const owners = [uid, ...own.map(({ metadata }) => metadata.uid ?? "")]
+    return {
+      ...rest,
+      workload,
+      revisions: own,
+      pods: owners.flatMap(owner => podsBy.get(owner) ?? []),
+      budgets: budgetsBy.get(namespace) ?? [],
+    }
+  })
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what the server sends

@@ -5,6 +5,7 @@ import { annotationsOf, changeOf, imagesOf, labelsOf, untouched } from "#core/in
 import { splitImage } from "#core/pulls/image-name.ts"
 import { type NodeImageFacts, readNodeImage } from "#core/pulls/node-facts.ts"
 import type { Instant } from "#lib/instant.ts"
+import type { KubeObject } from "#runtime/resource.ts"
 import { podsOf, type Revision, readWorkload, revisionBefore, revisionsOf, type Sight } from "./facts.ts"
 
 export type PodState =
@@ -95,9 +96,22 @@ export type ImageOnNode =
   | { readonly is: "Missing"; readonly why: string }
   | { readonly is: "NoAgent" }
 
+type ByNode = ReadonlyMap<string, NodeImageFacts>
+
+/** All workloads of a look are judged by the same list, which is read once. */
+const known = new WeakMap<object, ByNode>()
+
+function byNodeIn(nodeImages: readonly KubeObject[]): ByNode {
+  const found = known.get(nodeImages)
+  if (found) return found
+  const byNode = new Map(nodeImages.map(each => [each.metadata.name, readNodeImage(each)]))
+  known.set(nodeImages, byNode)
+  return byNode
+}
+
 /** What the agents of nodes have reported. */
 export function agentsIn({ nodeImages = [] }: Pick<Sight, "nodeImages">) {
-  const byNode = new Map<string, NodeImageFacts>(nodeImages.map(each => [each.metadata.name, readNodeImage(each)]))
+  const byNode = byNodeIn(nodeImages)
   const imageOn = (node: string, image: string): ImageOnNode => {
     const facts = byNode.get(node)
     if (!facts || facts.publicKey === "") return { is: "NoAgent" }

@@ -6,6 +6,7 @@ import {
   addNodes,
   createRegistries,
   type NodeSpec,
+  type Nodes,
   type NodesOptions,
   nodeLifecycle,
   nodes,
@@ -33,6 +34,8 @@ export type PartsOptions = Omit<NodesOptions, "registries"> & {
   lags?: Readonly<Record<string, Lag>>
   /** Default: every registry has every image. */
   registries?: RegistriesDescription | Registries | undefined
+  /** Called with the machines, by which a test stops kubelets and ends containers. */
+  onMachines?: (machines: Nodes) => void
 }
 
 /** Registries that are shared between a cluster's nodes and other callers. Default: every registry has every image. */
@@ -59,9 +62,10 @@ export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) =>
 }
 
 /** Nodes, their kubelets, and the controller that detects when a kubelet is silent. */
-function machines(world: PhysicsWorld, { nodes: wanted = 1, registries, ...options }: PartsOptions): Part {
+function machines(world: PhysicsWorld, { nodes: wanted = 1, registries, onMachines, ...options }: PartsOptions): Part {
   const described = typeof registries === "object" ? registries : openRegistries(world.clock.now(), registries)
   const kubelets = nodes(world, { ...options, registries: described })
+  onMachines?.(kubelets)
   const lifecycle = nodeLifecycle(world, kubelets)
   return {
     name: "machines",

@@ -46,7 +46,11 @@ const cases: readonly [what: string, ...Shown[]][] = [
     story("a pod is deleted: its successor is brought along"),
     between("a pod that was drained"),
   ],
-  ["19 a node is lost", between("a node: its pods are replaced elsewhere")],
+  [
+    "19 a node is lost",
+    between("a node: its pods are replaced elsewhere"),
+    ["test/scenarios/in-place-lost.test.ts", "it is waited for, and named"],
+  ],
   ["20 no agent", between("the agent of a node: its pod is not touched", "and in-place-unverified allows it")],
   ["21 a crash loop", story("crashes: ")],
   [

@@ -5,6 +5,7 @@ import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
 import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import type { Lag } from "#cluster-sim/faults/lag.ts"
 import { everyPart, type Json, openRegistries, type SimulatedNode } from "#cluster-sim/index.ts"
+import type { Nodes } from "#cluster-sim/physics/node/index.ts"
 import { createImagePullJobController } from "#controllers/imagepulljob/controller.ts"
 import { imagePullJobs, nodeImages, nodes } from "#controllers/imagepulljob/resources.ts"
 import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
@@ -17,6 +18,8 @@ export const host = "registry.example.com"
 /** A cluster whose nodes pull images: the manager's controllers, and an agent for each node. */
 export type PullStory = {
   world: World
+  /** The kubelets, which can be stopped. */
+  machines: Nodes
   /** Its faults and accounts can be set. */
   registries: ReturnType<typeof openRegistries>
   /** Adds an image, or moves its tag, and gives its digest. A pull of it takes 100 ms unless given. */
@@ -68,7 +71,11 @@ export async function pullStory({
 }: PullStoryOptions = {}): Promise<PullStory> {
   const description = [{ host, bytesPerSecond: 1000 * bytesPerMs, latencyMs: 0, images: {} }]
   const registries = openRegistries(0, () => description)
-  const world = await scenario({ seed, parts: everyPart({ nodes: 0, registries, lags }) })
+  let machines: Nodes | undefined
+  const onMachines = (found: Nodes) => {
+    machines = found
+  }
+  const world = await scenario({ seed, parts: everyPart({ nodes: 0, registries, lags, onMachines }) })
   await world.apply(...[NodeImage, ImagePullJob, ImageListPullJob].map(kind => crdOf(kind) as Json))
   await world.advance("1s")
   const limits = {
@@ -78,6 +85,7 @@ export async function pullStory({
   }
   const story: PullStory = {
     world,
+    machines: machines!,
     registries,
     push: (image, { takesMs = 100, version = "" } = {}) =>
       registries.push(image, { sizeBytes: takesMs * bytesPerMs + version.length }),

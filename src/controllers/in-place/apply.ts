@@ -231,9 +231,14 @@ async function mayDisturb(client: Client, pod: PodWrite["pod"]): Promise<Result 
   }
 }
 
-/** Conditional on the very pod that was proven. */
-const labelBody = ({ pod: { uid, resourceVersion }, revision }: Extract<PodWrite, { do: "label" }>) => ({
-  metadata: { uid, resourceVersion, labels: { [revisionLabel]: revision } },
+/** Conditional on the very pod that was proven. Its mark says so: the label may be older than the last change. */
+const labelBody = ({ pod: { uid, resourceVersion, mark }, revision }: Extract<PodWrite, { do: "label" }>) => ({
+  metadata: {
+    uid,
+    resourceVersion,
+    labels: { [revisionLabel]: revision },
+    ...(mark && { annotations: { [inPlaceAnnotation]: formatMark({ ...mark, proven: true }) } }),
+  },
 })
 
 /** One write, conditional on the very pod that was seen: with a gate, the one whose gate is False. */

@@ -5,7 +5,7 @@ import { kindController } from "#runtime/kind-controller.ts"
 import { apply, type Done } from "./apply.ts"
 import { deployment } from "./deployment/adapter.ts"
 import type { Adapter } from "./kind.ts"
-import { type Memory, newMemory, observe } from "./observe.ts"
+import { type Memory, newMemory, observe, rememberProven } from "./observe.ts"
 import { type Plan, plan, type Snapshot } from "./plan.ts"
 import { permissions } from "./resources.ts"
 import { daemonSet } from "./set/daemonset.ts"
@@ -37,6 +37,7 @@ const controllerOf = (adapter: Adapter): Controller =>
     observe,
     plan,
     async apply(world, seen, plan, look) {
+      rememberProven(look.memory, seen, plan)
       const done = await apply(world, seen, plan, look)
       world.metrics.looked(look.key, seen, plan, world.holds.on(look.key, seen.workload.namespace)?.reason)
       return done

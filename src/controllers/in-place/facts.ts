@@ -1,7 +1,9 @@
 import type { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
 import { type Hold, parseHold, parseNote, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
+import type { NodeState } from "#core/in-place/standing.ts"
 import type { PodTemplate } from "#core/in-place/template.ts"
+import { parseInstant } from "#lib/instant.ts"
 import type { LabelSelector } from "#lib/label-selector.ts"
 
 /** A held workload, as far as the kinds have it in common. */
@@ -87,6 +89,19 @@ const troubles = new Set(["SecretMissing", "SecretInvalid", "Forbidden", "Invali
 export function ownerOf({ ownerReferences = [] }: Json, kind: string): { uid: string; name: string } | undefined {
   const owner = ownerReferences.find((each: Json) => each.controller === true && each.kind === kind)
   return owner && { uid: owner.uid, name: owner.name }
+}
+
+/** A node that this process has seen. There are many, so it is small. */
+export type NodeSeen = NodeState & { readonly resourceVersion: string }
+
+export function readNodeState(object: Read): NodeSeen {
+  const { metadata, status } = object as Json
+  const ready = (status?.conditions ?? []).find(({ type }: Json) => type === "Ready")
+  return {
+    resourceVersion: metadata.resourceVersion,
+    isReady: ready?.status === "True",
+    since: parseInstant(ready?.lastTransitionTime) ?? 0,
+  }
 }
 
 /** A PodDisruptionBudget. */

@@ -85,6 +85,7 @@ const reasons: Readonly<Record<Reason, "held" | "released" | "both">> = {
   ImageUnavailable: "held",
   BudgetSpent: "held",
   Partitioned: "held",
+  NodeNotReady: "held",
   UpdateFailed: "held",
   Fencing: "held",
   InvalidAnnotation: "held",

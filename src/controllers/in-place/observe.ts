@@ -1,3 +1,5 @@
+import { inPlaceAnnotation } from "#core/in-place/names.ts"
+import { operationOf } from "#core/in-place/operation.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { labelsOf } from "#core/in-place/template.ts"
 import { drainedSinceOf, type UpSince, upSinceOf } from "#core/in-place/up-since.ts"
@@ -6,13 +8,18 @@ import { selects } from "#lib/label-selector.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import type { Job } from "./facts.ts"
-import { asked, type ImageOnNode, type Snapshot } from "./plan.ts"
+import { asked, type ImageOnNode, type Plan, type Snapshot } from "./plan.ts"
 import type { HeldWorkload, Neighbourhood, World } from "./world.ts"
 
-/** Losing it prolongs minReadySeconds and the grace period and asks an agent once more, and nothing else. */
+/**
+ * Losing it prolongs minReadySeconds and the grace period, asks an agent once more, and judges the pods of a Deployment
+ * by what they are then.
+ */
 export type Memory = {
   upSince: UpSince
   drainedSince: ReadonlyMap<string, Instant>
+  /** By the uid of a pod: the mark of the change that was proven. */
+  proven: ReadonlyMap<string, string>
   /** By the uid of a pod: the operation for which its node's agent was asked to restart containers. */
   readonly asked: Map<string, string>
   /** Pods by key, with the version that our last write gave them. */
@@ -22,13 +29,14 @@ export type Memory = {
 export const newMemory = (): Memory => ({
   upSince: new Map(),
   drainedSince: new Map(),
+  proven: new Map(),
   asked: new Map(),
   written: new Map(),
 })
 
 /** Everything the plan is made from, at this moment. */
 export function observe(
-  world: Pick<World, "adapter" | "around" | "imageOn">,
+  world: Pick<World, "adapter" | "around" | "imageOn" | "nodeOf">,
   look: Look<HeldWorkload, Memory>,
 ): Snapshot {
   const { key, object, memory, now } = look
@@ -56,8 +64,24 @@ export function observe(
     upSince: uid => memory.upSince.get(uid)?.since,
     isAsked: (uid, operation) => memory.asked.get(uid) === operation,
     drainedSince: uid => memory.drainedSince.get(uid),
+    isProven: pod => memory.proven.has(pod.uid) && memory.proven.get(pod.uid) === markIn(pod),
+    nodeOf: world.nodeOf,
     now,
   }
+}
+
+const markIn = ({ annotations }: PodFacts) => annotations[inPlaceAnnotation]
+
+/** What a plan has found proven is not judged again: a mark is another one with every change of the pod. */
+export function rememberProven(memory: Memory, { workload }: Snapshot, { judged }: Plan): void {
+  if (!judged) return
+  const operation = operationOf(workload)
+  memory.proven = new Map(
+    judged.flatMap(({ pod, standing }) => {
+      const isProven = standing.is === "Updated" && pod.mark?.operation === operation && pod.node !== ""
+      return isProven ? [[pod.uid, markIn(pod) ?? ""] as const] : []
+    }),
+  )
 }
 
 function forgetGone(asked: Memory["asked"], pods: readonly PodFacts[]): void {

@@ -48,6 +48,9 @@ export type Snapshot = {
   /** The agent has been asked to restart containers of this pod. */
   isAsked(uid: string, operation: string): boolean
   drainedSince(uid: string): Instant | undefined
+  /** The last change of this pod has been proven before. */
+  isProven(pod: PodFacts): boolean
+  nodeOf: NonNullable<Evidence["nodeOf"]>
   readonly now: Instant
 }
 
@@ -57,6 +60,7 @@ export type Reason =
   | "ImageUnavailable"
   | "BudgetSpent"
   | "Partitioned"
+  | "NodeNotReady"
   | "UpdateFailed"
   | "Fencing"
   | "Completed"
@@ -180,6 +184,8 @@ function update(seen: Snapshot, course: Course): Plan {
     },
     upSince: seen.upSince,
     drainedSince: seen.drainedSince,
+    isProven: seen.isProven,
+    nodeOf: seen.nodeOf,
     now: seen.now,
   }
   const next = nextWrites({
@@ -241,7 +247,7 @@ function inProgress(seen: Snapshot, next: PodsNext, jobs: readonly Action[]): Pl
   return {
     actions: [...said.actions, ...jobs, ...writes],
     lookAgainAt: next.lookAgainAt,
-    nodes: [...next.missing.keys()],
+    nodes: [...next.missing.keys(), ...next.lost],
     judged: next.judged,
   }
 }
@@ -264,6 +270,10 @@ function verdictOf(seen: Snapshot, next: PodsNext): { reason: Reason; message: s
       reason: hasFailed ? "ImageUnavailable" : "Pulling",
       message: `${progress}; not on ${counted(next.missing.size, "node")}: ${trouble ?? nodes}`,
     }
+  }
+  if (next.lost.size > 0) {
+    const nodes = nameSome([...next.lost].slice(0, 3), next.lost.size)
+    return { reason: "NodeNotReady", message: `${progress}; pods wait for ${nodes}, not ready` }
   }
   if (next.waiting > 0) {
     const by = disruptions && disruptions.allowed === 0 ? `PodDisruptionBudget ${disruptions.budget}` : "maxUnavailable"

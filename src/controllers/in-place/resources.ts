@@ -16,6 +16,7 @@ export const controllerRevisions: Resource = {
   namespaced: true,
 }
 export const pods = core("pods", "Pod")
+export const nodes = core("nodes", "Node", false)
 export const imagePullJobs = resourceOf(namesOf("ImagePullJob"))
 export const nodeImages = resourceOf(namesOf("NodeImage"))
 export const requests = resourceOf(namesOf("ContainerRecreateRequest"))
@@ -35,6 +36,8 @@ export const permissions: readonly Permission[] = [
   { resource: podDisruptionBudgets, verbs: ["list", "watch"] },
   { resource: imagePullJobs, verbs: ["list", "watch", "create", "delete"] },
   { resource: nodeImages, verbs: ["list", "watch"] },
+  // Pods of a node that is not ready wait for it.
+  { resource: nodes, verbs: ["list", "watch"] },
   // For containers that read a changed label or annotation into their environment.
   { resource: requests, verbs: ["create"] },
   ...grantPermissions,

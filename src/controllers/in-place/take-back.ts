@@ -47,6 +47,7 @@ export function takingBack(seen: Snapshot, operation: string): { next: PodsNext;
       digestOn: () => undefined,
       upSince: seen.upSince,
       drainedSince: seen.drainedSince,
+      nodeOf: seen.nodeOf,
       now: seen.now,
     },
   })

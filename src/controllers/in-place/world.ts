@@ -1,5 +1,6 @@
 import { Holds } from "#core/holds.ts"
 import { type PodFacts, readPod } from "#core/in-place/pod.ts"
+import type { NodeState } from "#core/in-place/standing.ts"
 import { splitImage } from "#core/pulls/image-name.ts"
 import { type NodeImageFacts, readNodeImage } from "#core/pulls/node-facts.ts"
 import { MultiMap } from "#lib/multi-map.ts"
@@ -9,12 +10,12 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf, nameOf, podDisruptionBudgets, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
-import { type Budget, type Job, type Owned, readBudget, readJob } from "./facts.ts"
+import { type Budget, type Job, type NodeSeen, type Owned, readBudget, readJob, readNodeState } from "./facts.ts"
 import type { Adapter } from "./kind.ts"
 import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
 import { asked } from "./plan.ts"
-import { imagePullJobs, nodeImages, pods } from "./resources.ts"
+import { imagePullJobs, nodeImages, nodes, pods } from "./resources.ts"
 
 /** A watch that is further behind than this is not waited for: its next event is a reason to look again. */
 const shownMs = 5000
@@ -38,6 +39,8 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   around(key: string): { readonly near: Neighbourhood; readonly isCurrent: boolean }
   /** What the agent of a node says of an image that a job asks for. */
   imageOn(node: string, image: string, job: string | undefined): ImageOnNode
+  /** Whether a node is ready. One that is gone is not. */
+  nodeOf(name: string): NodeState | undefined
   /** The workload is looked at again when one of these nodes reports something. */
   waitFor(key: string, nodes: readonly string[]): void
   leave(key: string): void
@@ -59,6 +62,7 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
   const holds: World["holds"] = new Holds()
   const metrics = createInPlaceMetrics(wiring.metrics, adapter.resource.kind)
   let agents: WatchedCache<NodeImageFacts> | undefined
+  let machines: WatchedCache<NodeSeen> | undefined
 
   /** Woken when a cache that was opened for it shows everything. */
   const wakes = <T extends Projected>(cache: WatchedCache<T>, keys: () => Iterable<string>) => {
@@ -127,6 +131,16 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
     return cache
   }
 
+  function openMachines(): WatchedCache<NodeSeen> {
+    const cache = wakes(wiring.watch(nodes, { project: readNodeState }), () =>
+      [...objects.entries()].map(([key]) => key),
+    )
+    cache.subscribe(({ key: node, before, after }) => {
+      if (before?.isReady !== after?.isReady) for (const key of waiting.of(node)) enqueue(key)
+    })
+    return cache
+  }
+
   watchGrants(wiring, namespace => {
     for (const key of holds.release(namespace)) enqueue(key)
   })
@@ -150,10 +164,12 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
       const near = places.get(namespace) ?? openPlace(namespace)
       places.set(namespace, near)
       agents ??= openAgents()
-      const all: readonly Pick<WatchedCache<Projected>, "isCurrent">[] = [...Object.values(near), agents]
+      machines ??= openMachines()
+      const all: readonly Pick<WatchedCache<Projected>, "isCurrent">[] = [...Object.values(near), agents, machines]
       return { near, isCurrent: all.every(cache => cache.isCurrent) }
     },
     imageOn: (node, image, job) => agentSays(agents?.get(node), image, job),
+    nodeOf: name => (name === "" || !machines?.isCurrent ? undefined : (machines.get(name) ?? gone)),
     waitFor(key, nodes) {
       forgetNodes(key)
       if (nodes.length === 0) return
@@ -172,6 +188,8 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
       if (places.size > 0) return
       agents?.close()
       agents = undefined
+      machines?.close()
+      machines = undefined
     },
     async shown(key, { kind, metadata }) {
       const near = places.get(nameOf(key).namespace ?? "")
@@ -191,6 +209,8 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
  * the looks stay a small part of the work, however many pods there are.
  */
 const gatherMs = (pods: number) => Math.min(Math.floor(pods / 20), 1000)
+
+const gone: NodeState = { isReady: false, since: 0 }
 
 /** An answer counts only for the job of this operation: what was there before may be gone. */
 function agentSays(node: NodeImageFacts | undefined, image: string, job: string | undefined): ImageOnNode {

@@ -97,6 +97,7 @@ const underWay = new Set([
   "ImageUnavailable",
   "BudgetSpent",
   "Partitioned",
+  "NodeNotReady",
   "UpdateFailed",
   "Fencing",
   "InvalidAnnotation",
@@ -140,12 +141,14 @@ export type PodMark = {
   readonly at: Instant
   /** The pod went back, because of this. */
   readonly failed?: string
+  /** Written with the label that makes the pod one of the new revision. */
+  readonly proven?: true
 }
 
 export const formatMark = (mark: PodMark): string => JSON.stringify({ ...mark, at: formatInstant(mark.at) })
 
 export function parseMark(text: unknown): PodMark | undefined {
-  const { operation, from, to, was, restarts, at: written, failed } = objectIn(text)
+  const { operation, from, to, was, restarts, at: written, failed, proven } = objectIn(text)
   const at = parseInstant(written)
   if (typeof operation !== "string" || at === undefined) return undefined
   return {
@@ -156,6 +159,7 @@ export function parseMark(text: unknown): PodMark | undefined {
     ...(restarts !== undefined && { restarts: words(restarts) }),
     at,
     ...(typeof failed === "string" && { failed }),
+    ...(proven === true && { proven }),
   }
 }
 

@@ -96,6 +96,18 @@ const relabelled = (name: string, web: Partial<ContainerFacts> = {}, fields: Par
     web,
   )
 
+const proven = { ...mark, proven: true } as const
+/** Its container had restarted four times before the change. */
+const restartedFour = { ...mark, was: { web: { id: "old", restarts: 4 } } }
+const lostNode = { isReady: false, since: now - 700_000 }
+/** Changed and restarted a quarter of an hour ago, and not ready for longer than the deadline. */
+const longDown = (name: string, web: Partial<ContainerFacts> = {}, fields: Partial<PodFacts> = {}) =>
+  patched(
+    name,
+    { id: "new", digest: "sha256:2", restarts: 1, ...web },
+    { mark: { ...mark, at: now - 900_000 }, isReady: false, readyChangedAt: now - 700_000, ...fields },
+  )
+
 const unpulled = { id: "", digest: "", waiting: "ImagePullBackOff", isRunning: false, isReady: false }
 const afterUnpulled = (agoMs: number) => ({
   ...mark,
@@ -175,6 +187,110 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     },
     writes: [],
     says: { failures: [], lookAgainAt: now + 599_000 },
+  },
+  "a proven pod whose node was lost for longer than the deadline": {
+    given: { pods: [longDown("a"), pod("b"), pod("c")], evidence: { ...calm.evidence, isProven: () => true } },
+    writes: [],
+    says: { failures: [], updated: 1, underWay: 0, waiting: 2 },
+  },
+  "the same, and nothing says that it was proven": {
+    given: { pods: [longDown("a")], settings: { ...usual, onFailure: "Stop" } },
+    writes: [],
+    says: { failures: [expect.objectContaining({ pod: "a", reason: "Timeout" })] },
+  },
+  "a proven pod that was ended for want of memory, again and again, long after": {
+    given: {
+      pods: [longDown("a", { restarts: 9, waiting: "CrashLoopBackOff" })],
+      evidence: { ...calm.evidence, isProven: () => true },
+    },
+    writes: [],
+    says: { failures: [], updated: 1 },
+  },
+  "a proven pod in a crash loop soon after: a moment of health was no proof of the image": {
+    given: {
+      pods: [patched("a", { ...up, waiting: "CrashLoopBackOff", isRunning: false }), pod("b")],
+      evidence: { ...calm.evidence, isProven: () => true },
+    },
+    writes: ["patch a web=web:1 failed CrashLoop"],
+  },
+  "a proven pod whose node is lost soon after: it is waited for until its proof is final": {
+    given: {
+      pods: [patched("a", up, { isReady: false, readyChangedAt: now - 500 }), pod("b")],
+      evidence: { ...calm.evidence, isProven: () => true, nodeOf: () => lostNode },
+    },
+    writes: [],
+    says: { updated: 0, failures: [], underWay: 0, lost: new Set(["node"]), lookAgainAt: now + 599_000 },
+  },
+  "the same, and it counts as one of the new revision: it stops the others and keeps its image": {
+    given: {
+      pods: [patched("a", { ...up, waiting: "CrashLoopBackOff", isRunning: false }, { mark: proven }), pod("b")],
+    },
+    writes: [],
+    says: { failures: [expect.objectContaining({ pod: "a", reason: "CrashLoop" })] },
+  },
+  "its mark says that it was proven": {
+    given: { pods: [longDown("a", {}, { mark: { ...proven, at: now - 900_000 } })] },
+    writes: [],
+    says: { updated: 1, failures: [] },
+  },
+  "a pod that is not proven, on a node that is lost: it waits for the node, whatever the deadline": {
+    given: { pods: [longDown("a"), pod("b"), pod("c")], evidence: { ...calm.evidence, nodeOf: () => lostNode } },
+    writes: [],
+    says: { failures: [], updated: 0, underWay: 0, lost: new Set(["node"]) },
+  },
+  "its node is back: it has its time again": {
+    given: {
+      pods: [longDown("a")],
+      evidence: { ...calm.evidence, nodeOf: () => ({ isReady: true, since: now - 1000 }) },
+    },
+    writes: [],
+    says: { failures: [], underWay: 1, lookAgainAt: now + 599_000 },
+  },
+  "an image that the kubelet could not pull is a failure, though its node is lost since": {
+    given: {
+      pods: [patched("a", { ...unpulled, id: "new" })],
+      evidence: { ...calm.evidence, nodeOf: () => lostNode },
+    },
+    writes: ["patch a web=web:1 failed ImagePullFailed"],
+  },
+  "a pod of a node that is lost is not changed": {
+    given: {
+      pods: [pod("a", { node: "gone", isReady: false }), pod("b"), pod("c")],
+      maxUnavailable: 2,
+      evidence: { ...calm.evidence, nodeOf: name => ({ isReady: name !== "gone", since: 0 }) },
+    },
+    writes: ["patch b web=web:2"],
+    says: { lost: new Set(["gone"]) },
+  },
+  "a proven pod of a node that is lost keeps others waiting: the node is named": {
+    given: {
+      pods: [longDown("a", {}, { node: "gone" }), pod("b"), pod("c")],
+      evidence: {
+        ...calm.evidence,
+        isProven: () => true,
+        nodeOf: name => ({ isReady: name !== "gone", since: 0 }),
+      },
+    },
+    writes: [],
+    says: { updated: 1, underWay: 0, waiting: 2, lost: new Set(["gone"]) },
+  },
+  "a budget is asked for the others while a node is lost": {
+    given: {
+      pods: [patched("a", {}, { node: "gone", isReady: false }), pod("b"), pod("c")],
+      maxUnavailable: 2,
+      disruptions: { budget: "web", allowed: 1 },
+      evidence: { ...calm.evidence, nodeOf: name => ({ isReady: name !== "gone", since: 0 }) },
+    },
+    writes: ["patch b web=web:2"],
+  },
+  "restarted by the update, and once more by itself: no crash loop": {
+    given: { pods: [patched("a", { ...up, restarts: 6 }, { mark: restartedFour })] },
+    writes: [],
+    says: { updated: 1, failures: [] },
+  },
+  "restarted by the update, and three times more": {
+    given: { pods: [patched("a", { ...up, restarts: 8 }, { mark: restartedFour, isReady: false })] },
+    writes: ["patch a web=web:1 failed CrashLoop"],
   },
   "Stop leaves it as it is": {
     given: {

@@ -3,7 +3,16 @@ import { earliest, type Instant } from "#lib/instant.ts"
 import type { ContainerBefore, PodMark } from "./marks.ts"
 import type { PodFacts } from "./pod.ts"
 import { podsOf, type Settings } from "./settings.ts"
-import { awaitsRestart, type Evidence, isUp, type Standing, standingOf, type Target, unrestarted } from "./standing.ts"
+import {
+  awaitsRestart,
+  type Evidence,
+  isLost,
+  isUp,
+  type Standing,
+  standingOf,
+  type Target,
+  unrestarted,
+} from "./standing.ts"
 
 /** One write to one pod. */
 export type PodWrite =
@@ -59,6 +68,8 @@ export type PodsNext = {
   readonly failures: readonly { readonly pod: string; readonly reason: string; readonly message: string }[]
   /** Nodes that lack an image, and why. */
   readonly missing: ReadonlyMap<string, string>
+  /** Nodes that are not ready, where a pod waits for its node or for one that is down there. */
+  readonly lost: ReadonlySet<string>
   /** Pods that only the budget keeps waiting. */
   readonly waiting: number
   /** Pods that the partition keeps. */
@@ -82,8 +93,9 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     reason: "reason" in standing ? standing.reason : "",
     message: "message" in standing ? standing.message : "it went back to the image before",
   }))
-  const reverts =
-    settings.onFailure === "Stop" ? [] : failed.map(({ pod }) => revertOf(pod, failureIn(failures, pod), evidence.now))
+  // A pod that counts as one of the new revision keeps its image: its label would be a lie.
+  const revertible = settings.onFailure === "Stop" ? [] : failed.filter(({ pod }) => !pod.mark?.proven)
+  const reverts = revertible.map(({ pod }) => revertOf(pod, failureIn(failures, pod), evidence.now))
   const undrained = judged
     .filter(each => isToServe(each, failures.length > 0))
     .map(({ pod }): PodWrite => ({ do: "undrain", pod }))
@@ -107,6 +119,7 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     updated: of("Updated").length,
     failures,
     missing: picked.missing,
+    lost: lostNodes(judged, picked.waiting, evidence),
     waiting: picked.waiting,
     kept: Math.min(stale, podsOf(settings.partition, seen.replicas)),
     underWay: judged.filter(each => isUnderWay(each, target) && !served.has(each.pod)).length + begun.length,
@@ -117,9 +130,16 @@ export function nextWrites(seen: PodsSeen): PodsNext {
 
 /** Disturbed by this operation and not back yet. A reason that came and went with each batch would be a write for each. */
 const isUnderWay = ({ pod, standing }: Judged, { operation }: Target) =>
-  standing.is === "Restarting" ||
+  (standing.is === "Restarting" && !standing.isLost) ||
   (standing.is === "Stale" && pod.gate?.isDrained) ||
-  (standing.is === "Updated" && !pod.isReady && pod.mark?.operation === operation)
+  // Its gate has just opened. One without a gate was ready when it was proven: what it is since is another matter.
+  (standing.is === "Updated" && pod.gate && !pod.isReady && pod.mark?.operation === operation)
+
+/** A pod that is proven needs its node no more; one that is down there may keep others waiting all the same. */
+function lostNodes(judged: readonly Judged[], waiting: number, evidence: Evidence): ReadonlySet<string> {
+  const isWaited = ({ pod, standing }: Judged) => standing.is !== "Updated" || (waiting > 0 && !pod.isReady)
+  return new Set(judged.flatMap(each => (isLost(each.pod, evidence) && isWaited(each) ? [each.pod.node] : [])))
+}
 
 const failureIn = (failures: PodsNext["failures"], { name }: PodFacts) =>
   failures.find(({ pod }) => pod === name)?.reason ?? ""
@@ -146,7 +166,8 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
   const down = pods.filter(pod => !pod.isReady || underWay.has(pod)).length
   let room = Math.max(0, maxUnavailable - down - Math.max(0, replicas - pods.length))
   // A budget is asked again only when nothing is under way: its counts come later than ours.
-  if (disruptions) room = Math.min(room, underWay.size > 0 ? 0 : disruptions.allowed)
+  const isBusy = [...underWay].some(pod => !isLost(pod, evidence))
+  if (disruptions) room = Math.min(room, isBusy ? 0 : disruptions.allowed)
   let left = stale.length - podsOf(settings.partition, replicas)
   const writes: PodWrite[] = []
   const missing = new Map<string, string>()
@@ -154,6 +175,7 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
   let lookAgainAt: Instant | undefined
   for (const { pod, standing } of [...stale].sort(before(settings.order, ordinals !== undefined))) {
     if (left <= 0 && !pod.gate?.isDrained) break
+    if (isLost(pod, evidence)) continue
     const repaired = repairedUntil(pod.failover, pod.containers, evidence.now)
     if (repaired !== undefined) {
       lookAgainAt = earliest(lookAgainAt, repaired)

@@ -41,6 +41,7 @@ export const blockedReasons = [
   "ImageUnavailable",
   "BudgetSpent",
   "Partitioned",
+  "NodeNotReady",
   "UpdateFailed",
   "NotInPlace",
   "NoBudget",

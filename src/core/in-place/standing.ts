@@ -24,8 +24,8 @@ export type FailureReason = "CrashLoop" | "ImagePullFailed" | "ContainerFailed" 
 export type Standing =
   /** `containers` have another image; where labels or annotations differ, `restarts` read one of them. */
   | { readonly is: "Stale"; readonly containers: readonly string[]; readonly restarts: readonly string[] }
-  /** Changed, and not proven yet. `until`: when time alone changes this. */
-  | { readonly is: "Restarting"; readonly until?: Instant }
+  /** Changed, and not proven yet. `until`: when time alone changes this. `isLost`: its node reports nothing. */
+  | { readonly is: "Restarting"; readonly until?: Instant; readonly isLost?: true }
   | { readonly is: "Failed"; readonly reason: FailureReason; readonly message: string }
   /** It failed in this operation and went back. */
   | { readonly is: "Reverted"; readonly reason: string }
@@ -39,8 +39,17 @@ export type Evidence = {
   upSince(uid: string): Instant | undefined
   /** Since when the pod has been seen drained. */
   drainedSince(uid: string): Instant | undefined
+  /** The last change of this pod has been proven before. */
+  isProven?(pod: PodFacts): boolean
+  /** Undefined where nothing is known of the node. */
+  nodeOf?(name: string): NodeState | undefined
   readonly now: Instant
 }
+
+export type NodeState = { readonly isReady: boolean; readonly since: Instant }
+
+/** The kubelet of a node that is not ready reports nothing: what its pods show is of before. */
+export const isLost = ({ node }: PodFacts, { nodeOf }: Evidence) => nodeOf?.(node)?.isReady === false
 
 /**
  * Is the change of this pod done? A new container ID, the bits that were pulled, and ready for long enough. That the
@@ -95,8 +104,23 @@ const hasStaleMetadata = ({ labels, annotations, mark }: PodFacts, target: Targe
   (target.touched.labels.some(key => labels[key] !== target.labels[key]) ||
     target.touched.annotations.some(key => annotations[key] !== target.annotations[key]))
 
-/** Is what this mark records proven? */
+/**
+ * Is what this mark records proven? A change that was proven and is older than its deadline stays so: a node that is
+ * lost, a restart for want of memory or a failing probe are not the update's any more. Before, a pod that is down again
+ * is waited for, and a crash loop is the image's: without minReadySeconds a moment of health proves little.
+ */
 export function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidence): Standing {
+  const found = firstProofOf(pod, mark, target, evidence)
+  if (found.is === "Updated" || !(mark.proven || evidence.isProven?.(pod))) return found
+  const finalAt = mark.at + target.deadlineMs
+  if (evidence.now >= finalAt) return { is: "Updated" }
+  if (found.is === "Failed" && found.reason === "CrashLoop") return found
+  return found.is === "Restarting"
+    ? { ...found, until: earliest(found.until, finalAt)! }
+    : { is: "Restarting", until: finalAt }
+}
+
+function firstProofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Evidence): Standing {
   const names = Object.keys(mark.to).filter(name => mark.to[name] !== mark.from[name])
   const changed = [...names, ...(mark.restarts ?? [])].flatMap(name => {
     const container = pod.containers.get(name)
@@ -104,8 +128,10 @@ export function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: 
   })
   if (changed.length === 0) return { is: "Updated" }
   const { now, digestOn, upSince } = evidence
-  // A pod that was ready in between has its time again.
-  const deadline = Math.max(mark.at, pod.readyChangedAt ?? 0) + target.deadlineMs
+  const node = evidence.nodeOf?.(pod.node)
+  // A pod that was ready in between has its time again, and so has one whose node is back.
+  const begun = Math.max(mark.at, pod.readyChangedAt ?? 0, node?.isReady ? node.since : 0)
+  const deadline = begun + target.deadlineMs
   let isRestarted = true
   let other: string | undefined
   let until: Instant | undefined
@@ -129,6 +155,7 @@ export function proofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: 
   const since = isRestarted && isUp(pod) ? upSince(pod.uid) : undefined
   if (since !== undefined && now >= since + target.minReadyMs) return { is: "Updated" }
   if (since !== undefined) return { is: "Restarting", until: since + target.minReadyMs }
+  if (node?.isReady === false) return { is: "Restarting", isLost: true }
   if (now < deadline) return { is: "Restarting", until: earliest(until, deadline)! }
   if (other) return { is: "Failed", reason: "ImageDiffers", message: other }
   const [left] = unrestarted(pod)

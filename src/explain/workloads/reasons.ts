@@ -6,6 +6,8 @@ export const updateReasons: Readonly<Record<string, string>> = {
   ImageUnavailable: "An agent cannot pull the image, so no pod of its node is touched. The agents go on trying.",
   BudgetSpent: "No further pod may be down now; it goes on when pods are ready again or the budget allows it.",
   Partitioned: "in-place-partition keeps the rest on the old image until it is changed.",
+  NodeNotReady:
+    "A node is not ready, and reports nothing of its pods; it goes on when the node is back or its pods are gone.",
   UpdateFailed: "A pod failed, and no further pod is touched. Set another image, or the one before.",
   Fencing: "All pods are done; it is released when its own controller has seen that.",
   Completed: "All pods were updated in place, and it is its own controller's again.",

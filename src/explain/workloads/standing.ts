@@ -49,7 +49,7 @@ type Verdict = Pick<Standing, "state" | "reason" | "message">
 
 /** Only a person can continue. */
 const stalled = new Set(["UpdateFailed", "NotInPlace", "NoBudget", "InvalidAnnotation", "FellBackToRollingUpdate"])
-const waiting = new Set(["Pulling", "ImageUnavailable", "BudgetSpent"])
+const waiting = new Set(["Pulling", "ImageUnavailable", "BudgetSpent", "NodeNotReady"])
 
 function whileHeld(workload: WorkloadFacts): Verdict {
   const { hold, isHolding, template } = workload

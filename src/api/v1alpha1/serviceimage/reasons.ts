@@ -79,6 +79,7 @@ export const reasons = {
   ImageUnavailable: "A node cannot pull the image, so its pods are not touched; the message names nodes and causes.",
   BudgetSpent: "maxUnavailable or a PodDisruptionBudget allows no further pod to restart.",
   Partitioned: "in-place-partition keeps the rest of the pods on their old image.",
+  NodeNotReady: "A node is not ready, and the update in place of its pods waits for it.",
   UpdateFailed:
     "A pod failed with the new image; it went back, or stays, as in-place-on-failure says. It counts as failed at once.",
   NotInPlace:
@@ -109,6 +110,7 @@ export type FailureReason = Extract<
   | "ImageUnavailable"
   | "BudgetSpent"
   | "Partitioned"
+  | "NodeNotReady"
   | "UpdateFailed"
   | "NotInPlace"
   | "NoBudget"
@@ -138,6 +140,7 @@ const going: Reason[] = [
   "ImageUnavailable",
   "BudgetSpent",
   "Partitioned",
+  "NodeNotReady",
   "UpdateFailed",
   "NoBudget",
   "InvalidAnnotation",

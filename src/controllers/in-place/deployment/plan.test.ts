@@ -116,6 +116,8 @@ const calm: Given = {
   disruptions: undefined,
   imageOn: () => ({ is: "Present", digest: "" }),
   isAsked: () => false,
+  isProven: () => false,
+  nodeOf: () => undefined,
   upSince: () => 0,
   drainedSince: () => 0,
   now: 100_000,

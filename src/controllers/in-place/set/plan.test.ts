@@ -95,6 +95,8 @@ const calm: Given = {
   disruptions: undefined,
   imageOn: () => ({ is: "Present", digest: "" }),
   isAsked: () => false,
+  isProven: () => false,
+  nodeOf: () => undefined,
   drainedSince: () => 0,
   upSince: () => 0,
   now: 100_000,

@@ -13,7 +13,8 @@ import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { validate } from "#api/validate.ts"
 import { type Answer, ask } from "../support/ask.ts"
-import { floor, type Json, until } from "../support/floor.ts"
+import { installKind } from "../support/fleet.ts"
+import { floor, type Json } from "../support/floor.ts"
 import { cases as requestCases } from "../support/manifests/containerrecreaterequest.ts"
 import { largestStatus } from "../support/manifests/largest-status.ts"
 import { imageListPullJobCases, imagePullJobCases, nodeImageCases } from "../support/manifests/pulls.ts"
@@ -25,8 +26,7 @@ const resource = `/apis/${ServiceImage.apiVersion}/${ServiceImage.plural}`
 const dryRun = "dryRun=All&fieldValidation=Warn"
 
 beforeAll(async () => {
-  for (const kind of kinds) await floor().api.apply(`${crds}/${crdOf(kind).metadata.name}`, crdOf(kind))
-  await until("the kinds are served", () => floor().api.find(resource))
+  for (const kind of kinds) await installKind(crdOf(kind))
 })
 
 test("the server keeps the definitions as they are written", async () => {
@@ -135,12 +135,12 @@ test("kubectl prints the columns, and waits for Complete of this generation only
   expect(row).toMatch(/^\S+ +True +Complete +412\/1000 +7 +registry.example.com\/web:v2 [+]1 /)
   expect(await kubectlRun("get", "aim", "-o", "name")).toContain(`serviceimage.autoimagemanager.io/${name}`)
 
-  const wait = () => kubectlRun("wait", "--for=condition=Complete", `si/${name}`, "--timeout=2s")
-  await wait()
+  const wait = (timeout: string) => kubectlRun("wait", "--for=condition=Complete", `si/${name}`, `--timeout=${timeout}`)
+  await wait("60s")
   await api.patch(`${resource}/${name}`, { spec: { paused: true } })
-  await expect(wait()).rejects.toThrow(/timed out/)
+  await expect(wait("2s")).rejects.toThrow(/timed out/)
   await setStatus(2)
-  await wait()
+  await wait("60s")
 })
 
 test("kubectl reads scalars as the table says", async () => {

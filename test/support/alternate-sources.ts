@@ -4,7 +4,7 @@ import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.t
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { alternateImageSourceAuthor } from "#policies/alternateimagesource-author.ts"
 import { alternateImageSourceNewPods } from "#policies/alternateimagesource-new-pods.ts"
-import { isTrue } from "./fleet.ts"
+import { installKind } from "./fleet.ts"
 import { floor, type Json, until } from "./floor.ts"
 
 export const sourcesPath = (namespace: string, name = "") =>
@@ -19,10 +19,7 @@ export const policyPaths = manifests.map(pathOf)
 /** The kind and its admission policies, served; whether they are in force has to be tried. */
 export async function installSources(): Promise<void> {
   const { api } = floor()
-  const definition = crdOf(AlternateImageSource)
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`
-  await api.apply(path, definition)
-  await until("AlternateImageSources to be served", async () => isTrue(await api.get(path), "Established"))
+  await installKind(crdOf(AlternateImageSource))
   for (const manifest of manifests) await api.apply(pathOf(manifest), manifest)
 }
 

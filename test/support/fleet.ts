@@ -15,16 +15,27 @@ export const dicomsPath = (namespace: string, name = "") =>
   `/apis/services.example.com/v1alpha1/namespaces/${namespace}/dicoms${name && `/${name}`}`
 export const serviceImagePath = (name: string) => `/apis/autoimagemanager.io/v1alpha1/serviceimages/${name}`
 
+/**
+ * Applies a definition and waits until its objects can be listed. A kind is established before it is served, and served
+ * before the server has read its objects.
+ */
+export async function installKind(definition: Json): Promise<void> {
+  const { api } = floor()
+  const { name } = definition.metadata
+  const { group, names, versions } = definition.spec
+  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`
+  await api.apply(path, definition)
+  await until(`${name} to be served`, async () => {
+    const isEstablished = isTrue(await api.get(path), "Established")
+    return isEstablished && (await api.find(`/apis/${group}/${versions[0].name}/${names.plural}?limit=1`))
+  })
+}
+
 /** The product's kinds and the example's, served and ready. */
 export async function installKinds(): Promise<void> {
-  const { api } = floor()
   const ours = (await readdir(join(repository, "charts/aim/crds"))).map(name => join("charts/aim/crds", name))
-  for (const file of [...ours, "examples/dicom/crd.yaml"]) {
-    const definition = parse(await readFile(join(repository, file), "utf8"))
-    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`
-    await api.apply(path, definition)
-    await until(`${definition.metadata.name} to be served`, async () => isTrue(await api.get(path), "Established"))
-  }
+  for (const file of [...ours, "examples/dicom/crd.yaml"])
+    await installKind(parse(await readFile(join(repository, file), "utf8")))
 }
 
 export const isTrue = (object: Json, type: string): boolean =>

@@ -97,9 +97,23 @@ export async function uniqueNamespace(labels: Record<string, string> = {}): Prom
 
 export type Rules = { apiGroups: string[]; resources: string[]; verbs: string[]; resourceNames?: string[] }[]
 
+/** What an account is asked to be allowed; in all namespaces unless one is given. */
+type Right = { verb: string; group?: string; resource: string; name?: string; namespace?: string }
+
+/** A server learns of its roles and bindings by a watch, each on its own: they are in force some time after they were created. */
+export async function untilAllowed(account: { namespace: string; name: string }, right: Right): Promise<void> {
+  const user = `system:serviceaccount:${account.namespace}:${account.name}`
+  const [resource, subresource] = right.resource.split("/")
+  const review = { user, resourceAttributes: { ...right, resource, ...(subresource && { subresource }) } }
+  await until(`${user} may ${right.verb} ${right.resource}`, async () => {
+    const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    return (await floor().api.create(path, { spec: review })).status.allowed
+  })
+}
+
 /**
- * Credentials of a service account that may do what `rules` say, in the whole cluster, and nothing else.
- * What it is given cluster-wide is taken away when the test ends.
+ * Credentials of a service account that may do what `rules` say, in the whole cluster, and nothing else. They are in
+ * force when this returns. What it is given cluster-wide is taken away when the test ends.
  */
 export async function serviceAccountAccess(namespace: string, name: string, rules: Rules = []): Promise<Access> {
   const { api, access } = floor()
@@ -115,6 +129,16 @@ export async function serviceAccountAccess(namespace: string, name: string, rule
     for (const kind of ["clusterrolebindings", "clusterroles"]) await api.remove(`${rbac}/${kind}/${metadata.name}`)
   })
   const { status } = await api.create(`${accounts}/${name}/token`, { spec: { expirationSeconds: 3600 } })
+  // One rule is enough: all of them came with one role and one binding.
+  const [first] = rules
+  if (first)
+    await untilAllowed(
+      { namespace, name },
+      {
+        ...{ verb: first.verbs[0]!, group: first.apiGroups[0]!, resource: first.resources[0]! },
+        ...(first.resourceNames && { name: first.resourceNames[0]! }),
+      },
+    )
   return { ...access, token: status.token }
 }
 

@@ -1,19 +1,8 @@
 import { describe, expect, test } from "vitest"
+import { internet, movableClock, serve } from "#egress/test-servers.ts"
 import { json, type Reply } from "#runtime/client/test-server.ts"
 import type { ResolveOptions } from "./client.ts"
-import {
-  client,
-  internet,
-  movableClock,
-  referenceTo,
-  registry,
-  resolveAt,
-  resolved,
-  resolveImage,
-  serve,
-  shown,
-  status,
-} from "./test-registry.ts"
+import { client, referenceTo, registry, resolveAt, resolved, resolveImage, shown, status } from "./test-registry.ts"
 
 const ann = { username: "ann", password: "s3cret:ä" }
 const basicOfAnn = `Basic ${Buffer.from("ann:s3cret:ä").toString("base64")}`

@@ -1,8 +1,10 @@
 import { type Failure, failure } from "#core/image/resolution.ts"
+import type { Endpoint } from "#egress/endpoint.ts"
+import type { Answer, Question } from "#egress/exchange.ts"
 import { parseChallenge, pullScope } from "./challenge.ts"
 import type { Credentials } from "./client.ts"
-import { type Endpoint, type readAllowed, urlEndpoint } from "./endpoint.ts"
-import { type Answer, failureOf, type Question } from "./exchange.ts"
+import { type readAllowed, urlEndpoint } from "./endpoint.ts"
+import { failureOf } from "./failure-of.ts"
 import { maxTokenAnswerBytes, readToken, type Token } from "./token.ts"
 
 /** One request, unless the server has limited `identity` for now. */

@@ -3,24 +3,20 @@ import type { Socket } from "node:net"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { describe, expect, test } from "vitest"
 import type { Resolution } from "#core/image/resolution.ts"
+import { type Destination, systemDial } from "#egress/connect.ts"
+import { cleanups, internet, movableClock, serve, serveRaw } from "#egress/test-servers.ts"
 import { json, makeCertificates, type Reply, type testServer } from "#runtime/client/test-server.ts"
 import type { Limits, ResolveOptions } from "./client.ts"
-import { type Destination, systemDial } from "./connect.ts"
 import {
-  cleanups,
   client,
   digest,
   digestOf,
-  internet,
-  movableClock,
   other,
   referenceTo,
   registry,
   resolveAt,
   resolved,
   resolveImage,
-  serve,
-  serveRaw,
   shown,
   status,
 } from "./test-registry.ts"

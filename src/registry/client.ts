@@ -1,14 +1,17 @@
 import { type ImageReference, normaliseImageReference } from "#core/image/reference.ts"
 import { type Failure, failure, type Resolution } from "#core/image/resolution.ts"
+import { forbiddenAddress } from "#egress/address.ts"
+import { type Connecting, connectTo, type Dial, systemDial, timedOut } from "#egress/connect.ts"
+import { type Endpoint, hostAndPort } from "#egress/endpoint.ts"
+import { exchange } from "#egress/exchange.ts"
+import { createExpiring } from "#egress/expiring.ts"
+import { type Lookup, nameLookup } from "#egress/names.ts"
 import { createLimiter, LineIsFull, type Limits as TurnLimits } from "#lib/limiter.ts"
 import type { Clock } from "#runtime/clock.ts"
 import { jitter, type Random } from "#runtime/random.ts"
 import type { Ask } from "./authorize.ts"
-import { connectTo, type Dial, systemDial, timedOut } from "./connect.ts"
 import { readAllowed, registryEndpoint } from "./endpoint.ts"
-import { exchange, failureOf } from "./exchange.ts"
-import { createExpiring } from "./expiring.ts"
-import { type Lookup, nameLookup } from "./names.ts"
+import { failureOf } from "./failure-of.ts"
 import { resolveAt } from "./resolve-at.ts"
 import { parseRetryAfter } from "./retry-after.ts"
 
@@ -75,7 +78,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
   const limits = { ...defaultLimits, ...options.limits }
   const allowed = readAllowed(options.allow ?? [])
   const { connectMs, lookupMs } = limits
-  const nameless = createExpiring<Failure>(clock, maxRemembered)
+  const nameless: Connecting["nameless"] = createExpiring(clock, maxRemembered)
   const reach = { lookup, dial: options.dial ?? systemDial(options.trust), clock, connectMs, lookupMs, nameless }
   const inTurn = createLimiter(limits.atOnce).run
   const tokens = createExpiring<string>(clock, maxRemembered)
@@ -86,7 +89,7 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
     const key = `${to.origin} ${identity}`
     const rest = resting.get(key)
     if (rest) return { ...rest.value, retryAfterMs: rest.leftMs }
-    const connection = await connectTo(to, reach, signal)
+    const connection = await connectTo({ ...to, refusal: address => refusalOf(to, address) }, reach, signal)
     if (!connection.ok) return connection
     const answer = await exchange(connection.socket, to, question, signal)
     if (!answer.ok || answer.status < 400) return answer
@@ -145,4 +148,13 @@ export function createRegistryClient(options: RegistryClientOptions): RegistryCl
       }
     },
   }
+}
+
+/** The address itself is not reported: an author of a host name must not read a cluster's own name server. */
+function refusalOf({ hostname, port, isAllowed }: Endpoint, address: string): string | undefined {
+  const what = isAllowed ? undefined : forbiddenAddress(address)
+  return (
+    what &&
+    `${hostname} has ${what} address: an administrator may allow it with --allow-registry ${hostAndPort(hostname, port)}`
+  )
 }

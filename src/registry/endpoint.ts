@@ -1,18 +1,5 @@
 import { BlockList, isIP } from "node:net"
-
-/** A server to connect to. Made in one place, so that the checked address is the one that is used. */
-export type Endpoint = {
-  isSecure: boolean
-  /** A name or an address, without brackets, in lower case. */
-  hostname: string
-  port: number
-  /** As in the Host header: without the default port of the scheme. */
-  authority: string
-  /** Scheme and authority: what was learned over TLS must not be used for the plain port of the same host. */
-  origin: string
-  /** An administrator allowed it on any address, also a private one. */
-  isAllowed: boolean
-}
+import { bare, type Endpoint, endpointAt, parseAuthority } from "#egress/endpoint.ts"
 
 /** Registries on addresses that are otherwise refused, by `HOST:PORT`; the value says whether they use TLS. */
 export type Allowed = ReadonlyMap<string, { isSecure: boolean }>
@@ -55,7 +42,7 @@ export function registryEndpoint(host: string, allowed: Allowed): Endpoint | und
   const isPlainByDefault = parsed.port === undefined && allowed.get(keyOf(hostname, 80))?.isSecure === false
   const port = parsed.port ?? (isPlainByDefault ? 80 : 443)
   const entry = allowed.get(keyOf(hostname, port))
-  return endpoint({ hostname, port, isSecure: entry?.isSecure ?? true, isAllowed: entry !== undefined })
+  return endpointAt({ hostname, port, isSecure: entry?.isSecure ?? true, isAllowed: entry !== undefined })
 }
 
 /** The server of a URL, if its scheme is allowed: TLS, or plain HTTP where allowed. */
@@ -66,32 +53,8 @@ export function urlEndpoint(url: URL, allowed: Allowed): Endpoint | undefined {
   const port = url.port ? Number(url.port) : isSecure ? 443 : 80
   const entry = allowed.get(keyOf(hostname, port))
   if (!isSecure && entry?.isSecure !== false) return undefined
-  return endpoint({ hostname, port, isSecure, isAllowed: entry !== undefined && entry.isSecure === isSecure })
+  return endpointAt({ hostname, port, isSecure, isAllowed: entry !== undefined && entry.isSecure === isSecure })
 }
-
-function endpoint(parts: Omit<Endpoint, "authority" | "origin">): Endpoint | undefined {
-  const { hostname, port, isSecure } = parts
-  // No name is longer, but the URL parser would accept one; and this one appears in messages.
-  if (hostname.length > maxNameLength) return undefined
-  const host = isIP(hostname) === 6 ? `[${hostname}]` : hostname
-  const authority = port === (isSecure ? 443 : 80) ? host : `${host}:${port}`
-  return { ...parts, authority, origin: `${isSecure ? "https" : "http"}://${authority}` }
-}
-
-/** The URL parser knows every spelling of an address (0x7f.1) and refuses invalid hosts. */
-function parseAuthority(authority: string): { hostname: string; port?: number } | undefined {
-  const url = URL.parse(`https://${authority}`)
-  if (url?.pathname !== "/" || url.username || url.password || url.search || url.hash) return undefined
-  // Read from the text: the parser drops the default port of the scheme, and no scheme was chosen yet.
-  const written = /:([0-9]+)$/.exec(authority)?.[1]
-  const port = written === undefined ? undefined : Number(written)
-  if (port === 0) return undefined
-  return { hostname: bare(url.hostname), ...(port !== undefined && { port }) }
-}
-
-const maxNameLength = 253
-
-const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, "")
 
 const keyOf = (hostname: string, port: number) => `${hostname} ${port}`
 

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from "node:crypto"
 import { isDigest } from "#core/image/reference.ts"
 import { type Failure, failure, type Platform, type Resolved } from "#core/image/resolution.ts"
-import type { Answer } from "./exchange.ts"
+import type { Answer } from "#egress/exchange.ts"
 
 const mediaTypes: readonly string[] = [
   "application/vnd.oci.image.index.v1+json",

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { expect, test } from "vitest"
+import { serve } from "#egress/test-servers.ts"
 import type { Reply } from "#runtime/client/test-server.ts"
 import { hosts } from "./test-hostile-hosts.ts"
-import { serve } from "./test-registry.ts"
 
 const script = new URL("./test-hostile-hosts.ts", import.meta.url).href
 const length = 4 * 1024 * 1024

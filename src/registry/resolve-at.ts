@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto"
 import type { ImageReference } from "#core/image/reference.ts"
 import { type Failure, failure, type Resolution } from "#core/image/resolution.ts"
+import type { Endpoint } from "#egress/endpoint.ts"
+import type { Answer } from "#egress/exchange.ts"
+import type { Expiring } from "#egress/expiring.ts"
 import { type Ask, authorize } from "./authorize.ts"
 import type { Credentials } from "./client.ts"
-import type { Endpoint, readAllowed } from "./endpoint.ts"
-import { type Answer, failureOf } from "./exchange.ts"
-import type { Expiring } from "./expiring.ts"
+import type { readAllowed } from "./endpoint.ts"
+import { failureOf } from "./failure-of.ts"
 import { acceptManifest, fromHead, manifestReader, maxManifestBytes } from "./manifest.ts"
 
 type Means = {

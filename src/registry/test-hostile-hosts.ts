@@ -1,8 +1,8 @@
 import { parseImageReference } from "#core/image/reference.ts"
+import { systemDial } from "#egress/connect.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import { createRegistryClient } from "./client.ts"
-import { systemDial } from "./connect.ts"
 
 export const hosts = 150
 

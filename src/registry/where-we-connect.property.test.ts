@@ -2,10 +2,10 @@ import { createServer } from "node:http"
 import { duplexPair } from "node:stream"
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import type { Destination } from "#egress/connect.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import { createRegistryClient } from "./client.ts"
-import type { Destination } from "./connect.ts"
 
 /**
  * Whatever name servers and registries answer, connections go to public addresses, and to hosts and ports that were

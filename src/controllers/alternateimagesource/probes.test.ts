@@ -1,7 +1,7 @@
 import { setImmediate as breathe } from "node:timers/promises"
 import { expect, test } from "vitest"
+import { movableClock } from "#egress/test-servers.ts"
 import type { RegistryClient } from "#registry/index.ts"
-import { movableClock } from "#registry/test-registry.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { KubeError } from "#runtime/client/errors.ts"
 import { systemClock } from "#runtime/clock.ts"

@@ -1,12 +1,11 @@
 import * as net from "node:net"
 import type { Duplex } from "node:stream"
 import * as tls from "node:tls"
-import { type Failure, failure } from "#core/image/resolution.ts"
 import { aborted } from "#lib/aborted.ts"
 import type { Clock } from "#runtime/clock.ts"
-import { forbiddenAddress } from "./address.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { Expiring } from "./expiring.ts"
+import { type Failure, failure } from "./failure.ts"
 import type { Lookup } from "./names.ts"
 
 export type Connection = { ok: true; socket: Duplex }
@@ -19,6 +18,12 @@ export type Destination = {
   port: number
   /** Use TLS, and accept only a certificate for this name (or address). */
   secureFor?: string
+}
+
+/** Where to connect, and to which of its addresses. */
+export type Way = Pick<Endpoint, "hostname" | "port" | "isSecure" | "isAllowed"> & {
+  /** Why an address must not be connected to, in words for people; undefined if it may. */
+  refusal: (address: string) => string | undefined
 }
 
 export type Connecting = {
@@ -40,22 +45,13 @@ const maxAddresses = 4
  * Looks the name up once, checks every address and connects to one of these addresses: a name server that gives
  * another answer a moment later is not asked again.
  */
-export async function connectTo(
-  endpoint: Endpoint,
-  means: Connecting,
-  signal: AbortSignal,
-): Promise<Connection | Failure> {
-  const { hostname, port, isSecure, isAllowed } = endpoint
-  const found = net.isIP(hostname) ? [hostname] : await addressesOf(endpoint, means, signal)
+export async function connectTo(way: Way, means: Connecting, signal: AbortSignal): Promise<Connection | Failure> {
+  const { hostname, port, isSecure, refusal } = way
+  const found = net.isIP(hostname) ? [hostname] : await addressesOf(way, means, signal)
   if (signal.aborted) return timedOut(hostname)
   if ("ok" in found) return found
-  const forbidden = isAllowed ? undefined : found.map(forbiddenAddress).find(what => what !== undefined)
-  // The address itself is not reported: an author of a host name must not read a cluster's own name server.
-  if (forbidden)
-    return failure(
-      "ForbiddenAddress",
-      `${hostname} has ${forbidden} address: an administrator may allow it with --allow-registry ${shown(hostname)}:${port}`,
-    )
+  const refused = found.map(refusal).find(why => why !== undefined)
+  if (refused !== undefined) return failure("ForbiddenAddress", refused)
 
   // IPv4 first: in many clusters IPv6 has addresses and no route.
   const order = found.toSorted((a, b) => net.isIP(a) - net.isIP(b)).slice(0, maxAddresses)
@@ -83,7 +79,7 @@ export const timedOut = (hostname: string) => failure("Timeout", `${hostname} to
  * a tenant can make up any number of such names. Hosts that an administrator allowed are always asked for.
  */
 async function addressesOf(
-  { hostname, isAllowed }: Endpoint,
+  { hostname, isAllowed }: Way,
   { lookup, clock, lookupMs, nameless }: Connecting,
   signal: AbortSignal,
 ): Promise<readonly string[] | Failure> {
@@ -164,5 +160,3 @@ export function systemDial(trust: readonly string[] = []): Dial {
       if (signal.aborted) abort()
     })
 }
-
-const shown = (hostname: string) => (net.isIP(hostname) === 6 ? `[${hostname}]` : hostname)

@@ -1,9 +1,9 @@
 import type * as http from "node:http"
 import type { Duplex } from "node:stream"
-import { type Failure, failure } from "#core/image/resolution.ts"
 import { request } from "#lib/http.ts"
 import { timedOut } from "./connect.ts"
 import type { Endpoint } from "./endpoint.ts"
+import { type Failure, failure } from "./failure.ts"
 
 export type Question = {
   method: "HEAD" | "GET"
@@ -13,7 +13,7 @@ export type Question = {
   maxBytes: number
   /**
    * Takes the body of a GET that was answered with 200, piece by piece: bodies of other answers are not needed.
-   * Nothing else keeps the body: tenants choose the registries, and many are asked at once.
+   * Nothing else keeps the body: tenants choose the servers, and many are asked at once.
    */
   read: (headers: http.IncomingHttpHeaders) => (piece: Buffer) => void
 }
@@ -79,16 +79,4 @@ export function exchange(
     })
     outgoing.end()
   })
-}
-
-/** The class of an unsuccessful answer. */
-export function failureOf({ status }: Answer, hostname: string): Failure {
-  if (status === 404) return failure("NotFound", `${hostname} has no such image`)
-  if (status === 401 || status === 403)
-    return failure("Denied", `${hostname} does not let us read this image (${status})`)
-  if (status === 429) return failure("RateLimited", `${hostname} asks us to come back later`)
-  if (status === 408 || status >= 500) return failure("Unreachable", `${hostname} is in trouble (${status})`)
-  // A redirect is not followed: the question is about this registry, and the new address would have to be checked.
-  if (status >= 300 && status < 400) return failure("InvalidAnswer", `${hostname} redirects, which is not followed`)
-  return failure("InvalidAnswer", `${hostname} answers with status ${status}`)
 }

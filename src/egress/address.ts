@@ -1,7 +1,7 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 
 /**
- * Addresses that no public registry has. A tenant can name any host and give it any address, and this program runs
+ * Addresses that no public server has. A tenant can name any host and give it any address, and this program runs
  * inside the cluster: an address that is not clearly public is refused.
  */
 const special: [what: string, ...ranges: string[]][] = [

@@ -1,6 +1,7 @@
+import { sharePattern, zeroPattern } from "#core/in-place/hold.ts"
 import { setHoldOf } from "#core/in-place/marks.ts"
 import { everyOrdinal } from "#core/in-place/names.ts"
-import { hasHold, hasNewTemplate, held, isHeld, type KindHold } from "./in-place-marks.ts"
+import { held, isHeld, isReleased, type KindHold, type Stop } from "./in-place-marks.ts"
 
 /**
  * StatefulSets and DaemonSets have no pause. A StatefulSet is held by a partition above every ordinal, a DaemonSet by
@@ -16,18 +17,10 @@ const strategy = (object: string) => `${object}.spec.?updateStrategy`
 const typeOf = (object: string) => `${strategy(object)}.?type.orValue('RollingUpdate')`
 const rolling = `${strategy("object")}.?rollingUpdate`
 
-type Stop = {
-  /** Its controller replaces no pod. */
-  readonly isStopped: (object: string) => string
-  /** Its owner has decided which pods are replaced, and that is never touched. */
-  readonly isOwners: string
-}
-
-const conditions = ({ isStopped, isOwners }: Stop) => ({
-  // A hold that was lost in between is not put back: the native controller is at work.
-  "new-template-or-held": `${hasNewTemplate} || (${isHeld("oldObject")} && ${isStopped("oldObject")})`,
-  "not-of-its-owner": `${isHeld("oldObject")} || !(${isOwners})`,
-  "not-released": `!${isHeld("oldObject")} || ${hasHold("object")} || ${isStopped("object")} || ${hasNewTemplate}`,
+/** A hold that was lost in between is not put back: the native controller is at work. */
+const stopOf = (stop: Pick<Stop, "isStopped" | "isOwners">): Stop => ({
+  ...stop,
+  isAgain: `${isHeld("oldObject")} && ${stop.isStopped("oldObject")} && !${isReleased(stop)}`,
 })
 
 const [begin, , middle, , end] = setHoldOf("", "")
@@ -61,7 +54,7 @@ const isPartitioned = (object: string) =>
 /** `maxUnavailable` stays as it is: only the partition has to be kept elsewhere, and `OnDelete` if it comes in between. */
 export const statefulSetHold: KindHold = {
   resource: "statefulsets",
-  conditions: conditions({
+  stop: stopOf({
     isStopped: isPartitioned,
     isOwners: `${typeOf("object")} == 'OnDelete' || ${partitionOf("object")} != 0`,
   }),
@@ -69,36 +62,44 @@ export const statefulSetHold: KindHold = {
     ...kept,
     isStopped: isPartitioned("object"),
     type: `variables.isStopped ? (variables.saved.contains('"type":"OnDelete"') ? 'OnDelete' : 'RollingUpdate') : ${typeOf("object")}`,
-    partition: `variables.isStopped ? variables.saved.find('"partition":[0-9]+') : ${field("partition")}`,
+    // The server judges the partition of the hold and not this one, so one that it would refuse is not kept.
+    partition: `variables.isStopped || ${partitionOf("object")} < 0 ? variables.saved.find('"partition":[0-9]+') : ${field("partition")}`,
     rolling: `variables.type != 'RollingUpdate' || !${rolling}.hasValue() ? '' : ',"rollingUpdate":{' + ${joined("variables.partition", field("maxUnavailable"))} + '}'`,
     held: heldText(`'"type":"' + variables.type + '"' + variables.rolling`),
   },
-  stop: [
+  stops: [
     `(${rolling}.hasValue() ? [JSONPatch{op: 'add', path: '/spec/updateStrategy/rollingUpdate/partition', value: ${everyOrdinal}}]`,
     `: [JSONPatch{op: 'add', path: '/spec/updateStrategy/rollingUpdate', value: {'partition': ${everyOrdinal}}}])`,
     "+ [JSONPatch{op: 'add', path: '/spec/updateStrategy/type', value: 'RollingUpdate'}]",
   ].join(" "),
 }
 
-const isZero = (name: string) => {
-  const value = `${rolling}.?${name}`
-  return `!${value}.hasValue() || string(${value}.value()) in ['0', '0%']`
-}
+/** A number of pods, or a share of them. */
+const isAmount = (value: string) =>
+  `(type(${value}) == int ? ${value} >= 0 : string(${value}).matches('${sharePattern}'))`
 
-const isOnDelete = (object: string) => `${typeOf(object)} == 'OnDelete'`
+/** `usual`: what the server fills in. */
+const amount = (name: string, usual: number) => `${rolling}.?${name}.orValue(dyn(${usual}))`
+const [unavailable, surge] = [amount("maxUnavailable", 1), amount("maxSurge", 0)]
+const isZero = (value: string) => `string(${value}).matches('${zeroPattern}')`
+
+const isOnDelete = (object: string) => `(${typeOf(object)} == 'OnDelete')`
+
+const isValid = `${rolling}.hasValue() && ${isAmount(unavailable)} && ${isAmount(surge)} && ${isZero(unavailable)} != ${isZero(surge)}`
 
 /**
  * The rest of the strategy stays where it is: under `OnDelete` it has no effect. The server does not judge it there, so
- * a block that it would refuse at the release is not kept: one of both numbers must be zero, and not both.
+ * a block that it would refuse at the release is not kept. Where such a block comes with the first change, nothing is
+ * held, and the server refuses the write as it would without us.
  */
 export const daemonSetHold: KindHold = {
   resource: "daemonsets",
-  conditions: conditions({ isStopped: isOnDelete, isOwners: isOnDelete("object") }),
+  stop: stopOf({ isStopped: isOnDelete, isOwners: `${isOnDelete("object")} || !(${isValid})` }),
   variables: {
     ...kept,
-    isValid: `${rolling}.hasValue() && (${isZero("maxUnavailable")}) != (${isZero("maxSurge")})`,
+    isValid,
     rolling: `variables.isValid ? '"rollingUpdate":{' + ${joined(field("maxUnavailable"), field("maxSurge"))} + '}' : variables.saved.find('"rollingUpdate":{[^}]*}')`,
     held: heldText(joined(`'"type":"RollingUpdate"'`, "variables.rolling")),
   },
-  stop: "[JSONPatch{op: 'add', path: '/spec/updateStrategy/type', value: 'OnDelete'}]",
+  stops: "[JSONPatch{op: 'add', path: '/spec/updateStrategy/type', value: 'OnDelete'}]",
 }

@@ -1,35 +1,30 @@
 import { grantName } from "#core/grant.ts"
 import { holdOf } from "#core/in-place/marks.ts"
 import { daemonSetHold, statefulSetHold } from "./in-place-hold-sets.ts"
-import {
-  hasHold,
-  hasNewTemplate,
-  held,
-  isHeld,
-  isInPlace,
-  isNotHeldByAnother,
-  type KindHold,
-  markWith,
-} from "./in-place-marks.ts"
+import { conditionsOf, hasNoMark, held, isHeld, isHolding, type KindHold, markWith } from "./in-place-marks.ts"
 import { type MutatingPolicy, named } from "./policy.ts"
 
 const [before, generation, after] = holdOf("string(oldObject.metadata.generation)")
 
-/** A Deployment is paused. Its field has no default, so no apply takes it away; `kubectl rollout resume` does. */
+const isPaused = (object: string) => `${object}.spec.?paused.orValue(false)`
+
+/**
+ * A Deployment is paused. Its field has no default, so no apply takes it away; `kubectl rollout resume` does, and is the
+ * owner's own release. `kubectl replace` takes the pause away together with all marks, and releases nothing.
+ */
 const deploymentHold: KindHold = {
   resource: "deployments",
-  conditions: {
-    "new-template": hasNewTemplate,
+  stop: {
+    isStopped: isPaused,
+    isAgain: `${isHeld("oldObject")} && ${isPaused("oldObject")} && ${hasNoMark}`,
     // A pause without our annotation is its owner's, and is never touched.
-    "not-paused-by-its-owner": `${isHeld("oldObject")} || !object.spec.?paused.orValue(false)`,
-    // Without the annotation: a label that is lost is put back.
-    "not-released": `!${isHeld("oldObject")} || ${hasHold("object")}`,
+    isOwners: isPaused("object"),
   },
   variables: {
     // After `kubectl rollout undo` the new object may carry the hold of long ago: only the old object's counts.
     held: `${isHeld("oldObject")} ? ${held("oldObject")} : '${before}' + ${generation} + '${after}'`,
   },
-  stop: "[JSONPatch{op: 'add', path: '/spec/paused', value: true}]",
+  stops: "[JSONPatch{op: 'add', path: '/spec/paused', value: true}]",
 }
 
 /**
@@ -43,7 +38,7 @@ const deploymentHold: KindHold = {
 const holdPolicy = (
   grant: "RoleBinding" | "ClusterRoleBinding",
   name: string,
-  { resource, conditions, variables, stop }: KindHold,
+  { resource, stop, variables, stops }: KindHold,
 ): MutatingPolicy => ({
   name,
   paramName: grantName,
@@ -63,9 +58,14 @@ const holdPolicy = (
         },
       ],
     },
-    matchConditions: named({ "in-place": isInPlace, ...conditions, "not-held-by-another": isNotHeldByAnother }),
-    variables: named(variables),
-    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: `${markWith("variables.held")} + ${stop}` } }],
+    matchConditions: named(conditionsOf(stop)),
+    variables: named({ ...variables, isHolding: isHolding(stop) }),
+    mutations: [
+      {
+        patchType: "JSONPatch",
+        jsonPatch: { expression: `${markWith("variables.held")} + (variables.isHolding ? ${stops} : [])` },
+      },
+    ],
   },
 })
 

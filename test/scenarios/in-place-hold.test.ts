@@ -207,14 +207,10 @@ for (const kind of ["StatefulSet", "DaemonSet"] as const)
 
       test("the hold of another part of aim is left alone", async () => {
         const here = await heldPlace()
-        await here.send("merge", { metadata: { annotations: { [strategyAnnotation]: null } } }, "a")
+        const gone = { [heldMark]: null }
+        await here.send("merge", { metadata: { annotations: gone }, spec: { updateStrategy: own } }, "a")
         const text = '{"by":"canary","generation":7}'
-        await here.send(
-          "merge",
-          { metadata: { annotations: { [heldMark]: text } }, spec: { updateStrategy: own } },
-          "a",
-        )
-        await here.send("merge", { metadata: { annotations: { [strategyAnnotation]: "InPlaceOnly" } } }, "a")
+        await here.send("merge", { metadata: { annotations: { [heldMark]: text } } }, "a")
         await here.setImage("db:3")
         const object = await here.get()
         expect([object.metadata.annotations[heldMark], object.spec.updateStrategy]).toEqual([text, own])
@@ -265,11 +261,39 @@ test("a block that the server would refuse at the release of a DaemonSet is not 
   const { own } = kinds.DaemonSet
   const here = await place("DaemonSet", own, ["RoleBinding", "ClusterRoleBinding"])
   await here.setImage("db:2")
-  for (const rollingUpdate of [{ maxSurge: 1 }, { maxUnavailable: 0, maxSurge: 0 }, { maxUnavailable: null }]) {
+  const refused = [
+    { maxSurge: 1 },
+    { maxUnavailable: 0, maxSurge: 0 },
+    { maxUnavailable: "1" },
+    { maxUnavailable: "150%" },
+    { maxUnavailable: -1 },
+    { maxUnavailable: "00%" },
+  ]
+  for (const rollingUpdate of refused) {
     await here.send("merge", { spec: { updateStrategy: { rollingUpdate } } }, "a")
     expect(originalOf(await here.get())).toEqual(own)
   }
   const wanted = { maxUnavailable: 0, maxSurge: 2 }
   await here.send("merge", { spec: { updateStrategy: { rollingUpdate: wanted } } }, "a")
   expect(originalOf(await here.get())).toEqual({ ...own, rollingUpdate: wanted })
+})
+
+for (const maxUnavailable of ["1", "150%", 0])
+  test(`a DaemonSet that gets its new image together with maxUnavailable ${JSON.stringify(maxUnavailable)} is refused, and not held`, async () => {
+    const { own } = kinds.DaemonSet
+    const here = await place("DaemonSet", own, ["RoleBinding"])
+    const spec = { ...here.manifest("db:2").spec, updateStrategy: { ...own, rollingUpdate: { maxUnavailable } } }
+    await expect(here.send("merge", { spec }, "a")).rejects.toThrow(/maxUnavailable/)
+    expect((await here.get()).spec.template.spec.containers[0].image).toBe("db:1")
+  })
+
+test("a partition that the server would refuse at the release of a StatefulSet is not kept", async () => {
+  const { own, others, heldOthers } = kinds.StatefulSet
+  const here = await place("StatefulSet", own, ["RoleBinding", "ClusterRoleBinding"])
+  await here.setImage("db:2")
+  const write = (rollingUpdate: Json) => here.send("merge", { spec: { updateStrategy: { rollingUpdate } } }, "a")
+  await write(others.rollingUpdate)
+  await write({ partition: -1 })
+  const object = await here.get()
+  expect([object.spec.updateStrategy, originalOf(object)]).toEqual([heldOthers, others])
 })

@@ -33,6 +33,8 @@ export type InPlaceStory = PullStory & {
   /** As `kubectl set image` does. */
   setImage(images: Readonly<Record<string, string>>): Promise<void>
   patch(body: Json): Promise<void>
+  /** As `kubectl replace` does with the manifest: whatever the manifest does not have is gone. */
+  replace(image: string, options?: { hasNotAsked?: boolean }): Promise<void>
   /** Changes the template: a strategic patch. */
   change(template: Json): Promise<void>
   /** Waits until the update stands so. */
@@ -104,6 +106,17 @@ export async function inPlaceStory(options: InPlaceOptions = {}): Promise<InPlac
       await done
     },
     patch: body => world.patch(resource, "web", body, "default"),
+    async replace(image, { hasNotAsked = options.hasNotAsked ?? false } = {}) {
+      const manifest = manifestOf(replicas, annotations, { ...options, hasNotAsked })
+      manifest.spec.template.spec.containers[0].image = image
+      const done = world.client.replace(resource, manifest as never, { fieldManager: "kubectl-replace" })
+      let isDone = false
+      done.finally(() => {
+        isDone = true
+      })
+      await world.until("it is replaced", () => isDone, "1m")
+      await done
+    },
     async says(reason, within = "5m") {
       await world
         .until(`the update says ${reason}`, async () => (await told.note())?.reason === reason, within)

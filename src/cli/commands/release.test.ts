@@ -86,6 +86,31 @@ describe("release", () => {
     expect([spec.paused, metadata.labels, metadata.annotations[heldMark]]).toEqual([undefined, undefined, undefined])
   })
 
+  const stopped = {
+    Deployment: { spec: { paused: true }, free: {} },
+    StatefulSet: {
+      spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: everyOrdinal } } },
+      free: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } } },
+    },
+    DaemonSet: {
+      spec: { updateStrategy: { type: "OnDelete", rollingUpdate: { maxUnavailable: "150%", maxSurge: 0 } } },
+      free: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } } },
+    },
+  }
+  for (const [kind, { spec, free }] of Object.entries(stopped))
+    for (const held of [
+      "?",
+      '{"by":"in-place","original":{"type":"Never","rollingUpdate":{"partition":-1}},"generation":3}',
+    ])
+      test(`a ${kind} with the hold ${held} and no note is given back with the server's own defaults`, async () => {
+        const here = await world(workload(kind, "db", held, spec))
+        const word = { Deployment: "deploy/db", StatefulSet: "sts/db", DaemonSet: "ds/db" }[kind]!
+        expect((await ask(here, [word])).text).toContain("is released")
+        const now = await read(here, "db", kind)
+        expect([now.spec.paused, now.metadata.annotations[heldMark]]).toEqual([undefined, undefined])
+        expect(now.spec).toMatchObject(free)
+      })
+
   test("leaves a Deployment alone that its owner has paused", async () => {
     const here = await world(deployment("web", undefined, { paused: true }))
     expect((await ask(here, ["deploy/web"])).text).toBe("deploy/web of namespace shop is not held\n")

@@ -89,7 +89,7 @@ async function release(
     const released = { ...note, reason: "Released", message: "by aim release" }
     const { isInForce, released: fieldsOf } = holdKinds[kind.name]
     // What is no hold of ours is its owner's.
-    return releaseOf(resourceVersion, released, isInForce(spec) ? fieldsOf(hold) : {})
+    return releaseOf(resourceVersion, released, isInForce(spec) ? fieldsOf(hold, spec) : {})
   })
   const changed = await cleanUp(client, released, world)
   await patched(client, { kind, object: released }, ({ metadata: { labels = {}, resourceVersion = "" } }) =>

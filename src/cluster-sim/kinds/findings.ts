@@ -124,10 +124,9 @@ export class Findings {
   }
 }
 
+/** A text that is neither a share nor a number is taken for zero; what else is wrong with it is reported apart. */
 export const isZero = (value: number | string) =>
-  value === 0 ||
-  (typeof value === "string" && /^0+%$/.test(value)) ||
-  (typeof value === "string" && !/^\d+%$/.test(value))
+  value === 0 || (typeof value === "string" && !/^[+-]?\d*[1-9]\d*%?$/.test(value))
 
 /** JSON as Go writes it, escaped for HTML. */
 const goJson = (value: Json) =>

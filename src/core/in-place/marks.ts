@@ -69,6 +69,13 @@ export type WorkloadNote = {
   readonly back?: string
 }
 
+/** How the note of a hold begins. The generation is that of the hold, or a CEL expression that gives it. */
+export const noteBeginning = (generation: string): readonly [before: string, generation: string, after: string] => [
+  '{"operation":"',
+  generation,
+  "-",
+]
+
 const lengthMost = 32_768
 const messageMost = 512
 
@@ -83,12 +90,12 @@ export function formatNote(note: WorkloadNote): string {
 export const isReadable = (note: WorkloadNote) => formatNote(note).length <= lengthMost
 
 /**
- * The hold behind an annotation that is gone or cannot be read, on a workload with our label. Without the annotation,
- * only a note in the middle of an update says that the pause is ours: after a release it is its owner's.
+ * The hold behind an annotation that is gone or cannot be read, on a workload that is stopped and has our label. A
+ * release writes a note: after one, an annotation that is gone was released, and the pause is its owner's.
  */
 export function lostHold(annotation: string | undefined, note: WorkloadNote | undefined): Hold | undefined {
-  if (!note || parseHold(annotation) || (annotation === undefined && !underWay.has(note.reason))) return undefined
-  return { by: inPlaceHolder, generation: Number.parseInt(note.operation, 10) || 0 }
+  if (parseHold(annotation) || (annotation === undefined && note && !underWay.has(note.reason))) return undefined
+  return { by: inPlaceHolder, generation: Number.parseInt(note?.operation ?? "", 10) || 0 }
 }
 
 const underWay = new Set([

@@ -129,9 +129,21 @@ export const inPlaceMutants: Record<string, Mutant> = {
   }),
   "a hold that is not asserted again": mistake(
     "src/policies",
-    '"new-template-or-held": `',
-    '"new-template-or-held": hasNewTemplate,\n  always: `true || ',
+    "  ...stop,\n  isAgain: `",
+    "  ...stop,\n  isAgain: `false && ",
     { tests: "test/scenarios/in-place-hold", caughtBy: "an apply with its own strategy does not end it" },
+  ),
+  "a mark that does not come back": mistake(
+    "src/policies",
+    "const hasLostMark = (stop: Stop) =>\n  `",
+    "const hasLostMark = (stop: Stop) =>\n  `false && ",
+    { tests: "test/scenarios/in-place-lost-hold", caughtBy: "loses the annotation: the update in place goes on" },
+  ),
+  "a replacement that is taken for a release": mistake(
+    "src/policies",
+    "export const hasNoMark = `(",
+    "export const hasNoMark = `(false && ",
+    { tests: "test/scenarios/in-place-lost-hold", caughtBy: "is replaced by its manifest with the same image" },
   ),
   "a change that is recorded late": mistake(
     controller,

@@ -19,7 +19,7 @@ export const deployment: Adapter<Deployment, Revision> = {
   podOwners: (_, revisions) => revisions.map(({ uid }) => uid),
   workloadOf: (podOwner, revisionOf) => revisionOf(podOwner)?.owner.name,
   native: nativeOf,
-  releasedSpec: ({ hold }) => holdKinds.Deployment.released(hold),
+  releasedSpec: ({ hold }) => holdKinds.Deployment.released(hold, {}),
   write,
 }
 

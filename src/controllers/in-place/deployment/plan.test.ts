@@ -253,6 +253,20 @@ const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
     },
     does: ["release OptedOut"],
   },
+  "the hold cannot be read, and there is no note": {
+    given: () => {
+      const { annotations } = workload()
+      return { workload: workload({ annotations: { ...annotations, [heldMark]: "?" }, hold: undefined }) }
+    },
+    does: ["release OptedOut"],
+  },
+  "the hold is gone before the first note": {
+    given: () => {
+      const { [heldMark]: _, ...annotations } = workload().annotations
+      return { workload: workload({ annotations, hold: undefined }) }
+    },
+    does: ["release OptedOut"],
+  },
   "released, and paused by its owner since": {
     given: () => {
       const { [heldMark]: _, ...annotations } = workload().annotations

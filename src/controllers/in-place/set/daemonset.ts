@@ -48,7 +48,8 @@ export const daemonSet: Adapter<HeldSet, SetRevision> = {
   podOwners: ({ uid }) => [uid],
   workloadOf: podOwner => podOwner,
   native: (workload, revisions, pods) => nativeOf(kind, workload, revisions, pods),
-  releasedSpec: ({ isInForce, hold }) => (isInForce ? holdKinds.DaemonSet.released(hold) : {}),
+  releasedSpec: ({ isInForce, hold, updateStrategy }) =>
+    isInForce ? holdKinds.DaemonSet.released(hold, { updateStrategy }) : {},
 }
 
 /** OnDelete has no need of the block, and a write may leave it out: then what was there before the hold counts. */

@@ -4,6 +4,8 @@ import { type Json, type Owned, ownerOf, readCommon, type Workload } from "../fa
 
 /** A held StatefulSet or DaemonSet, with what its controller reports. */
 export type HeldSet = Workload & {
+  /** As it is now, with the hold in it. */
+  readonly updateStrategy: unknown
   readonly status: {
     /** Pods that it sees, those that end included. */
     readonly pods: number
@@ -30,7 +32,11 @@ export type SetRevision = Owned & {
 /** A set has no deadline of its own. As a Deployment's, if that has none. */
 const deadlineSeconds = 600
 
-export const readSet = (object: object) => ({ ...readCommon(object), deadlineSeconds })
+export const readSet = (object: object) => ({
+  ...readCommon(object),
+  updateStrategy: (object as Json).spec.updateStrategy as unknown,
+  deadlineSeconds,
+})
 
 /** Undefined for a revision of another kind, or one that is being deleted. */
 export function readSetRevision(object: { metadata: object }, kind: string): SetRevision | undefined {

@@ -80,6 +80,7 @@ const workload = (fields: Partial<HeldSet> = {}): HeldSet => ({
   maxUnavailable: 1,
   hold,
   note: undefined,
+  updateStrategy: undefined,
   ordinals: { isStrict: true },
   status: calmStatus,
   ...fields,

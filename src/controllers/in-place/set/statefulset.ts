@@ -42,5 +42,6 @@ export const statefulSet: Adapter<HeldSet, SetRevision> = {
   podOwners: ({ uid }) => [uid],
   workloadOf: podOwner => podOwner,
   native: (workload, revisions, pods) => nativeOf(kind, workload, revisions, pods),
-  releasedSpec: ({ isInForce, hold }) => (isInForce ? holdKinds.StatefulSet.released(hold) : {}),
+  releasedSpec: ({ isInForce, hold, updateStrategy }) =>
+    isInForce ? holdKinds.StatefulSet.released(hold, { updateStrategy }) : {},
 }

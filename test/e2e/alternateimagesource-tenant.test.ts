@@ -42,6 +42,15 @@ beforeAll(installSources)
 afterAll(removePolicies)
 beforeEach(async () => {
   world = await tenantsWorld(floor(), await uniqueNamespace(), await uniqueNamespace())
+  // What controllers make of a new workload, such as a ReplicaSet, must be there before anything is compared.
+  const made = [world.mine, world.theirs].flatMap(namespace =>
+    ["deployments", "statefulsets"].map(kind => `${appsPath(namespace, kind)}/web`),
+  )
+  for (const path of made)
+    await until(`${path} to be seen`, async () => {
+      const { status, metadata } = await floor().api.get(path)
+      return status.observedGeneration === metadata.generation
+    })
   await createSource(world.theirs, source("theirs"))
   await createSource(world.mine, source("mine"))
   await until("role and policy to be in force", async () => {

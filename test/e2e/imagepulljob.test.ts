@@ -2,7 +2,15 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { agentPermissions } from "#agent/index.ts"
 import { rulesFor } from "#cli/manifests/rules.ts"
 import { installKinds } from "#test/support/fleet.ts"
-import { floor, type Json, kubeconfigFor, realNode, serviceAccountAccess, until } from "#test/support/floor.ts"
+import {
+  floor,
+  type Json,
+  kubeconfigFor,
+  realNode,
+  serviceAccountAccess,
+  until,
+  untilAllowed,
+} from "#test/support/floor.ts"
 import { aim } from "#test/support/installation.ts"
 import { startProgram } from "#test/support/program.ts"
 import { beginPulls, nodeAnswer, nodeImage, recordNodeImage, startAgent, toldOf } from "#test/support/real-pulls.ts"
@@ -31,6 +39,7 @@ const failureOf = ({ status }: Json): Json => status.failedNodes[0]
 test("images by tag and by digest are on the node, and each failure has its word", async () => {
   const { namespace, pull, pullList, ended, listEnded } = await beginPulls()
   await startAgent(namespace)
+  const versions = await recordNodeImage()
   const at = ({ address }: Registry, name: string) => `${address}/${namespace}/${name}`
   const push = (registry: Registry, name: string) => registry.push(`${namespace}/${name}`)
   const [tagged, pinned, both] = await Promise.all([
@@ -64,7 +73,13 @@ test("images by tag and by digest are on the node, and each failure has its word
     const found = await nodeAnswer(image)
     expect(found?.repoDigests, name).toContain(`${at(open, name)}@${digest}`)
     const tag = image.slice(at(open, name).length + 1)
-    expect(toldOf(await nodeImage(), at(open, name), tag)).toMatchObject({ phase: "Succeeded", imageID: found?.id })
+    // What has ended may go with the next change of the NodeImage.
+    await until(`the agent reports ${name}`, async () =>
+      versions.some(version => {
+        const told = toldOf(version, at(open, name), tag)
+        return told?.phase === "Succeeded" && told.imageID === found?.id
+      }),
+    )
   }
   for (const [name, { image, reason, says }] of Object.entries(absent)) {
     expect(failureOf(await ended(name)), name).toMatchObject({
@@ -126,6 +141,8 @@ test("what needs another object is reported within a second, in the status, in a
   await secret("large", types.pull, types.key, config("x".repeat(20_000)))
   const named = ["missing", "opaque", "large"]
   await aim("grant", namespace, "--pull-secrets", named.join(), "--controller-namespace", namespace)
+  for (const name of named)
+    await untilAllowed({ namespace, name: "aim-controller" }, { verb: "get", resource: "secrets", name, namespace })
   const image = `${closed.address}/${namespace}/private:1`
   const cases: Record<string, { spec: Json; reason: string; words: string }> = {
     missing: { spec: { pullSecrets: ["missing"] }, reason: "SecretMissing", words: "Secret missing does not exist" },
@@ -143,7 +160,7 @@ test("what needs another object is reported within a second, in the status, in a
     }),
   )
   // A second on a quiet machine. What is not told at once is told after a minute.
-  expect(Date.now() - began).toBeLessThan(15_000)
+  expect(Date.now() - began).toBeLessThan(30_000)
   await until("the events are there", async () => {
     const printed = await kubectlRun("get", "events", "-n", namespace, "-o", "jsonpath={.items[*].reason}")
     return Object.values(cases).every(({ reason }) => printed.split(" ").includes(reason))
@@ -181,7 +198,8 @@ test("too large for the disk: refused before the pull, and ended during it, with
   expect(failureOf(await ended("large"))).toMatchObject({
     reason: "DiskFull",
     message: expect.stringMatching(
-      /^159 MiB of 1.0 GiB are free and 1[3-9] MiB more to come: 86 % used, .* above 85 %$/,
+      // Half of the 29 MiB is held back. How much of the other half has come depends on the moment.
+      /^159 MiB of 1.0 GiB are free and (1[3-9]|2\d|3[0-3]) MiB more to come: 8[678] % used, .* above 85 %$/,
     ),
   })
   for (const image of ["app:1", "large:1"]) expect(await nodeAnswer(`${open.address}/${name(image)}`)).toBeUndefined()
@@ -222,10 +240,12 @@ test("two pulls side by side report their bytes together, and a pull alone its o
   const transferOf = async (name: string) =>
     (await nodeImage()).status.imageStatuses[`${open.address}/${name}`]?.tags[0].transfer
   await pull("first", `${open.address}/${names[0]}:1`)
-  const alone = await until("the first reports bytes", async () => transferOf(names[0]!))
+  // The first report may come before the layer has begun.
+  const alone = await until("the first reports bytes of its layer", async () => {
+    const transfer = await transferOf(names[0]!)
+    return transfer?.totalBytes > 3_000_000 && transfer.doneBytes > 0 && transfer
+  })
   expect(alone.pulls).toBe(1)
-  expect(alone.doneBytes).toBeGreaterThan(0)
-  expect(alone.totalBytes).toBeGreaterThan(3_000_000)
   expect(alone.doneBytes).toBeLessThan(alone.totalBytes)
   await until("the job has them", async () => (await job("first")).status.transfer?.totalBytes === alone.totalBytes)
   await pull("second", `${open.address}/${names[1]}:1`)

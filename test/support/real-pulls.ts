@@ -40,7 +40,7 @@ export async function nodeAnswer(reference: string): Promise<Image | undefined> 
 
 /** What the agent reports of one image, by its repository and its tag or digest. */
 export const toldOf = ({ status }: Json, name: string, tag: string): Json =>
-  status?.imageStatuses[name]?.tags.find((each: Json) => each.tag === tag)
+  status?.imageStatuses?.[name]?.tags.find((each: Json) => each.tag === tag)
 
 /** Starts a manager as `aim-controller` of the namespace: without Secrets, which a grant must allow. */
 async function startManager(namespace: string, pullsPerRegistry: number): Promise<void> {

@@ -7,9 +7,9 @@ type Wish = {
   /** How many pods the source had at the start of the run, or has now if they are more. */
   readonly full: number
   /** What the user asked for, instead of the share. */
-  readonly canaryReplicas?: number
+  readonly canaryReplicas?: number | undefined
   /** The autoscaler's least number of pods. */
-  readonly least?: number
+  readonly least?: number | undefined
 }
 
 /**

@@ -1,12 +1,12 @@
 /** The fields of a Canary's analysis that say which way its traffic takes. */
 export type Steps = {
-  readonly stepWeight?: number
-  readonly stepWeights?: readonly number[]
-  readonly maxWeight?: number
-  readonly stepWeightPromotion?: number
-  readonly iterations?: number
-  readonly match?: readonly unknown[]
-  readonly mirror?: boolean
+  readonly stepWeight?: number | undefined
+  readonly stepWeights?: readonly number[] | undefined
+  readonly maxWeight?: number | undefined
+  readonly stepWeightPromotion?: number | undefined
+  readonly iterations?: number | undefined
+  readonly match?: readonly unknown[] | undefined
+  readonly mirror?: boolean | undefined
 }
 
 export type Strategy = "Weighted" | "HeaderOrCookie" | "BlueGreen"

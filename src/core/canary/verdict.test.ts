@@ -20,6 +20,12 @@ test("the deprecated threshold is the least success rate, and the most of anythi
   )
 })
 
+test("without a range and a threshold the threshold is 0, as in Flagger", () => {
+  expect(judge({ name: "errors" }, one(0)).verdict).toBe("Good")
+  expect(judge({ name: "errors" }, one(0.01))).toMatchObject({ verdict: "Bad", why: "0.01 is above 0" })
+  expect(judge({ name: "request-success-rate" }, one(50)).verdict).toBe("Good")
+})
+
 test("no series and NaN are no data, never a pass", () => {
   const metric = range({ max: 1 })
   expect(judge(metric, { ok: true, series: [] }).verdict).toBe("NoData")

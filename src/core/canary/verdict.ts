@@ -15,11 +15,13 @@ export type Verdict =
   | { readonly verdict: "Bad"; readonly value?: number; readonly why: string }
   | { readonly verdict: "NoData" | "Error"; readonly why: string }
 
+type Range = { readonly min?: number | undefined; readonly max?: number | undefined }
+
 export type Bounds = {
   readonly name: string
-  readonly thresholdRange?: { readonly min?: number; readonly max?: number }
+  readonly thresholdRange?: Range | undefined
   /** Deprecated: the least success rate, and the most of every other metric. */
-  readonly threshold?: number
+  readonly threshold?: number | undefined
 }
 
 export function judge(metric: Bounds, answer: Answer): Verdict {
@@ -39,9 +41,9 @@ export function judge(metric: Bounds, answer: Answer): Verdict {
 /** Thresholds of a metric that has no range. */
 const successRate = "request-success-rate"
 
-export function rangeOf({ name, thresholdRange, threshold }: Bounds): { min?: number; max?: number } {
+/** Without a range and a threshold, the threshold is 0, as in Flagger: an error rate must then be 0, and not just any. */
+export function rangeOf({ name, thresholdRange, threshold = 0 }: Bounds): Range {
   if (thresholdRange) return thresholdRange
-  if (threshold === undefined) return {}
   return name === successRate ? { min: threshold } : { max: threshold }
 }
 

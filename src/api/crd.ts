@@ -11,7 +11,15 @@ export function crdOf(kind: Kind) {
     spec: {
       group,
       scope,
-      names: { kind: kind.kind, listKind: `${kind.kind}List`, plural, singular, shortNames, categories },
+      names: {
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural,
+        singular,
+        // The server drops an empty list, so `kubectl diff` would never be empty.
+        ...(shortNames.length > 0 && { shortNames }),
+        categories,
+      },
       versions: [
         {
           name: version,

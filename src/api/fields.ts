@@ -44,6 +44,12 @@ export const word = <Word extends string>(maxLength: number) =>
     .max(maxLength)
     .regex(/^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$/) as unknown as z.ZodType<Word, Word>
 
+/** A number that need not be whole. The bound is far beyond any measurement, and JavaScript counts exactly up to it. */
+export const decimal = () => z.number().min(-1e15).max(1e15)
+
+/** An object of another API, kept as it is written: that API says what is in it. */
+export const foreign = () => z.record(z.string(), z.unknown()).meta({ "x-kubernetes-preserve-unknown-fields": true })
+
 /** With microseconds at most, as Kubernetes writes its own times. */
 export const timestamp = () => z.string().max(27).meta({ format: "date-time" })
 

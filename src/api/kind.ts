@@ -15,6 +15,8 @@ export type KindDeclaration<Spec extends z.ZodType = z.ZodType, Status extends z
   /** One sentence: what an object of this kind is for. */
   description: string
   printerColumns: PrinterColumn[]
+  /** Further words that `kubectl get` finds the kind by, beside `aim`. */
+  categories?: string[]
   /** Paths of fields by which lists and watches can be narrowed, as `.status.nodeName`; at most eight. */
   selectableFields?: string[]
   spec: Spec
@@ -63,7 +65,7 @@ export function defineKind<Spec extends z.ZodType, Status extends z.ZodType>(
     ...declaration,
     apiVersion: `${declaration.group}/${declaration.version}`,
     singular: declaration.kind.toLowerCase(),
-    categories: ["aim"],
+    categories: ["aim", ...(declaration.categories ?? [])],
     // Built on first use: a controller needs only the names of kinds, and should not build schemas at start.
     get schema() {
       schema ??= objectSchema(declaration)

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { z } from "zod"
-import { listMap, rules } from "./fields.ts"
+import { foreign, listMap, rules } from "./fields.ts"
 import { structuralSchema } from "./structural-schema.ts"
 
 test("a schema keeps its bounds, defaults, rules and list keys, through every wrapping", () => {
@@ -29,6 +29,16 @@ test("a schema keeps its bounds, defaults, rules and list keys, through every wr
         },
         "x-kubernetes-validations": [rule],
       },
+    },
+  })
+})
+
+test("an object of another API keeps its fields, and says nothing about them", () => {
+  const policy = foreign().describe("Another API's.").optional()
+  expect(structuralSchema(z.object({ policy }))).toEqual({
+    type: "object",
+    properties: {
+      policy: { description: "Another API's.", type: "object", "x-kubernetes-preserve-unknown-fields": true },
     },
   })
 })

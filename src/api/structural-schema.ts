@@ -64,6 +64,7 @@ function structural(node: Json, path: string): StructuralSchema {
   const unknown = Object.keys(rest).find(key => !keywords.includes(key as never))
   if (unknown) throw new Error(`${path || "."}: a CustomResourceDefinition cannot say "${unknown}"`)
 
+  const keepsUnknown = node["x-kubernetes-preserve-unknown-fields"] === true
   const result: Json = {}
   for (const keyword of keywords) {
     const value = rest[keyword]
@@ -71,6 +72,8 @@ function structural(node: Json, path: string): StructuralSchema {
     if (keyword === "properties") {
       const entries = Object.entries(value as Record<string, Json>)
       result[keyword] = Object.fromEntries(entries.map(([name, child]) => [name, structural(child, `${path}.${name}`)]))
+    } else if (keyword === "additionalProperties" && keepsUnknown) {
+      // zod says "any value" here; for the server the extension alone means that, and a value without a type is an error.
     } else if (keyword === "items" || keyword === "additionalProperties") {
       result[keyword] = structural(value as Json, `${path}[]`)
     } else result[keyword] = value

@@ -6,7 +6,7 @@ export function unbounded(schema: StructuralSchema, path: string): string[] {
   const isBounded =
     (schema["x-kubernetes-int-or-string"] && schema.maxLength !== undefined && schema.maximum !== undefined) ||
     (type === "string" && (schema.maxLength !== undefined || schema.enum !== undefined)) ||
-    (type === "integer" && schema.minimum !== undefined && schema.maximum !== undefined) ||
+    ((type === "integer" || type === "number") && schema.minimum !== undefined && schema.maximum !== undefined) ||
     (type === "array" && schema.maxItems !== undefined && schema["x-kubernetes-list-type"] !== undefined) ||
     (type === "object" && (!additionalProperties || schema.maxProperties !== undefined)) ||
     type === "boolean"

@@ -1,0 +1,69 @@
+import { z } from "zod"
+
+/** What Canary, MetricTemplate and AlertProvider have in common. */
+
+/** The name of an object, as a segment of a path. */
+export const objectName = (hint = "write the name of an object: lower-case letters, digits, '-' and '.'") =>
+  z
+    .string()
+    .min(1)
+    .max(253)
+    .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)
+    .meta({ hint })
+
+const namespaceName = () =>
+  z
+    .string()
+    .max(63)
+    .regex(/^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$/)
+    .meta({ hint: "write the name of a namespace: lower-case letters, digits and '-'" })
+
+/** A Secret of the same namespace: there is no field for another one. */
+export const secretRef = () =>
+  z.object({ name: objectName("write the name of a Secret in the same namespace").describe("The name of the Secret.") })
+
+/** An object that may be in another namespace, where that namespace shares it. */
+export const sharedRef = (what: string) =>
+  z.object({
+    name: objectName(`write the name of ${what}`).describe("The name."),
+    namespace: namespaceName()
+      .describe("Its namespace, where that shares the object. Without it: the namespace of the Canary.")
+      .optional(),
+  })
+
+/** The address of a service of another party; `aim` checks where it leads before it connects. */
+export const httpAddress = () =>
+  z
+    .string()
+    .max(2048)
+    .regex(/^https?:[/][/][^ ]+$/)
+    .meta({ hint: "write an address that begins with http:// or https://" })
+
+/** The same, where "" means "not given". */
+export const optionalHttpAddress = () =>
+  z
+    .string()
+    .max(2048)
+    .regex(/^(https?:[/][/][^ ]+)?$/)
+    .meta({ hint: "write an address that begins with http:// or https://" })
+
+/** Reads as Flagger reads it: what begins like a duration of minutes or seconds passes, so `1m30s` does and `1h` does not. */
+export const interval = () =>
+  z
+    .string()
+    .max(32)
+    .regex(/^[0-9]+(m|s)/)
+    .meta({ hint: "write minutes or seconds, such as 30s, 1m or 1m30s" })
+
+/** A duration of ours: hours too, and nothing behind it. */
+export const duration = () =>
+  z
+    .string()
+    .min(2)
+    .max(32)
+    .regex(/^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?$/)
+    .meta({ hint: "write hours, minutes or seconds, such as 30s, 10m or 24h" })
+
+/** Keys and values that are handed on as they are. */
+export const texts = (bounds: { keys: number; characters: number }) =>
+  z.record(z.string(), z.string().max(bounds.characters)).meta({ maxProperties: bounds.keys })

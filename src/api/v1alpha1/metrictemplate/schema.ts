@@ -1,0 +1,84 @@
+import { z } from "zod"
+import { ageColumn, readyColumn, reasonColumn } from "../../columns.ts"
+import { condition, generation, listAtomic, listMap, text } from "../../fields.ts"
+import { defineKind, type ObjectOf } from "../../kind.ts"
+import { optionalHttpAddress, secretRef } from "../delivery-fields.ts"
+import { group, version } from "../group.ts"
+import type { ConditionType, Reason } from "./reasons.ts"
+
+/** Flagger's. One that has no implementation here is refused by the controller. */
+const types = [
+  "prometheus", "influxdb", "datadog", "externalmetrics", "stackdriver", "cloudwatch", "newrelic", "graphite",
+  "dynatrace", "keptn", "splunk",
+] as const // biome-ignore format: a list of words
+
+const provider = z.object({
+  type: z
+    .enum(types)
+    .meta({ hint: "write which metric service answers, such as type: prometheus" })
+    .describe("Which metric service."),
+  address: optionalHttpAddress().describe("Where it is.").optional(),
+  headers: z
+    .record(z.string(), z.array(z.string().max(4096)).max(16).meta(listAtomic))
+    .meta({ maxProperties: 32 })
+    .describe("Headers of the request, each with its values.")
+    .optional(),
+  secretRef: secretRef()
+    .describe(
+      "A Secret of the same namespace with the credentials, under the keys of the metric service (`username`, `password`, `token` …). Its author needs the right to read it.",
+    )
+    .optional(),
+  region: z.string().max(63).describe("The region, for cloudwatch.").optional(),
+  insecureSkipVerify: z
+    .boolean()
+    .describe("Do not check the certificate. Only for hosts that an administrator allows.")
+    .default(false),
+})
+
+const spec = z.object({
+  provider: provider
+    .meta({ hint: "write the metric service, such as provider: {type: prometheus, address: http://prometheus:9090}" })
+    .describe("Where the query is asked."),
+  query: z
+    .string()
+    .min(1)
+    .max(32_768)
+    .meta({ hint: "write a query that gives one number" })
+    .describe(
+      "The query. {{ name }}, {{ namespace }}, {{ target }}, {{ source }}, {{ revision }}, {{ service }}, {{ ingress }}, {{ route }}, {{ interval }} and {{ variables.NAME }} are replaced; a variable that is not given is an error.",
+    ),
+})
+
+const status = z.object({
+  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
+  conditions: z
+    .array(condition<ConditionType, Reason>(text(512)))
+    .max(2)
+    .meta(listMap("type"))
+    .describe("The answers to the questions below.")
+    .default([]),
+})
+
+// Not registered in src/api/names.ts before its controller is there: a definition without one must not be installed.
+export const MetricTemplate = defineKind({
+  group,
+  version,
+  kind: "MetricTemplate",
+  plural: "metrictemplates",
+  scope: "Namespaced",
+  shortNames: [],
+  categories: ["all"],
+  description: "A MetricTemplate is a query that Canaries measure with.",
+  printerColumns: [
+    { name: "Provider", type: "string", jsonPath: ".spec.provider.type" },
+    readyColumn,
+    reasonColumn,
+    ageColumn,
+  ],
+  spec,
+  status,
+})
+
+export type MetricTemplate = ObjectOf<typeof MetricTemplate>
+export type MetricTemplateSpec = MetricTemplate["spec"]
+export type MetricTemplateStatus = NonNullable<MetricTemplate["status"]>

@@ -21,6 +21,26 @@ test("a word that was written into the annotation by hand becomes no label", asy
   expect(await shown("released")).toEqual(['aim_in_place_released_total{kind="Deployment",reason="Other"} 1'])
 })
 
+test("the time at a partition is no time of an update", async () => {
+  const registry = createMetrics({ clock: virtualClock() })
+  const metrics = createInPlaceMetrics(registry, "Deployment")
+  const since = async () => {
+    const text = await registry.text()
+    return /^aim_in_place_oldest_held_timestamp_seconds\{.*\} (\d+)$/m.exec(text)?.[1]
+  }
+  const look = (reason: string, seconds: number) =>
+    metrics.looked("shop/web", { ...seen(reason), now: seconds * 1000 }, { actions: [] }, undefined)
+  look("Updating", 100)
+  look("Partitioned", 160)
+  look("Partitioned", 50_000)
+  expect(await since()).toBeUndefined()
+  look("Updating", 100_160)
+  expect(await since()).toBe("100100")
+  look("Partitioned", 100_200)
+  look("BudgetSpent", 100_300)
+  expect(await since()).toBe("100200")
+})
+
 test("an answer of a budget is counted", async () => {
   const registry = createMetrics({ clock: virtualClock() })
   const metrics = createInPlaceMetrics(registry, "Deployment")

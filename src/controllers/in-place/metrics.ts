@@ -21,7 +21,7 @@ export const inPlaceMetrics = {
     type: "gauge",
     unit: "unix seconds",
     labels: ["namespace", "kind"],
-    help: "Since when this process has seen the oldest of them held; absent without one. A workload that its own partition keeps does not count.",
+    help: "Since when this process has seen the oldest of them held; absent without one. A workload that its own partition keeps does not count, and the time for which it was kept is left out.",
   },
   in_place_pods: {
     type: "gauge",
@@ -70,7 +70,8 @@ type PodBefore = {
   readonly changedAt: Instant | undefined
   readonly end: string | undefined
 }
-type Known = { readonly since: Instant; pods: ReadonlyMap<string, PodBefore> }
+/** `keptSince`: its partition keeps it. */
+type Known = { since: Instant; keptSince?: Instant | undefined; pods: ReadonlyMap<string, PodBefore> }
 
 /** One series for all workloads together. */
 const all = ""
@@ -144,11 +145,17 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
         return forget(key)
       }
       const { namespace = "" } = nameOf(key)
-      const mine = { since: before?.since ?? now, pods: before?.pods ?? new Map() }
+      const mine: Known = before ?? { since: now, pods: new Map() }
       known.set(key, mine)
       const reason = refusal ?? reasonOf(seen, plan)
-      if (reason === "Partitioned") oldest.forget(key)
-      else oldest.set(key, mine.since)
+      if (reason === "Partitioned") {
+        mine.keptSince ??= now
+        oldest.forget(key)
+      } else {
+        mine.since += now - (mine.keptSince ?? now)
+        mine.keptSince = undefined
+        oldest.set(key, mine.since)
+      }
       const judged = plan.judged ?? []
       if (plan.judged) mine.pods = compared(mine.pods, judged, changedIn(plan), now)
       const counts = new Map(states.map(state => [state, 0]))

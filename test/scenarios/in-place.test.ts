@@ -353,6 +353,26 @@ test("a pod that cannot be let serve yet keeps the Deployment held: no pod stays
   expect((await story.pods()).some(isDrained)).toBe(false)
 })
 
+test("a revision that the server does not let be kept is left out, and the update is complete", async () => {
+  const story = await inPlaceStory({ isAlone: true })
+  const isHistory: Matcher = ({ method, path }) => method === "POST" && path.includes("/replicasets")
+  const said = "exceeded quota: small, requested: count/replicasets.apps=1, used: 1, limited: 1"
+  story.update({ faults: [answer(isHistory, 403, { reason: "Forbidden", message: said })] })
+  const before = await story.pods()
+  await story.setImage({ web: v2 })
+  await story.free()
+  await story.world.settle("1m")
+  expect((await story.pods()).map(identity)).toEqual(before.map(identity))
+  expect(await story.sets()).toHaveLength(1)
+  expect(isRolledOut(await story.deployment())).toBe(true)
+  const told = story.world.history.flatMap(({ object }) =>
+    object.kind === "Event" ? [String(object.note ?? object.message)] : [],
+  )
+  expect(told.filter(note => note.includes("is not kept for kubectl rollout undo") && note.includes(said))).not.toEqual(
+    [],
+  )
+})
+
 describe("an image that does not work", () => {
   test("is missing: no pod is touched, and the nodes are named", async () => {
     const story = await inPlaceStory()

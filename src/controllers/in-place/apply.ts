@@ -60,6 +60,11 @@ export async function apply(
     if (action.do === "release" && action.looksAgain && !(await isStillDone(world, look)))
       return { lookAgainAt: now + soonMs }
     const outcome = await write(world, seen.workload, action)
+    // The update does not need the revision before; only `kubectl rollout undo` does.
+    if (outcome.is === "Refused" && action.do === "keepHistory") {
+      tellOfRefusal(world, look.object, outcome, "the revision before is not kept for kubectl rollout undo")
+      continue
+    }
     const again = await settle(world, seen, look, outcome)
     if (again !== undefined) return { lookAgainAt: again }
     if (outcome.is === "Written" && outcome.object) await world.shown(key, outcome.object as KubeObject)
@@ -106,13 +111,19 @@ async function settle(
   }
   if (outcome.is === "Spent") return now + budgetMs
   if (outcome.is !== "Refused") return now + soonMs
-  const { said, message } = outcome.error
-  const reason = saysNotGranted(message) ? "Forbidden" : "Refused"
   const isNews = !world.holds.has(key)
-  const retryAt = world.holds.add({ key }, { reason, message: said }, now)
-  const words = `${workload.name} stays held: ${said}`
-  if (isNews) world.events.record(typed(world, object), { type: "Warning", reason, message: words })
+  const retryAt = world.holds.add({ key }, { reason: reasonOf(outcome), message: outcome.error.said }, now)
+  if (isNews) tellOfRefusal(world, object, outcome, `${workload.name} stays held`)
   return retryAt
+}
+
+type Refusal = Extract<Outcome<unknown>, { is: "Refused" }>
+
+const reasonOf = ({ error }: Refusal) => (saysNotGranted(error.message) ? "Forbidden" : "Refused")
+
+function tellOfRefusal(world: World, object: HeldWorkload, refusal: Refusal, effect: string): void {
+  const message = `${effect}: ${refusal.error.said}`
+  world.events.record(typed(world, object), { type: "Warning", reason: reasonOf(refusal), message })
 }
 
 function write(

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest"
-import { pods } from "#controllers/alternateimagesource/resources.ts"
-import { imageOf, v1, v2, v3 } from "#test/support/in-place-story.ts"
+import type { Json } from "#cluster-sim/index.ts"
+import { pods } from "#controllers/in-place/resources.ts"
+import { heldMark, strategyAnnotation } from "#core/in-place/names.ts"
+import { type InPlaceKind, imageOf, isHeld, v1, v2, v3 } from "#test/support/in-place-story.ts"
 import {
   allPicked,
   containerOf,
@@ -126,4 +128,52 @@ test("a pod that runs an equivalent image is on the image it stands for: changin
   await story.world.settle("5m")
   expect((await story.pods()).map(containerOf)).toEqual(before.map(containerOf))
   expect(imagesOver(story, name)).toEqual([v1, mirrored(v1)])
+})
+
+describe("a template that a failover changes, without any admission policy", () => {
+  const policy = { apply: "Template", templateShare: "1%" }
+  const retargeted = async (kind: InPlaceKind, options: { spec?: Json; annotations?: Record<string, string> } = {}) => {
+    const story = await sideBySide({ kind, hasNoPolicies: true, policy, ...options })
+    const { world, registries } = story
+    const before = await story.pods()
+    registries.setFault(v1, refused)
+    story.failOver()
+    return { story, world, before }
+  }
+  /** A pod of its own that cannot pull: lost, and made again. */
+  const lose = async (story: Awaited<ReturnType<typeof retargeted>>["story"]) => {
+    const [first] = await story.pods()
+    await story.world.client.delete(pods, first!.metadata)
+  }
+  const isRetargeted = async (story: Awaited<ReturnType<typeof retargeted>>["story"]) =>
+    imageOf((await story.workload()).spec.template) === mirrored(v1)
+
+  for (const kind of ["Deployment", "StatefulSet", "DaemonSet"] as const)
+    test(`a ${kind}: the same write holds it, and no pod is replaced`, async () => {
+      const { story, world, before } = await retargeted(kind)
+      lose(story).catch(() => {})
+      await world.until("the template is changed", () => isRetargeted(story), "10m")
+      const changed = world.history.find(
+        ({ object }) => object.kind === kind && imageOf(object.spec.template) === mirrored(v1),
+      )!.object
+      expect([changed.metadata.labels?.[heldMark], isHeld(changed)]).toEqual(["in-place", true])
+      await story.free("1h")
+      await world.settle("2m")
+      const olds = new Set(before.slice(1).map(({ metadata }) => metadata.uid))
+      const after = await story.pods()
+      expect(after.filter(({ metadata }) => olds.has(metadata.uid))).toHaveLength(2)
+      expect(after).toHaveLength(3)
+    })
+
+  test("under InPlaceOnly a Deployment that its owner has paused keeps its template, and its pod is repaired", async () => {
+    const annotations = { [strategyAnnotation]: "InPlaceOnly" }
+    const { story, world } = await retargeted("Deployment", { annotations })
+    await story.patch({ spec: { paused: true } })
+    lose(story).catch(() => {})
+    // The pod that cannot pull is repaired all the same.
+    const isRepaired = async () => (await story.pods()).some(pod => imageOf(pod) === mirrored(v1))
+    await world.until("the pod is repaired", isRepaired, "10m")
+    await world.settle("5m")
+    expect([await isRetargeted(story), isHeld(await story.workload())]).toEqual([false, false])
+  })
 })

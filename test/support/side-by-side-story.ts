@@ -41,7 +41,7 @@ export type SideBySide = InPlaceStory & {
 }
 
 /** The pods pull always: that a node has the image does not help. */
-export async function sideBySide(options: InPlaceOptions = {}): Promise<SideBySide> {
+export async function sideBySide({ policy, ...options }: InPlaceOptions & { policy?: Json } = {}): Promise<SideBySide> {
   const template = {
     containers: [
       { name: "web", image: v1, imagePullPolicy: "Always" },
@@ -61,7 +61,7 @@ export async function sideBySide(options: InPlaceOptions = {}): Promise<SideBySi
     metadata: { name: "web", namespace: "default" },
     spec: {
       imageSourceReplacements: [{ equivalentRepositories: [`${host}/web`, `${mirrorHost}/web`] }],
-      policy: { requireSameDigest: "Never" },
+      policy: { requireSameDigest: "Never", ...policy },
     },
   })
   const registry = {

@@ -1,5 +1,6 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { decisionAnnotation, formatDecision, type ImageRecord, imagesByName } from "#core/image/record.ts"
+import { holdFields } from "#core/in-place/own-hold.ts"
 import { standsFor } from "#core/pods/one-at-a-time.ts"
 import { forEachLimited } from "#lib/batch.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
@@ -161,7 +162,9 @@ async function retarget(
   signed: Signed,
 ): Promise<void> {
   const kind = workloadKinds.find(({ name }) => name === workload.type.kind)!
-  const { uid, resourceVersion, name, namespace, revision } = workload
+  const { uid, resourceVersion, name, namespace, revision, inPlace } = workload
+  // One request: its own controller never sees the new template without the hold.
+  const hold = inPlace && holdFields(kind.kind, inPlace, undefined)
   const template = {
     template: { spec: { [isInit ? "initContainers" : "containers"]: [{ name: container, image: to }] } },
   }
@@ -178,9 +181,11 @@ async function retarget(
           ...signed,
           ...(revision !== undefined && { revision }),
         }),
+        ...hold?.annotations,
       },
+      ...(hold?.labels && { labels: hold.labels }),
     },
-    spec: kind.name === "cronjob" ? { jobTemplate: { spec: template } } : template,
+    spec: kind.name === "cronjob" ? { jobTemplate: { spec: template } } : { ...template, ...hold?.spec },
   }
   sources.answered(kind, await client.patch(kind.resource, { name, namespace }, { type: "strategic", body }))
 }

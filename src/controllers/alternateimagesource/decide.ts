@@ -6,6 +6,7 @@ import type {
   TargetAvailable,
 } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { imageAt, repositoryTextOf, sameSource } from "#core/image/equivalent.ts"
+import { mustKeepTemplate } from "#core/in-place/own-hold.ts"
 import { isOfUpdate } from "#core/pods/one-at-a-time.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted } from "#lib/text.ts"
@@ -334,6 +335,7 @@ function templateRefusal({ workload, failing, pods, image }: Group, policy: Poli
   if (!workload.hasTemplate || workload.isOwned) return "OwnedByAnother"
   // Another image in the template would be another update.
   if (workload.isUpdated) return "UpdatedInPlace"
+  if (workload.inPlace && mustKeepTemplate(workload.inPlace, undefined)) return "UpdatedInPlace"
   if (workload.isGitOps && !policy.overrideGitOps) return "ManagedByGitOps"
   // Pods of an older template say nothing about this one.
   const concerned = failing.filter(pod => isAt(pod, image))

@@ -5,6 +5,7 @@ import { decisionAnnotation, type ImageRecord, parseFailover } from "#core/image
 import { isDigest, parseImageReference, repositoryOf } from "#core/image/reference.ts"
 import { type PodMark, parseMark } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
+import { type HoldFacts, readOptIn } from "#core/in-place/own-hold.ts"
 import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { containerStates } from "#core/pods/pod-facts.ts"
 import { type Crash, worstCrash } from "#core/pods/steady.ts"
@@ -34,6 +35,8 @@ export type WorkloadFacts = Projected & {
   readonly revision: string | undefined
   /** Our last change of it. */
   readonly decision: ImageRecord | undefined
+  /** For a workload that asks for updates in place: what a change of its template has to write beside. */
+  readonly inPlace: HoldFacts | undefined
 }
 
 /** A pod, reduced to the images that it cannot pull, and those that it runs. */
@@ -80,7 +83,7 @@ export const isUpdatedInPlace = ({ labels }: Pick<WorkloadFacts, "labels">) => O
 type Json = Record<string, unknown>
 
 /** Reads a Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob. Fields that tenants write are untrusted. */
-export function readWorkload(object: KubeObject): WorkloadFacts {
+export function readWorkload(object: KubeObject, kind = object.kind ?? ""): WorkloadFacts {
   const { metadata } = object
   const matchLabels = field(field(field(object, "spec"), "selector"), "matchLabels")
   return {
@@ -96,6 +99,7 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
     matchLabels: isObject(matchLabels) ? (matchLabels as Record<string, string>) : undefined,
     revision: revisionOf(object),
     decision: parseFailover(mapOf(metadata, "annotations")[decisionAnnotation]),
+    inPlace: readOptIn(kind, object),
   }
 }
 

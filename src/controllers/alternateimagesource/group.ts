@@ -9,6 +9,7 @@ import { sameSource } from "#core/image/equivalent.ts"
 import { parseImageReference } from "#core/image/reference.ts"
 import type { Resolution } from "#core/image/resolution.ts"
 import type { PodMark } from "#core/in-place/marks.ts"
+import type { HoldFacts } from "#core/in-place/own-hold.ts"
 import { type Crash, isLooping } from "#core/pods/steady.ts"
 import type { Instant } from "#lib/instant.ts"
 
@@ -32,6 +33,8 @@ export type Workload = {
   readonly isOwned: boolean
   /** An update in place works on it. */
   readonly isUpdated?: boolean | undefined
+  /** It asks for updates in place. */
+  readonly inPlace?: HoldFacts | undefined
   /** The labels by which its pods are known at creation. */
   readonly matchLabels?: Readonly<Record<string, string>> | undefined
 }

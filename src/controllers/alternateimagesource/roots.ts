@@ -50,6 +50,7 @@ export function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
     hasRevisions: kind.hasRevisions,
     revision,
     isUpdated: isUpdatedInPlace(facts),
+    inPlace: facts.inPlace,
     matchLabels: matchLabels && Object.keys(matchLabels).length <= 8 ? matchLabels : undefined,
   }
   return { type, name, labels, owner, workload, containers, decision }

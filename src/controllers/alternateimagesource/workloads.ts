@@ -41,7 +41,8 @@ export class Workloads {
     if (this.#pods) return false
     for (const kind of workloadKinds) {
       const indexes = { namespace: (facts: WorkloadFacts) => [facts.namespace] }
-      const cache = this.#group.watch<WorkloadFacts>(kind.resource, { project: readWorkload, indexes })
+      const project = (object: KubeObject) => readWorkload(object, kind.kind)
+      const cache = this.#group.watch<WorkloadFacts>(kind.resource, { project, indexes })
       this.#caches.set(kind, cache)
       cache.subscribe(({ key, before, after }) => {
         const known = this.#newest(kind, key, before)
@@ -101,7 +102,7 @@ export class Workloads {
    */
   answered(kind: WorkloadKind | undefined, object: KubeObject): void {
     const key = keyOf(object.metadata)
-    const facts = kind ? readWorkload(object) : readPod(object)
+    const facts = kind ? readWorkload(object, kind.kind) : readPod(object)
     const cached = kind ? this.#caches.get(kind)?.get(key) : this.#pods?.get(key)
     if (cached?.uid !== facts.uid || compareVersions(cached.resourceVersion, facts.resourceVersion) >= 0) return
     const before = this.#newest(kind, key, cached)

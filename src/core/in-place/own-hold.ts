@@ -20,7 +20,7 @@ import {
  */
 
 /** What a write that changes the template of a workload has to know of it. */
-export type InPlaceFacts = {
+export type HoldFacts = {
   readonly generation: number
   /** As its own annotation says. */
   readonly strategy: Strategy | undefined
@@ -28,6 +28,9 @@ export type InPlaceFacts = {
   readonly isHeld: boolean
   /** What to give back, as the hold keeps it; undefined where its owner has stopped its controller: never touched. */
   readonly original: string | undefined
+}
+
+export type InPlaceFacts = HoldFacts & {
   /** What keeps the update in place that holds it. */
   readonly blocked: Blocked | undefined
   /** The image that failed, after the update to it was taken back as a whole. */
@@ -96,8 +99,15 @@ const isInPlace = (strategy: Strategy | undefined): boolean =>
   strategy !== undefined && inPlaceStrategies.includes(strategy)
 
 /** Does a stamp with this strategy leave the pods of the workload to an update in place? */
-export const keepsPods = ({ strategy, isHeld, original }: InPlaceFacts, wanted: Strategy | undefined): boolean =>
+export const keepsPods = ({ strategy, isHeld, original }: HoldFacts, wanted: Strategy | undefined): boolean =>
   isInPlace(wanted ?? strategy) && (isHeld || original !== undefined)
+
+/**
+ * Its owner has stopped its controller, so nothing may hold it, and under `InPlaceOnly` its pods are never replaced. Its
+ * controller would replace them as soon as its owner lets it: the template must not change.
+ */
+export const mustKeepTemplate = (facts: HoldFacts, wanted: Strategy | undefined): boolean =>
+  (wanted ?? facts.strategy) === "InPlaceOnly" && !keepsPods(facts, wanted)
 
 /** Undefined for kinds that cannot be held. `image`: that of the container, in the template. */
 export function readInPlace(
@@ -107,15 +117,28 @@ export function readInPlace(
 ): InPlaceFacts | undefined {
   if (!isHoldable(kind)) return undefined
   const annotations = fieldOf(object.metadata, "annotations")
-  const written = fieldOf(annotations, strategyAnnotation)
+  const facts = readHold(kind, object)
+  return {
+    ...facts,
+    blocked: facts.isHeld ? blockedBy(annotations, container, image) : undefined,
+    takenBack: takenBackFrom(annotations, container, image),
+  }
+}
+
+/** Undefined for a workload that does not ask for updates in place itself, and for kinds that cannot be held. */
+export function readOptIn(kind: string, object: TargetObject): HoldFacts | undefined {
+  const facts = isHoldable(kind) ? readHold(kind, object) : undefined
+  return isInPlace(facts?.strategy) ? facts : undefined
+}
+
+function readHold(kind: string, object: TargetObject): HoldFacts {
+  const written = fieldOf(fieldOf(object.metadata, "annotations"), strategyAnnotation)
   const isHeld = isHeldNow(object)
   return {
     generation: generationOf(object),
     strategy: strategies.find(each => each === written),
     isHeld,
     original: isHeld ? undefined : shared(stops[kind]!.original(fieldOf(object, "spec"))),
-    blocked: isHeld ? blockedBy(annotations, container, image) : undefined,
-    takenBack: takenBackFrom(annotations, container, image),
   }
 }
 
@@ -159,7 +182,7 @@ export type HoldFields = {
  */
 export function holdFields(
   kind: string,
-  { generation, strategy, original }: InPlaceFacts,
+  { generation, strategy, original }: HoldFacts,
   wanted: Strategy | undefined,
 ): HoldFields {
   const isRecreated = wanted === "Recreate" && strategy === undefined

@@ -87,6 +87,17 @@ const workloads: Record<string, Json> = {
     spec,
     status: { observedGeneration: 3, updateRevision: "web-2", conditions: [{ message: "not-for-a-dump" }] },
   },
+  "Deployment that asks for updates in place": {
+    metadata: metadata({
+      generation: 3,
+      annotations: { "autoimagemanager.io/update-strategy": "InPlaceOnly", "autoimagemanager.io/held": "{}" },
+    }),
+    spec: { ...spec, paused: true },
+  },
+  "DaemonSet that asks for updates in place": {
+    metadata: metadata({ generation: 3, annotations: { "autoimagemanager.io/update-strategy": "InPlaceIfPossible" } }),
+    spec: { ...spec, updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 2 } } },
+  },
   CronJob: { metadata: metadata(), spec: { jobTemplate: { spec } } },
 }
 for (const [name, written] of Object.entries(workloads))

@@ -1,6 +1,6 @@
 import { gitOpsMarks } from "#controllers/alternateimagesource/facts.ts"
 import { decisionAnnotation } from "#core/image/record.ts"
-import { inPlaceAnnotation } from "#core/in-place/names.ts"
+import { heldMark, inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { both, type Shape } from "#lib/shape.ts"
 import { containerStatuses, images, metadata } from "../shapes.ts"
@@ -25,10 +25,12 @@ const templated = (spec: Shape): Shape => ({
 
 export const neededOfWorkload: Shape = {
   metadata: both(owned, {
-    annotations: Object.fromEntries([decisionAnnotation, ...gitOpsMarks.map(mark => `${mark}*`)].map(keep)),
+    annotations: Object.fromEntries(
+      [decisionAnnotation, heldMark, strategyAnnotation, ...gitOpsMarks.map(mark => `${mark}*`)].map(keep),
+    ),
     managedFields: [{ manager: "value" }],
   }),
-  spec: both({ selector: { matchLabels: "all" } }, templated(podSpec)),
+  spec: both({ selector: { matchLabels: "all" }, paused: "value", updateStrategy: "all" }, templated(podSpec)),
   status: { observedGeneration: "value", updateRevision: "value" },
 }
 

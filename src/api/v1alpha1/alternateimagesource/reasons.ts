@@ -37,7 +37,7 @@ export const reasons = {
     "apply is Template, and GitOps owns the workload: its pods are repaired, its template is not touched.",
   OwnedByAnother: "apply is Template, and the workload belongs to another object: its pods are repaired instead.",
   UpdatedInPlace:
-    "An update in place works on the workload: pods that it has changed are left to it, and so is the template.",
+    "An update in place works on the workload: pods that it has changed are left to it, and so is the template. Also the template of a workload with InPlaceOnly that its owner has stopped: nothing could hold it.",
   SecretMissing:
     "The other repository needs credentials, and the pod lists none for it, or none that aim may read (`aim grant NAMESPACE --pull-secrets NAME`).",
   Forbidden: "aim has no grant to change pods of this namespace; run `aim grant NAMESPACE`.",

@@ -135,6 +135,42 @@ describe("without any admission policy", () => {
     expect([metadata.annotations[heldMark], spec.paused]).toEqual([undefined, true])
   })
 
+  const owners = {
+    Deployment: [{ paused: true }, { paused: null }],
+    StatefulSet: [
+      { updateStrategy: { rollingUpdate: { partition: 1 } } },
+      { updateStrategy: { rollingUpdate: { partition: 0 } } },
+    ],
+    DaemonSet: [{ updateStrategy: { type: "OnDelete" } }, { updateStrategy: { type: "RollingUpdate" } }],
+  }
+  for (const [kind, [stop, goOn]] of Object.entries(owners) as [keyof typeof owners, Json[]][])
+    test(`InPlaceOnly, and the owner of a ${kind} has stopped its controller: it is not stamped before that is over`, async () => {
+      const { story, rollout, tierReason, waitsFor } = await rolledOut({ updateStrategy: "InPlaceOnly" }, { kind })
+      const before = await story.pods()
+      await story.patch({ spec: stop })
+      await rollout.change({ defaultImage: v2 })
+      await waitsFor("NotInPlace")
+      expect((await tierReason()).message).toContain("its owner has stopped its controller")
+      await story.world.settle("1m")
+      expect(stampsOf(story, v2, kind)).toEqual([])
+      await story.patch({ spec: goOn })
+      await rollout.complete()
+      await story.world.settle("1m")
+      const after = await story.pods()
+      expect(after.map(identity)).toEqual(before.map(identity))
+      expect(after.map(pod => imageOf(pod))).toEqual([v2, v2, v2])
+    })
+
+  test("InPlaceOnly, and the owner never lets it go on: the object has failed at its deadline, and nothing was written", async () => {
+    const { story, rollout } = await rolledOut({ updateStrategy: "InPlaceOnly", progressDeadlineSeconds: 60 })
+    await story.patch({ spec: { paused: true } })
+    await rollout.change({ defaultImage: v2 })
+    await rollout.until("Halted", "AllFailed")
+    expect(stampsOf(story, v2)).toEqual([])
+    const { metadata, spec } = await story.deployment()
+    expect([metadata.annotations[heldMark], spec.paused]).toEqual([undefined, true])
+  })
+
   test("an image that is changed again under the same hold: one hold, and the pods stay", async () => {
     const { story, rollout } = await rolledOut({ updateStrategy: "InPlaceIfPossible" })
     const before = await story.pods()

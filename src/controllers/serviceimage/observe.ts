@@ -115,14 +115,17 @@ export function rulesOf({ metadata, spec, status }: ServiceImage, operation: Ope
     operation: operation.id,
     startedAt: parseInstant(operation.startedAt) ?? now,
     isRollback,
-    tiers: effectiveTiers(spec).map(({ name, image, progressDeadlineSeconds, settleSeconds, steps }) => ({
-      name,
-      image: ownValue(operation.images, name) ?? image,
-      deadlineMs: progressDeadlineSeconds * 1000,
-      // An image that a rollback restores has proved itself before.
-      settleMs: isRollback ? 0 : settleSeconds * 1000,
-      cohortEnds: steps.map(({ percent }) => endOf(percent)),
-      ...(isRollback && { fallback: lastGoodImage(history, name) }),
-    })),
+    tiers: effectiveTiers(spec).map(
+      ({ name, image, progressDeadlineSeconds, settleSeconds, steps, updateStrategy }) => ({
+        name,
+        image: ownValue(operation.images, name) ?? image,
+        deadlineMs: progressDeadlineSeconds * 1000,
+        // An image that a rollback restores has proved itself before.
+        settleMs: isRollback ? 0 : settleSeconds * 1000,
+        cohortEnds: steps.map(({ percent }) => endOf(percent)),
+        ...(isRollback && { fallback: lastGoodImage(history, name) }),
+        ...(updateStrategy && { strategy: updateStrategy }),
+      }),
+    ),
   }
 }

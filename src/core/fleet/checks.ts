@@ -62,6 +62,18 @@ export const objectChecks = [
     }),
   },
   {
+    // A change of the object is looked at again: its owner lets its controller go on.
+    of: "Object",
+    name: "kept",
+    applies: ({ isKept }) => isKept,
+    obstacle: (_, __, since) => ({
+      reason: "NotInPlace",
+      message: stoppedByOwner,
+      since,
+      retryAt: Number.POSITIVE_INFINITY,
+    }),
+  },
+  {
     of: "Object",
     name: "contested",
     applies: ({ isContested }) => isContested,
@@ -74,6 +86,9 @@ export const objectChecks = [
     },
   },
 ] as const satisfies readonly ObjectCheck[]
+
+export const stoppedByOwner =
+  "its owner has stopped its controller (paused, a partition or OnDelete), so nothing may hold it, and InPlaceOnly replaces no pod"
 
 /** The first check that applies to an object. */
 export function checkOf(standing: Standing, member: Member): ObjectCheck | undefined {

@@ -3,6 +3,7 @@ import { earliest, type Instant } from "#lib/instant.ts"
 import type { Holds } from "../holds.ts"
 import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
+import { mustKeepTemplate } from "../in-place/own-hold.ts"
 import { type Crash, isLooping, settlesAt } from "../pods/steady.ts"
 import { crashOf, diagnose, lostWithOther, type Trace } from "../pods/trace.ts"
 import { checkOf } from "./checks.ts"
@@ -105,6 +106,7 @@ export class ObjectJudge {
     standing.isHeld = false
     standing.isContested = false
     standing.isTakenBack = false
+    standing.isKept = false
     standing.hold = undefined
     standing.contest = undefined
     standing.words = undefined
@@ -115,7 +117,7 @@ export class ObjectJudge {
     standing.isInvalid = member.problem !== undefined || member.healthProblem !== undefined
     if (trace && trace.lost.length > 0) standing.lost = lostWithOther(trace, wanted).count
     if (isOn(member, wanted)) this.#judgeStamped(standing, member, rule, trace)
-    else this.#judgeOther(key, standing, member)
+    else this.#judgeOther(key, standing, member, rule)
   }
 
   /** Whether it runs the wanted image, since when, and whether that has lasted. */
@@ -213,9 +215,10 @@ export class ObjectJudge {
   }
 
   /** The object has another image, or none. */
-  #judgeOther(key: string, standing: Standing, member: Member): void {
+  #judgeOther(key: string, standing: Standing, member: Member, { strategy }: TierRule): void {
     standing.state = member.image === "" ? "Blank" : "Stale"
     standing.isTakenBack = this.#isTakenBack(member, standing.wanted)
+    standing.isKept = member.inPlace !== undefined && mustKeepTemplate(member.inPlace, strategy)
     standing.isContested = this.isContested(member, standing.wanted)
     standing.hold = this.#holds.on(key, member.namespace)
     standing.contest = standing.isContested ? this.#contests.get(key) : undefined

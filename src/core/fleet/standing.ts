@@ -52,6 +52,8 @@ export type Standing = {
   isContested: boolean
   /** Its update in place failed, and was taken back with the image. */
   isTakenBack: boolean
+  /** Its owner has stopped its controller, and its pods must not be replaced: nothing could hold it after a stamp. */
+  isKept: boolean
   /** What refused the last write to it or to its namespace, while it must still be stamped. */
   hold: Readonly<Hold<FailureReason>> | undefined
   /** What is known about the other writer, while it is contested. */
@@ -111,6 +113,7 @@ const unjudged: Standing = {
   isHeld: false,
   isContested: false,
   isTakenBack: false,
+  isKept: false,
   hold: undefined,
   contest: undefined,
   check: undefined,

@@ -1,5 +1,6 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { type HeapOptions, IndexedHeap } from "#lib/indexed-heap.ts"
+import type { Strategy } from "../in-place/names.ts"
 import { type LostPod, lostWithOther, type Trace } from "../pods/trace.ts"
 import { isStopped } from "./checks.ts"
 import type { Member } from "./member.ts"
@@ -16,6 +17,8 @@ export type TierRule = {
   readonly cohortEnds: readonly number[]
   /** While rolling back: the image of objects that had none before. */
   readonly fallback?: string | undefined
+  /** How pods get the image, where the tier says that. */
+  readonly strategy?: Strategy | undefined
 }
 
 /** Objects that count for completion, each in one place: `failed` ones are neither stale nor waiting any more. */

@@ -20,6 +20,7 @@ const reasons: Record<StoppingName | "next", readonly Reason[]> = {
   unwritable: ["InvalidTarget"],
   refused: ["Forbidden", "AdmissionDenied", "WriteFailed"],
   takenBack: ["UpdateFailed"],
+  kept: ["NotInPlace"],
   contested: ["Contested"],
   paused: ["Paused"],
   halted: halts,
@@ -36,6 +37,7 @@ const reasons: Record<StoppingName | "next", readonly Reason[]> = {
     "Forbidden",
     "Contested",
     "WriteFailed",
+    "NotInPlace",
   ],
   concurrency: ["WaitingForConcurrency"],
   pace: ["WaitingForPace", "RollingOut"],
@@ -132,8 +134,8 @@ describe("what stops an object is what is explained", () => {
   test("with two neighbours of the list the other way round, another check would be named", () => {
     const isSame = (index: number) => rows.every(({ named, swapped }) => swapped[index] === named)
     const free = swaps.flatMap(({ pair }, index) => (isSame(index) ? [pair] : []))
-    // An object has one state, what is taken back is not contested, and a step after the first has been approved.
+    // An object has one state, and a step after the first has been approved.
     const states = ["unmanaged upToDate", "upToDate settling", "settling waiting"]
-    expect(free).toEqual([...states, "takenBack contested", "heldBack approval"])
+    expect(free).toEqual([...states, "heldBack approval"])
   })
 })

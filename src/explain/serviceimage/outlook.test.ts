@@ -146,7 +146,7 @@ test("in place or re-created, for each tier", () => {
   const objects = [
     deployment("a", "asked"),
     deployment("b", "own", asks),
-    deployment("c", "own", { ...asks, paused: true }),
+    deployment("c", "own", { annotations: { [strategy]: "InPlaceIfPossible" }, paused: true }),
     deployment("d", "replaced", asks),
     deployment("e", ""),
   ]

@@ -125,7 +125,8 @@ function restOf({ fleet, plan }: Surveyed): Map<string, Rest> {
     rest.set(standing.tier, {
       objects: objects + 1,
       pods: pods + (standing.state === "Blank" ? 0 : fleet!.podsOf(key)),
-      inPlace: inPlace + (facts && keepsPods(facts, strategies.get(standing.tier)) ? 1 : 0),
+      // One that waits for its owner keeps its pods too.
+      inPlace: inPlace + (standing.isKept || (facts && keepsPods(facts, strategies.get(standing.tier))) ? 1 : 0),
     })
   }
   return rest

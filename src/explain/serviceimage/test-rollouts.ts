@@ -77,7 +77,7 @@ function* rolloutOf(seed: number): Generator<Moment> {
     for (const key of keys) {
       if (often(0.1)) write(key, { isUpToDate: often(0.5) }, false)
       if (often(0.03))
-        write(key, { image: pick([v1, v3, ""]), inPlace: aside.often(0.3) ? takenBack : undefined }, false)
+        write(key, { image: pick([v1, v3, ""]), inPlace: aside.pick([takenBack, kept, undefined, undefined]) }, false)
     }
     const annotations = often(0.07)
       ? { "autoimagemanager.io/rollback": operation.id }
@@ -112,6 +112,9 @@ const takenBack: NonNullable<Member["inPlace"]> = {
   blocked: undefined,
   takenBack: { image: v2, message: "3 pods went back" },
 }
+
+/** Its owner has stopped its controller. */
+const kept: typeof takenBack = { ...takenBack, takenBack: undefined }
 
 const refusal = ({ pick }: Chance) => ({
   reason: pick(["Forbidden", "AdmissionDenied", "WriteFailed"] as const),

@@ -1,6 +1,7 @@
 import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
 import { checkOn, type Facts, type StoppingName } from "#controllers/serviceimage/checks.ts"
 import { describeTier } from "#controllers/serviceimage/judge.ts"
+import { stoppedByOwner } from "#core/fleet/checks.ts"
 import { changedInSameWrite } from "#core/fleet/contests.ts"
 import { countOf } from "#core/fleet/tiers.ts"
 import { formatDuration } from "#lib/duration.ts"
@@ -88,6 +89,17 @@ function tookBack(known: Known): Said {
     sentences: [
       head(known),
       `It was stamped at ${formatInstant(member.decision!.at)}. The update in place failed and was taken back: ${member.inPlace!.takenBack!.message}. The image is not tried again in this operation.`,
+    ],
+  }
+}
+
+/** Its owner has stopped its controller, and its tier or its own annotation says InPlaceOnly. */
+function kept(known: Known): Said {
+  return {
+    reason: "NotInPlace",
+    sentences: [
+      head(known),
+      `It is not stamped: ${stoppedByOwner}. Let its controller go on, or write updateStrategy InPlaceIfPossible.`,
     ],
   }
 }
@@ -283,6 +295,7 @@ const forward: Record<StoppingName | "next", (known: Known) => Said> = {
   unwritable,
   refused,
   takenBack: tookBack,
+  kept,
   contested,
   paused,
   halted,

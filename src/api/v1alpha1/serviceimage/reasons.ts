@@ -83,7 +83,7 @@ export const reasons = {
   UpdateFailed:
     "A pod failed with the new image; it went back, or stays, as in-place-on-failure says. It counts as failed at once.",
   NotInPlace:
-    "A running pod cannot get this change, and updateStrategy InPlaceOnly keeps aim from replacing it: `aim release` does. As a reason of Invalid: the target's kind cannot be updated in place.",
+    "A running pod cannot get this change, and updateStrategy InPlaceOnly keeps aim from replacing it: `aim release` does. Or the owner of the workload has stopped its controller, so nothing may hold it: it is not stamped before that is over. As a reason of Invalid: the target's kind cannot be updated in place.",
   NoBudget: "No pod of the workload may be down, and there is no substitute for one in place.",
   InvalidAnnotation: "An annotation about updates in place cannot be read; the message says what to write.",
   FellBackToRollingUpdate:

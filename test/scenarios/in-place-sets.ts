@@ -195,6 +195,7 @@ export function tellOfSets(kind: InPlaceKind) {
         await story.free()
         await expectUpdated(story, before, v1)
         expect((await story.pods()).map(labelOf)).toEqual(before.map(labelOf))
+        expect(await story.note()).toMatchObject({ reason: "Completed", from: { web: v2 }, to: { web: v1 } })
       })
 
     test("a write that would drop the hold does not: the policy asserts it again", async () => {

@@ -434,6 +434,18 @@ describe("in between", () => {
     await story.setImage({ web: v1 })
     await story.free()
     await expectUpdated(story, before, v1)
+    expect(await story.note()).toMatchObject({ reason: "Completed", from: { web: v2 }, to: { web: v1 } })
+  })
+
+  test("the image is changed back before a pod was touched", async () => {
+    const story = await inPlaceStory({ annotations: { [settingAnnotations.partition]: "100%" } })
+    const before = await story.pods()
+    await story.setImage({ web: v2 })
+    await story.says("Partitioned")
+    await story.setImage({ web: v1 })
+    await story.free()
+    await expectUpdated(story, before, v1)
+    expect((await story.note())?.message).toBe(`no pod had to be changed: ${v1}`)
   })
 
   test("an environment variable is changed too: the Deployment controller does it", async () => {

@@ -111,7 +111,9 @@ function chooseProven(sight: Sight, title: string): Revision {
   const { to, failed } = wayBack(sight)
   if (to) return to
   const [last] = failed
-  const hint = last ? `: revision ${last.number} failed, and only --to-revision ${last.number} goes there` : ""
+  const hint = last
+    ? `: an update to revision ${last.number} failed, and only --to-revision ${last.number} goes there`
+    : ""
   throw new Failure(`${title} has no earlier revision to go back to${hint}`)
 }
 

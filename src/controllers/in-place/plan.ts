@@ -298,9 +298,11 @@ function finish(seen: Snapshot): Plan {
   const { failed = "", back, to } = noteOf(workload)!
   const images = nameSome(Object.values(to).slice(0, 3), Object.keys(to).length)
   const pods = counted(seen.pods.length, "pod")
+  const isOfThis = ({ mark }: PodFacts) => mark?.operation === operationOf(workload)
+  const done = seen.pods.some(isOfThis) ? `${pods} updated in place` : "no pod had to be changed"
   return back === operationOf(workload)
     ? released(seen, "RolledBack", `${pods} went back after operation ${failed} had failed`, true)
-    : released(seen, "Completed", `${pods} updated in place${images && `: ${images}`}`, true)
+    : released(seen, "Completed", `${done}${images && `: ${images}`}`, true)
 }
 
 /** `kubectl rollout resume`, or another write that took the hold away: the owner's own release. */

@@ -67,6 +67,8 @@ export type WorkloadNote = {
   /** The operation that failed, and the one that takes it back: the first is not tried again under this hold. */
   readonly failed?: string
   readonly back?: string
+  /** Its owner has written the images of before again: what `from` names was never complete. */
+  readonly isTakenBack?: true
 }
 
 /** How the note of a hold begins. The generation is that of the hold, or a CEL expression that gives it. */
@@ -111,7 +113,7 @@ const underWay = new Set([
 ])
 
 export function parseNote(text: unknown): WorkloadNote | undefined {
-  const { operation, reason, message, touched, from, to, fence, failed, back } = objectIn(text)
+  const { operation, reason, message, touched, from, to, fence, failed, back, isTakenBack } = objectIn(text)
   if (typeof operation !== "string" || typeof reason !== "string" || typeof message !== "string") return undefined
   const { containers, labels, annotations, restarts } = (touched ?? {}) as Record<string, unknown>
   return {
@@ -129,6 +131,7 @@ export function parseNote(text: unknown): WorkloadNote | undefined {
     ...(typeof fence === "number" && { fence }),
     ...(typeof failed === "string" && { failed }),
     ...(typeof back === "string" && { back }),
+    ...(isTakenBack === true && { isTakenBack }),
   }
 }
 

@@ -10,7 +10,7 @@ export const updateReasons: Readonly<Record<string, string>> = {
     "A node is not ready, and reports nothing of its pods; it goes on when the node is back or its pods are gone.",
   UpdateFailed: "A pod failed, and no further pod is touched. Set another image, or the one before.",
   Fencing: "All pods are done; it is released when its own controller has seen that.",
-  Completed: "All pods were updated in place, and it is its own controller's again.",
+  Completed: "The workload is released.",
   RolledBack: "The update failed, and all pods and the template went back.",
   NotInPlace: "A running pod cannot get this change.",
   NoBudget: "No pod may be down, and in place there is no pod to make first.",

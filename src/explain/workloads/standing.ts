@@ -89,7 +89,7 @@ function whileHeld(workload: WorkloadFacts): Verdict {
 const withoutCount = (message: string) => message.replace(/^\d+ of \d+ pods? updated(; )?/, "")
 
 /** The last note is about the template that the workload has now. */
-const isAbout = ({ note, template }: WorkloadFacts) =>
+export const isAbout = ({ note, template }: WorkloadFacts) =>
   note !== undefined && hasImages(template, note.reason === "RolledBack" ? note.from : note.to)
 
 /** A change of other fields only: every change of a workload that has opted in has a note, so this is the last one's. */

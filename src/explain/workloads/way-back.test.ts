@@ -52,6 +52,14 @@ describe("a rollback without a number goes to", () => {
       { revisions: all("DaemonSet"), pods: podsOn("DaemonSet", v1, 1) },
       2,
     ],
+    "nothing that its owner took back": [
+      {
+        ...{ kind: "StatefulSet", image: v2, status: { currentRevision: "web-b" } },
+        lastNote: noteOf("Completed", "", { from: { web: v3 }, to: { web: v2 }, isTakenBack: true }),
+      },
+      { revisions: all("StatefulSet"), pods: podsOn("StatefulSet", v2, 2) },
+      1,
+    ],
     "nothing that a pod went back from": [
       { kind: "DaemonSet", image: v1 },
       {

@@ -3,7 +3,7 @@ import { hasImages, podsOf, type Revision, readWorkload, revisionsOf, type Sight
 export type WayBack = {
   /** Where a rollback without a number goes. */
   readonly to: Revision | undefined
-  /** Revisions that it does not go to, because an update to them failed. */
+  /** Revisions that it does not go to, because an update to them failed or was taken back. */
   readonly failed: readonly Revision[]
 }
 
@@ -16,7 +16,7 @@ export function wayBack(sight: Sight): WayBack {
   const workload = readWorkload(sight.workload)
   const pods = podsOf(sight)
   const ready = new Set(pods.flatMap(({ name, isReady }) => (isReady ? [name] : [])))
-  const tried = [failedBy(workload), ...pods.flatMap(({ mark }) => (mark?.failed === undefined ? [] : [mark.from]))]
+  const tried = [unproven(workload), ...pods.flatMap(({ mark }) => (mark?.failed === undefined ? [] : [mark.from]))]
   const hasFailed = ({ template }: Revision) => tried.some(images => images && hasImages(template, images))
   const others = revisionsOf(sight).filter(({ isPresent }) => !isPresent)
   const usable = others.filter(each => !hasFailed(each))
@@ -28,10 +28,12 @@ export function wayBack(sight: Sight): WayBack {
   return { to, failed: others.filter(hasFailed) }
 }
 
-/** The images of an update that went back, or goes back, by itself. */
-const failedBy = ({ note }: WorkloadFacts) =>
-  note && (note.failed !== undefined || note.reason === "RolledBack") ? note.to : undefined
+/** The images of an update that was rolled back, or that its owner took back before it was complete. */
+function unproven({ note }: WorkloadFacts) {
+  if (note?.isTakenBack) return note.from
+  return note && (note.failed !== undefined || note.reason === "RolledBack") ? note.to : undefined
+}
 
 /** The last update has brought the pods from this template to the present one. */
 const cameFrom = ({ note, template: present }: WorkloadFacts, template: Revision["template"]) =>
-  note?.reason === "Completed" && hasImages(present, note.to) && hasImages(template, note.from)
+  note?.reason === "Completed" && !note.isTakenBack && hasImages(present, note.to) && hasImages(template, note.from)

@@ -1,4 +1,4 @@
-import { parseMark } from "#core/in-place/marks.ts"
+import { parseMark, type WorkloadNote } from "#core/in-place/marks.ts"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { noteOf } from "#core/in-place/operation.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
@@ -7,7 +7,7 @@ import type { KubeObject } from "#runtime/resource.ts"
 import { readWorkload, type Sight, typed, type WorkloadFacts } from "./facts.ts"
 import { type PodStanding, type PodState, podStandings } from "./pods.ts"
 import { updateReasons } from "./reasons.ts"
-import { type Standing, standingOf } from "./standing.ts"
+import { isAbout, type Standing, standingOf } from "./standing.ts"
 
 export type WhyUpdate = {
   reason: string
@@ -25,18 +25,19 @@ export function whyUpdate(sight: Sight): WhyUpdate | undefined {
   const pods = podStandings(sight)
   const { state, reason, operation } = standing
   const isOver = state === "Complete"
-  const own = workload.hold ? noteOf(workload) : workload.note
+  const own = workload.hold ? noteOf(workload) : isAbout(workload) ? workload.note : undefined
   const marks = pods.flatMap(({ changedAt, operation: by }) => (changedAt && by === operation ? [changedAt] : []))
   return {
     reason: reason || state,
     sentences: [
       titleOf(workload, standing),
-      ...changeWords(own?.from ?? {}, own?.to ?? {}, isOver),
+      ...(own ? changeWords(own, isOver) : []),
       ...verdictWords(standing),
       ...podWords(pods, isOver),
       ...wayOut(workload, standing),
     ],
-    since: marks.length > 0 ? Math.min(...marks) : undefined,
+    // Under way since the first pod was changed; over since the last.
+    since: marks.length > 0 ? Math[isOver ? "max" : "min"](...marks) : undefined,
     isPressing: !isOver,
   }
 }
@@ -53,11 +54,15 @@ function titleOf({ kind, namespace, name, hold, annotations }: WorkloadFacts, { 
   return `${title} ${asks}${operation === undefined ? "" : `; its last one was operation ${operation}`}.`
 }
 
-function changeWords(from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>, isOver: boolean) {
-  return Object.entries(to).map(
-    ([container, image]) =>
-      `Container ${container} ${isOver ? "went" : "goes"} from ${from[container] ?? "none"} to ${image}.`,
-  )
+/** A rollback of aim's own keeps the note of what has failed, and goes the other way. */
+function changeWords({ from, to, reason, back, isTakenBack }: WorkloadNote, isOver: boolean): string[] {
+  const isReversed = back !== undefined || reason === "RolledBack"
+  const verb = isOver || reason === "RolledBack" ? "went" : "goes"
+  return Object.entries(to).map(([container, image]) => {
+    const [left, right] = isReversed ? [image, from[container]] : [from[container], image]
+    const where = `from ${left ?? "none"} to ${right ?? "none"}`
+    return `Container ${container} ${verb} ${isReversed || isTakenBack ? "back " : ""}${where}.`
+  })
 }
 
 function verdictWords({ reason, message }: Standing): string[] {

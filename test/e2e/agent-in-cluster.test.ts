@@ -5,7 +5,16 @@ import { parseAllDocuments, stringify } from "yaml"
 import { namesOf } from "#api/names.ts"
 import { ask } from "#test/support/ask.ts"
 import { installKinds, isTrue } from "#test/support/fleet.ts"
-import { floor, type Json, onRealNode, quickEnd, realNode, uniqueNamespace, until } from "#test/support/floor.ts"
+import {
+  floor,
+  type Json,
+  onRealNode,
+  quickEnd,
+  realNode,
+  uniqueNamespace,
+  until,
+  untilAllowed,
+} from "#test/support/floor.ts"
 import { aim, applyManifests, buildImage, uninstall } from "#test/support/installation.ts"
 import { checkMetricsText, preparePrometheus } from "#test/support/prometheus.ts"
 import { nodeAnswer } from "#test/support/real-pulls.ts"
@@ -147,19 +156,27 @@ test("each kind of preStop runs before its container is stopped; httpGet goes to
   const containers = Object.entries(hooks).map(([name, preStop]) => ({
     name,
     command: shell(`cat /data/${name}; ${name === "http" ? server : "true"}; ${polite}`),
-    ports: name === "http" ? [{ name: "admin", containerPort: 9000 }] : [],
+    ...(name === "http" && {
+      ports: [{ name: "admin", containerPort: 9000 }],
+      // Its server starts some time after its container.
+      readinessProbe: { tcpSocket: { port: "admin" }, periodSeconds: 1 },
+    }),
     volumeMounts: [{ name: "data", mountPath: "/data" }],
     lifecycle: { preStop },
   }))
   const volumes = [{ name: "data", emptyDir: {} }]
-  await startPod(namespace, containers, { volumes, terminationGracePeriodSeconds: 20 })
+  const graceSeconds = 60
+  await startPod(namespace, containers, { volumes, terminationGracePeriodSeconds: graceSeconds })
   const request = await restart(namespace, "hooks", Object.keys(hooks))
   expect(await restartCounts(namespace)).toEqual([1, 1, 1, 1])
   for (const name of ["exec", "http"])
-    expect(await floor().kubectlRun("logs", "-n", namespace, "web", "-c", name)).toContain(`left=${name}`)
+    await until(`the log of ${name}`, async () =>
+      (await floor().kubectlRun("logs", "-n", namespace, "web", "-c", name)).includes(`left=${name}`),
+    )
+  // As long as its preStop, and not until the kill at the end of the grace period.
   const slept = await tookMs(stateOf(request, "sleep"))
   expect(slept).toBeGreaterThan(2900)
-  expect(slept).toBeLessThan(8000)
+  expect(slept).toBeLessThan((graceSeconds * 1000) / 2)
   expect(asked).toEqual([])
 })
 
@@ -188,6 +205,8 @@ test("a list with pull secrets: aim makes its jobs, which the policy would refus
     stringData: { ".dockerconfigjson": JSON.stringify({ auths }) },
   })
   await aim("grant", namespace, "--pull-secrets", "pull")
+  const manager = { namespace: "aim-system", name: "aim-controller" }
+  await untilAllowed(manager, { verb: "get", resource: "secrets", name: "pull", namespace })
   const spec = { images: [reference], selector: { names: [realNode] }, pullSecrets: ["pull"] }
   const lists = pathOf(namespace, "imagelistpulljobs")
   await api.create(lists, { apiVersion, kind: "ImageListPullJob", metadata: { name: "list" }, spec })
@@ -244,7 +263,10 @@ test("containerd is killed: the agent ends, and the kubelet starts it with the n
   await floor().startProgram("containerd")
   await restart(namespace, "after")
   expect(await restartCounts(namespace)).toEqual([1])
-  const after = await agentPod()
+  const after = await until("the kubelet reports the agent's restart", async () => {
+    const pod = await agentPod()
+    return pod.status.containerStatuses[0].restartCount > 0 && pod
+  })
   expect(after.metadata.uid).toBe(before.metadata.uid)
   const [{ restartCount, lastState }] = after.status.containerStatuses
   expect(restartCount).toBe(1)

@@ -23,11 +23,10 @@ beforeAll(async () => {
 const begin = () => beginRestarts(image)
 const readyOf = (request: Json): Json => conditionOf(request, "Ready")
 
-/** A grace period counts to the second; the rest is for a busy machine. */
-/** What would be wrong in these stories adds three seconds or more; a busy machine adds less. */
-function expectGrace(tookMs: number, seconds: number): void {
+/** Not a second early. A busy machine may be late, but less than half of what a wrong grace period would add. */
+function expectGrace(tookMs: number, { seconds, wrongSeconds }: { seconds: number; wrongSeconds: number }): void {
   expect(tookMs).toBeGreaterThan(1000 * seconds - 500)
-  expect(tookMs).toBeLessThan(1000 * seconds + 2900)
+  expect(tookMs).toBeLessThan((1000 * (seconds + wrongSeconds)) / 2)
 }
 
 async function restartContainerd(): Promise<void> {
@@ -38,7 +37,8 @@ async function restartContainerd(): Promise<void> {
 test("one of two containers is restarted; the pod, its volumes and the other container stay", async () => {
   const story = await begin()
   await story.agent()
-  const script = `echo start >>/data/starts; echo "starts $(wc -l </data/starts)"; ls /mark; touch /mark; cat /data/hook; ${polite}`
+  // It prints nothing more after this, so its log is whole with its last line.
+  const script = `echo start >>/data/starts; ls /mark; touch /mark; cat /data/hook; echo "starts $(wc -l </data/starts)"; ${polite}`
   const app = {
     name: "app",
     command: shell(script),
@@ -46,6 +46,12 @@ test("one of two containers is restarted; the pod, its volumes and the other con
     lifecycle: { preStop: { exec: { command: shell("echo preStop >/data/hook") } } },
   }
   const before = await story.start([app, { name: "sidecar" }], { volumes: [{ name: "data", emptyDir: {} }] })
+  const logWith = (line: string) =>
+    until(`a log with ${line}`, async () => {
+      const log = await floor().kubectlRun("logs", "-n", story.namespace, "web", "-c", "app")
+      return log.includes(line) && log
+    })
+  await logWith("starts 1")
   await story.request("restart", ["app"])
   const request = await story.completed("restart")
   expect(readyOf(request)).toMatchObject({ status: "True", reason: "Succeeded" })
@@ -56,9 +62,8 @@ test("one of two containers is restarted; the pod, its volumes and the other con
   expect(request.status.containerStatusSnapshot).toMatchObject([
     { name: "app", ready: true, restartCount: 1, containerID: containerOf(after, "app").containerID },
   ])
-  const log = await floor().kubectlRun("logs", "-n", story.namespace, "web", "-c", "app")
   // The volume is the same, the files of the container are new, and preStop ran before it ended.
-  expect(log).toContain("starts 2")
+  const log = await logWith("starts 2")
   expect(log).toContain("preStop")
   expect(log).not.toMatch(/^\/mark$/m)
 })
@@ -67,11 +72,11 @@ test("the grace period is kept to the second, preStop included, and ordered cont
   const story = await begin()
   await story.agent()
   const command = shell(stubborn)
-  const lifecycle = { preStop: { sleep: { seconds: 3 } } }
+  const lifecycle = { preStop: { sleep: { seconds: 8 } } }
   await story.start([{ name: "stubborn", command, lifecycle }, { name: "next" }, { name: "plain", command }], {
-    terminationGracePeriodSeconds: 3,
+    terminationGracePeriodSeconds: 8,
   })
-  const strategy = { orderedRecreate: true, terminationGracePeriodSeconds: 6 }
+  const strategy = { orderedRecreate: true, terminationGracePeriodSeconds: 10 }
   await story.request("restart", ["stubborn", "next"], { strategy })
   await story.request("pods-own", ["plain"])
   const request = await story.completed("restart")
@@ -79,21 +84,24 @@ test("the grace period is kept to the second, preStop included, and ordered cont
   expect([first.phase, second.phase]).toEqual(["Succeeded", "Succeeded"])
   const { lastState, state } = containerOf(await story.pod(), "stubborn")
   expect(lastState.terminated.exitCode).toBe(137)
-  expectGrace(await tookMs(first), 6)
+  expectGrace(await tookMs(first), { seconds: 10, wrongSeconds: 10 + 8 })
   expect(Date.parse(second.stopTime)).toBeGreaterThan(Date.parse(state.running.startedAt))
   const own = stateOf(await story.completed("pods-own"), "plain")
-  expectGrace(await tookMs(own), 3)
+  expectGrace(await tookMs(own), { seconds: 8, wrongSeconds: 30 })
 })
+
+/** What a stop takes that is interrupted, and how much of it has passed when it goes on. */
+const [longSeconds, passedSeconds] = [16, 8]
 
 test("an agent killed during a stop: the next one ends it for the same container, with what is left", async () => {
   const story = await begin()
   const kill = await story.agent()
   const before = await story.start([{ name: "stubborn", command: shell(stubborn) }])
-  await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: 8 } })
+  await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: longSeconds } })
   const began = Date.parse(await story.stopHasBegun("restart"))
   await kill()
   // A part of the grace period passes without an agent; the next one must not begin from the start.
-  await until("3 s of the grace period have passed", async () => Date.now() > began + 3000)
+  await until("a part of the grace period has passed", async () => Date.now() > began + 1000 * passedSeconds)
   expect(containerOf(await story.pod(), "stubborn").state).toHaveProperty("running")
   await story.agent()
   await expectOneStop(story, before)
@@ -103,7 +111,7 @@ test("containerd killed during a stop: the agent ends it for the same container,
   const story = await begin()
   await story.agent()
   const before = await story.start([{ name: "stubborn", command: shell(stubborn) }])
-  await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: 8 } })
+  await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: longSeconds } })
   await story.stopHasBegun("restart")
   await restartContainerd()
   expect(containerOf(await story.pod(), "stubborn").state).toHaveProperty("running")
@@ -119,7 +127,8 @@ test("an agent that stands still during a stop: containerd kills all the same, a
   ])
   const command = shell("trap 'echo TERM' TERM; while :; do sleep 1; done")
   await story.start([{ name: "stubborn", command }, { name: "other" }])
-  await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: 5 } })
+  // Time to read a log before it is over, on a busy machine too.
+  await story.request("restart", ["stubborn"], { strategy: { terminationGracePeriodSeconds: 15 } })
   const log = () => floor().kubectlRun("logs", "-n", story.namespace, "web", "-c", "stubborn")
   await until("the container has its SIGTERM", async () => (await log()).includes("TERM"))
   agent.kill("SIGSTOP")
@@ -133,36 +142,39 @@ test("an agent that stands still during a stop: containerd kills all the same, a
   expect(containerOf(await story.pod(), "stubborn").containerID).toBe(after.containerID)
 })
 
-/** The recorded container was killed at the end of its 8 seconds, and started once. */
+/** The recorded container was killed at the end of its grace period, and started once. */
 async function expectOneStop(story: Awaited<ReturnType<typeof begin>>, before: Json): Promise<void> {
   const state = stateOf(await story.completed("restart"), "stubborn")
   const { containerID } = containerOf(before, "stubborn")
   expect(state).toMatchObject({ phase: "Succeeded", containerID })
   const { restartCount, lastState } = containerOf(await story.pod(), "stubborn")
   expect([restartCount, lastState.terminated]).toMatchObject([1, { exitCode: 137, containerID }])
-  expectGrace(await tookMs(state), 8)
+  expectGrace(await tookMs(state), { seconds: longSeconds, wrongSeconds: longSeconds + passedSeconds })
 }
 
 test("agent and containerd killed between stop and start: the kubelet starts the container once, and reports its back-off", async () => {
   const story = await begin()
   const kill = await story.agent()
   await story.start([{ name: "app", command: shell(polite) }])
-  await story.request("first", ["app"])
-  await story.completed("first")
-  await story.request("second", ["app"])
-  // The kubelet waits ten seconds before it starts the container a second time.
-  await until("the container has ended", async () => containerOf(await story.pod(), "app").state.terminated)
+  // The kubelet starts the container at once the first time, after ten seconds the second, after twenty the third:
+  // enough for a containerd that starts on a busy machine.
+  for (const name of ["first", "second"]) {
+    await story.request(name, ["app"])
+    await story.completed(name)
+  }
+  await story.request("third", ["app"])
+  await until("the container has ended", async () => !containerOf(await story.pod(), "app").state.running)
   await Promise.all([kill(), restartContainerd()])
-  expect(containerOf(await story.pod(), "app").restartCount).toBe(1)
+  expect(containerOf(await story.pod(), "app").restartCount).toBe(2)
   const waiting = await until("the back-off is reported", async () => {
-    const ready = readyOf(await story.of("second"))
+    const ready = readyOf(await story.of("third"))
     return ready?.reason === "WaitingForBackOff" ? ready : undefined
   })
   expect(waiting.message).toMatch(/waits with its start until \d{4}-/)
-  expect(readyOf(await story.completed("second")).status).toBe("True")
+  expect(readyOf(await story.completed("third")).status).toBe("True")
   expect(containerOf(await story.pod(), "app")).toMatchObject({
-    restartCount: 2,
-    lastState: { terminated: { exitCode: 0, containerID: stateOf(await story.of("second"), "app").containerID } },
+    restartCount: 3,
+    lastState: { terminated: { exitCode: 0, containerID: stateOf(await story.of("third"), "app").containerID } },
   })
 })
 
@@ -203,7 +215,7 @@ test("what needs another object is reported within a second, in the status, in a
     }),
   )
   // A second on a quiet machine. What is not told at once is told after a minute.
-  expect(Date.now() - began).toBeLessThan(15_000)
+  expect(Date.now() - began).toBeLessThan(30_000)
   await until("the events are there", async () => {
     const printed = await kubectlRun("get", "events", "-n", namespace, "-o", "jsonpath={.items[*].reason}")
     return Object.values(cases).every(({ reason }) => printed.split(" ").includes(reason))

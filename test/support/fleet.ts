@@ -98,7 +98,14 @@ export const startController = (kubeconfig: string, ...args: string[]) =>
 export const startDicomController = (kubeconfig: string) =>
   startProgram("examples/dicom/run", ["--kubeconfig", kubeconfig])
 
-export type Moment = { key: string; tier: string; image: string; isUpToDate: boolean; isGone: boolean }
+export type Moment = {
+  key: string
+  version: number
+  tier: string
+  image: string
+  isUpToDate: boolean
+  isGone: boolean
+}
 
 /** Everything that ever becomes of the Dicoms of a fleet, in the order in which the server committed it. */
 export async function recordHistory(fleet: string): Promise<readonly Moment[]> {
@@ -116,6 +123,7 @@ export async function recordHistory(fleet: string): Promise<readonly Moment[]> {
       const { spec, metadata } = object as Json
       moments.push({
         key: keyOf(metadata),
+        version: Number(metadata.resourceVersion),
         tier: metadata.labels["upgrade-tier"] ?? "",
         image: spec.image ?? "",
         isUpToDate: isUpToDateNow(object),
@@ -127,6 +135,12 @@ export async function recordHistory(fleet: string): Promise<readonly Moment[]> {
     if (!stop.signal.aborted) throw error
   })
   return moments
+}
+
+/** Waits until a record has these objects as they were listed: what is watched may come later than what is asked for. */
+export async function recorded(history: readonly Moment[], objects: readonly Json[]): Promise<void> {
+  const last = Math.max(...objects.map(({ metadata }) => Number(metadata.resourceVersion)))
+  await until("the record to be whole", async () => history.some(({ version }) => version >= last))
 }
 
 export function isUpToDateNow(object: Json): boolean {

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises"
+import { isDeepStrictEqual } from "node:util"
 import { expect, onTestFinished, test } from "vitest"
 import { connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
@@ -123,13 +124,22 @@ test("a pod in a watch, which comes as protobuf, is the pod that is read as JSON
   await api.remove(`${path}/full`)
 
   const client = await clientOf(floor().kubeconfig)
-  const stop = new AbortController()
-  const found: KubeObject[] = []
-  for await (const event of client.watch(core("pods", "Pod"), { namespace, sendInitialEvents: true }, stop.signal)) {
-    if (event.type === "BOOKMARK") stop.abort()
-    else found.push(event.object as KubeObject)
+  const watched = async () => {
+    const stop = new AbortController()
+    const found: KubeObject[] = []
+    for await (const event of client.watch(core("pods", "Pod"), { namespace, sendInitialEvents: true }, stop.signal)) {
+      if (event.type === "BOOKMARK") stop.abort()
+      else found.push(event.object as KubeObject)
+    }
+    return found
   }
-  const asJson = (await api.get(path)).items as Json[]
+  const versionsOf = (pods: readonly Json[]) => pods.map(({ metadata }) => metadata.resourceVersion).sort()
+  // Kubelet and scheduler may write between the two.
+  const { found, asJson } = await until("the same versions in both", async () => {
+    const found = await watched()
+    const asJson = (await api.get(path)).items as Json[]
+    return isDeepStrictEqual(versionsOf(found), versionsOf(asJson)) && { found, asJson }
+  })
   const without = ({ metadata: { managedFields: _, ...kept }, ...pod }: Json) => ({ ...pod, metadata: kept })
   expect(found.map(({ metadata }) => metadata.name).sort()).toEqual(["full", "runs"])
   for (const pod of found) {

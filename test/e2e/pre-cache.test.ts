@@ -76,7 +76,7 @@ test("a Deployment is stamped when its image is on the real node; an image that 
   await complete()
   const told = await until("the kubelet's event", async () => {
     const printed = await kubectlRun("get", "events", "-n", namespace, "-o", "jsonpath={.items[*].message}")
-    return printed.includes(`"${image("2")}"`) && printed
+    return printed.includes(`image "${image("2")}"`) && printed
   })
   expect(told).toContain(`Container image "${image("2")}" already present on machine`)
 

@@ -26,8 +26,8 @@ const onACluster = {
   setupFiles: ["test/support/open-floor.ts"],
   provide: { containerd: "1.6" as const },
   // A cluster on two cores: what is awaited is a condition, and this is only the end of patience.
-  testTimeout: 300_000,
-  hookTimeout: 300_000,
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
 }
 
 /** How many real clusters run side by side. Their tests wait most of the time, and other tests run beside them. */

@@ -14,22 +14,22 @@ test("the guide, followed on aim up", { timeout: 10 * minutes }, async () => {
   await follow(fleet, "up", join(home, "aim-up.kubeconfig"), text => text, home)
 })
 
-test("the guide about a registry that fails, followed on aim up", { timeout: 5 * minutes }, async () => {
+test("the guide about a registry that fails, followed on aim up", { timeout: 10 * minutes }, async () => {
   const home = emptyHome()
   await follow(outage, "up", join(home, "aim-up.kubeconfig"), text => text, home)
 })
 
-test("the guide about restarts and pulls, followed on aim up", { timeout: 5 * minutes }, async () => {
+test("the guide about restarts and pulls, followed on aim up", { timeout: 10 * minutes }, async () => {
   const home = emptyHome()
   await follow(restarts, "up", join(home, "aim-up.kubeconfig"), text => text, home)
 })
 
-test("the guide about updates in place, followed on aim up", { timeout: 5 * minutes }, async () => {
+test("the guide about updates in place, followed on aim up", { timeout: 10 * minutes }, async () => {
   const home = emptyHome()
   await follow(inPlace, "up", join(home, "aim-up.kubeconfig"), text => text, home, "Try it")
 })
 
-test("the example of a kind of one's own, followed on aim up", { timeout: 5 * minutes }, async () => {
+test("the example of a kind of one's own, followed on aim up", { timeout: 10 * minutes }, async () => {
   const home = emptyHome()
   await follow(dicom, "up", join(home, "aim-up.kubeconfig"), text => text, home)
 })

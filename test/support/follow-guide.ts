@@ -43,8 +43,11 @@ export async function follow(
     expect(missingFrom(output, wanted), said).toEqual([])
     expect(code === 0, `exit code ${code}\n${said}`).toBe(!prints.some(isRefusal))
   }
+  // What a command in the background prints may come after the answer to the command that it is about.
   for (const { terminal, prints, command } of others)
-    expect(missingFrom(terminal.output, prints), `${command}\n${terminal.output}`).toEqual([])
+    await until(`${command} to print it all`, async () => missingFrom(terminal.output, prints).length === 0).catch(() =>
+      expect(missingFrom(terminal.output, prints), `${command}\n${terminal.output}`).toEqual([]),
+    )
 }
 
 const pathWithKubectl = () => `${dirname(floor().kubectl)}:${process.env.PATH}`

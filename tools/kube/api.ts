@@ -94,11 +94,15 @@ function parseStatus(answer: string): { reason?: string; message?: string } {
 
 export type Patience = { withinMs?: number; everyMs?: number; signal?: AbortSignal }
 
-/** Asks again until the answer is neither undefined nor false, and returns it; throws with the last error when late. */
+/**
+ * Asks again until the answer is neither undefined nor false, and returns it; throws with the last error when late. Two
+ * minutes are only the end of patience: on a busy machine a kubelet that backs off, or three pods one after the other,
+ * take more than one.
+ */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
-  { withinMs = 60_000, everyMs = 100, signal }: Patience = {},
+  { withinMs = 120_000, everyMs = 100, signal }: Patience = {},
 ): Promise<T> {
   const deadline = Date.now() + withinMs
   for (let trouble: unknown; ; ) {

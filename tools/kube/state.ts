@@ -68,8 +68,14 @@ function stateFolders(): string[] {
     .map(name => join(tmpdir(), name))
 }
 
+/** Undefined where there is none, or where its cluster ends at this very moment. */
 function readOwner(folder: string): Owner | undefined {
-  return existsSync(ownerFile(folder)) ? JSON.parse(readFileSync(ownerFile(folder), "utf8")) : undefined
+  try {
+    return JSON.parse(readFileSync(ownerFile(folder), "utf8"))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined
+    throw error
+  }
 }
 
 /** A folder without an owner is one that is being made right now, or one whose maker did not get far. */

@@ -40,6 +40,22 @@ export function forbiddenAddress(address: string): string | undefined {
   return global6.check(address, "ipv6") && !except6.check(address, "ipv6") ? undefined : "a local or reserved"
 }
 
+/** Metadata servers that clouds have put inside private ranges. */
+const metadata4 = listOf("ipv4", ["100.100.100.200/32"])
+const metadata6 = listOf("ipv6", ["fd00:ec2::254/128", "fd20:ce::254/128"])
+const uniqueLocal = listOf("ipv6", ["fc00::/7"])
+
+/**
+ * Whether a pod can have this address: a public or a private one. A node reports the addresses of its pods, and one that
+ * was taken over could report any.
+ */
+export function canBeAPods(address: string): boolean {
+  const forbidden = forbiddenAddress(address)
+  if (forbidden === undefined) return true
+  if (isIPv4(address)) return forbidden === "a private" && !metadata4.check(address, "ipv4")
+  return isIPv6(address) && uniqueLocal.check(address, "ipv6") && !metadata6.check(address, "ipv6")
+}
+
 function lastFourBytes(address: string): string {
   // The URL parser normalises every spelling of an address: hexadecimal groups, none dotted.
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":")

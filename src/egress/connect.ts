@@ -18,13 +18,24 @@ export type Destination = {
   port: number
   /** Use TLS, and accept only a certificate for this name (or address). */
   secureFor?: string
+  /** Accept every certificate. */
+  isUnchecked?: true
 }
 
 /** Where to connect, and to which of its addresses. */
 export type Way = Pick<Endpoint, "hostname" | "port" | "isSecure" | "isAllowed"> & {
   /** Why an address must not be connected to, in words for people; undefined if it may. */
   refusal: (address: string) => string | undefined
+  /** Addresses and ports that are known without a name server. */
+  places?: readonly Place[]
+  /** Accept every certificate. */
+  isUnchecked?: boolean
+  /** What else the name may be, in words for people, if no name server knows it. */
+  ifNameless?: string
 }
+
+/** One place on the network. */
+export type Place = { address: string; port: number }
 
 export type Connecting = {
   lookup: Lookup
@@ -46,22 +57,22 @@ const maxAddresses = 4
  * another answer a moment later is not asked again.
  */
 export async function connectTo(way: Way, means: Connecting, signal: AbortSignal): Promise<Connection | Failure> {
-  const { hostname, port, isSecure, refusal } = way
-  const found = net.isIP(hostname) ? [hostname] : await addressesOf(way, means, signal)
+  const { hostname, isSecure, isUnchecked, refusal, ifNameless } = way
+  const found = way.places ?? (await placesOf(way, means, signal))
   if (signal.aborted) return timedOut(hostname)
-  if ("ok" in found) return found
-  const refused = found.map(refusal).find(why => why !== undefined)
+  if ("ok" in found) return ifNameless ? failure(found.class, `${found.message}; ${ifNameless}`) : found
+  const refused = found.map(({ address }) => refusal(address)).find(why => why !== undefined)
   if (refused !== undefined) return failure("ForbiddenAddress", refused)
 
   // IPv4 first: in many clusters IPv6 has addresses and no route.
-  const order = found.toSorted((a, b) => net.isIP(a) - net.isIP(b)).slice(0, maxAddresses)
+  const order = found.toSorted((a, b) => net.isIP(a.address) - net.isIP(b.address)).slice(0, maxAddresses)
   let last: Failure = timedOut(hostname)
-  for (const address of order) {
+  for (const place of order) {
     if (signal.aborted) return timedOut(hostname)
     const attempt = new AbortController()
     const cancel = means.clock.after(means.connectMs, () => attempt.abort(new ConnectTimeout()))
     try {
-      const to = { address, port, ...(isSecure && { secureFor: hostname }) }
+      const to = { ...place, ...(isSecure && { secureFor: hostname, ...(isUnchecked && { isUnchecked }) }) }
       return { ok: true, socket: await means.dial(to, AbortSignal.any([signal, attempt.signal])) }
     } catch (error) {
       last = connectFailure(hostname, error)
@@ -73,6 +84,12 @@ export async function connectTo(way: Way, means: Connecting, signal: AbortSignal
 }
 
 export const timedOut = (hostname: string) => failure("Timeout", `${hostname} took too long`)
+
+async function placesOf(way: Way, means: Connecting, signal: AbortSignal): Promise<readonly Place[] | Failure> {
+  const { hostname, port } = way
+  const found = net.isIP(hostname) ? [hostname] : await addressesOf(way, means, signal)
+  return "ok" in found ? found : found.map(address => ({ address, port }))
+}
 
 /**
  * The addresses of a name, or why there is none. A name without an answer is asked for once a minute:
@@ -125,10 +142,10 @@ function codeOf(error: unknown): string {
   return typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code) ? code : "unknown error"
 }
 
-/** Dials for real. Certificates are always verified, by the machine's authorities and those in `trust`. */
+/** Dials for real. Certificates are verified by the machine's authorities and those in `trust`, unless all are accepted. */
 export function systemDial(trust: readonly string[] = []): Dial {
   const ca = trust.length > 0 ? [...tls.getCACertificates("default"), ...trust] : undefined
-  return ({ address, port, secureFor }, signal) =>
+  return ({ address, port, secureFor, isUnchecked }, signal) =>
     new Promise((resolve, reject) => {
       let isReached = false
       const socket =
@@ -138,7 +155,7 @@ export function systemDial(trust: readonly string[] = []): Dial {
               host: address,
               port,
               // Explicit, because Node otherwise reads NODE_TLS_REJECT_UNAUTHORIZED.
-              rejectUnauthorized: true,
+              rejectUnauthorized: !isUnchecked,
               ALPNProtocols: ["http/1.1"],
               ...(!net.isIP(secureFor) && { servername: secureFor }),
               ...(ca && { ca }),

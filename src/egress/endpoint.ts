@@ -42,3 +42,6 @@ export const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, "")
 export const hostAndPort = (hostname: string, port: number) => `${inBrackets(hostname)}:${port}`
 
 const inBrackets = (hostname: string) => (isIP(hostname) === 6 ? `[${hostname}]` : hostname)
+
+/** `example.com.` is `example.com`: names are never completed by a search list, unless an administrator allowed them. */
+export const withoutDot = (hostname: string) => hostname.replace(/\.$/, "")

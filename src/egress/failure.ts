@@ -1,7 +1,7 @@
 /** Why there is no connection, or no answer. Facts of the world, never thrown. */
-export type Failure = {
+export type Failure<Class = FailureClass> = {
   ok: false
-  class: FailureClass
+  class: Class
   /** Our own words and host names. The other side's text is not repeated, since others read this in a status. */
   message: string
 }
@@ -17,4 +17,8 @@ export type FailureClass =
   /** An answer that no server should give: no HTTP, or too much of it. */
   | "InvalidAnswer"
 
-export const failure = (kind: FailureClass, message: string): Failure => ({ ok: false, class: kind, message })
+export const failure = <Class extends string>(kind: Class, message: string): Failure<Class> => ({
+  ok: false,
+  class: kind,
+  message,
+})

@@ -6,16 +6,20 @@ import type { Endpoint } from "./endpoint.ts"
 import { type Failure, failure } from "./failure.ts"
 
 export type Question = {
-  method: "HEAD" | "GET"
+  method: "HEAD" | "GET" | "POST"
   path: string
-  headers: Record<string, string>
-  /** The longest body that is read. */
+  headers: http.OutgoingHttpHeaders
+  body?: string
+  /** Called when the head of the answer has arrived. Without a reader the body is not needed, and is not read. */
+  read: (answer: Answer) => BodyReader | undefined
+}
+
+/** Takes a body piece by piece. Nothing else keeps it: tenants choose the servers, and many are asked at once. */
+export type BodyReader = {
+  take: (piece: Buffer) => void
+  /** The longest body that is read. A longer one is an invalid answer, unless its beginning is enough. */
   maxBytes: number
-  /**
-   * Takes the body of a GET that was answered with 200, piece by piece: bodies of other answers are not needed.
-   * Nothing else keeps the body: tenants choose the servers, and many are asked at once.
-   */
-  read: (headers: http.IncomingHttpHeaders) => (piece: Buffer) => void
+  isBeginningEnough?: true
 }
 
 export type Answer = {
@@ -33,7 +37,7 @@ const maxHeaderBytes = 16 * 1024
 export function exchange(
   socket: Duplex,
   { hostname, authority }: Endpoint,
-  { method, path, headers, maxBytes, read }: Question,
+  { method, path, headers, body, read }: Question,
   signal: AbortSignal,
 ): Promise<Answer | Failure> {
   return new Promise(resolve => {
@@ -52,7 +56,12 @@ export function exchange(
       createConnection: () => socket,
       method,
       path,
-      headers: { host: authority, "accept-encoding": "identity", ...headers },
+      headers: {
+        ...headers,
+        host: authority,
+        "accept-encoding": "identity",
+        ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
+      },
       maxHeaderSize: maxHeaderBytes,
     })
     outgoing.on("error", (error: NodeJS.ErrnoException) => {
@@ -63,20 +72,23 @@ export function exchange(
     outgoing.on("close", broken)
     outgoing.on("response", incoming => {
       const { statusCode: status = 0, headers } = incoming
-      if (method === "HEAD" || status !== 200) return end({ ok: true, status, headers })
+      const answer = { ok: true as const, status, headers }
+      const reader = method === "HEAD" ? undefined : read(answer)
+      if (!reader) return end(answer)
       if (headers["content-encoding"] !== undefined) return invalid("answers in an encoding that was not asked for")
-      const tooLong = () => invalid(`answers with more than ${maxBytes} bytes`)
-      if (Number(headers["content-length"]) > maxBytes) return tooLong()
-      const take = read(headers)
-      let length = 0
+      const { take, maxBytes, isBeginningEnough } = reader
+      const tooLong = () => (isBeginningEnough ? end(answer) : invalid(`answers with more than ${maxBytes} bytes`))
+      if (!isBeginningEnough && Number(headers["content-length"]) > maxBytes) return tooLong()
+      let left = maxBytes
       incoming.on("data", (piece: Buffer) => {
-        length += piece.length
-        if (length > maxBytes) return tooLong()
-        take(piece)
+        if (left < 0) return
+        if (left >= piece.length || isBeginningEnough) take(piece.subarray(0, left))
+        left -= piece.length
+        if (left < 0) tooLong()
       })
       incoming.on("error", broken)
-      incoming.on("end", () => end({ ok: true, status, headers }))
+      incoming.on("end", () => end(answer))
     })
-    outgoing.end()
+    outgoing.end(body)
   })
 }

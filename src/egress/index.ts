@@ -1,2 +1,11 @@
 export { type Allowances, parseAllowance, readAllowances } from "./allowances.ts"
+export { excerptOf } from "./body.ts"
+export {
+  createEgress,
+  type Egress,
+  type EgressAnswer,
+  type EgressFailure,
+  type EgressOptions,
+  type EgressRequest,
+} from "./request.ts"
 export { type EndpointSeen, howToAllow, mayConnect, type Rules, type ServiceSeen } from "./rules.ts"

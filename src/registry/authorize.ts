@@ -1,4 +1,5 @@
 import { type Failure, failure } from "#core/image/resolution.ts"
+import { createBody } from "#egress/body.ts"
 import type { Endpoint } from "#egress/endpoint.ts"
 import type { Answer, Question } from "#egress/exchange.ts"
 import { parseChallenge, pullScope } from "./challenge.ts"
@@ -54,18 +55,17 @@ export async function authorize(
   if (challenge.service) url.searchParams.set("service", challenge.service)
   url.searchParams.set("scope", pullScope(challenge.scope, path))
   const headers: Record<string, string> = credentials ? { authorization: basic(credentials) } : {}
-  const pieces: Buffer[] = []
+  const body = createBody(maxTokenAnswerBytes)
   const question = {
     method: "GET" as const,
     path: url.pathname + url.search,
     headers,
-    maxBytes: maxTokenAnswerBytes,
-    read: () => (piece: Buffer) => void pieces.push(piece),
+    read: ({ status }: Answer) => (status === 200 ? body : undefined),
   }
   const answer = await ask(server, question, identity, signal)
   if (!answer.ok) return tokenTroubleOf(answer, hostname)
   if (answer.status !== 200) return tokenFailureOf(answer, server.hostname)
-  const token = readToken(Buffer.concat(pieces), server.hostname)
+  const token = readToken(body.bytes(), server.hostname)
   if (!token.ok) return token
   return { ok: true, header: `Bearer ${token.value}`, token }
 }

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from "node:crypto"
 import { isDigest } from "#core/image/reference.ts"
 import { type Failure, failure, type Platform, type Resolved } from "#core/image/resolution.ts"
-import type { Answer } from "#egress/exchange.ts"
+import type { Answer, BodyReader } from "#egress/exchange.ts"
 
 const mediaTypes: readonly string[] = [
   "application/vnd.oci.image.index.v1+json",
@@ -13,7 +13,7 @@ const mediaTypes: readonly string[] = [
 export const acceptManifest = mediaTypes.join(", ")
 
 /** The bound that registries use themselves. */
-export const maxManifestBytes = 4 * 1024 * 1024
+const maxManifestBytes = 4 * 1024 * 1024
 const maxPlatforms = 100
 
 /** The result of a HEAD; undefined where the manifest has to be read. */
@@ -47,15 +47,17 @@ export function manifestReader({ asked, platforms }: { asked: string | undefined
   }
 
   return {
-    read(headers: Answer["headers"]) {
+    read({ status, headers }: Answer): BodyReader | undefined {
+      if (status !== 200) return undefined
       hashes = new Map(["sha256", ...algorithmsOf(headers)].map(algorithm => [algorithm, createHash(algorithm)]))
       kept = []
       size = 0
-      return (piece: Buffer) => {
+      const take = (piece: Buffer) => {
         for (const hash of hashes.values()) hash.update(piece)
         if (platforms) kept.push(piece)
         size += piece.length
       }
+      return { take, maxBytes: maxManifestBytes }
     },
     /** The result, once the manifest is complete. */
     result({ headers }: Answer, hostname: string): Resolved | Failure {

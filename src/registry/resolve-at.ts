@@ -8,7 +8,7 @@ import { type Ask, authorize } from "./authorize.ts"
 import type { Credentials } from "./client.ts"
 import type { readAllowed } from "./endpoint.ts"
 import { failureOf } from "./failure-of.ts"
-import { acceptManifest, fromHead, manifestReader, maxManifestBytes } from "./manifest.ts"
+import { acceptManifest, fromHead, manifestReader } from "./manifest.ts"
 
 type Means = {
   ask: Ask
@@ -38,7 +38,7 @@ export async function resolveAt(
   async function manifest(method: "HEAD" | "GET"): Promise<Answer | Failure> {
     const path = `/v2/${image.path}/manifests/${image.digest ?? image.tag}`
     const headers = { accept: acceptManifest, ...(authorization !== undefined && { authorization }) }
-    const question = { method, path, headers, maxBytes: maxManifestBytes, read: reader.read }
+    const question = { method, path, headers, read: reader.read }
     const answer = await ask(endpoint, question, identity, signal)
     if (!answer.ok || answer.status !== 401) return answer
     if (isAuthorized) return answer

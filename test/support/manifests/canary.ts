@@ -410,7 +410,6 @@ export const canaryCases: Record<string, Case> = {
     refused: {
       path: "spec.analysis.match[0].headers[x-canary]",
       words: "one of exact, prefix, suffix and regex",
-      serverPath: "spec.analysis.match[0].headers.x-canary",
     },
   },
   "a header by nothing": {
@@ -418,7 +417,6 @@ export const canaryCases: Record<string, Case> = {
     refused: {
       path: "spec.analysis.match[0].headers[x-canary]",
       words: "one of exact, prefix, suffix and regex",
-      serverPath: "spec.analysis.match[0].headers.x-canary",
     },
   },
   "a path by two texts": {
@@ -432,6 +430,10 @@ export const canaryCases: Record<string, Case> = {
   },
   "copies to another kind": {
     manifest: withService({ mirror: [{ backendRef: { group: "example.com", kind: "Sink", name: "shadow" } }] }),
+  },
+  "a label that is none": {
+    manifest: withService({ apex: { labels: { "my team": "web" } } }),
+    refused: { path: "spec.service.apex.labels", words: "a label key is NAME or PREFIX/NAME" },
   },
   "a port that is none": {
     manifest: withService({ targetPort: 70_000 }),

@@ -3,8 +3,11 @@
  * key of a map. The facts were read from its CustomResourceDefinitions.
  */
 
-/** A Canary. */
-export const flaggerCanary: Record<string, readonly unknown[]> = {
+type Table = Readonly<Record<string, readonly unknown[]>>
+type Fields = Record<string, unknown>
+export type FlaggerKind = "Canary" | "MetricTemplate" | "AlertProvider"
+
+const canary: Table = {
   provider: [
     "apisix",
     "appmesh",
@@ -228,8 +231,7 @@ export const flaggerCanary: Record<string, readonly unknown[]> = {
   "analysis.sessionAffinity.secure": [true, false],
 }
 
-/** A MetricTemplate. */
-export const flaggerMetricTemplate: Record<string, readonly unknown[]> = {
+const metricTemplate: Table = {
   "provider.type": [
     "prometheus",
     "influxdb",
@@ -251,8 +253,7 @@ export const flaggerMetricTemplate: Record<string, readonly unknown[]> = {
   query: ["sum(rate(errors[{{ interval }}]))"],
 }
 
-/** An AlertProvider. */
-export const flaggerAlertProvider: Record<string, readonly unknown[]> = {
+const alertProvider: Table = {
   type: ["slack", "msteams", "discord", "rocket", "gchat"],
   channel: ["a"],
   username: ["a"],
@@ -260,3 +261,72 @@ export const flaggerAlertProvider: Record<string, readonly unknown[]> = {
   proxy: ["http://proxy:3128"],
   "secretRef.name": ["a"],
 }
+
+export const flaggerFields: Readonly<Record<FlaggerKind, Table>> = {
+  Canary: canary,
+  MetricTemplate: metricTemplate,
+  AlertProvider: alertProvider,
+}
+
+/** The fields that stand beside others: those that are required there, and those that make a combination possible. */
+const beside: readonly (readonly [below: RegExp, ...fields: (readonly [path: string, value: unknown])[]])[] = [
+  [/^autoscalerRef/, ...ref("autoscalerRef", "autoscaling/v2", "HorizontalPodAutoscaler")],
+  [/^ingressRef/, ...ref("ingressRef", "networking.k8s.io/v1", "Ingress")],
+  [/^routeRef/, ...ref("routeRef", "apisix.apache.org/v2", "ApisixRoute")],
+  [/^upstreamRef/, ...ref("upstreamRef", "gloo.solo.io/v1", "Upstream")],
+  [/^service.gatewayRefs/, ["service.gatewayRefs[0].name", "public"]],
+  [/^service.mirror/, ["service.mirror[0].backendRef.name", "shadow"], ["service.mirror[0].backendRef.port", 80]],
+  [/^analysis.metrics/, ["analysis.metrics[0].name", "errors"], ["analysis.metrics[0].query", "vector(1)"]],
+  [/^analysis.metrics.*templateRef/, ["analysis.metrics[0].templateRef.name", "errors"]],
+  [/^analysis.alerts/, ["analysis.alerts[0].name", "all"], ["analysis.alerts[0].providerRef.name", "slack"]],
+  [/^analysis.webhooks/, ["analysis.webhooks[0].name", "a"], ["analysis.webhooks[0].url", "http://tester.test/"]],
+  [/^analysis.sessionAffinity/, ["analysis.sessionAffinity.cookieName", "canary"]],
+  [/^analysis.(iterations|match|mirror$)/, ["analysis.stepWeight", undefined], ["analysis.iterations", 5]],
+  [/^analysis.stepWeights/, ["analysis.stepWeight", undefined]],
+  [/^provider=gatewayapi/, ["service.gatewayRefs[0].name", "public"]],
+  [/^provider=knative/, ["targetRef.apiVersion", "serving.knative.dev/v1"], ["targetRef.kind", "Service"]],
+]
+
+function ref(path: string, apiVersion: string, kind: string): [string, unknown][] {
+  return [[`${path}.apiVersion`, apiVersion], [`${path}.kind`, kind], [`${path}.name`, "web"]] // biome-ignore format: a row
+}
+
+const calm: Record<FlaggerKind, Fields> = {
+  Canary: {
+    targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+    service: { port: 80 },
+    analysis: { interval: "1m", threshold: 5, stepWeight: 10 },
+  },
+  MetricTemplate: { provider: { type: "prometheus" }, query: "vector(1)" },
+  AlertProvider: { type: "slack" },
+}
+
+/** A manifest with this value in this field, and otherwise only what must be there. */
+export function flaggerManifest(kind: FlaggerKind, path: string, value: unknown) {
+  const spec = structuredClone(calm[kind])
+  // An address and a Secret exclude each other, and one of them is needed.
+  if (kind === "AlertProvider" && path !== "address") write(spec, "secretRef.name", "slack")
+  if (kind === "Canary")
+    for (const [below, ...fields] of beside)
+      if (below.test(path) || below.test(`${path}=${value}`)) for (const field of fields) write(spec, ...field)
+  write(spec, path, value)
+  return { apiVersion: "autoimagemanager.io/v1alpha1", kind, metadata: { name: "web", namespace: "default" }, spec }
+}
+
+/** `a.b[0].c` as its steps: a number is an index. */
+const stepsOf = (path: string) =>
+  path.split(/[.[]/).map(step => (step.endsWith("]") ? Number(step.slice(0, -1)) : step))
+
+function write(into: Fields, path: string, value: unknown): void {
+  const steps = stepsOf(path)
+  let at = into as Record<string | number, unknown>
+  for (const [index, step] of steps.slice(0, -1).entries()) {
+    at[step] ??= typeof steps[index + 1] === "number" ? [] : {}
+    at = at[step] as Record<string | number, unknown>
+  }
+  at[steps.at(-1)!] = value
+}
+
+/** The value of a field. */
+export const valueAt = (from: unknown, path: string): unknown =>
+  stepsOf(path).reduce<unknown>((at, step) => (at as Record<string | number, unknown> | undefined)?.[step], from)

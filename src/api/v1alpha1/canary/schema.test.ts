@@ -6,6 +6,7 @@ import { canaryCases } from "#test/support/manifests/canary.ts"
 import { checkKind } from "#test/support/manifests/check-kind.ts"
 import { largest } from "#test/support/manifests/largest.ts"
 import { crdOf } from "../../crd.ts"
+import type { Rule, StructuralSchema } from "../../structural-schema.ts"
 import { validate } from "../../validate.ts"
 import {
   type Analysis,
@@ -27,6 +28,19 @@ checkKind(Canary, canaryCases, { conditions, reasons })
 const smallest = canaryCases["the smallest manifest"]!.manifest as object
 const problemsOf = (status: unknown) => validate(Canary, { ...smallest, status }).errors
 const time = "2026-01-31T12:00:00Z"
+
+test("every rule refuses some case", () => {
+  const said = Object.values(canaryCases).flatMap(({ manifest }) => validate(Canary, manifest).errors)
+  const messages = rulesIn(Canary.schema.properties!.spec!).map(({ message }) => message)
+  expect(messages.filter(message => !said.some(error => error.message === message))).toEqual([])
+})
+
+const rulesIn = (schema: StructuralSchema): Rule[] => [
+  ...(schema["x-kubernetes-validations"] ?? []),
+  ...Object.values(schema.properties ?? {}).flatMap(rulesIn),
+  ...(schema.items ? rulesIn(schema.items) : []),
+  ...(schema.additionalProperties ? rulesIn(schema.additionalProperties) : []),
+]
 
 test("the phases are Flagger's, letter by letter", () => {
   expect(Object.keys(phases)).toEqual([

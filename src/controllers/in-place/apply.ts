@@ -1,21 +1,23 @@
 import assert from "node:assert/strict"
+import { isDisturbed } from "#core/in-place/cover.ts"
 import { formatMark, formatNote, type WorkloadNote } from "#core/in-place/marks.ts"
 import { inPlaceAnnotation, revisionLabel, updateStateLabel } from "#core/in-place/names.ts"
 import type { PodPatch, PodRestart, PodWrite } from "#core/in-place/next.ts"
-import { nameAfter } from "#core/in-place/operation.ts"
+import { nameAfter, operationOf } from "#core/in-place/operation.ts"
+import type { PodFacts } from "#core/in-place/pod.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, labelsOf, type PodTemplate } from "#core/in-place/template.ts"
 import { forEachLimited } from "#lib/batch.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { noVersion } from "#lib/resource-version.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { isFailure } from "#runtime/client/errors.ts"
+import { isFailure, type KubeError } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf, type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Workload } from "./facts.ts"
 import { type Memory, observe } from "./observe.ts"
-import { type Action, type Plan, plan, type Snapshot } from "./plan.ts"
+import { type Action, type Plan, plan as planOf, type Refusal, type Snapshot } from "./plan.ts"
 import { report } from "./report.ts"
 import { imagePullJobs, pods, requests } from "./resources.ts"
 import type { HeldWorkload, World } from "./world.ts"
@@ -28,32 +30,19 @@ const budgetMs = 5000
 const podsAtOnce = 16
 
 /** Carries the plan out in order, and stops at the first write that was not applied: the next look decides anew. */
-export async function apply(
-  world: World,
-  seen: Snapshot,
-  { actions, nodes = [] }: Plan,
-  look: Look<HeldWorkload, Memory>,
-): Promise<Done> {
-  const { key, now } = look
-  world.waitFor(key, nodes)
-  const held = world.holds.on(key, seen.workload.namespace)
-  if (held && now < held.retryAt) return { lookAgainAt: held.retryAt }
+export async function apply(world: World, seen: Snapshot, plan: Plan, look: Look<HeldWorkload, Memory>): Promise<Done> {
+  const { key, now, memory } = look
+  const { actions, nodes = [], budgets = [] } = plan
+  world.waitFor(key, { nodes, budgets })
+  if (seen.isListed) world.budgets.keep(key, disturbedOf(seen, plan))
+  memory.waitsSince = plan.isWaiting ? (memory.waitsSince ?? now) : undefined
   const podWrites = actions.flatMap(action => (action.do === "pod" ? [action] : []))
-  for (const action of actions) {
+  const held = heldOf(world, seen, look)
+  for (const action of held ? actions.filter(each => held.isNoted && each.do === "note") : actions) {
     if (action.do === "pod") {
       if (action !== podWrites[0]) continue
-      const times: (Instant | undefined)[] = []
-      await forEachLimited(podWrites, podsAtOnce, async each => {
-        const outcome = await writePod(world, seen.workload, each)
-        const { write } = each
-        const again = await settle(world, seen, look, outcome)
-        times.push(again)
-        if (outcome.is !== "Written") return
-        if (write.do === "restart") look.memory.asked.set(write.pod.uid, write.operation)
-        else look.memory.written.set(keyOf(write.pod), versionOf(outcome.object))
-      })
+      const again = await writePods(world, seen, look, podWrites)
       // A pod that is still drained is found only while the workload is held or labelled.
-      const again = earliest(...times)
       if (again !== undefined) return { lookAgainAt: again }
       continue
     }
@@ -62,15 +51,102 @@ export async function apply(
     const outcome = await write(world, seen.workload, action)
     // The update does not need the revision before; only `kubectl rollout undo` does.
     if (outcome.is === "Refused" && action.do === "keepHistory") {
-      tellOfRefusal(world, look.object, outcome, "the revision before is not kept for kubectl rollout undo")
+      const effect = "the revision before is not kept for kubectl rollout undo"
+      tellOfRefusal(world, look.object, effect, { reason: reasonOf(outcome.error), message: outcome.error.said })
       continue
     }
-    const again = await settle(world, seen, look, outcome)
+    const again = settle(world, seen, look, { action, outcome })
     if (again !== undefined) return { lookAgainAt: again }
     if (outcome.is === "Written" && outcome.object) await world.shown(key, outcome.object as KubeObject)
     if ("note" in action) tell(world, look.object, seen.workload, action.note)
   }
+  if (held) return { lookAgainAt: held.until }
+  world.holds.delete(key)
   return {}
+}
+
+/** Pods that have a place in the budgets over them: disturbed and not proven yet, or perhaps disturbed. */
+function disturbedOf({ pods, now }: Snapshot, { judged = [] }: Plan): PodFacts[] {
+  const restarting = new Set(judged.flatMap(({ pod, standing }) => (standing.is === "Restarting" ? [pod.uid] : [])))
+  return pods.filter(pod => restarting.has(pod.uid) || isDisturbed(pod, now))
+}
+
+/**
+ * Until when nothing is written, because the server has refused a write. The refusal is noted on the workload all the
+ * same, unless the workload's own write was refused. What was refused for another target may be allowed for this one.
+ */
+function heldOf(world: World, { workload }: Snapshot, { key, now, memory: { refusal } }: Look<HeldWorkload, Memory>) {
+  const held = world.holds.on(key, workload.namespace)
+  if (!held || now >= held.retryAt) return undefined
+  const isNoted = refusal?.message === held.message
+  if (!isNoted || refusal.operation === operationOf(workload)) return { until: held.retryAt, isNoted }
+  world.holds.delete(key)
+  return undefined
+}
+
+/** Writes to pods, several at once. Returns when to look again because of them; undefined if all were applied. */
+async function writePods(
+  world: World,
+  seen: Snapshot,
+  look: Look<HeldWorkload, Memory>,
+  writes: readonly PodAction[],
+): Promise<Instant | undefined> {
+  const { memory, now } = look
+  const times: (Instant | undefined)[] = []
+  const refusals: Refusal[] = []
+  let isWritten = false
+  await forEachLimited(writes, podsAtOnce, async each => {
+    const { write } = each
+    const outcome = await writeInPlace(world, seen, look, each)
+    if (outcome.is === "Written") {
+      isWritten = true
+      if (write.do === "restart") memory.asked.set(write.pod.uid, write.operation)
+      else memory.written.set(keyOf(write.pod), versionOf(outcome.object))
+      return
+    }
+    const refusal = refusalOf(seen, write, outcome)
+    if (refusal) refusals.push(refusal)
+    times.push(outcome.is === "Refused" ? undefined : now + (outcome.is === "Spent" ? budgetMs : soonMs))
+  })
+  // One that the server refuses says more than one that a budget keeps.
+  const refused = refusals.find(isOfServer)
+  const worst = refused ?? refusals[0]
+  if (worst) memory.refusal = worst
+  else if (isWritten) memory.refusal = null
+  if (refused) times.push(hold(world, seen, look, refused))
+  return earliest(...times)
+}
+
+const isOfServer = (refusal: Refusal): refusal is Refusal & ServerRefusal => refusal.reason !== "BudgetSpent"
+
+/** What the workload's note says of a write to a pod that was refused. */
+function refusalOf({ workload }: Snapshot, { pod }: PodWrite, outcome: Result): Refusal | undefined {
+  const operation = operationOf(workload)
+  if (outcome.is === "Spent") return { operation, reason: "BudgetSpent", message: `pod ${pod.name}: ${outcome.said}` }
+  if (outcome.is !== "Refused") return undefined
+  return { operation, reason: reasonOf(outcome.error), message: `pod ${pod.name}: ${outcome.error.said}` }
+}
+
+const reasonOf = ({ message }: KubeError): "Forbidden" | "Refused" =>
+  saysNotGranted(message) ? "Forbidden" : "Refused"
+
+type ServerRefusal = { readonly reason: "Forbidden" | "Refused"; readonly message: string }
+
+/** The next look comes soon, to write why; writes come later. */
+function hold(
+  world: World,
+  { workload }: Snapshot,
+  { key, object, now }: Look<HeldWorkload, Memory>,
+  { reason, message }: ServerRefusal,
+): Instant {
+  const isNews = !world.holds.has(key)
+  const retryAt = world.holds.add({ key }, { reason, message }, now)
+  if (isNews) tellOfRefusal(world, object, `${workload.name} stays held`, { reason, message })
+  return isNews ? now + soonMs : retryAt
+}
+
+function tellOfRefusal(world: World, object: HeldWorkload, effect: string, { reason, message }: ServerRefusal): void {
+  world.events.record(typed(world, object), { type: "Warning", reason, message: `${effect}: ${message}` })
 }
 
 /**
@@ -80,7 +156,7 @@ export async function apply(
 async function isStillDone(world: World, look: Look<HeldWorkload, Memory>): Promise<boolean> {
   const { near } = world.around(look.key)
   await Promise.all([near.pods.catchUp(), near.revisions.catchUp()])
-  const again = plan(observe(world, { ...look, now: world.clock.now() }))
+  const again = planOf(observe(world, { ...look, now: world.clock.now() }))
   return again.actions.at(-1)?.do === "release"
 }
 
@@ -96,34 +172,32 @@ const typed = ({ adapter: { resource } }: World, object: HeldWorkload) => ({
   kind: resource.kind,
 })
 
-type Result = Outcome<unknown> | { is: "Spent" }
+type Result =
+  | Outcome<unknown>
+  /** A budget has no room. */
+  | { is: "Spent"; said: string }
+  /** What the write was decided from is so no longer. */
+  | { is: "Late" }
+
+/** Writes to the workload itself: what refuses them refuses a note, too. */
+const ownWrites: readonly Action["do"][] = ["note", "release", "rollback", "unmark"]
 
 /** When to look again because of this write; undefined if it was applied. */
-async function settle(
+function settle(
   world: World,
-  { workload }: Snapshot,
-  { key, object, now }: Look<HeldWorkload, Memory>,
-  outcome: Result,
-): Promise<Instant | undefined> {
+  seen: Snapshot,
+  look: Look<HeldWorkload, Memory>,
+  { action, outcome }: { action: Action; outcome: Outcome<unknown> },
+): Instant | undefined {
+  const isOwn = ownWrites.includes(action.do)
   if (outcome.is === "Written") {
-    world.holds.delete(key)
+    if (!isOwn && look.memory.refusal?.reason !== "BudgetSpent") look.memory.refusal = null
     return undefined
   }
-  if (outcome.is === "Spent") return now + budgetMs
-  if (outcome.is !== "Refused") return now + soonMs
-  const isNews = !world.holds.has(key)
-  const retryAt = world.holds.add({ key }, { reason: reasonOf(outcome), message: outcome.error.said }, now)
-  if (isNews) tellOfRefusal(world, object, outcome, `${workload.name} stays held`)
-  return retryAt
-}
-
-type Refusal = Extract<Outcome<unknown>, { is: "Refused" }>
-
-const reasonOf = ({ error }: Refusal) => (saysNotGranted(error.message) ? "Forbidden" : "Refused")
-
-function tellOfRefusal(world: World, object: HeldWorkload, refusal: Refusal, effect: string): void {
-  const message = `${effect}: ${refusal.error.said}`
-  world.events.record(typed(world, object), { type: "Warning", reason: reasonOf(refusal), message })
+  if (outcome.is !== "Refused") return look.now + soonMs
+  const refusal = { reason: reasonOf(outcome.error), message: outcome.error.said }
+  if (!isOwn) look.memory.refusal = { ...refusal, operation: operationOf(seen.workload) }
+  return hold(world, seen, look, refusal)
 }
 
 function write(
@@ -193,24 +267,77 @@ const versionOf = (written: unknown) => (written as KubeObject).metadata.resourc
 
 type PodAction = Extract<Action, { do: "pod" }>
 
+/**
+ * A pod that serves has a place in every budget over it from before the question until it is proven, gone, or was not
+ * disturbed after all. A write without an answer may be applied later: it keeps its place until the pod is seen again.
+ */
+async function writeInPlace(
+  world: World,
+  seen: Snapshot,
+  { key, memory }: Look<HeldWorkload, Memory>,
+  action: PodAction,
+): Promise<Result> {
+  const { write } = action
+  const { pod } = write
+  const full = write.asksBudget ? world.budgets.take(key, pod) : undefined
+  if (full !== undefined) return { is: "Spent", said: `PodDisruptionBudget ${full} has no room for it` }
+  let result: Result | undefined
+  try {
+    result = await writePod(world, seen, key, action)
+    return result
+  } finally {
+    const isDisturbing = write.do === "drain" || write.do === "patch"
+    if (result?.is === "Unknown" && isDisturbing)
+      memory.doubts.set(pod.uid, { key: keyOf(pod), version: pod.resourceVersion })
+    else if (result?.is !== "Written" && write.asksBudget) world.budgets.free(key, pod)
+  }
+}
+
 async function writePod(
-  { client, clock, adapter, metrics }: World,
-  workload: Workload,
+  world: World,
+  seen: Snapshot,
+  key: string,
   { write, template, touched }: PodAction,
 ): Promise<Result> {
+  const { client, clock, adapter, metrics } = world
   const { pod } = write
   if (write.do === "restart")
-    return outcomeOfCreate(client.create(requests, requestOf(adapter, workload, write) as never))
+    return outcomeOfCreate(client.create(requests, requestOf(adapter, seen.workload, write) as never))
   if (write.asksBudget) {
     const answer = await mayDisturb(client, pod)
     if (!answer || answer.is === "Spent") metrics.askedBudget(!answer)
     if (answer !== undefined) return answer
   }
+  if (write.do !== "undrain" && !isStillWanted(world, seen, key, write)) return { is: "Late" }
   if (write.do === "label") return outcomeOf(client.patch(pods, pod, { type: "merge", body: labelBody(write) }))
   if (write.do === "patch")
     return outcomeOf(client.patch(pods, pod, { type: "strategic", body: patchBody(write, template, touched) }))
   const body = gateOf(pod, write.do === "undrain", clock.now())
   return outcomeOf(client.patch(pods, pod, { type: "strategic", body }, { subresource: "status" }))
+}
+
+/**
+ * Between the decision and the write, the workload may have been given another template or been let go, and an image may
+ * have gone from its node.
+ */
+function isStillWanted(
+  { adapter, newest, imageOn }: World,
+  { workload, jobs, imageOn: said }: Snapshot,
+  key: string,
+  write: PodWrite,
+): boolean {
+  const object = newest(key)
+  if (!object || object.metadata.uid !== workload.uid) return false
+  if (object.metadata.resourceVersion !== workload.resourceVersion) {
+    const present = adapter.read(object)
+    if (operationOf(present) !== operationOf(workload) || present.isInForce !== workload.isInForce) return false
+  }
+  if (write.do !== "patch") return true
+  const { node } = write.pod
+  return Object.values(write.images).every(image => {
+    const job = jobs.find(each => each.image === image)
+    return said(node, image).is !== "Present" || imageOn(node, image, job?.uid).is === "Present"
+  })
 }
 
 /** Named after the containers that are to be stopped: asked again, it is the same request. */
@@ -233,9 +360,10 @@ function requestOf({ resource }: World["adapter"], workload: Workload, { pod, co
 /** Undefined if every budget agrees. A pod with two budgets cannot be evicted at all, and is left alone. */
 async function mayDisturb(client: Client, pod: PodWrite["pod"]): Promise<Result | undefined> {
   try {
-    return (await client.mayEvict(pods, pod)).is === "Allowed" ? undefined : { is: "Spent" }
+    const answer = await client.mayEvict(pods, pod)
+    return answer.is === "Allowed" ? undefined : answer
   } catch (error) {
-    if (isFailure(error, "UnknownOutcome")) return { is: "Spent" }
+    if (isFailure(error, "UnknownOutcome")) return { is: "Spent", said: error.said }
     if (isFailure(error, "NotFound")) return { is: "Outdated", error }
     if (isFailure(error, "Forbidden")) return { is: "Refused", error }
     throw error

@@ -1,4 +1,5 @@
 import { heldMark, inPlaceHolder } from "#core/in-place/names.ts"
+import { TakenPods } from "#core/in-place/taken.ts"
 import type { Controller } from "#runtime/controller.ts"
 import { joined } from "#runtime/joined.ts"
 import { kindController } from "#runtime/kind-controller.ts"
@@ -17,22 +18,25 @@ import { type HeldWorkload, openWorld, type World } from "./world.ts"
  * when both agree again. Reads held workloads and what surrounds them. Writes images, marks and our readiness gate on
  * pods, the template of a Deployment's one ReplicaSet, pull jobs, and the hold and its record on the workload.
  */
-export const createInPlaceController = (): Controller =>
-  joined(
+export function createInPlaceController(): Controller {
+  // One budget may cover pods of all three kinds.
+  const taken = new TakenPods()
+  return joined(
     { name: "in-place", concurrency: 4, turns: { of: namespaceOf, most: 2 } },
-    [deployment, statefulSet, daemonSet].map(controllerOf),
+    [deployment, statefulSet, daemonSet].map(adapter => controllerOf(adapter, taken)),
   )
+}
 
 const namespaceOf = (key: string) => key.slice(0, key.indexOf("/"))
 
-const controllerOf = (adapter: Adapter): Controller =>
+const controllerOf = (adapter: Adapter, taken: TakenPods): Controller =>
   kindController<HeldWorkload, World, Memory, Snapshot, Plan, Done>({
     name: adapter.resource.kind,
     resource: adapter.resource,
     // The policy labels what it holds: a cluster where nothing is held has an empty watch.
     labelSelector: `${heldMark}=${inPlaceHolder}`,
     permissions,
-    open: (wiring, objects) => openWorld(adapter, wiring, objects),
+    open: (wiring, objects) => openWorld({ adapter, taken }, wiring, objects),
     remember: newMemory,
     observe,
     plan,

@@ -1,4 +1,5 @@
 import type { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
+import type { Budget } from "#core/in-place/cover.ts"
 import { type Hold, parseHold, parseNote, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
 import type { NodeState } from "#core/in-place/standing.ts"
@@ -104,20 +105,14 @@ export function readNodeState(object: Read): NodeSeen {
   }
 }
 
-/** A PodDisruptionBudget. */
-export type Budget = {
-  readonly resourceVersion: string
-  readonly name: string
-  readonly selector: LabelSelector | undefined
-  readonly allowed: number
-}
-
-export function readBudget(object: Read): Budget {
+export function readBudget(object: Read): Budget & { readonly resourceVersion: string } {
   const { metadata, spec, status } = object as Json
   return {
     resourceVersion: metadata.resourceVersion,
     name: metadata.name,
     selector: spec?.selector,
     allowed: status?.disruptionsAllowed ?? 0,
+    desired: status?.desiredHealthy ?? 0,
+    isCurrent: (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
   }
 }

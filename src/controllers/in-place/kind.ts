@@ -1,5 +1,5 @@
 import type { PodWrite } from "#core/in-place/next.ts"
-import type { PodFacts } from "#core/in-place/pod.ts"
+import type { EndingPod, PodFacts } from "#core/in-place/pod.ts"
 import type { PodTemplate } from "#core/in-place/template.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Outcome } from "#runtime/client/outcome.ts"
@@ -20,7 +20,8 @@ export type Adapter<W extends Workload = Workload, R extends Owned = Owned> = {
   podOwners(workload: W, revisions: readonly R[]): readonly string[]
   /** The name of the workload to which a pod with an owner of this name belongs. */
   workloadOf(podOwner: string, revisionOf: (name: string) => R | undefined): string | undefined
-  native(workload: W, revisions: readonly R[], pods: readonly PodFacts[]): Native
+  /** `ending`: pods that are being deleted, which its controller may count. */
+  native(workload: W, revisions: readonly R[], pods: readonly PodFacts[], ending: readonly EndingPod[]): Native
   /** The fields of its spec that give it back to its own controller. */
   releasedSpec(workload: W): object
   /** Carries out what only this kind writes. */
@@ -55,8 +56,8 @@ export type Native = {
 }
 
 export type Closing =
-  /** These writes, or none: its controller has something to see first. */
-  | { readonly is: "Waiting"; readonly actions: readonly Action[] }
+  /** These writes, or none: its controller has something to see first. `pod`: a pod that keeps it, and how. */
+  | { readonly is: "Waiting"; readonly actions: readonly Action[]; readonly pod?: string | undefined }
   /** The workload's note has to carry this number: its controller copies it. */
   | { readonly is: "Asking"; readonly fence: number; readonly actions: readonly Action[] }
   /** Its controller has seen everything. */

@@ -1,14 +1,14 @@
+import type { Room } from "#core/in-place/cover.ts"
 import { inPlaceAnnotation } from "#core/in-place/names.ts"
 import { operationOf } from "#core/in-place/operation.ts"
-import type { PodFacts } from "#core/in-place/pod.ts"
+import type { EndingPod, PodFacts } from "#core/in-place/pod.ts"
 import { labelsOf } from "#core/in-place/template.ts"
 import { drainedSinceOf, type UpSince, upSinceOf } from "#core/in-place/up-since.ts"
 import type { Instant } from "#lib/instant.ts"
-import { selects } from "#lib/label-selector.ts"
 import { compareVersions } from "#lib/resource-version.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import type { Job } from "./facts.ts"
-import { asked, type ImageOnNode, type Plan, type Snapshot } from "./plan.ts"
+import { asked, type ImageOnNode, type Plan, type Refusal, type Snapshot } from "./plan.ts"
 import type { HeldWorkload, Neighbourhood, World } from "./world.ts"
 
 /**
@@ -24,6 +24,12 @@ export type Memory = {
   readonly asked: Map<string, string>
   /** Pods by key, with the version that our last write gave them. */
   readonly written: Map<string, string>
+  /** Pods by uid, with the version that a write in doubt would change. */
+  readonly doubts: Map<string, { readonly key: string; readonly version: string }>
+  /** Why the last writes to pods were refused; null: they were not; undefined: this process has tried none. */
+  refusal: Refusal | null | undefined
+  /** Since when the update has waited without a step of its own. */
+  waitsSince: Instant | undefined
 }
 
 export const newMemory = (): Memory => ({
@@ -32,11 +38,14 @@ export const newMemory = (): Memory => ({
   proven: new Map(),
   asked: new Map(),
   written: new Map(),
+  doubts: new Map(),
+  refusal: undefined,
+  waitsSince: undefined,
 })
 
 /** Everything the plan is made from, at this moment. */
 export function observe(
-  world: Pick<World, "adapter" | "around" | "imageOn" | "nodeOf">,
+  world: Pick<World, "adapter" | "around" | "imageOn" | "nodeOf" | "budgets">,
   look: Look<HeldWorkload, Memory>,
 ): Snapshot {
   const { key, object, memory, now } = look
@@ -44,7 +53,10 @@ export function observe(
   const workload = adapter.read(object)
   const { near, isCurrent } = world.around(key)
   const revisions = factsBy(near.revisions, workload.uid)
-  const pods = adapter.podOwners(workload, revisions).flatMap(uid => factsBy(near.pods, uid))
+  const owners = adapter.podOwners(workload, revisions)
+  settleDoubts(near, memory)
+  const pods = owners.flatMap(uid => factsBy(near.pods, uid)).map(pod => withDoubt(pod, memory))
+  const ending = owners.flatMap(uid => endingBy(near.pods, uid))
   const jobs = factsBy(near.jobs, workload.uid)
   memory.upSince = upSinceOf(pods, memory.upSince, now)
   if (memory.asked.size > 0) forgetGone(memory.asked, pods)
@@ -52,10 +64,14 @@ export function observe(
   return {
     workload,
     isListed: isCurrent && showsOwnWrites(near, memory),
-    native: adapter.native(workload, revisions, pods),
+    native: adapter.native(workload, revisions, pods, ending),
     pods,
     jobs,
-    disruptions: tightest(near, labelsOf(workload.template) as Record<string, string>),
+    disruptions: tightest(
+      world.budgets.roomFor(workload.namespace, labelsOf(workload.template) as Record<string, string>),
+    ),
+    refusal: memory.refusal,
+    waitsSince: memory.waitsSince,
     imageOn: perNode((node, image) => {
       const job = jobs.find(each => each.image === image)
       const found = world.imageOn(node, image, job?.uid)
@@ -99,6 +115,20 @@ function showsOwnWrites({ pods }: Pick<Neighbourhood, "pods">, { written }: Memo
   return true
 }
 
+/** Another version, or none, ends the doubt: a write on condition of the one before can no longer be applied. */
+function settleDoubts({ pods }: Pick<Neighbourhood, "pods">, { doubts }: Memory): void {
+  for (const [uid, { key, version }] of doubts) {
+    const shown = pods.get(key)
+    if (shown?.facts?.uid !== uid || shown.resourceVersion !== version) doubts.delete(uid)
+  }
+}
+
+const withDoubt = (pod: PodFacts, { doubts }: Memory): PodFacts =>
+  doubts.has(pod.uid) ? { ...pod, isInDoubt: true } : pod
+
+const endingBy = ({ keysBy, get }: Neighbourhood["pods"], owner: string): EndingPod[] =>
+  [...keysBy("owner", owner)].sort().flatMap(key => get(key)?.ending ?? [])
+
 /** A node that does not answer says nothing itself: its job does, after a while. */
 function jobSays(job: Job | undefined, node: string): ImageOnNode {
   const why = job?.failed.get(node)
@@ -127,10 +157,5 @@ function factsBy<T>(
 }
 
 /** Of the budgets that cover the pods, the one that allows least. */
-function tightest({ budgets }: Neighbourhood, labels: Readonly<Record<string, string>>): Snapshot["disruptions"] {
-  let found: Snapshot["disruptions"]
-  for (const [, { name, selector, allowed }] of budgets.entries())
-    if (selector && selects(selector, labels) && allowed < (found?.allowed ?? Number.POSITIVE_INFINITY))
-      found = { budget: name, allowed }
-  return found
-}
+const tightest = (rooms: readonly Room[]): Room | undefined =>
+  rooms.reduce<Room | undefined>((least, room) => (least && least.allowed <= room.allowed ? least : room), undefined)

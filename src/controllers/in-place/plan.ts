@@ -1,4 +1,5 @@
 import { unavailableOf } from "#core/in-place/budget.ts"
+import type { Room } from "#core/in-place/cover.ts"
 import { isReadable, lostHold, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceHolder, strategyAnnotation } from "#core/in-place/names.ts"
 import { type Judged, nextWrites, type PodsNext, type PodWrite } from "#core/in-place/next.ts"
@@ -22,7 +23,7 @@ import { earliest, type Instant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import type { DeploymentAction } from "./deployment/native.ts"
 import type { Job, Workload } from "./facts.ts"
-import type { Native } from "./kind.ts"
+import type { Closing, Native } from "./kind.ts"
 import { isWithin, makeNote, union } from "./note.ts"
 import { jobActions } from "./pull-jobs.ts"
 import { takingBack } from "./take-back.ts"
@@ -42,7 +43,7 @@ export type Snapshot = {
   readonly native: Native
   readonly pods: readonly PodFacts[]
   readonly jobs: readonly Job[]
-  readonly disruptions: { readonly budget: string; readonly allowed: number } | undefined
+  readonly disruptions: Room | undefined
   imageOn(node: string, image: string): ImageOnNode
   upSince(uid: string): Instant | undefined
   /** The agent has been asked to restart containers of this pod. */
@@ -51,16 +52,28 @@ export type Snapshot = {
   /** The last change of this pod has been proven before. */
   isProven(pod: PodFacts): boolean
   nodeOf: NonNullable<Evidence["nodeOf"]>
+  /** Why the last writes to pods were refused; null: they were not; undefined: this process has tried none. */
+  readonly refusal?: Refusal | null | undefined
+  /** Since when the update has waited without a step of its own. */
+  readonly waitsSince?: Instant | undefined
   readonly now: Instant
 }
 
+/** The server, or a budget, has refused a write to a pod. */
+export type Refusal = {
+  readonly operation: string
+  readonly reason: "Forbidden" | "Refused" | "BudgetSpent"
+  readonly message: string
+}
+
 export type Reason =
+  | Refusal["reason"]
   | "Updating"
   | "Pulling"
   | "ImageUnavailable"
-  | "BudgetSpent"
   | "Partitioned"
   | "NodeNotReady"
+  | "Unhealthy"
   | "UpdateFailed"
   | "Fencing"
   | "Completed"
@@ -94,6 +107,10 @@ export type Plan = {
   readonly lookAgainAt?: Instant | undefined
   /** Nodes whose agents are waited for. */
   readonly nodes?: readonly string[]
+  /** Budgets that are waited for. */
+  readonly budgets?: readonly string[]
+  /** No step of its own is left until something else happens. */
+  readonly isWaiting?: boolean
   /** How each pod stands, where that was asked. */
   readonly judged?: readonly Judged[]
 }
@@ -211,9 +228,9 @@ function update(seen: Snapshot, course: Course): Plan {
     return { actions: [{ do: "rollback", template, note: { ...note, back } }], judged: next.judged }
   }
   const { labels, lookAgainAt } = labelled(seen, target, evidence)
-  if (next.isDone && labels.length === 0) return { lookAgainAt, ...finish(seen), judged: next.judged }
-  const { actions, ...rest } = inProgress(seen, next, jobActions(seen, touched))
-  return { ...rest, actions: [...actions, ...labels], lookAgainAt: earliest(next.lookAgainAt, lookAgainAt) }
+  const isDone = next.isDone && labels.length === 0
+  const rest = isDone ? finish(seen) : inProgress(seen, next, jobActions(seen, touched), labels)
+  return { ...rest, judged: next.judged, lookAgainAt: earliest(rest.lookAgainAt, lookAgainAt) }
 }
 
 /** A pod is labelled only after it is proven: its own controller counts it as updated from then on. */
@@ -237,28 +254,66 @@ const whyMissing = (found: ImageOnNode, { isUnverified }: Settings): string | un
   return found.why
 }
 
-function inProgress(seen: Snapshot, next: PodsNext, jobs: readonly Action[]): Plan {
-  const { workload } = seen
-  const { reason, message } = verdictOf(seen, next)
+function inProgress(seen: Snapshot, next: PodsNext, jobs: readonly Action[], labels: readonly Action[]): Plan {
+  const { workload, disruptions } = seen
+  const { lookAgainAt, isWaiting, ...verdict } = whenItLasts(seen, verdictOf(seen, next, [...jobs, ...labels]))
   const writes = next.writes.map(
     (write): Action => ({ do: "pod", write, template: workload.template, touched: noteOf(workload)!.touched }),
   )
-  const said = told(seen, reason, message)
+  const isShort = next.waiting > 0 && disruptions?.allowed === 0
   return {
-    actions: [...said.actions, ...jobs, ...writes],
-    lookAgainAt: next.lookAgainAt,
+    actions: [...told(seen, verdict.reason, verdict.message).actions, ...jobs, ...writes, ...labels],
+    // A pod of another workload that has not restarted counts as down for a while, and no event ends that while.
+    lookAgainAt: earliest(next.lookAgainAt, lookAgainAt, isShort ? seen.now + roomMs : undefined),
     nodes: [...next.missing.keys(), ...next.lost],
-    judged: next.judged,
+    budgets: isShort ? [disruptions.budget] : [],
+    isWaiting,
   }
 }
 
-function verdictOf(seen: Snapshot, next: PodsNext): { reason: Reason; message: string } {
+const roomMs = 30_000
+
+type Verdict = {
+  readonly reason: Reason
+  readonly message: string /** Shown if it lasts so long. */
+  readonly afterMs?: number
+}
+
+/**
+ * A budget that lags behind, or a pod that starts, is no reason to write that the update waits and soon that it does
+ * not. What is written already stays.
+ */
+function whenItLasts(
+  { workload, waitsSince, now }: Snapshot,
+  { reason, message, afterMs }: Verdict,
+): Verdict & { readonly lookAgainAt?: Instant; readonly isWaiting: boolean } {
+  const at = (waitsSince ?? now) + (afterMs ?? 0)
+  if (afterMs === undefined || now >= at || noteOf(workload)?.reason === reason)
+    return { reason, message, isWaiting: afterMs !== undefined }
+  return { reason: "Updating", message, isWaiting: true, lookAgainAt: at }
+}
+
+/**
+ * The controller of budgets writes what it counts a moment after a pod has changed. Between one pod and the next, others
+ * under the same budget have their turns.
+ */
+const lullMs = ({ updated }: PodsNext) => (updated === 0 ? 2000 : 30_000)
+/** A pod that was made from the template starts. */
+const startMs = 10_000
+
+function verdictOf(seen: Snapshot, next: PodsNext, others: readonly Action[]): Verdict {
   const { pods, disruptions, jobs } = seen
   const progress = `${next.updated} of ${counted(pods.length, "pod")} updated`
   const [failure] = next.failures
   if (failure)
     return { reason: "UpdateFailed", message: `${progress}; ${failure.pod}: ${failure.reason}, ${failure.message}` }
-  if (next.underWay > 0) return { reason: "Updating", message: progress }
+  const refusal = refusalOf(seen)
+  if (refusal && refusal.reason !== "BudgetSpent" && next.writes.length + others.length > 0)
+    return { reason: refusal.reason, message: `${progress}; ${refusal.message}` }
+  if (next.underWay > next.begun) return { reason: "Updating", message: progress }
+  if (refusal && next.begun > 0)
+    return { reason: refusal.reason, message: `${progress}; ${refusal.message}`, afterMs: lullMs(next) }
+  if (next.begun > 0) return { reason: "Updating", message: progress }
   const trouble = jobs.find(job => job.trouble !== "")?.trouble
   if (next.missing.size > 0) {
     const nodes = nameSome(
@@ -277,10 +332,20 @@ function verdictOf(seen: Snapshot, next: PodsNext): { reason: Reason; message: s
   }
   if (next.waiting > 0) {
     const by = disruptions && disruptions.allowed === 0 ? `PodDisruptionBudget ${disruptions.budget}` : "maxUnavailable"
-    return { reason: "BudgetSpent", message: `${progress}; ${counted(next.waiting, "pod")} wait for ${by}` }
+    const message = `${progress}; ${counted(next.waiting, "pod")} wait for ${by}`
+    return { reason: "BudgetSpent", message, afterMs: lullMs(next) }
   }
   if (next.kept > 0) return { reason: "Partitioned", message: `${progress}; in-place-partition keeps ${next.kept}` }
   return { reason: "Updating", message: progress }
+}
+
+/** Of this operation. A process that has tried nothing yet leaves what the one before has written. */
+function refusalOf({ workload, refusal }: Snapshot): Omit<Refusal, "operation"> | undefined {
+  const operation = operationOf(workload)
+  if (refusal) return refusal.operation === operation ? refusal : undefined
+  const before = refusal === undefined ? noteOf(workload) : undefined
+  const reason = (["Forbidden", "Refused"] as const).find(each => each === before?.reason)
+  return reason && before!.operation === operation ? { reason, message: before!.message } : undefined
 }
 
 /** The agent was asked and has not answered yet. */
@@ -290,7 +355,7 @@ export const asked = "asked"
 function finish(seen: Snapshot): Plan {
   const { workload, native } = seen
   const closing = native.close()
-  if (closing.is === "Waiting") return { actions: closing.actions }
+  if (closing.is === "Waiting") return waiting(seen, closing)
   if (closing.is === "Asking") {
     const note = { ...noteFor(seen, "Fencing", "all pods are done"), fence: closing.fence }
     return { actions: [...closing.actions, { do: "note", note }] }
@@ -303,6 +368,17 @@ function finish(seen: Snapshot): Plan {
   return back === operationOf(workload)
     ? released(seen, "RolledBack", `${pods} went back after operation ${failed} had failed`, true)
     : released(seen, "Completed", `${done}${images && `: ${images}`}`, true)
+}
+
+/** What it waits for is written where it lasts: a write that is refused, or a pod. */
+function waiting(seen: Snapshot, { actions, pod }: Extract<Closing, { is: "Waiting" }>): Plan {
+  const refusal = actions.length > 0 ? refusalOf(seen) : undefined
+  if (refusal) return { actions: [...told(seen, refusal.reason, refusal.message).actions, ...actions] }
+  if (pod === undefined) return { actions }
+  const message = `all images are updated; the ${seen.native.kind} controller waits for ${pod}`
+  const verdict = whenItLasts(seen, { reason: "Unhealthy", message, afterMs: startMs })
+  const said = verdict.reason === "Unhealthy" ? told(seen, "Unhealthy", message).actions : []
+  return { actions: [...said, ...actions], isWaiting: true, lookAgainAt: verdict.lookAgainAt }
 }
 
 /** `kubectl rollout resume`, or another write that took the hold away: the owner's own release. */
@@ -323,7 +399,13 @@ function cleanedUp(seen: Snapshot): Plan {
   if (!back) return { actions: [...rest, { do: "unmark" }] }
   const { next, note } = back
   const writes = next.writes.map((write): Action => ({ do: "pod", write, template, touched: note.touched }))
-  return { actions: [...ended(seen.jobs), ...writes], lookAgainAt: next.lookAgainAt }
+  const isShort = next.waiting > 0 && seen.disruptions?.allowed === 0
+  return {
+    actions: [...ended(seen.jobs), ...writes],
+    lookAgainAt: earliest(next.lookAgainAt, isShort ? seen.now + roomMs : undefined),
+    budgets: isShort ? [seen.disruptions!.budget] : [],
+    judged: next.judged,
+  }
 }
 
 const ended = (jobs: readonly Job[]) => jobs.map((job): Action => ({ do: "deleteJob", job }))

@@ -1,6 +1,7 @@
 import { Holds } from "#core/holds.ts"
-import { type PodFacts, readPod } from "#core/in-place/pod.ts"
+import { type EndingPod, type PodFacts, readEnding, readPod } from "#core/in-place/pod.ts"
 import type { NodeState } from "#core/in-place/standing.ts"
+import type { TakenPods } from "#core/in-place/taken.ts"
 import { splitImage } from "#core/pulls/image-name.ts"
 import { type NodeImageFacts, readNodeImage } from "#core/pulls/node-facts.ts"
 import { MultiMap } from "#lib/multi-map.ts"
@@ -10,7 +11,8 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf, nameOf, podDisruptionBudgets, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
-import { type Budget, type Job, type NodeSeen, type Owned, readBudget, readJob, readNodeState } from "./facts.ts"
+import { type BudgetPlaces, budgetPlaces } from "./budget-places.ts"
+import { type Job, type NodeSeen, type Owned, readBudget, readJob, readNodeState } from "./facts.ts"
 import type { Adapter } from "./kind.ts"
 import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
@@ -25,15 +27,18 @@ type Kept<T> = Projected & { readonly facts?: T | undefined }
 /** What is watched of a namespace while one of its workloads is held. */
 export type Neighbourhood = {
   readonly revisions: WatchedCache<Kept<Owned>>
-  readonly pods: WatchedCache<Kept<PodFacts>>
+  readonly pods: WatchedCache<KeptPod>
   readonly jobs: WatchedCache<Kept<Job>>
-  readonly budgets: WatchedCache<Budget>
+  readonly budgets: WatchedCache<ReturnType<typeof readBudget>>
 }
+
+type KeptPod = Kept<PodFacts> & { readonly ending?: EndingPod | undefined }
 
 /** A workload as the cache has it. Its status is never written here. */
 export type HeldWorkload = KubeObject & { apiVersion: string; kind: string; status?: never }
 
 export type World = Pick<Wiring, "client" | "clock" | "events"> & {
+  readonly budgets: Omit<BudgetPlaces, "open" | "close">
   readonly adapter: Adapter
   /** What surrounds a held workload, and whether all of it is known. */
   around(key: string): { readonly near: Neighbourhood; readonly isCurrent: boolean }
@@ -41,8 +46,10 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   imageOn(node: string, image: string, job: string | undefined): ImageOnNode
   /** Whether a node is ready. One that is gone is not. */
   nodeOf(name: string): NodeState | undefined
-  /** The workload is looked at again when one of these nodes reports something. */
-  waitFor(key: string, nodes: readonly string[]): void
+  /** The workload is looked at again when one of these nodes reports something, or one of these budgets has changed. */
+  waitFor(key: string, what: { readonly nodes: readonly string[]; readonly budgets: readonly string[] }): void
+  /** The workload as it is known at this moment. */
+  newest(key: string): HeldWorkload | undefined
   leave(key: string): void
   /** Resolves when the cache shows what was written, or after a few seconds. A decision before would repeat the write. */
   shown(key: string, written: KubeObject): Promise<void>
@@ -50,17 +57,27 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   metrics: InPlaceMetrics
 }
 
+/** The controller of one kind. The pods that are taken are those of all kinds. */
+type Part = { readonly adapter: Adapter; readonly taken: TakenPods }
+
 /**
  * Nothing but held workloads is watched before one is held. Then it is what surrounds it: revisions, pods, jobs and
  * budgets of its namespace, and what the agents say.
  */
-export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<HeldWorkload>>): World {
+export function openWorld({ adapter, taken }: Part, wiring: Wiring, objects: Cache<Held<HeldWorkload>>): World {
   const { client, clock, events, enqueue, enqueueAfter } = wiring
   const places = new Map<string, Neighbourhood>()
   const users = new MultiMap()
-  const waiting = new MultiMap()
+  const waiting = new Waiting()
   const holds: World["holds"] = new Holds()
   const metrics = createInPlaceMetrics(wiring.metrics, adapter.resource.kind)
+  const wakeAt = (place: string) => {
+    for (const key of waiting.at(place)) enqueue(key)
+  }
+  const budgets = budgetPlaces({
+    ...{ kind: adapter.resource.kind, taken, clock },
+    onRoom: (namespace, name) => wakeAt(budgetPlace(namespace, name)),
+  })
   let agents: WatchedCache<NodeImageFacts> | undefined
   let machines: WatchedCache<NodeSeen> | undefined
 
@@ -87,10 +104,11 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
       <T>(read: (object: KubeObject) => T | undefined) =>
       (object: KubeObject): Kept<T> => ({ resourceVersion: object.metadata.resourceVersion ?? "", facts: read(object) })
     const owner = ({ facts }: Kept<Owned>) => (facts ? [facts.owner.uid] : [])
+    const keptPod = (object: KubeObject): KeptPod => ({ ...kept(readPod)(object), ending: readEnding(object) })
     const near: Neighbourhood = {
       revisions: watchIn(namespace, adapter.revisions, kept(adapter.readRevision), { owner }),
-      pods: watchIn(namespace, pods, kept(readPod), {
-        owner: ({ facts }: Kept<PodFacts>) => (facts?.owner ? [facts.owner] : []),
+      pods: watchIn(namespace, pods, keptPod, {
+        owner: ({ facts, ending }: KeptPod) => [(facts ?? ending)?.owner || []].flat(),
       }),
       jobs: watchIn(
         namespace,
@@ -109,34 +127,28 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
         const found = (after ?? before)?.facts
         if (found) wake(found.owner.name)
       })
+    budgets.open(namespace, near)
     near.pods.subscribe(({ before, after }) => {
-      const found = after?.facts ?? before?.facts
+      const found = after?.facts ?? before?.facts ?? before?.ending
       const revisionOf = (name: string) => near.revisions.get(keyOf({ namespace, name }))?.facts
       const name = found && adapter.workloadOf(found.ownerName, revisionOf)
       if (found && name !== undefined) wake(name, gatherMs(near.pods.keysBy("owner", found.owner).size))
     })
-    near.budgets.subscribe(() => {
-      for (const key of users.of(namespace)) enqueue(key)
-    })
     return near
   }
 
+  const everyKey = () => [...objects.entries()].map(([key]) => key)
+
   function openAgents(): WatchedCache<NodeImageFacts> {
-    const cache = wakes(wiring.watch(nodeImages, { project: readNodeImage }), () =>
-      [...objects.entries()].map(([key]) => key),
-    )
-    cache.subscribe(({ key: node }) => {
-      for (const key of waiting.of(node)) enqueue(key)
-    })
+    const cache = wakes(wiring.watch(nodeImages, { project: readNodeImage }), everyKey)
+    cache.subscribe(({ key: node }) => wakeAt(nodePlace(node)))
     return cache
   }
 
   function openMachines(): WatchedCache<NodeSeen> {
-    const cache = wakes(wiring.watch(nodes, { project: readNodeState }), () =>
-      [...objects.entries()].map(([key]) => key),
-    )
+    const cache = wakes(wiring.watch(nodes, { project: readNodeState }), everyKey)
     cache.subscribe(({ key: node, before, after }) => {
-      if (before?.isReady !== after?.isReady) for (const key of waiting.of(node)) enqueue(key)
+      if (before?.isReady !== after?.isReady) wakeAt(nodePlace(node))
     })
     return cache
   }
@@ -145,12 +157,6 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
     for (const key of holds.release(namespace)) enqueue(key)
   })
 
-  const waited = new Map<string, readonly string[]>()
-  const forgetNodes = (key: string) => {
-    for (const node of waited.get(key) ?? []) waiting.delete(node, key)
-    waited.delete(key)
-  }
-
   return {
     adapter,
     client,
@@ -158,6 +164,7 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
     events,
     holds,
     metrics,
+    budgets,
     around(key) {
       const { namespace = "" } = nameOf(key)
       users.add(namespace, key)
@@ -170,21 +177,22 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
     },
     imageOn: (node, image, job) => agentSays(agents?.get(node), image, job),
     nodeOf: name => (name === "" || !machines?.isCurrent ? undefined : (machines.get(name) ?? gone)),
-    waitFor(key, nodes) {
-      forgetNodes(key)
-      if (nodes.length === 0) return
-      waited.set(key, nodes)
-      for (const node of nodes) waiting.add(node, key)
+    waitFor(key, { nodes, budgets }) {
+      const { namespace = "" } = nameOf(key)
+      waiting.set(key, [...nodes.map(nodePlace), ...budgets.map(name => budgetPlace(namespace, name))])
     },
+    newest: key => objects.get(key)?.object,
     leave(key) {
       const { namespace = "" } = nameOf(key)
-      forgetNodes(key)
+      waiting.set(key, [])
+      budgets.keep(key, [])
       holds.delete(key)
       metrics.forget(key)
       users.delete(namespace, key)
       if (users.has(namespace)) return
       for (const cache of Object.values(places.get(namespace) ?? {})) cache.close()
       places.delete(namespace)
+      budgets.close(namespace)
       if (places.size > 0) return
       agents?.close()
       agents = undefined
@@ -203,6 +211,26 @@ export function openWorld(adapter: Adapter, wiring: Wiring, objects: Cache<Held<
     },
   }
 }
+
+/** Workloads by what they wait for. */
+class Waiting {
+  readonly #keys = new MultiMap()
+  readonly #places = new Map<string, readonly string[]>()
+
+  at(place: string): Iterable<string> {
+    return this.#keys.of(place)
+  }
+
+  set(key: string, places: readonly string[]): void {
+    for (const place of this.#places.get(key) ?? []) this.#keys.delete(place, key)
+    for (const place of places) this.#keys.add(place, key)
+    if (places.length > 0) this.#places.set(key, places)
+    else this.#places.delete(key)
+  }
+}
+
+const nodePlace = (name: string) => `node ${name}`
+const budgetPlace = (namespace: string, name: string) => `budget ${namespace}/${name}`
 
 /**
  * A look judges all pods of its workload. Events of pods are gathered for as long as ten such looks would take, so that

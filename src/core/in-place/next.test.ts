@@ -414,9 +414,18 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     says: { underWay: 0, missing: new Map([["node", "NotFound"]]) },
   },
   "a budget of none": { given: { disruptions: { budget: "web", allowed: 0 } }, writes: [], says: { waiting: 3 } },
-  "a budget is asked again when nothing is under way": {
-    given: { maxUnavailable: 3, disruptions: { budget: "web", allowed: 2 }, pods: [patched("a"), pod("b"), pod("c")] },
-    writes: [],
+  "what a budget has left beside the pods that are down already": {
+    given: { maxUnavailable: 3, disruptions: { budget: "web", allowed: 1 }, pods: [patched("a"), pod("b"), pod("c")] },
+    writes: ["patch b web=web:2"],
+  },
+  "a pod with a write in doubt keeps its place, and is written again without a question": {
+    given: { pods: [pod("a"), pod("b", { isInDoubt: true }), pod("c")] },
+    writes: ["patch b web=web:2"],
+    says: { waiting: 2 },
+  },
+  "the same where it was to be drained": {
+    given: { pods: [pod("a", { gate }), pod("b", { gate, isInDoubt: true })], replicas: 2 },
+    writes: ["drain b"],
   },
   "labels alone": {
     given: {

@@ -47,7 +47,7 @@ export type PodsSeen = {
   readonly settings: Settings
   readonly replicas: number
   readonly maxUnavailable: number
-  /** The budget that covers these pods: how many more it lets go. */
+  /** The budget that covers these pods: how many more it lets go, beside those that are disturbed already. */
   readonly disruptions: { readonly budget: string; readonly allowed: number } | undefined
   /** Why an image is not proven to be on a node; undefined where it is. */
   missingOn(node: string, image: string): string | undefined
@@ -75,6 +75,8 @@ export type PodsNext = {
   /** Pods that the partition keeps. */
   readonly kept: number
   readonly underWay: number
+  /** Of them, those that these writes begin with. */
+  readonly begun: number
   /** Every pod has what the template says. */
   readonly isDone: boolean
   readonly lookAgainAt?: Instant | undefined
@@ -123,6 +125,7 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     waiting: picked.waiting,
     kept: Math.min(stale, podsOf(settings.partition, seen.replicas)),
     underWay: judged.filter(each => isUnderWay(each, target) && !served.has(each.pod)).length + begun.length,
+    begun: begun.length,
     isDone: of("Updated").length === pods.length && pods.every(({ gate }) => !gate?.isDrained),
     lookAgainAt: earliest(picked.lookAgainAt, ...soonest),
   }
@@ -161,13 +164,11 @@ const nothingPicked: Picked = { writes: [], missing: new Map(), waiting: 0 }
  */
 function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Judged[]): Picked {
   const { pods, replicas, settings, maxUnavailable, disruptions, missingOn, noAgentOn, evidence, ordinals } = seen
-  const isDisturbed = (pod: PodFacts) => pod.gate?.isDrained || awaitsRestart(pod, evidence.now)
+  const isDisturbed = (pod: PodFacts) => pod.gate?.isDrained || pod.isInDoubt || awaitsRestart(pod, evidence.now)
   const underWay = new Set([...restarting, ...stale.filter(({ pod }) => isDisturbed(pod))].map(({ pod }) => pod))
   const down = pods.filter(pod => !pod.isReady || underWay.has(pod)).length
   let room = Math.max(0, maxUnavailable - down - Math.max(0, replicas - pods.length))
-  // A budget is asked again only when nothing is under way: its counts come later than ours.
-  const isBusy = [...underWay].some(pod => !isLost(pod, evidence))
-  if (disruptions) room = Math.min(room, isBusy ? 0 : disruptions.allowed)
+  if (disruptions) room = Math.min(room, disruptions.allowed)
   let left = stale.length - podsOf(settings.partition, replicas)
   const writes: PodWrite[] = []
   const missing = new Map<string, string>()
@@ -200,7 +201,8 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
       const at = (evidence.drainedSince(pod.uid) ?? evidence.now) + wait * 1000
       if (evidence.now >= at) writes.push(patch)
       else lookAgainAt = earliest(lookAgainAt, at)
-    } else if ((Object.keys(patch.images).length === 0 && !isRestarted) || !pod.isReady || underWay.has(pod))
+    } else if (pod.isInDoubt && pod.isReady) writes.push(pod.gate ? { do: "drain", pod } : patch)
+    else if ((Object.keys(patch.images).length === 0 && !isRestarted) || !pod.isReady || underWay.has(pod))
       writes.push(patch)
     else if (room > 0) {
       room--
@@ -213,7 +215,7 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
 /** A kubelet reports within a moment. One that does not may be gone, and the deadline of the pod begins with its patch. */
 const reportSeconds = 10
 
-/** Drained ones first, then those that serve nothing, then by the label of the settings, then by name or ordinal. */
+/** Drained ones and those in doubt first, then those that serve nothing, then by the label of the settings, then by name or ordinal. */
 const before =
   (label: string | undefined, isDescending: boolean) =>
   ({ pod: a }: Judged, { pod: b }: Judged): number =>
@@ -221,7 +223,7 @@ const before =
     (label === undefined ? 0 : compare(a.labels[label], b.labels[label])) ||
     (isDescending ? compare(b.name, a.name) : compare(a.name, b.name))
 
-const rank = ({ gate, isReady }: PodFacts) => (gate?.isDrained ? 0 : isReady ? 2 : 1)
+const rank = ({ gate, isReady, isInDoubt }: PodFacts) => (gate?.isDrained || isInDoubt ? 0 : isReady ? 2 : 1)
 const { compare: inOrderOf } = new Intl.Collator("en", { numeric: true })
 const compare = (a = "", b = "") => inOrderOf(a, b)
 

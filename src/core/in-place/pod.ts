@@ -30,7 +30,12 @@ export type PodFacts = {
   readonly failover?: ImageRecord | undefined
   /** Undefined where the pod does not list our readiness gate. */
   readonly gate: { readonly isDrained: boolean } | undefined
+  /** A write that disturbs it got no answer, and the pod has not been seen since. */
+  readonly isInDoubt?: true
 }
+
+/** A pod that is being deleted. On a node that is lost it stays so. */
+export type EndingPod = Pick<PodFacts, "name" | "owner" | "ownerName" | "node" | "labels">
 
 export type ContainerFacts = {
   readonly image: string
@@ -53,8 +58,7 @@ export function readPod(object: { metadata: object }): PodFacts | undefined {
   const { metadata: meta, spec = {}, status = {} } = object as unknown as Record<string, Json>
   const metadata = meta!
   const annotations = recordOf(metadata.annotations) as Record<string, string>
-  if (metadata.deletionTimestamp !== undefined || ["Succeeded", "Failed"].includes(String(status.phase)))
-    return undefined
+  if (metadata.deletionTimestamp !== undefined || hasEnded(status)) return undefined
   if (annotations[mirrorMark] !== undefined) return undefined
   const ready = conditionOf(status, "Ready")
   const owner = listOf(metadata.ownerReferences).find(({ controller }) => controller === true)
@@ -80,6 +84,23 @@ export function readPod(object: { metadata: object }): PodFacts | undefined {
     gate: gateOf(spec, status),
   }
 }
+
+/** Undefined for a pod that is not being deleted, or has ended. */
+export function readEnding(object: { metadata: object }): EndingPod | undefined {
+  const { metadata: meta, spec = {}, status = {} } = object as unknown as Record<string, Json>
+  const { deletionTimestamp, ownerReferences, name, labels } = meta!
+  if (deletionTimestamp === undefined || hasEnded(status)) return undefined
+  const owner = listOf(ownerReferences).find(({ controller }) => controller === true)
+  return {
+    name: String(name),
+    owner: String(owner?.uid ?? ""),
+    ownerName: String(owner?.name ?? ""),
+    node: String(spec.nodeName ?? ""),
+    labels: recordOf(labels) as Record<string, string>,
+  }
+}
+
+const hasEnded = ({ phase }: Json) => phase === "Succeeded" || phase === "Failed"
 
 const containersOf = (specs: unknown, statuses: unknown, isInit: boolean): [string, ContainerFacts][] =>
   listOf(specs).map(({ name, image }) => {

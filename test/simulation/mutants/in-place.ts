@@ -84,6 +84,18 @@ export const inPlaceMutants: Record<string, Mutant> = {
     { ...killed, says: "S21" },
   ),
   "a budget that is spent twice": mistake(core, "      room--\n", "", { ...killed, says: "S23" }),
+  "a budget that two workloads spend": mistake(
+    controller,
+    "if (!full) taken.take(ownerOf(key), placeOf(pod))",
+    "if (full) taken.take(ownerOf(key), placeOf(pod))",
+    { tests: `${stories}-budgets`, caughtBy: "one pod at a time where one is allowed", says: "S23" },
+  ),
+  "a write in doubt, counted as one that was not made": mistake(
+    controller,
+    'if (result?.is === "Unknown" && isDisturbing)',
+    'if (result?.is === "Written" && isDisturbing)',
+    { tests: `${stories}-budgets`, caughtBy: "a write without an answer keeps its place", says: "S23" },
+  ),
   "a pod that restarts, counted as one that serves": mistake(
     core,
     "pods.filter(pod => !pod.isReady || underWay.has(pod)).length",

@@ -19,6 +19,7 @@ const kind: SetKind = {
   before({ template }, _, used) {
     return newest([...used].filter(revision => !isSameTemplate(revision.template, template)))?.template
   },
+  countsEnding: true,
   isSettled: () => true,
 }
 
@@ -47,7 +48,7 @@ export const daemonSet: Adapter<HeldSet, SetRevision> = {
   readRevision: object => readSetRevision(object, "DaemonSet"),
   podOwners: ({ uid }) => [uid],
   workloadOf: podOwner => podOwner,
-  native: (workload, revisions, pods) => nativeOf(kind, workload, revisions, pods),
+  native: (workload, revisions, pods, ending) => nativeOf(kind, workload, revisions, pods, ending),
   releasedSpec: ({ isInForce, hold, updateStrategy }) =>
     isInForce ? holdKinds.DaemonSet.released(hold, { updateStrategy }) : {},
 }

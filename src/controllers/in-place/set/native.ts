@@ -1,6 +1,6 @@
 import { revisionLabel } from "#core/in-place/names.ts"
 import type { PodWrite } from "#core/in-place/next.ts"
-import type { PodFacts } from "#core/in-place/pod.ts"
+import type { EndingPod, PodFacts } from "#core/in-place/pod.ts"
 import { isSameTemplate, type PodTemplate } from "#core/in-place/template.ts"
 import type { Native } from "../kind.ts"
 import type { HeldSet, SetRevision } from "./facts.ts"
@@ -15,6 +15,8 @@ export type SetKind = {
   wanted(workload: HeldSet, revisions: readonly SetRevision[]): SetRevision | undefined
   /** The template before the change. */
   before(workload: HeldSet, revisions: readonly SetRevision[], used: ReadonlySet<SetRevision>): PodTemplate | undefined
+  /** Its controller counts the label of a pod that is being deleted. */
+  readonly countsEnding: boolean
   /** Nothing is left that its controller would do on its own account. */
   isSettled(workload: HeldSet): boolean
 }
@@ -28,6 +30,7 @@ export function nativeOf(
   workload: HeldSet,
   revisions: readonly SetRevision[],
   pods: readonly PodFacts[],
+  ending: readonly EndingPod[],
 ): Native {
   const byKey = new Map(revisions.map(revision => [kind.keyOf(revision), revision]))
   const revisionOf = (pod: PodFacts) => byKey.get(keyIn(pod))
@@ -39,6 +42,7 @@ export function nativeOf(
   const wanted = workload.isObserved ? kind.wanted(workload, revisions.filter(isSame)) : undefined
   const key = wanted && kind.keyOf(wanted)
   const before = kind.before(workload, revisions, used)
+  const isCounted = key !== undefined && isCountedAs(workload, pods, ending, { key, countsEnding: kind.countsEnding })
   return {
     title: `${kind.shortName}/${workload.name}`,
     kind: kind.kind,
@@ -50,15 +54,23 @@ export function nativeOf(
     isFollowed: pods.every(pod => same.has(keyIn(pod))),
     ordinals: workload.ordinals,
     keeps: pod => same.has(keyIn(pod)),
-    label: proven => (key !== undefined && isCounted(workload, pods, key) ? labelsFor(proven, key) : []),
-    close: () => {
-      const isPassed = key !== undefined && pods.every(pod => keyIn(pod) === key) && isFenced(kind, workload, pods, key)
-      return isPassed ? { is: "Passed" } : { is: "Waiting", actions: [] }
+    label: proven => (isCounted ? labelsFor(proven, key) : []),
+    close() {
+      const isFenced = isCounted && workload.status.updated === workload.replicas && kind.isSettled(workload)
+      if (isFenced && pods.every(pod => keyIn(pod) === key)) return { is: "Passed" }
+      return { is: "Waiting", actions: [], pod: stuckOf(pods, ending) }
     },
   }
 }
 
-const keyIn = ({ labels }: PodFacts) => labels[revisionLabel] ?? ""
+/** The pod that has to be gone, or ready, before its controller goes on. */
+function stuckOf(pods: readonly PodFacts[], [gone]: readonly EndingPod[]): string | undefined {
+  if (gone) return `pod ${gone.name}, which is being deleted on node ${gone.node || "none"}`
+  const down = pods.find(({ isReady }) => !isReady)
+  return down && `pod ${down.name}, which is not ready on node ${down.node || "none"}`
+}
+
+const keyIn = ({ labels }: Pick<PodFacts, "labels">) => labels[revisionLabel] ?? ""
 
 /** A pod whose gate is still False is written twice otherwise, on condition of the same version. */
 const labelsFor = (proven: readonly PodFacts[], revision: string): PodWrite[] =>
@@ -68,11 +80,14 @@ const labelsFor = (proven: readonly PodFacts[], revision: string): PodWrite[] =>
  * Its controller counts the labels, and the pods, that are there. Otherwise its cache may still show labels of an earlier
  * operation, which would pass for new ones when the user goes back (decision 35).
  */
-function isCounted({ status }: HeldSet, pods: readonly PodFacts[], key: string): boolean {
-  const labelled = pods.filter(pod => keyIn(pod) === key).length
+function isCountedAs(
+  { status }: HeldSet,
+  pods: readonly PodFacts[],
+  ending: readonly EndingPod[],
+  { key, countsEnding }: { key: string; countsEnding: boolean },
+): boolean {
+  const labelled = [...pods, ...(countsEnding ? ending : [])].filter(pod => keyIn(pod) === key).length
   const { updated, strays } = status
-  return status.pods + strays === pods.length && updated <= labelled && updated >= labelled - strays
+  // A pod on a lost node is being deleted for as long as the node is lost: it is counted, and not waited for.
+  return status.pods + strays === pods.length + ending.length && updated <= labelled && updated >= labelled - strays
 }
-
-const isFenced = (kind: SetKind, workload: HeldSet, pods: readonly PodFacts[], key: string) =>
-  workload.status.updated === workload.replicas && isCounted(workload, pods, key) && kind.isSettled(workload)

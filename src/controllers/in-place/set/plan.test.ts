@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { Hold, WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, revisionLabel, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
-import type { PodFacts } from "#core/in-place/pod.ts"
+import type { EndingPod, PodFacts } from "#core/in-place/pod.ts"
 import type { PodTemplate } from "#core/in-place/template.ts"
 import type { Adapter } from "../kind.ts"
 import { type Action, type Plan, plan as planAny, type Snapshot } from "../plan.ts"
@@ -19,6 +19,7 @@ type Kind = keyof typeof adapters
 type Given = Omit<Snapshot, "workload" | "native"> & {
   readonly workload: HeldSet
   readonly revisions: readonly SetRevision[]
+  readonly ending?: readonly EndingPod[]
 }
 
 const revision = (number: number, image = `web:${number}`): SetRevision => ({
@@ -103,9 +104,9 @@ const calm: Given = {
   now: 100_000,
 }
 
-const planOf = (kind: Kind, { revisions, ...seen }: Given): Plan => {
+const planOf = (kind: Kind, { revisions, ending = [], ...seen }: Given): Plan => {
   const adapter = adapters[kind] as Adapter<HeldSet, SetRevision>
-  return planAny({ ...seen, native: adapter.native(seen.workload, revisions, seen.pods) })
+  return planAny({ ...seen, native: adapter.native(seen.workload, revisions, seen.pods, ending) })
 }
 
 /** As the plan itself writes it, for this target. */

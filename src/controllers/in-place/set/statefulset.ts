@@ -12,6 +12,7 @@ const kind: SetKind = {
   keyOf: ({ name }) => name,
   wanted: ({ status }, same) => same.find(({ name }) => name === status.update),
   before: ({ status }, revisions) => revisions.find(({ name }) => name === status.current)?.template,
+  countsEnding: false,
   // Until then, a pod that is lost comes back from the template before.
   isSettled: ({ status }) => status.current === status.update,
 }
@@ -41,7 +42,7 @@ export const statefulSet: Adapter<HeldSet, SetRevision> = {
   readRevision: object => readSetRevision(object, "StatefulSet"),
   podOwners: ({ uid }) => [uid],
   workloadOf: podOwner => podOwner,
-  native: (workload, revisions, pods) => nativeOf(kind, workload, revisions, pods),
+  native: (workload, revisions, pods, ending) => nativeOf(kind, workload, revisions, pods, ending),
   releasedSpec: ({ isInForce, hold, updateStrategy }) =>
     isInForce ? holdKinds.StatefulSet.released(hold, { updateStrategy }) : {},
 }

@@ -41,9 +41,10 @@ async function place(kind: "StatefulSet" | "DaemonSet", updateStrategy: Json | u
   })
   const inTime = async <T>(promise: Promise<T>): Promise<T> => {
     let isDone = false
-    promise.finally(() => {
+    const end = () => {
       isDone = true
-    })
+    }
+    promise.then(end, end)
     await world.until("it is written", () => isDone)
     return promise
   }

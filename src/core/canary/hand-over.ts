@@ -20,7 +20,11 @@ export type HandOver = {
     readonly isHeld: boolean
     /** Its template is the tested one: resuming it starts no other rollout. */
     readonly hasTestedTemplate: boolean
-    /** Its controller has counted the tested ReplicaSet as its new one, and wants no pod of any other. */
+    /**
+     * Its controller has counted the tested ReplicaSet as its new one, and wants no pod of any other. Seen by the
+     * revision, which is above that of every other: the one that came along may be equal, and a Deployment without
+     * pods has no other sign.
+     */
     readonly hasCounted: boolean
   }
 }

@@ -1,6 +1,7 @@
 import type { Case } from "../harness/script.ts"
 import { crds, nodeKinds, serviceImages } from "./crds.ts"
 import { endpointSlices } from "./endpoints.ts"
+import { handOvers } from "./hand-over.ts"
 import { authentication, impersonation } from "./identity.ts"
 import { inPlaceOfDeployments } from "./in-place-deployments.ts"
 import { inPlaceHoldsOfWorkloads } from "./in-place-hold.ts"
@@ -32,6 +33,7 @@ export const cases: readonly Case[] = [
   ...daemonSets,
   ...inPlaceOfDeployments,
   ...inPlaceOfSets,
+  ...handOvers,
   ...endpointSlices,
   ...quotasOfWorkloads,
   ...kubectl,

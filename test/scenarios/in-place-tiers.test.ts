@@ -189,7 +189,7 @@ describe("without any admission policy", () => {
   test("a rollback of the tier is in place too", async () => {
     const { story, rollout } = await rolledOut(
       { updateStrategy: "InPlaceOnly", progressDeadlineSeconds: 120 },
-      {},
+      { spec: { minReadySeconds: 5 } },
       { onFailure: "Rollback" },
     )
     const before = await story.pods()
@@ -242,7 +242,10 @@ describe("what keeps an update in place is the reason of its tier", () => {
   })
 
   test("an update that failed and went back: the tier has failed, and does not look well again", async () => {
-    const { story, rollout } = await rolledOut({ updateStrategy: "InPlaceOnly", progressDeadlineSeconds: 3600 })
+    const { story, rollout } = await rolledOut(
+      { updateStrategy: "InPlaceOnly", progressDeadlineSeconds: 3600 },
+      { spec: { minReadySeconds: 5 } },
+    )
     story.registries.push(v3, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
     await rollout.change({ defaultImage: v3 })
     await story.says("UpdateFailed")

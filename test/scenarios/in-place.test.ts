@@ -608,8 +608,8 @@ describe("together with a ServiceImage", () => {
   const target = { apiVersion: "apps/v1", kind: "Deployment", image: { container: "web" } }
   const tiers = [{ upgradeTier: "", settleSeconds: 0 }]
 
-  async function rolledOut(spec: Json = {}) {
-    const story = await inPlaceStory()
+  async function rolledOut(spec: Json = {}, ofDeployment: Json = {}) {
+    const story = await inPlaceStory({ spec: ofDeployment })
     const { world } = story
     await world.apply(crdOf(ServiceImage) as Json)
     const rollout = about(world, world.run([createServiceImageController()]))
@@ -626,18 +626,28 @@ describe("together with a ServiceImage", () => {
   test("its stamp is held, its tier is complete when the Deployment is released, and the pods are the same", async () => {
     const { story, rollout } = await rolledOut()
     const before = await story.pods()
+    const { history } = story.world
+    const from = history.length
     await rollout.change({ defaultImage: v2 })
-    // Before the release, all counts of the Deployment are complete.
-    await story.world.until("it is rolled out", async () => isRolledOut(await story.deployment()), "5m")
-    expect(isHeld(await story.deployment())).toBe(true)
-    expect((await rollout.condition("Complete"))?.status).toBe("False")
     await rollout.complete()
+    const first = (plural: string, isIt: (object: Json) => boolean) =>
+      history.findIndex(({ place, object }, at) => at >= from && place.endsWith(plural) && isIt(object))
+    const isUpdated = (each: Json) => isRolledOut(each) && imageOf(each.spec.template) === v2
+    const isComplete = ({ status }: Json) =>
+      status.conditions.some((each: Json) => each.type === "Complete" && each.status === "True")
+    const isChanged = ({ metadata, status }: Json) => status?.observedGeneration === metadata.generation
+    // Before the release, all counts of the Deployment are complete.
+    const counted = first("deployments", each => isUpdated(each) && isHeld(each))
+    const released = first("deployments", each => isUpdated(each) && !isHeld(each))
+    const complete = first("serviceimages", each => isChanged(each) && isComplete(each))
+    expect([counted, released, complete]).toEqual([counted, released, complete].sort((a, b) => a - b))
+    expect(counted).toBeGreaterThan(0)
     await expectUpdated(story, before, v2)
     expect(JSON.stringify(rollout.statuses())).not.toContain("CrashLoop")
   })
 
   test("an update that fails halts it, and what it changed goes back in place", async () => {
-    const { story, rollout } = await rolledOut({ onFailure: "Rollback" })
+    const { story, rollout } = await rolledOut({ onFailure: "Rollback" }, { minReadySeconds: 5 })
     const before = await story.pods()
     story.registries.push(v3, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
     await rollout.change({ defaultImage: v3 })

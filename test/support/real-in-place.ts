@@ -116,6 +116,7 @@ const workloads = ["deployments", "statefulsets"] as const
  */
 export async function expectStallHarmless(count: number): Promise<void> {
   const namespace = await uniqueNamespace()
+  const patience = { withinMs: 60_000 + 1000 * count }
   await startUpdates(namespace)
   playKubelet(namespace)
   const { api } = floor()
@@ -127,8 +128,12 @@ export async function expectStallHarmless(count: number): Promise<void> {
   const list = async (plural: string): Promise<Json[]> => (await api.get(`${path}/${plural}`)).items
   const held = async () => (await Promise.all(workloads.map(list))).flat()
   const livePods = async (): Promise<Json[]> => (await api.get(`/api/v1/namespaces/${namespace}/pods`)).items
-  await until("all are there", async () => (await held()).every(({ status }) => status?.availableReplicas === 1))
-  await until("the pods run", async () => (await livePods()).every(isRunning))
+  await until(
+    "all are there",
+    async () => (await held()).every(({ status }) => status?.availableReplicas === 1),
+    patience,
+  )
+  await until("the pods run", async () => (await livePods()).every(isRunning), patience)
   const before = (await livePods()).map(({ metadata }) => metadata.uid).sort()
   await holdIsInForce(namespace, `deploy/deployments-${names[0]}`, "web")
 
@@ -141,24 +146,28 @@ export async function expectStallHarmless(count: number): Promise<void> {
     process.kill(manager, "SIGSTOP")
     try {
       let last = -1
-      await until("nothing moves", async () => {
-        const now = await what()
-        const isStill = now === last
-        last = now
-        if (!isStill) await new Promise(resolve => setTimeout(resolve, 1500))
-        return isStill
-      })
+      await until(
+        "nothing moves",
+        async () => {
+          const now = await what()
+          const isStill = now === last
+          last = now
+          if (!isStill) await new Promise(resolve => setTimeout(resolve, 1500))
+          return isStill
+        },
+        patience,
+      )
     } finally {
       process.kill(manager, "SIGCONT")
     }
   }
   const body = { spec: { template: { spec: { containers: [{ name: "web", image: "web:2" }] } } } }
   await each((plural, name) => api.patchStrategically(`${path}/${plural}/${plural}-${name}`, body))
-  await until("the first is flipped", async () => (await flipped("web:2")) > 0)
+  await until("the first is flipped", async () => (await flipped("web:2")) > 0, patience)
   await stopped(() => flipped("web:2"))
-  await until("the first is released", async () => (await free()) > 0)
+  await until("the first is released", async () => (await free()) > 0, patience)
   await stopped(free)
-  await until("all are released", async () => (await held()).every(isComplete))
+  await until("all are released", async () => (await held()).every(isComplete), patience)
   const after = await livePods()
   expect(after.map(({ metadata }) => metadata.uid).sort()).toEqual(before)
   expect(new Set(after.map(imageOf))).toEqual(new Set(["web:2"]))

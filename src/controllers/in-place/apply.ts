@@ -9,6 +9,7 @@ import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, labelsOf, type PodTemplate } from "#core/in-place/template.ts"
 import { forEachLimited } from "#lib/batch.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
+import { formatSelector } from "#lib/label-selector.ts"
 import { noVersion } from "#lib/resource-version.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure, type KubeError } from "#runtime/client/errors.ts"
@@ -46,7 +47,7 @@ export async function apply(world: World, seen: Snapshot, plan: Plan, look: Look
       if (again !== undefined) return { lookAgainAt: again }
       continue
     }
-    if (action.do === "release" && action.looksAgain && !(await isStillDone(world, look)))
+    if (action.do === "release" && action.looksAgain && !(await isStillDone(world, seen, look)))
       return { lookAgainAt: now + soonMs }
     const outcome = await write(world, seen.workload, action)
     // The update does not need the revision before; only `kubectl rollout undo` does.
@@ -150,12 +151,18 @@ function tellOfRefusal(world: World, object: HeldWorkload, effect: string, { rea
 }
 
 /**
- * The last look before a workload is let go, from caches that show everything that was committed until now: a pod that
- * was made from the old template a moment before the flip is still brought along.
+ * The last look before a workload is let go, from caches that show everything of it that was committed until now: a pod
+ * that was made from the old template a moment before the flip is still brought along.
  */
-async function isStillDone(world: World, look: Look<HeldWorkload, Memory>): Promise<boolean> {
+async function isStillDone(world: World, { workload, pods }: Snapshot, look: Look<HeldWorkload, Memory>) {
   const { near } = world.around(look.key)
-  await Promise.all([near.pods.catchUp(), near.revisions.catchUp()])
+  const labelSelector = formatSelector(workload.selector)
+  await Promise.all([
+    near.pods.catchUp(undefined, { labelSelector, keys: new Set(pods.map(keyOf)) }),
+    near.revisions.catchUp(undefined, { labelSelector, keys: near.revisions.keysBy("owner", workload.uid) }),
+  ])
+  // Its own controller has written it meanwhile: the release would meet a conflict.
+  if (!world.isNewest(look.key, workload)) return false
   const again = planOf(observe(world, { ...look, now: world.clock.now() }))
   return again.actions.at(-1)?.do === "release"
 }

@@ -12,7 +12,7 @@ import type { Held } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf, nameOf, podDisruptionBudgets, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
 import { type BudgetPlaces, budgetPlaces } from "./budget-places.ts"
-import { type Job, type NodeSeen, type Owned, readBudget, readJob, readNodeState } from "./facts.ts"
+import { type Job, type NodeSeen, type Owned, readBudget, readJob, readNodeState, type Workload } from "./facts.ts"
 import type { Adapter } from "./kind.ts"
 import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
@@ -51,6 +51,8 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   /** The workload as it is known at this moment. */
   newest(key: string): HeldWorkload | undefined
   leave(key: string): void
+  /** The cache shows no later version of the workload. */
+  isNewest(key: string, workload: Pick<Workload, "resourceVersion">): boolean
   /** Resolves when the cache shows what was written, or after a few seconds. A decision before would repeat the write. */
   shown(key: string, written: KubeObject): Promise<void>
   holds: Holds<"Forbidden" | "Refused">
@@ -199,6 +201,7 @@ export function openWorld({ adapter, taken }: Part, wiring: Wiring, objects: Cac
       machines?.close()
       machines = undefined
     },
+    isNewest: (key, { resourceVersion }) => objects.get(key)?.resourceVersion === resourceVersion,
     async shown(key, { kind, metadata }) {
       const near = places.get(nameOf(key).namespace ?? "")
       const caches = { [adapter.resource.kind]: objects, [adapter.revisions.kind]: near?.revisions }

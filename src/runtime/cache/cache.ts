@@ -24,6 +24,13 @@ export type CacheOptions<T extends Projected> = {
   metadataOnly?: boolean
 }
 
+/** Some objects of a cache. */
+export type Some = {
+  readonly labelSelector: string
+  /** Those of them that the cache shows. */
+  readonly keys: ReadonlySet<string>
+}
+
 /** A live, eventually consistent copy of one resource: a list, then a watch until the signal is aborted. */
 export type Cache<T extends Projected> = {
   get(key: string): T | undefined
@@ -47,9 +54,11 @@ export type Cache<T extends Projected> = {
   reached(name: ObjectName, resourceVersion: string, signal?: AbortSignal): Promise<void>
   /**
    * Resolves when the cache shows everything that the server had committed when this was called, by a version that is
-   * read from the server. Rejects on abort.
+   * read from the server. Where nothing changes, this takes a second: the server has to be asked how far it is. `some`:
+   * only these objects have to be shown. A few of them are compared with a list, which takes no longer than that list.
+   * Rejects on abort.
    */
-  catchUp(signal?: AbortSignal): Promise<void>
+  catchUp(signal?: AbortSignal, some?: Some): Promise<void>
   /**
    * The last error while the cache is not connected, undefined while it is. With an error, the objects may be old, and
    * nothing may be concluded from an absent one. A broken watch counts until the server sends something again.

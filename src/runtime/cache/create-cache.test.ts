@@ -644,6 +644,58 @@ test("catching up: the version is read after each request for it, once for all t
   expect(later()).toBeUndefined()
 })
 
+const someOf = (...names: string[]) => ({ labelSelector: "app=web", keys: new Set(names.map(name => `web/${name}`)) })
+
+test("catching up on some objects: where nothing happens, a list of them says that they are shown", async () => {
+  const { server, cache, clock, start } = world()
+  server.put(pod("a"), running("web:1"))
+  await start()
+  server.skipVersions(10)
+  const from = clock.monotonic()
+  const done = resolvedAt(clock, cache.catchUp(undefined, someOf("a")))
+  await clock.advance(10)
+  expect(done()! - from).toBeLessThan(10)
+  expect(server.requests.at(-1)).toMatch(/^list .*labelSelector=app%3Dweb/)
+})
+
+for (const [what, change] of Object.entries({
+  "is new": server => server.put(pod("b"), running("web:2")),
+  "has changed": server => server.put(pod("a"), running("web:2")),
+  "is gone": server => server.remove(pod("a")),
+} satisfies Record<string, (server: HostileServer) => void>))
+  test(`catching up on some objects: one that ${what} is waited for, and a silent watch is replaced`, async () => {
+    const { server, cache, clock, start } = world()
+    server.put(pod("a"), running("web:1"))
+    await start()
+    server.goSilent()
+    change(server)
+    const done = resolvedAt(clock, cache.catchUp(undefined, someOf("a")))
+    await clock.advance(100)
+    expect(done()).toBeUndefined()
+    await clock.advance(400)
+    expect(done()).toBeDefined()
+    const shown = [...cache.entries()].map(([key, { image }]) => `${key} ${image}`)
+    expect(shown).toEqual(
+      what === "is gone" ? [] : what === "is new" ? ["web/a web:1", "web/b web:2"] : ["web/a web:2"],
+    )
+  })
+
+test("catching up on some objects: more than a page of them are not listed", async () => {
+  const { server, cache, clock, start } = world({ tuning: { pageSize: 1 } })
+  server.put(pod("a"), running("web:1"))
+  server.put(pod("b"), running("web:1"))
+  await start()
+  server.skipVersions(10)
+  for (const some of [someOf("a", "b"), someOf("a")]) {
+    const done = resolvedAt(clock, cache.catchUp(undefined, some))
+    await clock.advance(100)
+    expect(done()).toBeUndefined()
+    await clock.advance(2_000)
+    expect(done()).toBeDefined()
+    server.skipVersions(10)
+  }
+})
+
 test("catching up: goes on when the server cannot be asked for a while, and can be given up", async () => {
   const { server, cache, clock, start } = world()
   await start()

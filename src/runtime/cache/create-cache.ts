@@ -64,7 +64,7 @@ function cacheOn<T extends Projected>(
     },
     synced: store.synced,
     reached: (name, version, signal) => store.reached(keyOf(name), version, signal),
-    catchUp: signal => feed.catchUp(store, signal),
+    catchUp: (signal, some) => feed.catchUp(store, signal, some),
     get failure() {
       return feed.failure
     },

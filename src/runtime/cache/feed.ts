@@ -6,7 +6,7 @@ import { type Clock, sleep } from "../clock.ts"
 import type { Logger } from "../log.ts"
 import type { Random } from "../random.ts"
 import type { Resource } from "../resource.ts"
-import type { CacheOptions, Projected } from "./cache.ts"
+import type { CacheOptions, Projected, Some } from "./cache.ts"
 import { createCatchUp } from "./catch-up.ts"
 import { createFollowers, type Follower } from "./followers.ts"
 import { createReader, heard, type Position } from "./reader.ts"
@@ -44,7 +44,7 @@ export type Feed = {
    * Resolves when the follower shows everything that the server had committed when this was called. The version is read
    * from the server, so a watch that is behind or stuck is detected and replaced. Rejects on abort.
    */
-  catchUp(follower: Pick<Store<Projected>, "reached">, signal?: AbortSignal): Promise<void>
+  catchUp(follower: Pick<Store<Projected>, "reached">, signal?: AbortSignal, some?: Some): Promise<void>
   /** The last error while it is not connected. */
   readonly failure: KubeError | undefined
   /** Milliseconds since the server last sent anything. */

@@ -31,7 +31,7 @@ export const inPlaceMutants: Record<string, Mutant> = {
   ),
   "a release without a last look": mistake(
     controller,
-    "action.looksAgain && !(await isStillDone(world, look))",
+    "action.looksAgain && !(await isStillDone(world, seen, look))",
     "action.looksAgain && !isStillDone",
     { caughtBy: "that we see late, is brought along" },
   ),

@@ -1,11 +1,11 @@
 /**
  * What an update in place costs, beside the rolling update of the same Deployment.
  *
- *   node bench/in-place.ts [--pods=500] [--many=5000] [--nodes=20] [--rounds=3] [--workloads=1000] [--only=native,gate,scale,memory] [--short]
+ *   node bench/in-place.ts [--pods=500] [--many=5000] [--nodes=20] [--rounds=3] [--workloads=1000] [--only=native,gate,sets,scale,memory] [--short]
  *
  * On a real control plane with hollow nodes, whose agents are played. `native`: writes, time and CPU of the API server
- * beside the Deployment controller's own update, in turns. `gate`: the same with the readiness gate. `scale`: the
- * manager's CPU per pod at two sizes. `memory`: the manager with many workloads that are all held. The short form is for
+ * beside the Deployment controller's own update, in turns. `gate`: the same with the readiness gate. `sets`: writes of
+ * StatefulSets and DaemonSets, the latter with a pod on each node. `scale`: the manager's CPU per pod at two sizes. `memory`: the manager with many workloads that are all held. The short form is for
  * every change: on cluster-sim, small, and only what does not depend on the machine.
  */
 import { parseArgs } from "node:util"
@@ -18,6 +18,7 @@ import {
   memoryFigures,
   repeatUpdates,
   scalingFigures,
+  setFigures,
   unusedFigures,
   updateFigures,
   withHollowCluster,
@@ -33,7 +34,7 @@ const { values } = parseArgs({
     nodes: { type: "string", default: "20" },
     rounds: { type: "string", default: "3" },
     workloads: { type: "string", default: "1000" },
-    only: { type: "string", default: "native,gate,scale,memory" },
+    only: { type: "string", default: "native,gate,sets,scale,memory" },
   },
 })
 const [pods, many, nodes, rounds] = [values.pods, values.many, values.nodes, values.rounds].map(Number) as [
@@ -43,13 +44,13 @@ const [pods, many, nodes, rounds] = [values.pods, values.many, values.nodes, val
   number,
 ]
 const podsEach = 10
-const parts: Record<string, () => Promise<Figure[]>> = { native, gate, scale, memory }
+const parts: Record<string, () => Promise<Figure[]>> = { native, gate, sets, scale, memory }
 
 const progress = showProgress()
 const aim = await bundleAim()
 const figures: Figure[] = []
 try {
-  if (values.short) figures.push(...(await countsOnClusterSim(aim, { pods: 40, nodes: 3 }, progress)))
+  if (values.short) figures.push(...(await countsOnClusterSim(aim, { pods: 40, nodes: 20 }, progress)))
   else for (const name of values.only.split(",")) figures.push(...(await parts[name]!()))
 } finally {
   aim.remove()
@@ -71,6 +72,10 @@ function gate(): Promise<Figure[]> {
     const web = { name: "web", namespace: "team-0", replicas: pods, hasGate: true }
     return updateFigures(await compareUpdates(cluster, web, 1)).slice(0, 2)
   })
+}
+
+function sets(): Promise<Figure[]> {
+  return withHollowCluster(aim, { nodes }, progress, cluster => setFigures(cluster, pods))
 }
 
 /** A process of its own for each size: the smaller one has compiled everything before it is measured. */

@@ -2,7 +2,8 @@ import { policies } from "#cli/manifests/policies.ts"
 import { everyPart, type Json } from "#cluster-sim/index.ts"
 import { type Bundled, startController } from "./controller-process.ts"
 import type { Figure } from "./figures.ts"
-import { createWeb, grant, rolledOut, type Update, updateInPlace, type Web } from "./in-place-updates.ts"
+import { grant, type Update, updateInPlace } from "./in-place-updates.ts"
+import { createWeb, type Kind, kindOf, kinds, rolledOut, titleOf, type Web } from "./in-place-workloads.ts"
 import type { Progress } from "./progress.ts"
 import { startAgents } from "./pulls-on-cluster-sim.ts"
 import { serveCluster } from "./served-cluster.ts"
@@ -31,12 +32,12 @@ export async function countsOnClusterSim(
       const stopAgents = await startAgents(served, nodes, progress)
       try {
         const figures: Figure[] = []
-        for (const hasGate of [false, true]) {
-          const web: Web = { name: hasGate ? "gated" : "web", namespace, replicas: pods, hasGate }
-          progress.begin(`creating ${pods} pods in process`, pods)
+        for (const web of websOf({ pods, nodes }, namespace)) {
+          progress.begin(`creating the pods of ${web.name} in process`, web.replicas)
           await createWeb(client, web)
           await rolledOut(client, web, progress)
           figures.push(...countFigures(await updateInPlace({ client, manager, progress }, web, "v1"), web))
+          await client.delete(kindOf(web).resource, web, { propagationPolicy: "Background" })
         }
         return figures
       } finally {
@@ -52,31 +53,47 @@ export async function countsOnClusterSim(
   }
 }
 
-/** What an update writes for the workload itself, whatever the number of its pods. */
+/** Each kind, without and with the gate. */
+export const websOf = ({ pods, nodes }: { pods: number; nodes: number }, namespace: string): Web[] =>
+  (Object.keys(kinds) as Kind[]).flatMap(kind =>
+    [false, true].map(hasGate => ({
+      ...{ kind, namespace, hasGate },
+      name: `${kind.toLowerCase()}${hasGate ? "-gated" : ""}`,
+      replicas: kind === "DaemonSet" ? nodes : pods,
+    })),
+  )
+
+/**
+ * What an update writes for the workload itself, whatever the number of its pods: five notes, the release
+ * and the label; the ReplicaSet that is kept and the one that is flipped; four events; and conflicts of these.
+ */
 const constantWrites = 20
-/** Both write the Deployment and its ReplicaSet at the same moments: at the hold, at the flip and at the release. */
+/** Its own controller writes the workload and its ReplicaSet at the same moments: hold, flip, fence and release. */
 const constantConflicts = 8
 
+type Counts = Pick<
+  Update,
+  "writes" | "questions" | "conflicts" | "workloadConflicts" | "workloadWrites" | "revisionWrites" | "eventWrites"
+>
+
 /** `update` may be the worst of several. */
-export function countFigures(
-  update: Pick<Update, "writes" | "questions" | "conflicts" | "workloadConflicts">,
-  { replicas, hasGate = false }: Web,
-): Figure[] {
-  const { writes, questions, conflicts, workloadConflicts } = update
-  const which = hasGate ? "with the gate" : "Deployment"
+export function countFigures(update: Counts, web: Web): Figure[] {
+  const { writes, questions, conflicts, workloadConflicts, workloadWrites, revisionWrites, eventWrites } = update
+  const { replicas, hasGate = false } = web
+  const others = `${workloadWrites} of the workload, ${revisionWrites} of ReplicaSets, ${eventWrites} events`
   return [
     {
-      name: `${which}: (writes − ${constantWrites}) ÷ pods`,
+      name: `${titleOf(web)}: (writes − ${constantWrites}) ÷ pods`,
       measured: Math.max(0, writes - constantWrites) / replicas,
-      most: hasGate ? 3 : 1,
-      note: `${writes} writes for ${replicas} pods; ${questions} dry-run evictions beside them`,
+      most: kindOf(web).mostWrites + (hasGate ? 2 : 0),
+      note: `${writes} writes for ${replicas} pods, among them ${others}; ${questions} dry-run evictions beside them`,
     },
     {
-      name: `${which}: (conflicts − ${constantConflicts}) ÷ writes`,
+      name: `${titleOf(web)}: (conflicts − ${constantConflicts}) ÷ writes`,
       measured: (100 * Math.max(0, conflicts - constantConflicts)) / writes,
       most: 1,
       unit: "%",
-      note: `${conflicts}, ${workloadConflicts} of them on the Deployment, which its own controller writes too`,
+      note: `${conflicts}, ${workloadConflicts} of them on the workload, which its own controller writes too`,
     },
   ]
 }

@@ -13,18 +13,9 @@ import { restartingPods } from "#tools/kube/kwok-stages.ts"
 import { type AimProcess, type Bundled, type Memory, startController } from "./controller-process.ts"
 import { type Figure, percentile, show } from "./figures.ts"
 import { answerForAgents } from "./hollow-agents.ts"
-import { countFigures } from "./in-place-on-cluster-sim.ts"
-import {
-  createWeb,
-  grant,
-  imageOf,
-  opt,
-  rolledOut,
-  setImage,
-  type Update,
-  updateInPlace,
-  type Web,
-} from "./in-place-updates.ts"
+import { countFigures, websOf } from "./in-place-on-cluster-sim.ts"
+import { grant, type Update, updateInPlace } from "./in-place-updates.ts"
+import { createWeb, imageOf, kindOf, opt, rolledOut, setImage, titleOf, type Web } from "./in-place-workloads.ts"
 import { type Cpu, cpuBetween, cpuOf } from "./programs.ts"
 import type { Progress } from "./progress.ts"
 import { prepare, writesAtOnce } from "./tenants.ts"
@@ -132,6 +123,22 @@ export async function repeatUpdates(parts: HollowCluster, web: Web, rounds: numb
   return updates
 }
 
+/** StatefulSets and DaemonSets, without and with the gate: what their updates ask of the server. */
+export async function setFigures(parts: HollowCluster, pods: number): Promise<Figure[]> {
+  const { client, nodes, progress } = parts
+  const figures: Figure[] = []
+  for (const web of websOf({ pods, nodes }, "team-0")) {
+    if (web.kind === "Deployment") continue
+    progress.begin(`creating the pods of ${web.name}`, web.replicas)
+    await createWeb(client, web)
+    await rolledOut(client, web, progress)
+    await holdIsReady(parts, web)
+    figures.push(...countFigures(await updateInPlace(parts, web, "v1"), web))
+    await client.delete(kindOf(web).resource, web, { propagationPolicy: "Background" })
+  }
+  return figures
+}
+
 /** The server takes a moment until a new policy and its parameter apply. A small Deployment shows that they do. */
 async function holdIsReady({ client, progress }: HollowCluster, { namespace }: Web): Promise<void> {
   progress.begin("waiting until updates are held")
@@ -235,14 +242,9 @@ export async function unusedFigures({ manager }: HollowCluster): Promise<Figure[
 const group = "autoimagemanager.io"
 
 export function updateFigures({ web, nodes, agentWrites, native, inPlace }: Compared): Figure[] {
-  const which = web.hasGate ? "with the gate" : "Deployment"
+  const which = titleOf(web)
   const most = (of: (update: Update) => number) => Math.max(...inPlace.map(of))
-  const worst = {
-    writes: most(update => update.writes),
-    questions: most(update => update.questions),
-    conflicts: most(update => update.conflicts),
-    workloadConflicts: most(update => update.workloadConflicts),
-  }
+  const worst = inPlace.reduce((a, b) => (b.writes > a.writes ? b : a))
   const pulls = most(update => update.pullWrites) + agentWrites
   const beside = (of: (of: Native) => number, ours: (of: Update & { cpu: Cpu }) => number) =>
     percentile(

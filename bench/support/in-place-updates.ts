@@ -1,14 +1,13 @@
-import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
-import { deployments, pods } from "#controllers/in-place/resources.ts"
+import { pods, replicaSets } from "#controllers/in-place/resources.ts"
 import { grantName } from "#core/grant.ts"
-import { heldMark, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
+import { heldMark } from "#core/in-place/names.ts"
 import type { Client } from "#runtime/client/client.ts"
-import type { Resource } from "#runtime/resource.ts"
+import { events } from "#runtime/events.ts"
+import { type Resource, resourceName } from "#runtime/resource.ts"
 import { type Json, until } from "#tools/kube/api.ts"
 import type { AimProcess, Scrape } from "./controller-process.ts"
+import { imageOf, kindOf, kinds, rolledOut, setImage, type Web } from "./in-place-workloads.ts"
 import type { Progress } from "./progress.ts"
-
-export const imageOf = (tag: string) => `registry.example.com/team/web:${tag}`
 
 const roleBindings: Resource = {
   group: "rbac.authorization.k8s.io",
@@ -27,71 +26,6 @@ export async function grant(client: Client, namespace: string): Promise<void> {
   } as Json)
 }
 
-export type Web = { name: string; namespace: string; replicas: number; hasGate?: boolean; partition?: string }
-
-/** A Deployment that has opted in. Two containers: one of them is updated. */
-export async function createWeb(client: Client, web: Web): Promise<void> {
-  const { name, namespace, replicas, hasGate = false, partition } = web
-  const labels = { app: name }
-  await client.create(deployments, {
-    metadata: {
-      name,
-      namespace,
-      annotations: {
-        [strategyAnnotation]: "InPlaceIfPossible",
-        ...(partition && { [settingAnnotations.partition]: partition }),
-      },
-    },
-    spec: {
-      replicas,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: {
-          ...(hasGate && { readinessGates: [{ conditionType: readinessGate }] }),
-          tolerations: [{ key: "kwok.x-k8s.io/node", operator: "Exists" }],
-          containers: [
-            { name: "web", image: imageOf("v0") },
-            { name: "side", image: imageOf("side") },
-          ],
-        },
-      },
-    },
-  } as Json)
-}
-
-/** As `kubectl rollout status` decides it, and no longer held. */
-const isRolledOut = ({ metadata, spec, status = {} }: Json) =>
-  metadata.annotations?.[heldMark] === undefined &&
-  (status.observedGeneration ?? 0) >= metadata.generation &&
-  (status.updatedReplicas ?? 0) === spec.replicas &&
-  (status.replicas ?? 0) === spec.replicas &&
-  (status.availableReplicas ?? 0) === spec.replicas
-
-export const rolledOut = (client: Client, web: Web, progress?: Progress, withinMs = 1_800_000) =>
-  until(
-    `${web.name} to be rolled out`,
-    async () => {
-      const found: Json = await client.get(deployments, web)
-      progress?.at(found.status?.availableReplicas ?? 0)
-      return isRolledOut(found)
-    },
-    { withinMs, everyMs: 50 },
-  )
-
-/** Whether changes of this Deployment go in place. */
-export const opt = (client: Client, web: Web, isIn: boolean) =>
-  client.patch(deployments, web, {
-    type: "merge",
-    body: { metadata: { annotations: { [strategyAnnotation]: isIn ? "InPlaceIfPossible" : null } } },
-  })
-
-export const setImage = (client: Client, web: Web, image: string) =>
-  client.patch(deployments, web, {
-    type: "strategic",
-    body: { spec: { template: { spec: { containers: [{ name: "web", image }] } } } },
-  })
-
 /** What an update asked of the server, without watches and the Lease. */
 export type Requests = {
   /** Everything that changed something or tried to, without the pull. */
@@ -99,8 +33,12 @@ export type Requests = {
   /** Of jobs and NodeImages, by the manager. */
   pullWrites: number
   conflicts: number
-  /** Of these, those that writes to the Deployment met: its own controller writes it too. */
+  /** Of these, those that writes to the workload met: its own controller writes it too. */
   workloadConflicts: number
+  /** Writes to the workload, to ReplicaSets, and events: what is constant. */
+  workloadWrites: number
+  revisionWrites: number
+  eventWrites: number
   /** Dry-run evictions. */
   questions: number
   lists: number
@@ -113,7 +51,7 @@ export type Update = Requests & {
   cpuSeconds: number
 }
 
-/** Changes the image and waits until the Deployment is its own controller's again, with every pod updated. */
+/** Changes the image and waits until the workload is its own controller's again, with every pod updated. */
 export async function updateInPlace(
   { client, manager, progress }: { client: Client; manager: AimProcess; progress: Progress },
   web: Web,
@@ -138,6 +76,9 @@ export async function updateInPlace(
     pullWrites: count("pullWrites"),
     conflicts: count("conflicts"),
     workloadConflicts: count("workloadConflicts"),
+    workloadWrites: count("workloadWrites"),
+    revisionWrites: count("revisionWrites"),
+    eventWrites: count("eventWrites"),
     questions: count("questions"),
     lists: count("lists"),
     gets: count("gets"),
@@ -145,7 +86,7 @@ export async function updateInPlace(
 }
 
 async function isLabelled(client: Client, web: Web): Promise<boolean> {
-  const { metadata }: Json = await client.get(deployments, web)
+  const { metadata }: Json = await client.get(kindOf(web).resource, web)
   return metadata.labels?.[heldMark] !== undefined
 }
 
@@ -159,6 +100,7 @@ async function uidsOf(client: Client, { name, namespace }: Web): Promise<string>
 
 const group = "autoimagemanager.io"
 const ofPulls = ["", "/status"].flatMap(part => [`nodeimages.${group}${part}`, `imagepulljobs.${group}${part}`])
+const workloads = Object.values(kinds).map(({ resource }) => resourceName(resource))
 const writing = ["create", "update", "patch", "delete"]
 
 function requestsIn({ sum, writes, lists, gets }: Scrape): Requests {
@@ -166,15 +108,18 @@ function requestsIn({ sum, writes, lists, gets }: Scrape): Requests {
   const written = (labels: Record<string, string>) =>
     writing.map(verb => requests({ verb, ...labels })).reduce((total, each) => total + each, 0)
   const questions = requests({ verb: "create", resource: "pods/eviction" })
-  const pullWrites = ofPulls.map(resource => written({ resource })).reduce((total, each) => total + each, 0)
-  const ofPullsRefused = ofPulls
-    .map(resource => written({ code: "409", resource }))
-    .reduce((total, each) => total + each, 0)
+  const to = (resources: readonly string[], labels = {}) =>
+    resources.map(resource => written({ resource, ...labels })).reduce((total, each) => total + each, 0)
+  const conflict = { code: "409" }
+  const pullWrites = to(ofPulls)
   return {
     writes: writes - questions - pullWrites,
     pullWrites,
-    conflicts: written({ code: "409" }) - ofPullsRefused,
-    workloadConflicts: written({ code: "409", resource: "deployments.apps" }),
+    conflicts: written(conflict) - to(ofPulls, conflict),
+    workloadConflicts: to(workloads, conflict),
+    workloadWrites: to(workloads),
+    revisionWrites: to([resourceName(replicaSets)]),
+    eventWrites: to([resourceName(events)]),
     questions,
     lists,
     gets,

@@ -396,7 +396,8 @@ function cleanedUp(seen: Snapshot): Plan {
   // Without the label a pod that still has to restart would stay drained.
   if (!back && seen.pods.some(pod => isToRestart(seen, pod)))
     return { actions: rest, lookAgainAt: seen.now + restartMs }
-  if (!back) return { actions: [...rest, { do: "unmark" }] }
+  // Its controller is about to report that it has seen the release: the label would meet that write, and its event wakes us.
+  if (!back) return { actions: seen.workload.isObserved ? [...rest, { do: "unmark" }] : rest }
   const { next, note } = back
   const writes = next.writes.map((write): Action => ({ do: "pod", write, template, touched: note.touched }))
   const isShort = next.waiting > 0 && seen.disruptions?.allowed === 0

@@ -5,13 +5,14 @@
  *
  * On a real control plane with hollow nodes, whose agents are played. `native`: writes, time and CPU of the API server
  * beside the Deployment controller's own update, in turns. `gate`: the same with the readiness gate. `sets`: writes of
- * StatefulSets and DaemonSets, the latter with a pod on each node. `scale`: the manager's CPU per pod at two sizes. `memory`: the manager with many workloads that are all held. The short form is for
- * every change: on cluster-sim, small, and only what does not depend on the machine.
+ * StatefulSets and DaemonSets, the latter with a pod on each node. Two more are about the manager alone, and its cluster
+ * is in this process. `scale`: its CPU per pod at two sizes. `memory`: its memory with many workloads that are all held.
+ * The short form is for every change: on cluster-sim, small, and only what does not depend on the machine.
  */
 import { parseArgs } from "node:util"
 import { bundleAim } from "./support/controller-process.ts"
 import { type Figure, holds, table } from "./support/figures.ts"
-import { countsOnClusterSim } from "./support/in-place-on-cluster-sim.ts"
+import { countsOnClusterSim, withSimulatedCluster } from "./support/in-place-on-cluster-sim.ts"
 import {
   compareUpdates,
   holdMany,
@@ -86,11 +87,17 @@ async function scale(): Promise<Figure[]> {
 
 function updatesOf(replicas: number, times: number): Promise<Update[]> {
   const web = { name: "web", namespace: "team-0", replicas }
-  return withHollowCluster(aim, { nodes }, progress, cluster => repeatUpdates(cluster, web, times))
+  return withSimulatedCluster(aim, nodesFor(replicas), progress, cluster => repeatUpdates(cluster, web, times))
 }
 
 function memory(): Promise<Figure[]> {
-  return withHollowCluster(aim, { nodes }, progress, async cluster =>
-    memoryFigures(await holdMany(cluster, Number(values.workloads), podsEach)),
+  const workloads = Number(values.workloads)
+  return withSimulatedCluster(aim, nodesFor(workloads * podsEach), progress, async cluster =>
+    memoryFigures(await holdMany(cluster, workloads, podsEach)),
   )
+}
+
+/** A node takes 110 pods. */
+function nodesFor(replicas: number): { nodes: number } {
+  return { nodes: Math.max(nodes, Math.ceil(replicas / 50)) }
 }

@@ -1,6 +1,7 @@
 import { policies } from "#cli/manifests/policies.ts"
 import { everyPart, type Json } from "#cluster-sim/index.ts"
-import { type Bundled, startController } from "./controller-process.ts"
+import type { Client } from "#runtime/client/client.ts"
+import { type AimProcess, type Bundled, startController } from "./controller-process.ts"
 import type { Figure } from "./figures.ts"
 import { grant, type Update, updateInPlace } from "./in-place-updates.ts"
 import { createWeb, type Kind, kindOf, kinds, rolledOut, titleOf, type Web } from "./in-place-workloads.ts"
@@ -9,19 +10,44 @@ import { startAgents } from "./pulls-on-cluster-sim.ts"
 import { serveCluster } from "./served-cluster.ts"
 import { prepare } from "./tenants.ts"
 
+/** A cluster with the policies that hold, and the manager in a process of its own. */
+export type Floor = { client: Client; manager: AimProcess; nodes: number; progress: Progress }
+
 /** What one update in place asks of the server, in a cluster in this process. No time is measured. */
-export async function countsOnClusterSim(
+export const countsOnClusterSim = (
   aim: Bundled,
   { pods, nodes }: { pods: number; nodes: number },
   progress: Progress,
-): Promise<Figure[]> {
+) =>
+  withSimulatedCluster(aim, { nodes }, progress, async parts => {
+    const { client } = parts
+    const figures: Figure[] = []
+    for (const web of websOf({ pods, nodes }, namespaces[0]!)) {
+      progress.begin(`creating the pods of ${web.name} in process`, web.replicas)
+      await createWeb(client, web)
+      await rolledOut(client, web, progress)
+      figures.push(...countFigures(await updateInPlace(parts, web, "v1"), web))
+      await client.delete(kindOf(web).resource, web, { propagationPolicy: "Background" })
+    }
+    return figures
+  })
+
+/** Those that `prepare` makes. */
+export const namespaces = Array.from({ length: 20 }, (_, team) => `team-${team}`)
+
+/** The cluster is in this process, and its nodes have the agent's own controllers. */
+export async function withSimulatedCluster<T>(
+  aim: Bundled,
+  { nodes }: { nodes: number },
+  progress: Progress,
+  measure: (parts: Floor) => Promise<T>,
+): Promise<T> {
   const served = await serveCluster({ parts: everyPart({ nodes, heartbeat: "lazy" }) })
   const { cluster, client, kubeconfig } = served
   cluster.start()
   try {
     await prepare(client)
-    const namespace = "team-0"
-    await grant(client, namespace)
+    for (const namespace of namespaces) await grant(client, namespace)
     for (const policy of policies() as Json[]) {
       const kind = cluster.storage.kind(policy.apiVersion, policy.kind)
       if (!kind) throw new Error(`the cluster does not serve ${policy.kind}`)
@@ -31,15 +57,7 @@ export async function countsOnClusterSim(
     try {
       const stopAgents = await startAgents(served, nodes, progress)
       try {
-        const figures: Figure[] = []
-        for (const web of websOf({ pods, nodes }, namespace)) {
-          progress.begin(`creating the pods of ${web.name} in process`, web.replicas)
-          await createWeb(client, web)
-          await rolledOut(client, web, progress)
-          figures.push(...countFigures(await updateInPlace({ client, manager, progress }, web, "v1"), web))
-          await client.delete(kindOf(web).resource, web, { propagationPolicy: "Background" })
-        }
-        return figures
+        return await measure({ client, manager, nodes, progress })
       } finally {
         await stopAgents()
       }

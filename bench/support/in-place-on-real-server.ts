@@ -13,21 +13,17 @@ import { restartingPods } from "#tools/kube/kwok-stages.ts"
 import { type AimProcess, type Bundled, type Memory, startController } from "./controller-process.ts"
 import { type Figure, percentile, show } from "./figures.ts"
 import { answerForAgents } from "./hollow-agents.ts"
-import { countFigures, websOf } from "./in-place-on-cluster-sim.ts"
+import { countFigures, type Floor, namespaces, websOf } from "./in-place-on-cluster-sim.ts"
 import { grant, type Update, updateInPlace } from "./in-place-updates.ts"
 import { createWeb, imageOf, kindOf, opt, rolledOut, setImage, titleOf, type Web } from "./in-place-workloads.ts"
 import { type Cpu, cpuBetween, cpuOf } from "./programs.ts"
 import type { Progress } from "./progress.ts"
 import { prepare, writesAtOnce } from "./tenants.ts"
 
-export type HollowCluster = {
+export type HollowCluster = Floor & {
   cluster: Cluster
-  client: Client
-  manager: AimProcess
   /** Writes of the agents that are played. */
   agents: { writes: number }
-  nodes: number
-  progress: Progress
 }
 
 /** A real control plane with hollow nodes whose containers restart, the policies that hold, and the manager. */
@@ -59,9 +55,6 @@ export async function withHollowCluster<T>(
     progress.end()
   }
 }
-
-/** Those that `prepare` makes. */
-const namespaces = Array.from({ length: 20 }, (_, team) => `team-${team}`)
 
 async function installPolicies({ access }: Cluster): Promise<void> {
   const api = connectApi(access)
@@ -112,7 +105,7 @@ export async function compareUpdates(parts: HollowCluster, web: Web, rounds: num
 }
 
 /** In place alone: what it costs the manager at this size. */
-export async function repeatUpdates(parts: HollowCluster, web: Web, rounds: number): Promise<Update[]> {
+export async function repeatUpdates(parts: Floor, web: Web, rounds: number): Promise<Update[]> {
   const { client, progress } = parts
   progress.begin(`creating ${web.replicas} pods`, web.replicas)
   await createWeb(client, web)
@@ -124,7 +117,7 @@ export async function repeatUpdates(parts: HollowCluster, web: Web, rounds: numb
 }
 
 /** StatefulSets and DaemonSets, without and with the gate: what their updates ask of the server. */
-export async function setFigures(parts: HollowCluster, pods: number): Promise<Figure[]> {
+export async function setFigures(parts: Floor, pods: number): Promise<Figure[]> {
   const { client, nodes, progress } = parts
   const figures: Figure[] = []
   for (const web of websOf({ pods, nodes }, "team-0")) {
@@ -140,7 +133,7 @@ export async function setFigures(parts: HollowCluster, pods: number): Promise<Fi
 }
 
 /** The server takes a moment until a new policy and its parameter apply. A small Deployment shows that they do. */
-async function holdIsReady({ client, progress }: HollowCluster, { namespace }: Web): Promise<void> {
+async function holdIsReady({ client, progress }: Floor, { namespace }: Web): Promise<void> {
   progress.begin("waiting until updates are held")
   const probe: Web = { name: "probe", namespace, replicas: 0 }
   await createWeb(client, probe)
@@ -165,7 +158,7 @@ const podsResource = { group: "", version: "v1", plural: "pods", kind: "Pod", na
 export type Held = { workloads: number; pods: number; held: Memory; updated: Memory; seconds: number }
 
 /** Every workload opted in, all of them changed at once: first held by a partition of their own, then let go. */
-export async function holdMany(parts: HollowCluster, workloads: number, podsEach: number): Promise<Held> {
+export async function holdMany(parts: Floor, workloads: number, podsEach: number): Promise<Held> {
   const { client, manager, progress } = parts
   const webs = Array.from(
     { length: workloads },
@@ -214,7 +207,7 @@ export async function holdMany(parts: HollowCluster, workloads: number, podsEach
 const quietMs = 15_000
 
 /** What a cluster pays where no workload has opted in. */
-export async function unusedFigures({ manager }: HollowCluster): Promise<Figure[]> {
+export async function unusedFigures({ manager }: Floor): Promise<Figure[]> {
   const { count, sum } = await manager.scrape()
   const of = (resource: string) => ({ controller: "in-place", resource })
   const around = [

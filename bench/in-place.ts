@@ -12,11 +12,10 @@
 import { parseArgs } from "node:util"
 import { bundleAim } from "./support/controller-process.ts"
 import { type Figure, holds, table } from "./support/figures.ts"
+import { heldMemory } from "./support/in-place-held.ts"
 import { countsOnClusterSim, withSimulatedCluster } from "./support/in-place-on-cluster-sim.ts"
 import {
   compareUpdates,
-  holdMany,
-  memoryFigures,
   repeatUpdates,
   scalingFigures,
   setFigures,
@@ -44,7 +43,6 @@ const [pods, many, nodes, rounds] = [values.pods, values.many, values.nodes, val
   number,
   number,
 ]
-const podsEach = 10
 const parts: Record<string, () => Promise<Figure[]>> = { native, gate, sets, scale, memory }
 
 const progress = showProgress()
@@ -91,10 +89,7 @@ function updatesOf(replicas: number, times: number): Promise<Update[]> {
 }
 
 function memory(): Promise<Figure[]> {
-  const workloads = Number(values.workloads)
-  return withSimulatedCluster(aim, nodesFor(workloads * podsEach), progress, async cluster =>
-    memoryFigures(await holdMany(cluster, workloads, podsEach)),
-  )
+  return heldMemory(aim, { workloads: Number(values.workloads), podsEach: 10 }, progress)
 }
 
 /** A node takes 110 pods. */

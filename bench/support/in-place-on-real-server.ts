@@ -1,8 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { deployments } from "#controllers/in-place/resources.ts"
 import { heldMark } from "#core/in-place/names.ts"
-import { forEachLimited } from "#lib/batch.ts"
 import { inPlaceHolds } from "#policies/in-place-hold.ts"
 import { type Client, connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
@@ -10,7 +8,7 @@ import { systemRandom } from "#runtime/random.ts"
 import { connectApi, type Json, until } from "#tools/kube/api.ts"
 import { type Cluster, startCluster } from "#tools/kube/cluster.ts"
 import { restartingPods } from "#tools/kube/kwok-stages.ts"
-import { type AimProcess, type Bundled, type Memory, startController } from "./controller-process.ts"
+import { type AimProcess, type Bundled, startController } from "./controller-process.ts"
 import { type Figure, percentile, show } from "./figures.ts"
 import { answerForAgents } from "./hollow-agents.ts"
 import { countFigures, type Floor, namespaces, websOf } from "./in-place-on-cluster-sim.ts"
@@ -18,7 +16,7 @@ import { grant, type Update, updateInPlace } from "./in-place-updates.ts"
 import { createWeb, imageOf, kindOf, opt, rolledOut, setImage, titleOf, type Web } from "./in-place-workloads.ts"
 import { type Cpu, cpuBetween, cpuOf } from "./programs.ts"
 import type { Progress } from "./progress.ts"
-import { prepare, writesAtOnce } from "./tenants.ts"
+import { prepare } from "./tenants.ts"
 
 export type HollowCluster = Floor & {
   cluster: Cluster
@@ -155,57 +153,6 @@ async function settled(client: Client, { name, namespace, replicas }: Web): Prom
 }
 const podsResource = { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true } as const
 
-export type Held = { workloads: number; pods: number; held: Memory; updated: Memory; seconds: number }
-
-/** Every workload opted in, all of them changed at once: first held by a partition of their own, then let go. */
-export async function holdMany(parts: Floor, workloads: number, podsEach: number): Promise<Held> {
-  const { client, manager, progress } = parts
-  const webs = Array.from(
-    { length: workloads },
-    (_, index): Web => ({
-      name: `web-${index}`,
-      namespace: namespaces[index % namespaces.length]!,
-      replicas: podsEach,
-      partition: "100%",
-    }),
-  )
-  progress.begin(`creating ${workloads} Deployments with ${podsEach} pods each`, workloads)
-  let done = 0
-  const each = (work: (web: Web) => Promise<unknown>) => {
-    done = 0
-    return forEachLimited(webs, writesAtOnce, async web => {
-      await work(web)
-      progress.at(++done)
-    })
-  }
-  await each(web => createWeb(client, web))
-  await each(web => rolledOut(client, web))
-  await holdIsReady(parts, webs[0]!)
-  progress.begin("changing all of them", workloads)
-  await each(web => setImage(client, web, imageOf("many")))
-  await until(
-    "all of them to be held",
-    async () => (await manager.scrape()).sum("aim_in_place_held", { reason: "Partitioned" }) === workloads,
-    { withinMs: 300_000 },
-  )
-  await sleep(quietMs)
-  const held = manager.memory()
-  progress.begin("letting all of them go", workloads)
-  const startedAt = performance.now()
-  const body = { metadata: { annotations: { "autoimagemanager.io/in-place-partition": null } } }
-  await each(web => client.patch(deployments, web, { type: "merge", body }))
-  await each(web => rolledOut(client, web))
-  return {
-    workloads,
-    pods: workloads * podsEach,
-    held,
-    updated: manager.memory(),
-    seconds: (performance.now() - startedAt) / 1000,
-  }
-}
-
-const quietMs = 15_000
-
 /** What a cluster pays where no workload has opted in. */
 export async function unusedFigures({ manager }: Floor): Promise<Figure[]> {
   const { count, sum } = await manager.scrape()
@@ -295,22 +242,6 @@ export function scalingFigures(few: readonly Update[], many: readonly Update[], 
       measured: large / small,
       most: 1.5,
       note: `${small.toFixed(0)} µs at ${sizes[0]}, ${large.toFixed(0)} µs at ${sizes[1]} (${show(many[0]!.seconds, "s")})`,
-    },
-  ]
-}
-
-const MiB = 2 ** 20
-
-export function memoryFigures({ workloads, pods, held, updated, seconds }: Held): Figure[] {
-  const note = `${pods} pods of ${workloads} Deployments`
-  return [
-    { name: "manager's memory, all held", measured: held.resident / MiB, most: 150, unit: "MiB", note },
-    {
-      name: "manager's memory at its peak, all updated",
-      measured: updated.peak / MiB,
-      most: 250,
-      unit: "MiB",
-      note: `${note}, at once, in ${show(seconds, "s")}`,
     },
   ]
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { answer, type Matcher } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
 import { heldMark, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
@@ -231,6 +232,25 @@ describe("what keeps an update in place is the reason of its tier", () => {
     await waitsFor("BudgetSpent")
     expect((await tierReason()).message).toContain("PodDisruptionBudget web")
   })
+
+  for (const [reason, message] of [
+    ["Refused", 'pods "web" is forbidden: ValidatingAdmissionPolicy "signed" denied request'],
+    ["Forbidden", 'pods "web" is forbidden: User "aim" cannot patch resource "pods"'],
+  ] as const)
+    test(`a write to a pod that is refused: ${reason}`, async () => {
+      const { story, rollout, tierReason, waitsFor } = await rolledOut(
+        { updateStrategy: "InPlaceOnly" },
+        { isAlone: true },
+      )
+      const isPodPatch: Matcher = ({ method, path }) => method === "PATCH" && path.includes("/pods/")
+      story.update({ faults: [answer(isPodPatch, 403, { reason: "Forbidden", message })] })
+      await rollout.change({ defaultImage: v2 })
+      await waitsFor(reason)
+      if (reason === "Refused") expect((await tierReason()).message).toMatch(/pod web-\S+: pods .web. is forbidden/)
+      expect((await rollout.tier("")).failures).toMatchObject([
+        { reason, message: expect.stringContaining("pod web-") },
+      ])
+    })
 
   test("a change that a running pod cannot get, until it is released", async () => {
     const { story, rollout, tierReason, waitsFor } = await rolledOut({ updateStrategy: "InPlaceOnly" })

@@ -89,7 +89,7 @@ const reasons: Readonly<Record<Reason, "held" | "released" | "both">> = {
   Refused: "held",
   Partitioned: "held",
   NodeNotReady: "held",
-  Unhealthy: "held",
+  PodNotReady: "held",
   UpdateFailed: "held",
   Fencing: "held",
   InvalidAnnotation: "held",

@@ -73,7 +73,7 @@ export type Reason =
   | "ImageUnavailable"
   | "Partitioned"
   | "NodeNotReady"
-  | "Unhealthy"
+  | "PodNotReady"
   | "UpdateFailed"
   | "Fencing"
   | "Completed"
@@ -331,8 +331,10 @@ function verdictOf(seen: Snapshot, next: PodsNext, others: readonly Action[]): V
     return { reason: "NodeNotReady", message: `${progress}; pods wait for ${nodes}, not ready` }
   }
   if (next.waiting > 0) {
-    const by = disruptions && disruptions.allowed === 0 ? `PodDisruptionBudget ${disruptions.budget}` : "maxUnavailable"
-    const message = `${progress}; ${counted(next.waiting, "pod")} wait for ${by}`
+    const isBudget = disruptions && disruptions.allowed === 0
+    const down = isBudget ? undefined : pods.find(({ isReady }) => !isReady)
+    const by = isBudget ? `PodDisruptionBudget ${disruptions.budget}` : "maxUnavailable"
+    const message = `${progress}; ${counted(next.waiting, "pod")} wait for ${by}${down ? `: pod ${down.name} is not ready` : ""}`
     return { reason: "BudgetSpent", message, afterMs: lullMs(next) }
   }
   if (next.kept > 0) return { reason: "Partitioned", message: `${progress}; in-place-partition keeps ${next.kept}` }
@@ -376,8 +378,8 @@ function waiting(seen: Snapshot, { actions, pod }: Extract<Closing, { is: "Waiti
   if (refusal) return { actions: [...told(seen, refusal.reason, refusal.message).actions, ...actions] }
   if (pod === undefined) return { actions }
   const message = `all images are updated; the ${seen.native.kind} controller waits for ${pod}`
-  const verdict = whenItLasts(seen, { reason: "Unhealthy", message, afterMs: startMs })
-  const said = verdict.reason === "Unhealthy" ? told(seen, "Unhealthy", message).actions : []
+  const verdict = whenItLasts(seen, { reason: "PodNotReady", message, afterMs: startMs })
+  const said = verdict.reason === "PodNotReady" ? told(seen, "PodNotReady", message).actions : []
   return { actions: [...said, ...actions], isWaiting: true, lookAgainAt: verdict.lookAgainAt }
 }
 

@@ -5,7 +5,7 @@ import type { Reason } from "./plan.ts"
 /** Reasons that need a person, or that are not what was asked for. */
 const warnings = new Set<Reason>([
   "ImageUnavailable",
-  "Unhealthy",
+  "PodNotReady",
   "UpdateFailed",
   "RolledBack",
   "NotInPlace",

@@ -109,7 +109,7 @@ const underWay = new Set([
   "Refused",
   "Partitioned",
   "NodeNotReady",
-  "Unhealthy",
+  "PodNotReady",
   "UpdateFailed",
   "Fencing",
   "InvalidAnnotation",

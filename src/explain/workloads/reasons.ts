@@ -6,6 +6,10 @@ export const updateReasons: Readonly<Record<string, string>> = {
   ImageUnavailable: "An agent cannot pull the image, so no pod of its node is touched. The agents go on trying.",
   BudgetSpent: "No further pod may be down now; it goes on when pods are ready again or the budget allows it.",
   Partitioned: "in-place-partition keeps the rest on the old image until it is changed.",
+  Forbidden: "aim may not write what the update needs; run `aim grant NAMESPACE`. It is tried again then.",
+  Refused:
+    "The server, an admission policy or a webhook refuses a write, which is tried again at growing intervals. Change what refuses it, or set another image.",
+  PodNotReady: "Every image is updated, and its own controller waits for this pod to be ready or gone.",
   NodeNotReady:
     "A node is not ready, and reports nothing of its pods; it goes on when the node is back or its pods are gone.",
   UpdateFailed: "A pod failed, and no further pod is touched. Set another image, or the one before.",

@@ -48,8 +48,16 @@ export function standingOf(object: KubeObject): Standing {
 type Verdict = Pick<Standing, "state" | "reason" | "message">
 
 /** Only a person can continue. */
-const stalled = new Set(["UpdateFailed", "NotInPlace", "NoBudget", "InvalidAnnotation", "FellBackToRollingUpdate"])
-const waiting = new Set(["Pulling", "ImageUnavailable", "BudgetSpent", "NodeNotReady"])
+const stalled = new Set([
+  "Forbidden",
+  "Refused",
+  "UpdateFailed",
+  "NotInPlace",
+  "NoBudget",
+  "InvalidAnnotation",
+  "FellBackToRollingUpdate",
+])
+const waiting = new Set(["Pulling", "ImageUnavailable", "BudgetSpent", "NodeNotReady", "PodNotReady"])
 
 function whileHeld(workload: WorkloadFacts): Verdict {
   const { hold, isHolding, template } = workload

@@ -96,6 +96,12 @@ export const inPlaceMutants: Record<string, Mutant> = {
     'if (result?.is === "Written" && isDisturbing)',
     { tests: `${stories}-budgets`, caughtBy: "a write without an answer keeps its place", says: "S23" },
   ),
+  "a patch that is sent after its update was given up": mistake(
+    controller,
+    '  if (write.do !== "undrain" && !isStillWanted(world, seen, key, write)) return { is: "Late" }\n',
+    "",
+    { tests: `${stories}-late`, caughtBy: "the image is changed back: the patch is not sent" },
+  ),
   "a pod that restarts, counted as one that serves": mistake(
     core,
     "pods.filter(pod => !pod.isReady || underWay.has(pod)).length",

@@ -80,6 +80,10 @@ export const reasons = {
   BudgetSpent: "maxUnavailable or a PodDisruptionBudget allows no further pod to restart.",
   Partitioned: "in-place-partition keeps the rest of the pods on their old image.",
   NodeNotReady: "A node is not ready, and the update in place of its pods waits for it.",
+  PodNotReady:
+    "Every image is updated, and the workload's own controller waits for a pod to be ready or gone; the message names it.",
+  Refused:
+    "The server, an admission policy or a webhook refuses a write that the update in place needs; the message names what and why. It is retried at growing intervals.",
   UpdateFailed:
     "A pod failed with the new image; it went back, or stays, as in-place-on-failure says. It counts as failed at once.",
   NotInPlace:
@@ -111,6 +115,8 @@ export type FailureReason = Extract<
   | "BudgetSpent"
   | "Partitioned"
   | "NodeNotReady"
+  | "PodNotReady"
+  | "Refused"
   | "UpdateFailed"
   | "NotInPlace"
   | "NoBudget"
@@ -141,6 +147,8 @@ const going: Reason[] = [
   "BudgetSpent",
   "Partitioned",
   "NodeNotReady",
+  "PodNotReady",
+  "Refused",
   "UpdateFailed",
   "NoBudget",
   "InvalidAnnotation",

@@ -101,6 +101,8 @@ const started = (fields: Partial<WorkloadNote> = {}, of: Partial<Workload> = {})
   return { ...fresh, note: { ...first.note, ...fields } }
 }
 
+const refused = () => ({ operation: started().note!.operation, reason: "Refused" as const, message: "pod web-0: no" })
+
 type Given = Omit<Snapshot, "workload" | "native"> & {
   readonly workload: Workload
   readonly revisions: readonly Revision[]
@@ -145,6 +147,48 @@ const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
   "nothing before everything is listed": { given: () => ({ isListed: false }), does: [] },
   "a note before the first pod": { given: () => ({}), does: ["note Updating"] },
   "a job and a pod": { given: () => ({ workload: started() }), does: ["createJob web:2", "patch web-0"] },
+  "a write that was refused is the reason": {
+    given: () => ({ workload: started(), jobs: [job], refusal: refused() }),
+    does: ["note Refused", "patch web-0"],
+  },
+  "and is written once": {
+    given: () => ({ workload: started({ reason: "Refused" }), jobs: [job], refusal: refused() }),
+    does: ["patch web-0"],
+  },
+  "another process leaves it until it has tried": {
+    given: () => ({ workload: started({ reason: "Refused" }), jobs: [job] }),
+    does: ["patch web-0"],
+  },
+  "a write that is not refused any more": {
+    given: () => ({ workload: started({ reason: "Refused" }), jobs: [job], refusal: null }),
+    does: ["note Updating", "patch web-0"],
+  },
+  "a refusal of another target": {
+    given: () => ({ workload: started(), jobs: [job], refusal: { ...refused(), operation: "4-x" } }),
+    does: ["patch web-0"],
+  },
+  "a budget that has no room for a moment": {
+    given: () => ({ workload: started(), jobs: [job], disruptions: { budget: "b", allowed: 0 } }),
+    does: [],
+  },
+  "and for longer": {
+    given: () => ({
+      workload: started(),
+      jobs: [job],
+      disruptions: { budget: "b", allowed: 0 },
+      waitsSince: 98_000,
+    }),
+    does: ["note BudgetSpent"],
+  },
+  "an eviction that was refused, once that lasts": {
+    given: () => ({
+      workload: started(),
+      jobs: [job],
+      refusal: { ...refused(), reason: "BudgetSpent" as const },
+      waitsSince: 98_000,
+    }),
+    does: ["note BudgetSpent", "patch web-0"],
+  },
   "nothing without the image": {
     given: () => ({
       workload: started({ reason: "Pulling" }),

@@ -55,6 +55,10 @@ const container = (image: string) => ({
 /** Runs the second image, with the label of the first. */
 const done = (ordinal: number, fields: Partial<PodFacts> = {}) =>
   pod(ordinal, 2, { labels: { [revisionLabel]: "rev-1" }, ...fields })
+const ending = (ordinal: number): EndingPod => {
+  const { name, owner, ownerName, node, labels } = pod(ordinal, 1)
+  return { name, owner, ownerName, node, labels }
+}
 const patchedBy = (operation: string, id: string): PodFacts["mark"] => ({
   operation,
   from: { web: "web:1" },
@@ -182,6 +186,36 @@ const cases: Record<string, Case> = {
   },
   "no label while its controller counts pods that are not there": {
     given: () => ({ workload: started(status({ pods: 3 })), pods: both }),
+    does: [],
+  },
+  "a pod that is being deleted is counted, and keeps no label from the others": {
+    given: () => ({ workload: started(status({ pods: 2 })), pods: [done(1)], ending: [ending(0)] }),
+    does: ["label web-1 rev-2"],
+  },
+  "a pod that is not up is named once that lasts": {
+    of: "StatefulSet",
+    given: () => ({
+      workload: started(status({ updated: 2 })),
+      pods: [pod(0, 2, { isReady: false }), pod(1, 2)],
+      waitsSince: 90_000,
+    }),
+    does: ["note PodNotReady"],
+  },
+  "and not before": {
+    of: "StatefulSet",
+    given: () => ({
+      workload: started(status({ updated: 2 })),
+      pods: [pod(0, 2, { isReady: false }), pod(1, 2)],
+      waitsSince: 90_001,
+    }),
+    does: [],
+  },
+  "nor again": {
+    of: "StatefulSet",
+    given: () => ({
+      workload: started(status({ updated: 2 }), { reason: "PodNotReady" }),
+      pods: [pod(0, 2, { isReady: false }), pod(1, 2)],
+    }),
     does: [],
   },
   "every pod labelled, and not all counted": {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { answer, type Matcher } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { pods as podResource } from "#controllers/in-place/resources.ts"
-import { inPlaceAnnotation } from "#core/in-place/names.ts"
+import { inPlaceAnnotation, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
 import { type InPlaceOptions, type InPlaceStory, imageOf, inPlaceStory, v2, v3 } from "#test/support/in-place-story.ts"
 
 // A write that is refused is the reason of the update: named, written once, and gone when the write is allowed.
@@ -83,6 +83,45 @@ describe("a write to a pod is refused", () => {
     await story.setImage({ web: v3 })
     await story.free("1m")
     expect((await story.pods()).map(pod => imageOf(pod))).toEqual([v3, v3, v3])
+  })
+
+  test("its owner gives the update up: it is released at once", async () => {
+    const { story, world } = await begin(refusing(isPodPatch, 403, denied))
+    await story.setImage({ web: v2 })
+    await story.says("Refused")
+    await world.advance("30m")
+    await story.patch({ metadata: { annotations: { [strategyAnnotation]: null } } })
+    await story.free("30s")
+  })
+
+  test("a drained pod that cannot be changed serves again, and is tried at growing intervals", async () => {
+    const isImage: Matcher = request => isPodPatch(request) && !request.path.includes("/status")
+    const refused = refusing(isImage, 403, denied)
+    const annotations = { [settingAnnotations.graceSeconds]: "5" }
+    const { story, world } = await begin(refused, { hasGate: true, annotations })
+    const from = world.history.length
+    await story.setImage({ web: v2 })
+    await story.says("Refused")
+    await world.advance("30m")
+    const isDrained = ({ status }: Json) => status.conditions.some(({ reason }: Json) => reason === "InPlaceUpdate")
+    const drained = new Map<string, number>()
+    let longest = 0
+    for (const { object, at } of world.history.slice(from)) {
+      if (object.kind !== "Pod") continue
+      const { uid } = object.metadata
+      if (isDrained(object)) drained.set(uid, drained.get(uid) ?? at)
+      else if (drained.has(uid)) {
+        longest = Math.max(longest, at - drained.get(uid)!)
+        drained.delete(uid)
+      }
+    }
+    expect(longest).toBeGreaterThan(0)
+    expect(longest).toBeLessThan(15_000)
+    expect(refused.state.tries).toBeLessThan(15)
+    expect(said(story, from).filter(each => each === "Refused")).toHaveLength(1)
+    refused.state.isOn = false
+    await story.free("30m")
+    expect((await story.pods()).map(pod => imageOf(pod))).toEqual([v2, v2, v2])
   })
 
   test("the ReplicaSet may not be changed: the reason says so once all pods are done", async () => {

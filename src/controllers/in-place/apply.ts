@@ -37,9 +37,10 @@ export async function apply(world: World, seen: Snapshot, plan: Plan, look: Look
   world.waitFor(key, { nodes, budgets })
   if (seen.isListed) world.budgets.keep(key, disturbedOf(seen, plan))
   memory.waitsSince = plan.isWaiting ? (memory.waitsSince ?? now) : undefined
-  const podWrites = actions.flatMap(action => (action.do === "pod" ? [action] : []))
-  const held = heldOf(world, seen, look)
-  for (const action of held ? actions.filter(each => held.isNoted && each.do === "note") : actions) {
+  const held = heldOf(world, seen, look, targetOf(seen, plan))
+  const allowed = held ? actions.filter(held.allows) : actions
+  const podWrites = allowed.flatMap(action => (action.do === "pod" ? [action] : []))
+  for (const action of allowed) {
     if (action.do === "pod") {
       if (action !== podWrites[0]) continue
       const again = await writePods(world, seen, look, podWrites)
@@ -62,7 +63,8 @@ export async function apply(world: World, seen: Snapshot, plan: Plan, look: Look
     if ("note" in action) tell(world, look.object, seen.workload, action.note)
   }
   if (held) return { lookAgainAt: held.until }
-  world.holds.delete(key)
+  // A pod is drained before it is changed: what was refused is tried again only later.
+  if (!memory.refusal || !isOfServer(memory.refusal)) world.holds.delete(key)
   return {}
 }
 
@@ -72,15 +74,34 @@ function disturbedOf({ pods, now }: Snapshot, { judged = [] }: Plan): PodFacts[]
   return pods.filter(pod => restarting.has(pod.uid) || isDisturbed(pod, now))
 }
 
+/** What is refused for one target may be allowed for another, and a release is another matter than an update. */
+const targetOf = ({ workload }: Snapshot, { actions }: Plan) =>
+  `${operationOf(workload)}${actions.some(each => each.do === "release") ? " release" : ""}`
+
+type Held = { readonly until: Instant; allows(action: Action): boolean }
+
 /**
- * Until when nothing is written, because the server has refused a write. The refusal is noted on the workload all the
- * same, unless the workload's own write was refused. What was refused for another target may be allowed for this one.
+ * Until when nothing is written, because the server has refused a write. What was refused beside the workload is noted
+ * on it all the same, and a drained pod that cannot be changed serves meanwhile.
  */
-function heldOf(world: World, { workload }: Snapshot, { key, now, memory: { refusal } }: Look<HeldWorkload, Memory>) {
+function heldOf(
+  world: World,
+  { workload }: Snapshot,
+  { key, now, memory }: Look<HeldWorkload, Memory>,
+  target: string,
+): Held | undefined {
   const held = world.holds.on(key, workload.namespace)
+  const isSame = memory.target === target
+  memory.target = target
   if (!held || now >= held.retryAt) return undefined
-  const isNoted = refusal?.message === held.message
-  if (!isNoted || refusal.operation === operationOf(workload)) return { until: held.retryAt, isNoted }
+  const { refusal } = memory
+  if (isSame && refusal?.message !== held.message) return { until: held.retryAt, allows: () => false }
+  const isUndrain = (action: Action) => action.do === "pod" && action.write.do === "undrain"
+  if (isSame)
+    return {
+      until: held.retryAt,
+      allows: action => action.do === "note" || (refusal?.what === "patch" && isUndrain(action)),
+    }
   world.holds.delete(key)
   return undefined
 }
@@ -94,31 +115,34 @@ async function writePods(
 ): Promise<Instant | undefined> {
   const { memory, now } = look
   const times: (Instant | undefined)[] = []
-  const refusals: Refusal[] = []
-  let isWritten = false
+  const refusals: NonNullable<Memory["refusal"]>[] = []
+  const written = new Set<string>()
   await forEachLimited(writes, podsAtOnce, async each => {
     const { write } = each
     const outcome = await writeInPlace(world, seen, look, each)
     if (outcome.is === "Written") {
-      isWritten = true
+      written.add(write.do)
       if (write.do === "restart") memory.asked.set(write.pod.uid, write.operation)
       else memory.written.set(keyOf(write.pod), versionOf(outcome.object))
       return
     }
     const refusal = refusalOf(seen, write, outcome)
-    if (refusal) refusals.push(refusal)
+    if (refusal) refusals.push({ ...refusal, what: write.do })
     times.push(outcome.is === "Refused" ? undefined : now + (outcome.is === "Spent" ? budgetMs : soonMs))
   })
   // One that the server refuses says more than one that a budget keeps.
   const refused = refusals.find(isOfServer)
-  const worst = refused ?? refusals[0]
-  if (worst) memory.refusal = worst
-  else if (isWritten) memory.refusal = null
   if (refused) times.push(hold(world, seen, look, refused))
+  else if (refusals[0]) memory.refusal = refusals[0]
+  else if (isOver(memory.refusal, written)) memory.refusal = null
   return earliest(...times)
 }
 
-const isOfServer = (refusal: Refusal): refusal is Refusal & ServerRefusal => refusal.reason !== "BudgetSpent"
+const isOfServer = <R extends Refusal>(refusal: R): refusal is R & ServerRefusal => refusal.reason !== "BudgetSpent"
+
+/** Draining a pod shows nothing of the right to change it. */
+const isOver = (refusal: Memory["refusal"], written: ReadonlySet<string>) =>
+  written.size > 0 && (!refusal || refusal.reason === "BudgetSpent" || written.has(refusal.what))
 
 /** What the workload's note says of a write to a pod that was refused. */
 function refusalOf({ workload }: Snapshot, { pod }: PodWrite, outcome: Result): Refusal | undefined {
@@ -137,11 +161,12 @@ type ServerRefusal = { readonly reason: "Forbidden" | "Refused"; readonly messag
 function hold(
   world: World,
   { workload }: Snapshot,
-  { key, object, now }: Look<HeldWorkload, Memory>,
-  { reason, message }: ServerRefusal,
+  { key, object, now, memory }: Look<HeldWorkload, Memory>,
+  { reason, message, what }: ServerRefusal & { what?: string },
 ): Instant {
   const isNews = !world.holds.has(key)
   const retryAt = world.holds.add({ key }, { reason, message }, now)
+  if (what !== undefined) memory.refusal = { operation: operationOf(workload), reason, message, what, retryAt }
   if (isNews) tellOfRefusal(world, object, `${workload.name} stays held`, { reason, message })
   return isNews ? now + soonMs : retryAt
 }
@@ -198,13 +223,12 @@ function settle(
 ): Instant | undefined {
   const isOwn = ownWrites.includes(action.do)
   if (outcome.is === "Written") {
-    if (!isOwn && look.memory.refusal?.reason !== "BudgetSpent") look.memory.refusal = null
+    if (look.memory.refusal?.what === action.do) look.memory.refusal = null
     return undefined
   }
   if (outcome.is !== "Refused") return look.now + soonMs
   const refusal = { reason: reasonOf(outcome.error), message: outcome.error.said }
-  if (!isOwn) look.memory.refusal = { ...refusal, operation: operationOf(seen.workload) }
-  return hold(world, seen, look, refusal)
+  return hold(world, seen, look, isOwn ? refusal : { ...refusal, what: action.do })
 }
 
 function write(

@@ -27,7 +27,9 @@ export type Memory = {
   /** Pods by uid, with the version that a write in doubt would change. */
   readonly doubts: Map<string, { readonly key: string; readonly version: string }>
   /** Why the last writes to pods were refused; null: they were not; undefined: this process has tried none. */
-  refusal: Refusal | null | undefined
+  refusal: (Refusal & { readonly what: string }) | null | undefined
+  /** What the last writes were for. */
+  target: string | undefined
   /** Since when the update has waited without a step of its own. */
   waitsSince: Instant | undefined
 }
@@ -40,6 +42,7 @@ export const newMemory = (): Memory => ({
   written: new Map(),
   doubts: new Map(),
   refusal: undefined,
+  target: undefined,
   waitsSince: undefined,
 })
 

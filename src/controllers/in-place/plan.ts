@@ -64,6 +64,8 @@ export type Refusal = {
   readonly operation: string
   readonly reason: "Forbidden" | "Refused" | "BudgetSpent"
   readonly message: string
+  /** Until then nothing is tried. */
+  readonly retryAt?: Instant
 }
 
 export type Reason =
@@ -218,6 +220,7 @@ function update(seen: Snapshot, course: Course): Plan {
     isAsked: seen.isAsked,
     evidence,
     ordinals: native.ordinals,
+    isResting: seen.now < (refusalOf(seen)?.retryAt ?? 0),
   })
   const [failure] = next.failures
   if (failure && settings.onFailure === "Rollback" && change.is === "InPlace" && native.before) {
@@ -256,7 +259,7 @@ const whyMissing = (found: ImageOnNode, { isUnverified }: Settings): string | un
 
 function inProgress(seen: Snapshot, next: PodsNext, jobs: readonly Action[], labels: readonly Action[]): Plan {
   const { workload, disruptions } = seen
-  const { lookAgainAt, isWaiting, ...verdict } = whenItLasts(seen, verdictOf(seen, next, [...jobs, ...labels]))
+  const { lookAgainAt, isWaiting, ...verdict } = whenItLasts(seen, verdictOf(seen, next))
   const writes = next.writes.map(
     (write): Action => ({ do: "pod", write, template: workload.template, touched: noteOf(workload)!.touched }),
   )
@@ -301,14 +304,14 @@ const lullMs = ({ updated }: PodsNext) => (updated === 0 ? 2000 : 30_000)
 /** A pod that was made from the template starts. */
 const startMs = 10_000
 
-function verdictOf(seen: Snapshot, next: PodsNext, others: readonly Action[]): Verdict {
+function verdictOf(seen: Snapshot, next: PodsNext): Verdict {
   const { pods, disruptions, jobs } = seen
   const progress = `${next.updated} of ${counted(pods.length, "pod")} updated`
   const [failure] = next.failures
   if (failure)
     return { reason: "UpdateFailed", message: `${progress}; ${failure.pod}: ${failure.reason}, ${failure.message}` }
   const refusal = refusalOf(seen)
-  if (refusal && refusal.reason !== "BudgetSpent" && next.writes.length + others.length > 0)
+  if (refusal && refusal.reason !== "BudgetSpent")
     return { reason: refusal.reason, message: `${progress}; ${refusal.message}` }
   if (next.underWay > next.begun) return { reason: "Updating", message: progress }
   if (refusal && next.begun > 0)
@@ -375,7 +378,8 @@ function finish(seen: Snapshot): Plan {
 /** What it waits for is written where it lasts: a write that is refused, or a pod. */
 function waiting(seen: Snapshot, { actions, pod }: Extract<Closing, { is: "Waiting" }>): Plan {
   const refusal = actions.length > 0 ? refusalOf(seen) : undefined
-  if (refusal) return { actions: [...told(seen, refusal.reason, refusal.message).actions, ...actions] }
+  if (refusal && refusal.reason !== "BudgetSpent")
+    return { actions: [...told(seen, refusal.reason, refusal.message).actions, ...actions] }
   if (pod === undefined) return { actions }
   const message = `all images are updated; the ${seen.native.kind} controller waits for ${pod}`
   const verdict = whenItLasts(seen, { reason: "PodNotReady", message, afterMs: startMs })

@@ -56,6 +56,8 @@ export type PodsSeen = {
   /** The agent has been asked to restart containers of this pod. */
   isAsked(uid: string, operation: string): boolean
   readonly evidence: Evidence
+  /** The server refuses to change pods, and is not asked now: what is drained serves meanwhile. */
+  readonly isResting?: boolean
   /** Pods have ordinals and go from the highest. Strictly: one that lacks its image holds up those below. */
   readonly ordinals?: { readonly isStrict: boolean } | undefined
 }
@@ -98,10 +100,11 @@ export function nextWrites(seen: PodsSeen): PodsNext {
   // A pod that counts as one of the new revision keeps its image: its label would be a lie.
   const revertible = settings.onFailure === "Stop" ? [] : failed.filter(({ pod }) => !pod.mark?.proven)
   const reverts = revertible.map(({ pod }) => revertOf(pod, failureIn(failures, pod), evidence.now))
+  const isStopped = failures.length > 0 || seen.isResting === true
   const undrained = judged
-    .filter(each => isToServe(each, failures.length > 0))
+    .filter(each => isToServe(each, isStopped))
     .map(({ pod }): PodWrite => ({ do: "undrain", pod }))
-  const picked = failures.length > 0 ? nothingPicked : pick(seen, of("Stale"), of("Restarting"))
+  const picked = isStopped ? nothingPicked : pick(seen, of("Stale"), of("Restarting"))
   const served = new Set(picked.writes.filter(write => write.do === "undrain").map(({ pod }) => pod))
   const begun = picked.writes.filter(({ do: what, pod }) => what !== "undrain" && !pod.gate?.isDrained)
   const stale = of("Stale").length

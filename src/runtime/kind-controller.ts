@@ -64,8 +64,9 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   report?(seen: Seen, plan: Plan, done: Done | undefined, now: Instant): Report<O["status"]> | undefined
   /** Called with the reported status, for metrics. */
   onReported?(world: World, look: Look<O, Memory>, status: O["status"], plan: Plan, done: Done | undefined): void
-  /** The object is gone. */
-  forget?(world: World, key: string): void
+  /** The object is gone, or is no longer selected. May return when to look again. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: most have nothing to return
+  forget?(world: World, key: string): void | Promise<Instant | undefined>
 }
 
 export function kindController<O extends WithStatus, World, Memory, Seen, Plan extends Timed, Done extends Timed>(
@@ -105,7 +106,7 @@ export function kindController<O extends WithStatus, World, Memory, Seen, Plan e
           if (!cached || cached.metadata.deletionTimestamp) {
             memories.drop(key)
             statuses.forget(key)
-            return kind.forget?.(world, key)
+            return (await kind.forget?.(world, key)) ?? undefined
           }
           const memory = memories.of(key, cached.metadata.uid ?? "")
           const look = { key, object: statuses.newest(cached), memory, now: wiring.clock.now() }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
+import { grantName } from "#core/grant.ts"
 import {
   heldMark,
   inPlaceAnnotation,
@@ -7,6 +8,8 @@ import {
   settingAnnotations,
   strategyAnnotation,
 } from "#core/in-place/names.ts"
+import { workloadKind } from "#core/workloads/kinds.ts"
+import { type Resource, resourceOf } from "#runtime/resource.ts"
 import {
   type InPlaceOptions,
   type InPlaceStory,
@@ -145,6 +148,45 @@ describe("without any admission policy", () => {
       expect(await story.note()).toMatchObject({ reason: "OptedOut" })
     })
 })
+
+/** Without the grant no policy is in force. */
+const roleBindings: Resource = {
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  plural: "rolebindings",
+  kind: "RoleBinding",
+  namespaced: true,
+}
+for (const kind of kinds)
+  describe(`a held ${kind}, while no policy is in force`, () => {
+    const unprotected = async () => {
+      const { story, before } = await begun({ kind })
+      await story.world.client.delete(roleBindings, { name: grantName, namespace: "default" })
+      return { story, before }
+    }
+
+    for (const image of [v1, v2])
+      test(`is replaced by its manifest with ${image}: the update is over, and no pod stays on another`, async () => {
+        const { story } = await unprotected()
+        await story.replace(image)
+        await expectCalm(story, image)
+        expect((await story.note())?.reason).toMatch(/^(FellBackToRollingUpdate|Completed)$/)
+      })
+
+    test("loses every mark and stays stopped: the update in place goes on", async () => {
+      const { story, before } = await unprotected()
+      await story.patch({ metadata: strips["annotation, label and note"]! })
+      await expectCalm(story, v2)
+      expect(uidsOf(await story.pods())).toEqual(uidsOf(before))
+    })
+
+    test("is deleted: nothing is left of it", async () => {
+      const { story } = await unprotected()
+      await story.world.client.delete(resourceOf(workloadKind(kind)!), { name: "web", namespace: "default" })
+      await story.world.settle("5m")
+      expect([await story.pods(), await story.jobs()]).toEqual([[], []])
+    })
+  })
 
 test("a Deployment that was resumed and is replaced then stays resumed", async () => {
   const { story } = await begun({})

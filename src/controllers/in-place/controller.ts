@@ -11,6 +11,7 @@ import { type Plan, plan, type Snapshot } from "./plan.ts"
 import { permissions } from "./resources.ts"
 import { daemonSet } from "./set/daemonset.ts"
 import { statefulSet } from "./set/statefulset.ts"
+import { bringBack } from "./strays.ts"
 import { type HeldWorkload, openWorld, type World } from "./world.ts"
 
 /**
@@ -47,5 +48,8 @@ const controllerOf = (adapter: Adapter, taken: TakenPods): Controller =>
       return done
     },
     reports: "after",
-    forget: (world, key) => world.leave(key),
+    forget(world, key) {
+      world.leave(key)
+      return bringBack(world, key)
+    },
   })

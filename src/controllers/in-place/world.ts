@@ -18,6 +18,7 @@ import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
 import { asked } from "./plan.ts"
 import { imagePullJobs, nodeImages, nodes, pods } from "./resources.ts"
+import { openStrays, type Strays } from "./strays.ts"
 
 /** A watch that is further behind than this is not waited for: its next event is a reason to look again. */
 const shownMs = 5000
@@ -57,6 +58,7 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   shown(key: string, written: KubeObject): Promise<void>
   holds: Holds<"Forbidden" | "Refused">
   metrics: InPlaceMetrics
+  readonly strays: Strays
 }
 
 /** The controller of one kind. The pods that are taken are those of all kinds. */
@@ -167,6 +169,7 @@ export function openWorld({ adapter, taken }: Part, wiring: Wiring, objects: Cac
     holds,
     metrics,
     budgets,
+    strays: openStrays(objects),
     around(key) {
       const { namespace = "" } = nameOf(key)
       users.add(namespace, key)

@@ -174,6 +174,8 @@ for (const kind of ["StatefulSet", "DaemonSet"] as const)
       await here.replace(here.manifest("db:3"))
       await held("db:3")
       const edited = await here.get()
+      // Its controller may write its status in between.
+      delete edited.metadata.resourceVersion
       edited.spec.template.spec.containers[0].image = "db:4"
       await here.replace(edited)
       await held("db:4")

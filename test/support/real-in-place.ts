@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util"
 import { afterAll, beforeAll, expect } from "vitest"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { createInPlaceController } from "#controllers/in-place/controller.ts"
-import { settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
+import { heldMark, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
 import { inPlaceHolds } from "#policies/in-place-hold.ts"
 import { events } from "#runtime/events.ts"
 import { runManager } from "#runtime/manager.ts"
@@ -44,14 +44,17 @@ export async function startUpdates(namespace: string): Promise<void> {
   )
 }
 
-/** A policy is in force some time after it was created: tried with changes that a server only pretends to make. */
+/**
+ * A policy is in force some time after it was created, and each kind has its own: tried with changes that a server only
+ * pretends to make.
+ */
 export const holdIsInForce = (namespace: string, target: string, container: string) =>
-  until("the policy is in force", async () =>
+  until(`the policy for ${target} is in force`, async () =>
     (
       await floor().kubectlRun(
         ...["-n", namespace, "set", "image", target, `${container}=tried:1`, "--dry-run=server", "-o", "json"],
       )
-    ).includes('"paused": true'),
+    ).includes(heldMark),
   )
 
 export const isFree = ({ metadata, spec }: Json) =>
@@ -135,7 +138,7 @@ export async function expectStallHarmless(count: number): Promise<void> {
   )
   await until("the pods run", async () => (await livePods()).every(isRunning), patience)
   const before = (await livePods()).map(({ metadata }) => metadata.uid).sort()
-  await holdIsInForce(namespace, `deploy/deployments-${names[0]}`, "web")
+  for (const plural of workloads) await holdIsInForce(namespace, `${plural}/${plural}-${names[0]}`, "web")
 
   const manager = pidOf("kube-controller-manager")
   const flipped = async (image: string) =>

@@ -1,5 +1,4 @@
 export type { HookType } from "./analysis.ts"
-export { maxGates, maxHistory, maxImages, maxMetrics, maxTrackedConfigs, maxWebhooks } from "./bounds.ts"
 export {
   type ConditionType,
   conditions,

@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from "vitest"
 import type { HookType as CoreHookType } from "#core/canary/hook.ts"
-import { nextOf, type Steps } from "#core/canary/steps.ts"
-import { type Bounds, judge, type Verdict } from "#core/canary/verdict.ts"
+import { nextOf, type Steps, strategyOf } from "#core/canary/steps.ts"
+import { type Bounds, judge, rangeOf, type Verdict } from "#core/canary/verdict.ts"
 import { canaryCases } from "#test/support/manifests/canary.ts"
 import { checkKind } from "#test/support/manifests/check-kind.ts"
 import { largest } from "#test/support/manifests/largest.ts"
@@ -197,6 +197,8 @@ test("the arithmetic of core/canary takes what is declared", () => {
     canaryCases["a canary on a gateway, with metrics of another namespace and a load test"]!.manifest,
   )
   const { analysis } = object!.spec
+  expect(strategyOf(analysis)).toBe("Weighted")
+  expect(rangeOf(analysis.metrics[0]!)).toEqual({ min: 99 })
   expect(nextOf(analysis, { weight: 45, iterations: 0, isMirrored: false })).toMatchObject({ weight: 50 })
   const slow = judge(analysis.metrics[1]!, { ok: true, series: [{ labels: {}, value: 0.6 }] })
   expect(slow).toMatchObject({ verdict: "Bad", why: "0.6 is above 0.5" })

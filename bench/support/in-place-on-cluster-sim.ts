@@ -82,7 +82,7 @@ export const websOf = ({ pods, nodes }: { pods: number; nodes: number }, namespa
   )
 
 /**
- * What an update writes for the workload itself, whatever the number of its pods: five notes, the release
+ * What an update writes for the workload itself, whatever the number of its pods: four notes, the release
  * and the label; the ReplicaSet that is kept and the one that is flipped; four events; and conflicts of these.
  */
 const constantWrites = 20

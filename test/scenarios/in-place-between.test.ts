@@ -16,6 +16,7 @@ import {
   v3,
 } from "#test/support/in-place-story.ts"
 import { host } from "#test/support/pull-story.ts"
+import { expectNotTriedAgain } from "./in-place-sets.ts"
 
 // What users, their tools and the cluster do while an update in place is under way, and afterwards.
 
@@ -155,6 +156,11 @@ describe("the image", () => {
     await story.free()
     await expectSame(story, before, v1)
   })
+})
+
+test("GitOps writes an image again that was rolled back: the Deployment waits, and is tried again when asked", async () => {
+  const annotations = { [settingAnnotations.onFailure]: "Rollback" }
+  await expectNotTriedAgain(await inPlaceStory({ annotations, spec: { minReadySeconds: 5 } }))
 })
 
 describe("kubectl rollout", () => {

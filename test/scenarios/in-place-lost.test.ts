@@ -1,8 +1,17 @@
 import { expect, test } from "vitest"
+import { createLag } from "#cluster-sim/faults/lag.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { deployments } from "#controllers/in-place/resources.ts"
 import { settingAnnotations } from "#core/in-place/names.ts"
-import { type InPlaceStory, identity, imageOf, inPlaceStory, v1, v2 } from "#test/support/in-place-story.ts"
+import {
+  type InPlaceStory,
+  identity,
+  imageOf,
+  inPlaceStory,
+  isRolledOut,
+  v1,
+  v2,
+} from "#test/support/in-place-story.ts"
 import { begun, expectUpdated, imagesOf, statusOf } from "./in-place-sets.ts"
 
 // What happens to a pod or to its node after the pod was changed. It says nothing of the image.
@@ -89,4 +98,23 @@ test("a proven pod of a Deployment that is ended for want of memory, again and a
   await story.world.settle("5m")
   expect((await story.pods()).map(identity)).toEqual(before.map(identity))
   expect(imagesOf(await story.pods())).toEqual([v2, v2, v2])
+})
+
+test("an image that crashes after the flip and before the release: the workload goes back to the template that was kept", async () => {
+  // Without minReadySeconds, and with a Deployment controller that is slow to see the flip.
+  const lag = createLag()
+  const story = await inPlaceStory({ annotations: rollback, lags: { "deployment-controller": lag } })
+  lag.behind(30_000, ["ReplicaSet"])
+  story.registries.push(v2, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
+  const before = await story.pods()
+  await story.setImage({ web: v2 })
+  const flipped = async () =>
+    (await story.sets()).some(set => set.spec.replicas > 0 && imageOf(set.spec.template) === v2)
+  await story.world.until("the ReplicaSet has the new template", flipped)
+  await story.free("30m")
+  expect(await story.note()).toMatchObject({ reason: "RolledBack", from: { web: v1 }, to: { web: v2 } })
+  await story.world.settle("5m")
+  expect((await story.pods()).map(identity)).toEqual(before.map(identity))
+  expect(imagesOf(await story.pods())).toEqual([v1, v1, v1])
+  expect(isRolledOut(await story.deployment())).toBe(true)
 })

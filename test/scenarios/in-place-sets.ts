@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
+import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { pods } from "#controllers/in-place/resources.ts"
 import { inPlaceAnnotation, revisionLabel, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
@@ -89,6 +90,33 @@ function podWrites(story: InPlaceStory, from: number): number {
     last.set(uid, ours)
   }
   return count
+}
+
+/** With `Rollback`, and a second image that crashes. */
+export async function expectNotTriedAgain(story: InPlaceStory) {
+  story.registries.push(v2, { sizeBytes: 7, exits: { afterMs: 500, exitCode: 1 } })
+  const before = await story.pods()
+  const seen = async () => (await story.pods()).map(pod => [imageOf(pod), statusOf(pod)])
+  await story.setImage({ web: v2 })
+  await story.free("30m")
+  const { failed = "" } = (await story.note())!
+  await story.world.settle("1m")
+  const calm = await seen()
+  await story.setImage({ web: v2 })
+  expect((await story.says("UpdateFailed")).message).toContain(`${failed} failed and was rolled back`)
+  await story.world.advance("30m")
+  expect(await story.note()).toMatchObject({ reason: "UpdateFailed", failed })
+  expect(await seen()).toEqual(calm)
+  // A person asks for it: it is tried once more.
+  await story.patch({ metadata: { annotations: { [retryAnnotation]: failed } } })
+  await story.free("30m")
+  const again = (await story.note())!
+  expect([again.reason, again.failed === failed]).toEqual(["RolledBack", false])
+  expect(imagesOf(await story.pods())).toEqual([v1, v1, v1])
+  await story.setImage({ web: v3 })
+  await story.free()
+  expect(await story.note()).not.toHaveProperty("failed")
+  expect((await story.pods()).map(identity)).toEqual(before.map(identity))
 }
 
 /** The stories that both kinds tell in the same words. */
@@ -305,6 +333,11 @@ export function tellOfSets(kind: InPlaceKind) {
         await story.free()
         await expectUpdated(story, before, v3)
       })
+  })
+
+  test(`GitOps writes an image again that was rolled back: the ${kind} waits, and is tried again when asked`, async () => {
+    const annotations = { [settingAnnotations.onFailure]: "Rollback" }
+    await expectNotTriedAgain(await begin({ annotations, spec: { minReadySeconds: 5 } }))
   })
 
   test(`a ${kind} that is not held is left alone, and so are its pods`, async () => {

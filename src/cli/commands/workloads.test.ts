@@ -7,6 +7,7 @@ import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { grantName } from "#core/grant.ts"
 import { heldMark, inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
+import { operationOf } from "#core/in-place/operation.ts"
 import type { Sight } from "#explain/workloads/facts.ts"
 import {
   budget,
@@ -87,6 +88,14 @@ async function world(given: Given = {}, over: Partial<Sight> = {}, { hasPolicy =
     ...here,
     /** The workload as it is now. */
     read: (): Promise<Json> => here.client.get(resource, { name: "web", namespace: "shop" }),
+    /** Writes a note, which its controller has seen: an annotation raises the generation of a Deployment. */
+    async annotate(note: Json) {
+      const name = { name: "web", namespace: "shop" }
+      const body = { metadata: { annotations: { [inPlaceAnnotation]: JSON.stringify(note) } } }
+      const { metadata } = await here.client.patch(resource, name, { type: "merge", body })
+      const seen = { status: { observedGeneration: metadata.generation } }
+      await here.client.patch(resource, name, { type: "merge", body: seen }, { subresource: "status" })
+    },
   }
 }
 type Here = Awaited<ReturnType<typeof world>>
@@ -166,16 +175,24 @@ describe("wait", () => {
       { image: v2, note: noteOf("NotInPlace", "spec.volumes") },
       "Stalled (NotInPlace: spec.volumes)",
     ],
-    "an update that was rolled back": [
-      { lastNote: noteOf("RolledBack", "all went back") },
-      "RolledBack 3/3 updated (RolledBack: all went back)",
-    ],
   }
   for (const [name, [given, words]] of Object.entries(cases))
     test(`fails at once with the standing reason: ${name}`, async () => {
       const here = await world(given)
       await expect(ask(wait, here, ["deploy/web"], { timeout: "10m" })).rejects.toThrow(`deploy/web -n shop ${words}`)
     })
+
+  test("fails at once with an update that was rolled back, and not with one of another template", async () => {
+    const here = await world()
+    const { spec } = await here.read()
+    const write = (operation: string) => here.annotate(noteOf("RolledBack", "all went back", { operation, from: {} }))
+    await write(operationOf({ hold: undefined, template: spec.template }))
+    await expect(ask(wait, here, ["deploy/web"])).rejects.toThrow(
+      "deploy/web -n shop RolledBack 3/3 updated (RolledBack: all went back)",
+    )
+    await write(operationOf({ hold: undefined, template: templateOf(v3) }))
+    expect((await ask(wait, here, ["deploy/web"])).text).toContain("deploy/web -n shop Complete 3/3 updated")
+  })
 
   test("a held set is not complete, where kubectl says so", async () => {
     for (const [kind, short] of [

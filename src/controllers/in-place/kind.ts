@@ -37,6 +37,8 @@ export type Native = {
   readonly templates: readonly PodTemplate[]
   /** The template before the change: a rollback writes it. */
   readonly before: PodTemplate | undefined
+  /** The same after the flip, where it is kept: asked only when a pod fails then. */
+  flippedFrom?(): PodTemplate | undefined
   /** The template of before is back, and some pods already count as of the other one. */
   readonly isBack?: boolean
   /** Why pods cannot be changed in place now. */
@@ -60,5 +62,5 @@ export type Closing =
   | { readonly is: "Waiting"; readonly actions: readonly Action[]; readonly pod?: string | undefined }
   /** The workload's note has to carry this number: its controller copies it. */
   | { readonly is: "Asking"; readonly fence: number; readonly actions: readonly Action[] }
-  /** Its controller has seen everything. */
-  | { readonly is: "Passed" }
+  /** Its controller has seen everything: this number of it. */
+  | { readonly is: "Passed"; readonly fence: number }

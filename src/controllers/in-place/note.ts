@@ -1,5 +1,5 @@
 import type { WorkloadNote } from "#core/in-place/marks.ts"
-import { noteOf, operationOf } from "#core/in-place/operation.ts"
+import { failedBefore, noteOf, operationOf } from "#core/in-place/operation.ts"
 import { both, type Change, imagesOf, type PodTemplate, type Touched, untouched } from "#core/in-place/template.ts"
 import type { Workload } from "./facts.ts"
 import type { Reason } from "./plan.ts"
@@ -12,23 +12,36 @@ export function makeNote(
   message: string,
 ): WorkloadNote {
   const before = noteOf(workload)
+  const operation = operationOf(workload)
   const touched = before?.touched ?? untouched
   const images = imagesOf(workload.template)
   const were = old ? imagesOf(old) : images
   const changed = [...images].filter(([name, image]) => were.has(name) && were.get(name) !== image)
   const course =
-    changed.length === 0 && before
+    before && (changed.length === 0 || before.back === operation)
       ? courseAfter(before, images)
       : { from: Object.fromEntries(changed.map(([name]) => [name, were.get(name)!])), to: Object.fromEntries(changed) }
   return {
-    operation: operationOf(workload),
+    operation,
     reason,
     message,
     touched,
     ...course,
-    ...(before?.fence !== undefined && { fence: before.fence }),
-    ...(before?.failed !== undefined && { failed: before.failed }),
-    ...(before?.back !== undefined && { back: before.back }),
+    // It was about the template of that operation.
+    ...(before?.fence !== undefined && before.operation === operation && { fence: before.fence }),
+    ...failureKept(workload, operation),
+  }
+}
+
+/** A failure is forgotten with the next template that is neither the one that failed nor the one that takes it back. */
+function failureKept(workload: Workload, operation: string): Pick<WorkloadNote, "failed" | "back" | "stamp"> {
+  const isBack = noteOf(workload)?.back === operation
+  if (!workload.note || !(isBack || failedBefore(workload) !== undefined)) return {}
+  const { failed, back, stamp } = workload.note
+  return {
+    ...(failed !== undefined && { failed }),
+    ...(back !== undefined && { back }),
+    ...(stamp !== undefined && { stamp }),
   }
 }
 

@@ -1,9 +1,10 @@
+import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import { unavailableOf } from "#core/in-place/budget.ts"
 import type { Room } from "#core/in-place/cover.ts"
 import { isReadable, lostHold, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceHolder, strategyAnnotation } from "#core/in-place/names.ts"
 import { type Judged, nextWrites, type PodsNext, type PodWrite } from "#core/in-place/next.ts"
-import { isOfHold, noteOf, operationOf, short } from "#core/in-place/operation.ts"
+import { failedBefore, isOfHold, noteOf, operationOf, short, stampOf } from "#core/in-place/operation.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { provenOf } from "#core/in-place/proven.ts"
 import { parseSettings, type Settings } from "#core/in-place/settings.ts"
@@ -148,12 +149,12 @@ export function plan(seen: Snapshot): Plan {
 
 function withSettings(seen: Snapshot, settings: Settings): Plan {
   const { workload, native } = seen
-  const giveUp = (reason: Reason, message: string, looksAgain = false) =>
+  const giveUp = (reason: Reason, message: string) =>
     settings.strategy === "InPlaceOnly"
       ? stopped(seen, reason, `${message}; aim release ${native.title} lets the ${native.kind} controller do it`)
-      : released(seen, reason, message, looksAgain)
-  if (native.obstacle !== undefined) return giveUp("FellBackToRollingUpdate", native.obstacle, true)
-  if (native.isEmpty) return released(seen, "Completed", "there are no pods to update")
+      : released(seen, reason, message, { looksAgain: true })
+  if (native.obstacle !== undefined) return giveUp("FellBackToRollingUpdate", native.obstacle)
+  if (native.isEmpty) return released(seen, "Completed", "there are no pods to update", { looksAgain: true })
   const change = changeFrom(native.templates, workload.template)
   if (change.is === "NotInPlace") return giveUp("NotInPlace", `${change.path}: ${change.why}`)
   const touched = union(noteOf(workload)?.touched, change)
@@ -182,8 +183,13 @@ function update(seen: Snapshot, course: Course): Plan {
   const operation = operationOf(workload)
   const before = noteOf(workload)
   const touched = union(before?.touched, change)
-  if (before?.failed === operation)
-    return stopped(seen, "UpdateFailed", `${operation} failed and was rolled back; it is not tried again`)
+  const failed = failedBefore(workload)
+  if (failed !== undefined)
+    return stopped(
+      seen,
+      "UpdateFailed",
+      `${failed} failed and was rolled back; to try it again, annotate with ${retryAnnotation}=${failed}`,
+    )
   // Recorded before the first pod changes: it says what an abort has to take back.
   if (!before || before.operation !== operation || !isWithin(touched, before.touched))
     return { actions: [{ do: "note", note: { ...noteFor(seen, "Updating", startWords(seen, touched)), touched } }] }
@@ -207,11 +213,22 @@ function update(seen: Snapshot, course: Course): Plan {
     nodeOf: seen.nodeOf,
     now: seen.now,
   }
+  // What its own controller makes pods from has this template, before the first change or after the last one.
+  const isFollowed = change.is === "None"
+  const isBack = before.back === operation
+  const asksBack = settings.onFailure === "Rollback"
+  const wayBack = asksBack && !isBack ? (isFollowed ? native.flippedFrom?.() : native.before) : undefined
+  const isStuck = asksBack && !wayBack
   const next = nextWrites({
     pods: seen.pods,
     target,
-    // The template of before is back: no pod keeps what is taken back.
-    settings: change.is === "None" || native.isBack ? { ...settings, partition: { count: 0 } } : settings,
+    settings: {
+      ...settings,
+      // The template of before is back: no pod keeps what is taken back.
+      ...((isFollowed || isBack || native.isBack) && { partition: { count: 0 } }),
+      // A pod does not go where its workload cannot.
+      ...(isStuck && { onFailure: "Stop" }),
+    },
     replicas: workload.replicas,
     maxUnavailable,
     disruptions: seen.disruptions,
@@ -223,15 +240,19 @@ function update(seen: Snapshot, course: Course): Plan {
     isResting: seen.now < (refusalOf(seen)?.retryAt ?? 0),
   })
   const [failure] = next.failures
-  if (failure && settings.onFailure === "Rollback" && change.is === "InPlace" && native.before) {
+  if (failure && wayBack) {
     const message = `rolls back: ${failure.pod} ${failure.reason}, ${failure.message}`
-    const note = { ...noteFor(seen, "UpdateFailed", message), failed: operation }
-    const template = withoutHash(native.before)
+    const template = withoutHash(wayBack)
     const back = operationOf({ ...workload, template })
-    return { actions: [{ do: "rollback", template, note: { ...note, back } }], judged: next.judged }
+    const stamp = stampOf(workload.annotations)
+    const remembered = { failed: operation, back, ...(stamp !== undefined && { stamp }) }
+    const note = { ...noteFor(seen, "UpdateFailed", message), ...remembered }
+    return { actions: [{ do: "rollback", template, note }], judged: next.judged }
   }
   const { labels, lookAgainAt } = labelled(seen, target, evidence)
-  const isDone = next.isDone && labels.length === 0
+  const isOver = ({ pod, standing }: Judged) =>
+    standing.is === "Failed" ? isStuck || pod.mark?.proven : standing.is === "Updated" && !pod.gate?.isDrained
+  const isDone = (next.isDone || (isFollowed && next.judged.every(isOver))) && labels.length === 0
   const rest = isDone ? finish(seen) : inProgress(seen, next, jobActions(seen, touched), labels)
   return { ...rest, judged: next.judged, lookAgainAt: earliest(rest.lookAgainAt, lookAgainAt) }
 }
@@ -370,9 +391,10 @@ function finish(seen: Snapshot): Plan {
   const pods = counted(seen.pods.length, "pod")
   const isOfThis = ({ mark }: PodFacts) => mark?.operation === operationOf(workload)
   const done = seen.pods.some(isOfThis) ? `${pods} updated in place` : "no pod had to be changed"
+  const how = { looksAgain: true, fence: closing.fence } as const
   return back === operationOf(workload)
-    ? released(seen, "RolledBack", `${pods} went back after operation ${failed} had failed`, true)
-    : released(seen, "Completed", `${done}${images && `: ${images}`}`, true)
+    ? released(seen, "RolledBack", `${pods} went back after operation ${failed} had failed`, how)
+    : released(seen, "Completed", `${done}${images && `: ${images}`}`, how)
 }
 
 /** What it waits for is written where it lasts: a write that is refused, or a pod. */
@@ -429,13 +451,14 @@ const isToRestart = ({ now }: Snapshot, pod: PodFacts) => pod.gate?.isDrained ==
 const restartMs = 5000
 
 /** Gives everything back: pods serve, and the workload is its own controller's again. */
-function released(seen: Snapshot, reason: Reason, message: string, looksAgain = false): Plan {
-  return {
-    actions: [
-      ...serving(seen),
-      { do: "release", note: noteFor(seen, reason, message), ...(looksAgain && { looksAgain: true }) },
-    ],
-  }
+function released(
+  seen: Snapshot,
+  reason: Reason,
+  message: string,
+  { fence, ...how }: { looksAgain?: true; fence?: number } = {},
+): Plan {
+  const note = { ...noteFor(seen, reason, message), ...(fence !== undefined && { fence }) }
+  return { actions: [...serving(seen), { do: "release", note, ...how }] }
 }
 
 /** Only a person can continue: until then no pod stays drained. */

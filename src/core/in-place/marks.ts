@@ -62,13 +62,18 @@ export type WorkloadNote = {
   readonly touched: Touched
   readonly from: Readonly<Record<string, string>>
   readonly to: Readonly<Record<string, string>>
-  /** The generation of the ReplicaSet that the fence asks about. */
+  /**
+   * What the fence is about: the generation of the ReplicaSet, or the revision of a set. With a release: every pod was
+   * proven, and the workload's own controller knew it.
+   */
   readonly fence?: number
-  /** The operation that failed, and the one that takes it back: the first is not tried again under this hold. */
+  /** The operation that failed, and the one that takes it back: the first is not tried again by itself. */
   readonly failed?: string
   readonly back?: string
   /** Its owner has written the images of before again: what `from` names was never complete. */
   readonly isTakenBack?: true
+  /** The operation of the ServiceImage that had stamped the template that failed. */
+  readonly stamp?: string
 }
 
 /** How the note of a hold begins. The generation is that of the hold, or a CEL expression that gives it. */
@@ -116,7 +121,7 @@ const underWay = new Set([
 ])
 
 export function parseNote(text: unknown): WorkloadNote | undefined {
-  const { operation, reason, message, touched, from, to, fence, failed, back, isTakenBack } = objectIn(text)
+  const { operation, reason, message, touched, from, to, fence, failed, back, isTakenBack, stamp } = objectIn(text)
   if (typeof operation !== "string" || typeof reason !== "string" || typeof message !== "string") return undefined
   const { containers, labels, annotations, restarts } = (touched ?? {}) as Record<string, unknown>
   return {
@@ -135,6 +140,7 @@ export function parseNote(text: unknown): WorkloadNote | undefined {
     ...(typeof failed === "string" && { failed }),
     ...(typeof back === "string" && { back }),
     ...(isTakenBack === true && { isTakenBack }),
+    ...(typeof stamp === "string" && { stamp }),
   }
 }
 

@@ -1,3 +1,5 @@
+import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
+import { decisionAnnotation, parseDecision } from "#core/image/record.ts"
 import { hash32 } from "#lib/hash.ts"
 import type { Hold, WorkloadNote } from "./marks.ts"
 import { type PodTemplate, withoutHash } from "./template.ts"
@@ -14,6 +16,37 @@ export const noteOf = ({ hold, note }: Held & { readonly note: WorkloadNote | un
 /** The same target under the same hold is the same operation. */
 export const operationOf = ({ hold, template }: { hold: Hold | undefined; template: PodTemplate }) =>
   `${hold?.generation}-${short(withoutHash(template))}`
+
+/** Under whichever hold: the operation is about this very template. */
+export const isOfTemplate = (operation: string, template: PodTemplate) =>
+  operation.slice(operation.indexOf("-") + 1) === short(withoutHash(template))
+
+type Annotations = Readonly<Record<string, string>>
+
+/** Which operation of a ServiceImage has stamped the workload. */
+export const stampOf = (annotations: Annotations): string | undefined => {
+  const decision = parseDecision(annotations[decisionAnnotation])
+  return decision && `${decision.by} ${decision.operation}`
+}
+
+/**
+ * The operation by which this template has failed and was rolled back, under this hold or the last one. It is not tried
+ * again by itself: a tool that writes the template again and again would restart pods again and again. A person asks for
+ * it by annotation, and a ServiceImage by a stamp of another operation.
+ */
+export function failedBefore({
+  note,
+  template,
+  annotations,
+}: {
+  note: WorkloadNote | undefined
+  template: PodTemplate
+  annotations: Annotations
+}): string | undefined {
+  if (note?.failed === undefined || !isOfTemplate(note.failed, template)) return undefined
+  const isAsked = annotations[retryAnnotation] === note.failed || stampOf(annotations) !== note.stamp
+  return isAsked ? undefined : note.failed
+}
 
 export const short = (value: unknown) =>
   hash32(JSON.stringify(sorted(value)))

@@ -91,7 +91,8 @@ describe("a workload that is not held", () => {
   })
 
   test("was rolled back, until another image is set", () => {
-    const lastNote = noteOf("RolledBack", "3 pods went back")
+    const operation = operationOf({ hold: { by: "in-place", generation: 4 }, template: templateOf(v1) })
+    const lastNote = noteOf("RolledBack", "3 pods went back", { operation, from: {}, to: {} })
     expect(of({ image: v1, lastNote })).toMatchObject({ state: "RolledBack", message: "3 pods went back" })
     expect(of({ image: v2, lastNote })).toMatchObject({ state: "Complete" })
   })

@@ -1,5 +1,5 @@
 import { inPlaceHolder } from "#core/in-place/names.ts"
-import { noteOf, operationOf } from "#core/in-place/operation.ts"
+import { isOfTemplate, noteOf, operationOf } from "#core/in-place/operation.ts"
 import { workloadTarget } from "#core/workloads/workload-target.ts"
 import { counted } from "#lib/text.ts"
 import type { KubeObject } from "#runtime/resource.ts"
@@ -98,7 +98,8 @@ const withoutCount = (message: string) => message.replace(/^\d+ of \d+ pods? upd
 
 /** The last note is about the template that the workload has now. */
 export const isAbout = ({ note, template }: WorkloadFacts) =>
-  note !== undefined && hasImages(template, note.reason === "RolledBack" ? note.from : note.to)
+  note !== undefined &&
+  (note.reason === "RolledBack" ? isOfTemplate(note.operation, template) : hasImages(template, note.to))
 
 /** A change of other fields only: every change of a workload that has opted in has a note, so this is the last one's. */
 const isWithoutImages = ({ note, isOptedIn }: WorkloadFacts) =>

@@ -15,6 +15,12 @@ const mistake = (
 
 const killed = { caughtBy: "the process is killed after it" }
 
+/** In StatefulSets and DaemonSets. */
+const labelled = {
+  tests: "test/scenarios/in-place-statefulset",
+  caughtBy: "a pod is labelled only after it has run the new image in health",
+}
+
 /** Mistakes where pods are updated in place. */
 export const inPlaceMutants: Record<string, Mutant> = {
   "no fence": mistake(
@@ -122,6 +128,39 @@ export const inPlaceMutants: Record<string, Mutant> = {
     'isOwn && pod.node !== "" ? proofOf(pod, mark, target, evidence) : { is: "Updated" }',
     '{ is: "Updated" }',
     { ...killed, says: "S22" },
+  ),
+  "a label before the change": mistake(controller, "native.label(proven)", "native.label(pods)", labelled),
+  "a label before health": mistake(
+    core,
+    `    if (standingOf(pod, target, evidence).is !== "Updated" || !isUp(pod)) return false
+    if (pod.mark && proofOf(pod, pod.mark, target, evidence).is !== "Updated") return false
+`,
+    '    if (standingOf(pod, target, evidence).is === "Stale") return false\n',
+    labelled,
+  ),
+  "a label before the pod was ready for long enough": mistake(
+    core,
+    "    return evidence.now >= at\n",
+    "    return evidence.now >= 0\n",
+    { tests: "src/controllers/in-place/set", caughtBy: "no label before minReadySeconds" },
+  ),
+  "a proof that is not kept": mistake(
+    core,
+    'if (found.is === "Updated" || !(mark.proven || evidence.isProven?.(pod))) return found',
+    "if (evidence.now > 0) return found",
+    { tests: `${stories}-lost`, caughtBy: "the pod stays updated" },
+  ),
+  "a lost node that is a failure of the image": mistake(
+    core,
+    '  if (node?.isReady === false) return { is: "Restarting", isLost: true }\n',
+    "",
+    { tests: `${stories}-lost`, caughtBy: "it is waited for, and named" },
+  ),
+  "a failure that is forgotten at the release": mistake(
+    core,
+    "return isAsked ? undefined : note.failed",
+    "return undefined",
+    { tests: `${stories}-between`, caughtBy: "GitOps writes an image again" },
   ),
   "an image that is not verified": mistake(
     controller,

@@ -6,7 +6,7 @@ import { group } from "../group.ts"
 export const approvedAnnotation = `${group}/approved`
 /** On a ServiceImage: the id of the operation to roll back. */
 export const rollbackAnnotation = `${group}/rollback`
-/** On a ServiceImage: the id of an operation that was rolled back and is to be tried again. */
+/** On a ServiceImage or a workload: the id of an operation that was rolled back and is to be tried again. */
 export const retryAnnotation = `${group}/retry`
 /** On a ServiceImage, with `serialize: Enforce`: the generation that this change may overtake although it is in progress. */
 export const supersedeAnnotation = `${group}/supersede`

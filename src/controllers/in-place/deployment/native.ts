@@ -1,5 +1,5 @@
 import { noteOf, operationOf, short } from "#core/in-place/operation.ts"
-import { isSameTemplate, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
+import { changeOf, imagesOf, isSameTemplate, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
 import { counted } from "#lib/text.ts"
 import type { Closing, Native } from "../kind.ts"
 import type { Deployment, Revision } from "./facts.ts"
@@ -31,8 +31,23 @@ export function nativeOf(workload: Deployment, revisions: readonly Revision[]): 
       same ??= new Set(revisions.filter(isSame).map(({ uid }) => uid))
       return same.has(owner)
     },
-    close: () => (current ? close(workload, current, revisions) : { is: "Passed" }),
+    flippedFrom: () => (current && isSame(current) ? keptOf(workload, current, revisions) : undefined),
+    close: () => (current ? close(workload, current, revisions) : { is: "Passed", fence: 0 }),
   }
+}
+
+/** The newest revision without pods that this operation has changed into the present one. */
+function keptOf(workload: Deployment, { uid }: Revision, revisions: readonly Revision[]): PodTemplate | undefined {
+  const from = Object.entries(noteOf(workload)?.from ?? {})
+  return revisions
+    .filter(each => each.uid !== uid && each.replicas + each.running === 0)
+    .sort((a, b) => Number(b.number) - Number(a.number))
+    .map(({ template }) => template)
+    .find(template => {
+      const images = imagesOf(template)
+      const isBefore = from.every(([name, image]) => images.get(name) === image)
+      return isBefore && changeOf(withoutHash(template), workload.template).is === "InPlace"
+    })
 }
 
 /**
@@ -67,5 +82,6 @@ function close(workload: Deployment, current: Revision, revisions: readonly Revi
   const fence = current.generation
   if (noteOf(workload)?.fence !== fence) return { is: "Asking", fence, actions: doubles }
   const isPassed = current.note?.fence === fence && current.note.operation === operationOf(workload)
-  return doubles.length > 0 || !isPassed || !current.isObserved ? { is: "Waiting", actions: doubles } : { is: "Passed" }
+  const isReady = doubles.length === 0 && isPassed && current.isObserved
+  return isReady ? { is: "Passed", fence } : { is: "Waiting", actions: doubles }
 }

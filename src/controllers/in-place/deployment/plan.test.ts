@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest"
+import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
+import { decisionAnnotation, formatDecision } from "#core/image/record.ts"
 import type { WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
-import type { PodTemplate } from "#core/in-place/template.ts"
+import { imagesOf, type PodTemplate } from "#core/in-place/template.ts"
 import type { Job } from "../facts.ts"
 import { type Action, type Plan, plan as planAny, type Snapshot } from "../plan.ts"
 import type { Revision, Deployment as Workload } from "./facts.ts"
@@ -90,6 +92,27 @@ const changed = {
   at: 90_000,
 }
 const aboutToRestart = pod("web:2", { gate: { isDrained: true }, mark: changed })
+const crashing = (mark: PodFacts["mark"]) =>
+  pod("web:2", {
+    mark,
+    isReady: false,
+    containers: new Map([["web", { ...pod("web:2").containers.get("web")!, id: "new", waiting: "CrashLoopBackOff" }]]),
+  })
+/** The ReplicaSet has the new template, and the pod of it crashes. */
+const afterFlip = (policy: string) => {
+  const annotations = { ...workload().annotations, [settingAnnotations.onFailure]: policy }
+  const flipped = started({}, { annotations })
+  return { workload: flipped, pods: [crashing({ ...changed, operation: flipped.note!.operation })] }
+}
+/** Held again with the template that has failed under the hold before. */
+const again = (annotations: Record<string, string> = {}): Workload => {
+  const { operation } = started().note!
+  const note = { ...started().note!, operation: "4-back", reason: "RolledBack", failed: operation, back: "4-back" }
+  const hold = { by: "in-place", generation: 8 }
+  return workload({ hold, note, annotations: { ...workload().annotations, ...annotations } })
+}
+const stamp = (operation: string) =>
+  formatDecision({ from: "web:1", to: "web:2", reason: "", operation, by: "serviceimage/web", at: 0 })
 /** Released, and not cleaned up. */
 const freed = workload({ isInForce: false, hold: undefined, annotations: {} })
 
@@ -135,6 +158,8 @@ const words = (action: Action): string => {
     case "deleteDouble":
     case "flip":
       return `${action.do} ${action.revision.name}`
+    case "rollback":
+      return `rollback ${imagesOf(action.template).get("web")}`
     case "createJob":
       return `createJob ${action.image}`
     default:
@@ -323,7 +348,7 @@ const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
       const labels = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`label-${index}`.repeat(5), "x"]))
       return { workload: workload({ template: { ...template("web:2"), metadata: { labels } } }) }
     },
-    does: ["release NotInPlace"],
+    does: ["release NotInPlace, fenced"],
   },
   "resumed by its owner": {
     given: () => ({ workload: { ...started(), isInForce: false } }),
@@ -336,9 +361,59 @@ const cases: Record<string, { given: () => Partial<Given>; does: string[] }> = {
   },
   "no pods": {
     given: () => ({ workload: workload({ replicas: 0 }), pods: [], revisions: [set("a", "web:1", empty)] }),
-    does: ["release Completed"],
+    does: ["release Completed, fenced"],
   },
-  "no budget": { given: () => ({ workload: workload({ maxUnavailable: 0 }) }), does: ["release NoBudget"] },
+  "no budget": { given: () => ({ workload: workload({ maxUnavailable: 0 }) }), does: ["release NoBudget, fenced"] },
+  "a pod crashes right after the flip: the template before is the one that was kept": {
+    given: () => ({
+      ...afterFlip("Rollback"),
+      revisions: [set("a", "web:2"), set("old", "web:0", { ...empty, number: "1" }), set("kept", "web:1", empty)],
+    }),
+    does: ["rollback web:1"],
+  },
+  "the same without a history: there is nothing to go back to": {
+    given: () => ({ ...afterFlip("Rollback"), revisions: [set("a", "web:2"), set("old", "web:0", empty)] }),
+    does: ["note Fencing"],
+  },
+  "the same with Revert: the pod alone goes back": {
+    given: () => ({ ...afterFlip("Revert"), revisions: [set("a", "web:2"), set("kept", "web:1", empty)] }),
+    does: ["note UpdateFailed", "patch web-0"],
+  },
+  "a rollback that fails is not rolled back": {
+    given: () => {
+      const { workload, pods } = afterFlip("Rollback")
+      const { note } = workload
+      return { workload: { ...workload, note: { ...note!, back: note!.operation, failed: "4-other" } }, pods }
+    },
+    does: ["note UpdateFailed"],
+  },
+  "the same before the flip: it is rolled back": {
+    given: () => {
+      const annotations = { ...workload().annotations, [settingAnnotations.onFailure]: "Rollback" }
+      const begun = started({}, { annotations })
+      return { workload: begun, pods: [crashing({ ...changed, operation: begun.note!.operation })] }
+    },
+    does: ["rollback web:1"],
+  },
+  "a template that was rolled back is written again, under another hold": {
+    given: () => ({ workload: again() }),
+    does: ["note UpdateFailed"],
+  },
+  "the same, and a person asks for it": {
+    given: () => ({ workload: again({ [retryAnnotation]: started().note!.operation }) }),
+    does: ["note Updating"],
+  },
+  "the same, and a ServiceImage stamps it in another operation": {
+    given: () => ({ workload: again({ [decisionAnnotation]: stamp("g2") }) }),
+    does: ["note Updating"],
+  },
+  "the same, stamped by the operation that had failed": {
+    given: () => {
+      const workload = again({ [decisionAnnotation]: stamp("g2") })
+      return { workload: { ...workload, note: { ...workload.note!, stamp: "serviceimage/web g2" } } }
+    },
+    does: ["note UpdateFailed"],
+  },
   "drained pods serve while an annotation is malformed": {
     given: () => {
       const { annotations } = workload()
@@ -393,6 +468,26 @@ test("what a hold has touched is kept when the target changes: a change back tak
   expect(noted.note.touched.containers).toEqual(["web"])
   const next = plan({ ...calm, workload: { ...back, note: noted.note }, pods: [pod("web:2")] })
   expect(said(next)).toEqual(["createJob web:1", "patch web-0"])
+})
+
+test("a failure is remembered while its template is refused, and forgotten with another one", () => {
+  const noted = (workload: Workload) => {
+    const [first] = plan({ ...calm, workload }).actions
+    return first?.do === "note" ? first.note : undefined
+  }
+  const { failed } = again().note!
+  expect(noted(again())).toMatchObject({ failed, message: expect.stringContaining(`${failed} failed`) })
+  expect(noted({ ...again(), template: template("web:3") })).not.toHaveProperty("failed")
+  expect(noted(again({ [retryAnnotation]: failed! }))).not.toHaveProperty("failed")
+})
+
+test("a fence is of one operation", () => {
+  const asked = started({ fence: 7 })
+  const [kept] = plan({ ...calm, workload: { ...asked, isInForce: false } }).actions
+  expect(kept).toMatchObject({ do: "release", note: { fence: 7 } })
+  const [other] = plan({ ...calm, workload: { ...asked, template: template("web:3") } }).actions
+  expect(other).toMatchObject({ do: "note", note: { reason: "Updating" } })
+  expect(other).not.toHaveProperty("note.fence")
 })
 
 test("the note of an earlier hold says nothing", () => {

@@ -57,7 +57,7 @@ export function nativeOf(
     label: proven => (isCounted ? labelsFor(proven, key) : []),
     close() {
       const isFenced = isCounted && workload.status.updated === workload.replicas && kind.isSettled(workload)
-      if (isFenced && pods.every(pod => keyIn(pod) === key)) return { is: "Passed" }
+      if (isFenced && pods.every(pod => keyIn(pod) === key)) return { is: "Passed", fence: wanted!.number }
       return { is: "Waiting", actions: [], pod: stuckOf(pods, ending) }
     },
   }

@@ -121,6 +121,21 @@ const started = (fields: Partial<HeldSet> = {}, note: Partial<WorkloadNote> = {}
   return { ...fresh, note: { ...first.note, ...note } }
 }
 
+/** Released after every pod was counted, and not cleaned up. */
+const completed = (): HeldSet => {
+  const over = started(status({ updated: 2, current: "rev-2" }))
+  const release = planOf("StatefulSet", { ...calm, workload: over, pods: [pod(0, 2), pod(1, 2)] }).actions.at(-1)
+  if (release?.do !== "release") throw new Error("a release is expected")
+  const { [heldMark]: _, ...annotations } = over.annotations
+  const { hold: __, ...rest } = over
+  return { ...rest, hold: undefined, isInForce: false, annotations, note: release.note }
+}
+const rewritten = (ordinal: number) =>
+  pod(ordinal, 2, {
+    mark: patchedBy(started().note!.operation, "old"),
+    containers: new Map([["web", container("mirror/web:2")]]),
+  })
+
 const words = (action: Action): string => {
   switch (action.do) {
     case "note":
@@ -302,7 +317,14 @@ const cases: Record<string, Case> = {
     },
     does: ["release OptedOut"],
   },
-  "no budget": { given: () => ({ workload: workload({ maxUnavailable: 0 }) }), does: ["release NoBudget"] },
+  "no budget": {
+    given: () => ({ workload: workload({ maxUnavailable: 0 }) }),
+    does: ["release NoBudget, looks again"],
+  },
+  "completed: pods that a webhook has given another name of the image are not taken back": {
+    given: () => ({ workload: completed(), pods: [rewritten(0), rewritten(1)] }),
+    does: ["unmark"],
+  },
   "a rollback writes the template before": {
     given: () => {
       const { annotations } = workload()

@@ -6,7 +6,15 @@ import { splitImage } from "#core/pulls/image-name.ts"
 import { type NodeImageFacts, readNodeImage } from "#core/pulls/node-facts.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
-import { podsOf, type Revision, readWorkload, revisionBefore, revisionsOf, type Sight } from "./facts.ts"
+import {
+  podsOf,
+  type Revision,
+  readWorkload,
+  revisionBefore,
+  revisionsOf,
+  type Sight,
+  type WorkloadFacts,
+} from "./facts.ts"
 
 export type PodState =
   | "Updated"
@@ -38,7 +46,8 @@ export type PodStanding = {
 export function podStandings(sight: Sight): PodStanding[] {
   const workload = readWorkload(sight.workload)
   const revisions = revisionsOf(sight)
-  const judge = workload.hold && workload.isHolding ? inPlaceJudge(sight, revisions) : rolloutJudge(revisions)
+  const isInPlace = workload.hold && workload.isHolding && !isNotInPlace(workload, revisions)
+  const judge = isInPlace ? inPlaceJudge(sight, revisions) : rolloutJudge(revisions)
   return podsOf(sight).map(pod => ({
     name: pod.name,
     node: pod.node,
@@ -50,6 +59,12 @@ export function podStandings(sight: Sight): PodStanding[] {
 }
 
 type Judge = (pod: PodFacts) => { state: PodState; why?: string }
+
+/** No pod can get the change: each is what its revision is. */
+function isNotInPlace({ template }: WorkloadFacts, revisions: readonly Revision[]): boolean {
+  const before = revisionBefore(revisions)
+  return before !== undefined && changeOf(before.template, template).is === "NotInPlace"
+}
 
 /** With the function by which the controller decides it. */
 function inPlaceJudge(sight: Sight, revisions: readonly Revision[]): Judge {

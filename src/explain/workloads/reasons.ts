@@ -5,7 +5,7 @@ export const updateReasons: Readonly<Record<string, string>> = {
   Pulling: "The agents of the nodes pull the image first; a pod is not touched before its node has it.",
   ImageUnavailable: "An agent cannot pull the image, so no pod of its node is touched. The agents go on trying.",
   BudgetSpent: "No further pod may be down now; it goes on when pods are ready again or the budget allows it.",
-  Partitioned: "in-place-partition keeps the rest on the old image until it is changed.",
+  Partitioned: "in-place-partition keeps the rest on the old image; a smaller one, such as 0, lets it go on.",
   Forbidden: "aim may not write what the update needs; run `aim grant NAMESPACE`. It is tried again then.",
   Refused:
     "The server, an admission policy or a webhook refuses a write, which is tried again at growing intervals. Change what refuses it, or set another image.",

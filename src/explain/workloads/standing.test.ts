@@ -105,6 +105,10 @@ describe("a workload that is not held", () => {
     const ofEnv = { ...lastNote, from: {}, to: {} }
     expect(of({ lastNote: ofEnv, status })).toMatchObject({ state: "InProgress", reason: "NotInPlace" })
     expect(of({ lastNote: ofEnv })).toMatchObject({ state: "Complete", reason: "RolledOut" })
+    expect(of({ image: v2, lastNote: noteOf("Released", "by aim release") })).toMatchObject({
+      ...{ state: "Complete", reason: "RolledOut" },
+      message: "3 pods run the present template, by a rolling update (Released: by aim release)",
+    })
   })
 
   test("counts only for the generation that its controller has observed", () => {

@@ -147,12 +147,12 @@ function complete(workload: WorkloadFacts): Verdict {
       reason: "Partitioned",
       message: `${countsOf(workload)}; its own partition keeps the first ${partition}`,
     }
-  if (isAbout(workload)) return { state: "Complete", reason: note!.reason, message: note!.message }
-  return {
-    state: "Complete",
-    reason: "RolledOut",
-    message: replicas === 1 ? "1 pod runs the present template" : `${replicas} pods run the present template`,
-  }
+  if (isAbout(workload) && note!.reason === "Completed")
+    return { state: "Complete", reason: note!.reason, message: note!.message }
+  const runs = replicas === 1 ? "1 pod runs the present template" : `${replicas} pods run the present template`
+  // It was given to its own controller: that is how the pods came there, and no longer what they wait for.
+  const by = isAbout(workload) ? `, by a rolling update (${note!.reason}: ${note!.message})` : ""
+  return { state: "Complete", reason: "RolledOut", message: `${runs}${by}` }
 }
 
 const updatedIn = ({ updatedReplicas, updatedNumberScheduled }: WorkloadFacts["status"]): number =>

@@ -1,7 +1,19 @@
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { updateReasons } from "./reasons.ts"
-import { markOf, noteOf, operation, pod, revision, sight, templateOf, v1, v2 } from "./test-workloads.ts"
+import {
+  type Given,
+  markOf,
+  noteOf,
+  operation,
+  pod,
+  revision,
+  sight,
+  templateOf,
+  v1,
+  v2,
+  v3,
+} from "./test-workloads.ts"
 import { whyPodChanged, whyUpdate } from "./why.ts"
 
 const waiting = {
@@ -50,6 +62,48 @@ test("a pod of a set counts as new by the label of its revision, once it is not 
       "Not touched yet: 1 pod: web-2 on node-0.",
     ])
   }
+})
+
+describe("what the note says of the images", () => {
+  const changed = (given: Given) =>
+    whyUpdate(sight(given))!.sentences.filter(sentence => sentence.startsWith("Container"))
+  const back = { from: { web: v2 }, to: { web: v1 }, isTakenBack: true }
+  const rows: Record<string, [given: Given, expected: string[]]> = {
+    "they went there": [{ image: v2, lastNote: noteOf("Completed") }, [`went from ${v1} to ${v2}`]],
+    "their owner took them back": [{ lastNote: noteOf("Completed", "", back) }, [`went back from ${v2} to ${v1}`]],
+    "aim takes them back": [
+      { note: noteOf("UpdateFailed", "", { failed: operation, back: "4-x" }) },
+      [`goes back from ${v2} to ${v1}`],
+    ],
+    "aim took them back": [
+      { lastNote: noteOf("RolledBack", "", { failed: operation, back: "4-x" }) },
+      [`went back from ${v2} to ${v1}`],
+    ],
+    "nothing, where the template is another one since": [{ image: v3, lastNote: noteOf("Completed") }, []],
+  }
+  for (const [name, [given, expected]] of Object.entries(rows))
+    test(name, () => expect(changed(given)).toEqual(expected.map(words => `Container web ${words}.`)))
+})
+
+test("an image that cannot be pulled: how to go back", () => {
+  const { sentences } = whyUpdate(sight({ image: v2, note: noteOf("ImageUnavailable", "not on 1 node") }))!
+  expect(sentences.at(-1)).toContain("If the image is wrong, set another one: aim rollback deploy/web -n shop")
+})
+
+test("of a change that no running pod can get, none is updated", () => {
+  const template = templateOf(v1, { hostname: "a" })
+  const { sentences } = whyUpdate(
+    sight({ template, note: noteOf("NotInPlace", "spec.hostname", { from: {}, to: {} }) }),
+  )!
+  expect(sentences).toContain("Not touched yet: 3 pods: web-0 on node-0, web-1 on node-1, web-2 on node-2.")
+})
+
+test("over since the last pod was changed, under way since the first", () => {
+  const at = (minute: number) => `2026-01-01T00:0${minute}:00Z`
+  const own = [1, 2].map(minute => pod(`web-${minute}`, { image: v2, mark: markOf({ at: at(minute) }) }))
+  const since = (given: Given) => whyUpdate(sight({ image: v2, ...given }, { pods: own }))!.since
+  expect(since({ note: noteOf("Updating") })).toBe(Date.parse(at(1)))
+  expect(since({ lastNote: noteOf("Completed") })).toBe(Date.parse(at(2)))
 })
 
 test("a workload that has nothing to do with updates in place has no answer", () => {

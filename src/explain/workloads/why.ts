@@ -98,12 +98,13 @@ function podWords(pods: readonly PodStanding[], isOver: boolean): string[] {
   })
 }
 
-function wayOut(workload: WorkloadFacts, { state }: Standing): string[] {
+function wayOut(workload: WorkloadFacts, { state, reason }: Standing): string[] {
   const { kind, namespace, hold } = workload
   if (!hold) return []
   const title = `${typed(workload)} -n ${namespace}`
   const back = `aim rollback ${title} sets the template before; aim release ${title} gives it to the ${kind} controller.`
-  return state === "Stalled" || state === "Paused" ? [`It does not go on without you: ${back}`] : []
+  if (state === "Stalled" || state === "Paused") return [`It does not go on without you: ${back}`]
+  return reason === "ImageUnavailable" ? [`If the image is wrong, set another one: ${back}`] : []
 }
 
 /** What an update in place did to a pod, from the pod itself. */

@@ -1,5 +1,7 @@
+import type { Reason } from "#controllers/in-place/plan.ts"
+
 /** What each reason of an update in place means, and what ends it. */
-export const updateReasons: Readonly<Record<string, string>> = {
+export const updateReasons: Readonly<Record<Reason | "Held" | "Released", string>> = {
   Held: "The server has held the change in the write that made it; no pod has been touched.",
   Updating: "Pods are being changed, within every budget.",
   Pulling: "The agents of the nodes pull the image first; a pod is not touched before its node has it.",
@@ -12,6 +14,9 @@ export const updateReasons: Readonly<Record<string, string>> = {
   PodNotReady: "Every image is updated, and its own controller waits for this pod to be ready or gone.",
   NodeNotReady:
     "A node is not ready, and reports nothing of its pods; it goes on when the node is back or its pods are gone.",
+  Unhealthy: "All pods have the change, and not all of them are ready: it is released when they are.",
+  Forbidden: "The server lets aim change no pod here: aim grant NAMESPACE allows it. It is tried again.",
+  Refused: "A policy or webhook of the server refuses the change of a pod. It is tried again.",
   UpdateFailed: "A pod failed, and no further pod is touched. Set another image, or the one before.",
   Fencing: "All pods are done; it is released when its own controller has seen that.",
   Completed: "The workload is released.",

@@ -66,7 +66,7 @@ function changeWords({ from, to, reason, back, isTakenBack }: WorkloadNote, isOv
 }
 
 function verdictWords({ reason, message }: Standing): string[] {
-  const meaning = Object.hasOwn(updateReasons, reason) ? updateReasons[reason]! : ""
+  const meaning = Object.hasOwn(updateReasons, reason) ? updateReasons[reason as keyof typeof updateReasons] : ""
   const said = message === "" ? "" : sentence(message)
   return [said, meaning].filter(Boolean)
 }

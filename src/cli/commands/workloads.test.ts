@@ -279,6 +279,15 @@ describe("rollback", () => {
       expect((await here.read()).spec.template.spec.containers[0].image).toBe(v1)
     })
 
+  test("of a rolling update that is under way is a rolling update", async () => {
+    const revisions = [revision("Deployment", 1, first), revision("Deployment", 2, second)]
+    const pods = [pod("web-0"), pod("web-1", { image: v2, revision: 2, isReady: false })]
+    const here = await world({ image: v2 }, { revisions, pods })
+    expect((await ask(rollback, here, ["deploy/web"])).next).toContain(
+      "A rolling update is under way, and goes back as one: the Deployment controller replaces the pods.",
+    )
+  })
+
   test("says which field keeps it from going in place", async () => {
     const revisions = [
       revision("Deployment", 1, templateOf(v1, { hostNetwork: true })),
@@ -354,6 +363,11 @@ describe("plan", () => {
     expect(await here.read()).toEqual(before)
     const json = JSON.parse((await ask(plan, here, ["deploy/web", `web=${v2}`], { output: "json" })).text)
     expect(json).toMatchObject({ way: "InPlace", blockedBy: ["PodDisruptionBudget careful allows no disruption now"] })
+  })
+
+  test("refuses what is no image, which a server would take", async () => {
+    const here = await world()
+    await expect(ask(plan, here, ["deploy/web", "web=web@nothing"])).rejects.toThrow("web=web@nothing: ")
   })
 
   test("says that a server without the policy does not hold it", async () => {

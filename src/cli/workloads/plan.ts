@@ -1,4 +1,5 @@
 import { parseManifests } from "#api/manifest.ts"
+import { parseImageReference } from "#core/image/reference.ts"
 import { listOf, type PodTemplate } from "#core/in-place/template.ts"
 import { readWorkload, type Sight } from "#explain/workloads/facts.ts"
 import { type Planned, planOf, refusedPlan } from "#explain/workloads/plan.ts"
@@ -60,6 +61,9 @@ function settingIn(word: string): [string, string] {
   const at = word.indexOf("=")
   const [container, image] = [word.slice(0, at), word.slice(at + 1)]
   if (container === "" || image === "") throw new UsageError(`${word}: write CONTAINER=IMAGE`)
+  // A server takes any text for an image, and no node could pull it.
+  const parsed = parseImageReference(image)
+  if (!parsed.ok) throw new UsageError(`${word}: ${parsed.error}`)
   return [container, image]
 }
 

@@ -126,6 +126,9 @@ function whatIsNext(sight: Sight, written: KubeObject, { template }: Revision, p
   const before = revisionBefore(revisionsOf({ ...sight, workload: written }))
   const change = before ? changeOf(before.template, template) : undefined
   if (!hold) return `The ${kind} controller replaces the pods.\n${follow}`
+  const isRolling = kind === "Deployment" && revisionsOf(sight).filter(({ pods }) => pods.length > 0).length > 1
+  if (isRolling)
+    return `A rolling update is under way, and goes back as one: the ${kind} controller replaces the pods.\n${follow}`
   if (change?.is !== "NotInPlace")
     return `In place: the pods stay, and containers with another image restart.\n${follow}`
   const isOnly = annotations[strategyAnnotation] === "InPlaceOnly"

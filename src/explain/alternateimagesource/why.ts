@@ -175,8 +175,14 @@ function tellContainer(
   }
   const { decision } = pod
   const isOurs = decision?.was?.[name] !== undefined
-  if (!isOurs || !sameSource(repositoryTextOf(decision.to), repositoryTextOf(image)))
-    return { ...told, reason: "Watching", sentences: [`${name} pulls ${image}; its workload says ${said} by now.`] }
+  if (!isOurs || !sameSource(repositoryTextOf(decision.to), repositoryTextOf(image))) {
+    const held = workload?.isUpdated ? ", and is held for an update in place" : ""
+    return {
+      ...told,
+      reason: "Watching",
+      sentences: [`${name} pulls ${image}; its workload says ${said} by now${held}.`],
+    }
+  }
   const { by, at, reason } = decision
   const what = `${name} pulls ${image} instead of ${decision.was![name]}: ${by} decided so at ${formatInstant(at)} (${reason}).`
   const lasting = incident?.working && claim ? [aboutIncident(claim, incident.working, since)] : []

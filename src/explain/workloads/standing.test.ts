@@ -107,7 +107,7 @@ describe("a workload that is not held", () => {
     expect(of({ lastNote: ofEnv })).toMatchObject({ state: "Complete", reason: "RolledOut" })
     expect(of({ image: v2, lastNote: noteOf("Released", "by aim release") })).toMatchObject({
       ...{ state: "Complete", reason: "RolledOut" },
-      message: "3 pods run the present template, by a rolling update (Released: by aim release)",
+      message: "3 pods run the present template; it was a rolling update, Released: by aim release",
     })
   })
 

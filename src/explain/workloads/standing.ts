@@ -151,7 +151,7 @@ function complete(workload: WorkloadFacts): Verdict {
     return { state: "Complete", reason: note!.reason, message: note!.message }
   const runs = replicas === 1 ? "1 pod runs the present template" : `${replicas} pods run the present template`
   // It was given to its own controller: that is how the pods came there, and no longer what they wait for.
-  const by = isAbout(workload) ? `, by a rolling update (${note!.reason}: ${note!.message})` : ""
+  const by = isAbout(workload) ? `; it was a rolling update, ${note!.reason}: ${note!.message}` : ""
   return { state: "Complete", reason: "RolledOut", message: `${runs}${by}` }
 }
 

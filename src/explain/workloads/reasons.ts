@@ -14,9 +14,6 @@ export const updateReasons: Readonly<Record<Reason | "Held" | "Released", string
   PodNotReady: "Every image is updated, and its own controller waits for this pod to be ready or gone.",
   NodeNotReady:
     "A node is not ready, and reports nothing of its pods; it goes on when the node is back or its pods are gone.",
-  Unhealthy: "All pods have the change, and not all of them are ready: it is released when they are.",
-  Forbidden: "The server lets aim change no pod here: aim grant NAMESPACE allows it. It is tried again.",
-  Refused: "A policy or webhook of the server refuses the change of a pod. It is tried again.",
   UpdateFailed: "A pod failed, and no further pod is touched. Set another image, or the one before.",
   Fencing: "All pods are done; it is released when its own controller has seen that.",
   Completed: "The workload is released.",

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { rulesFor } from "#cli/manifests/rules.ts"
@@ -11,7 +14,7 @@ import { events } from "#runtime/events.ts"
 import { runManager } from "#runtime/manager.ts"
 import { systemRandom } from "#runtime/random.ts"
 import { silentLogger } from "#runtime/silent-logger.ts"
-import { installKinds } from "#test/support/fleet.ts"
+import { complete, createServiceImage, installKinds } from "#test/support/fleet.ts"
 import {
   floor,
   type Json,
@@ -22,7 +25,7 @@ import {
   until,
 } from "#test/support/floor.ts"
 import { holdIsInForce } from "#test/support/real-in-place.ts"
-import { beginPulls, startAgent } from "#test/support/real-pulls.ts"
+import { beginPulls, startAgent, startRollouts } from "#test/support/real-pulls.ts"
 
 // Workloads with real controllers, a real kubelet and a real containerd are updated in place: the policy holds a plain
 // `kubectl set image`, and afterwards every pod is the pod it was.
@@ -52,8 +55,8 @@ const specs: Record<Plural, Json> = {
   daemonsets: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "50%" } } },
 }
 
-/** Pods with two containers each and a volume, in a namespace that has granted us its workloads. */
-async function begin(plural: Plural = "deployments") {
+/** Controllers and an agent, and a namespace that has granted us its workloads. */
+async function start() {
   const { namespace } = await beginPulls()
   await startAgent(namespace)
   const controllers = [createInPlaceController(), createContainerRecreateRequestController()]
@@ -80,6 +83,13 @@ async function begin(plural: Plural = "deployments") {
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
     subjects: [],
   })
+  return { namespace, kubectl: (...args: string[]) => kubectlRun("-n", namespace, ...args) }
+}
+
+/** Pods with two containers each and a volume. */
+async function begin(plural: Plural = "deployments") {
+  const { namespace, kubectl } = await start()
+  const { api } = floor()
   const container = (name: string) => ({
     name,
     image: images[0],
@@ -105,7 +115,6 @@ async function begin(plural: Plural = "deployments") {
       },
     },
   })
-  const kubectl = (...args: string[]) => kubectlRun("-n", namespace, ...args)
   const rolledOut = () => kubectl("rollout", "status", `${plural}/web`, "--timeout=180s")
   await rolledOut()
   await holdIsInForce(namespace, `${plural}/web`, "web")
@@ -263,3 +272,86 @@ test("a label that a container reads into its environment: its agent restarts it
     expect(await kubectl("exec", name, "-c", "web", "--", "/bin/sh", "-c", 'echo "$TEAM"')).toContain("blue")
   }
 })
+
+const kinds = { Deployment: "deployments", StatefulSet: "statefulsets", DaemonSet: "daemonsets" } as const
+
+/** How workloads are made, and how they get their image. Without writes, by a ServiceImage. */
+const writers: Record<string, { make?: string[]; writes?: string[][] }> = {
+  client: { writes: [[]] },
+  server: { make: ["--server-side"], writes: [["--server-side"]] },
+  mixed: { writes: [[], ["--server-side", "--force-conflicts"], []] },
+  own: {},
+}
+
+test("applies from the client, by the server and both mixed, and a ServiceImage: the same pods, for each kind", async () => {
+  const { namespace, kubectl } = await start()
+  await startRollouts(namespace)
+  const { api } = floor()
+  const folder = mkdtempSync(join(tmpdir(), "aim-writers-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const container = (name: string, image: string) => ({
+    ...{ name, image, command: ["/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"] },
+  })
+  const manifest = (writer: string, kind: keyof typeof kinds, image: string): Json => ({
+    ...{ apiVersion: "apps/v1", kind },
+    metadata: {
+      ...{ name: writer, labels: { fleet: `${namespace}-${writer}` } },
+      ...(writers[writer]!.writes && { annotations: { [strategyAnnotation]: "InPlaceIfPossible" } }),
+    },
+    spec: {
+      ...{ ...specs[kinds[kind]], ...(kind !== "DaemonSet" && { replicas: 1 }) },
+      selector: { matchLabels: { app: `${writer}-${kind}` } },
+      template: {
+        metadata: { labels: { app: `${writer}-${kind}`, of: writer } },
+        spec: { ...onRealNode, ...quickEnd, containers: [container("web", image), container("side", images[0]!)] },
+      },
+    },
+  })
+  const apply = (writer: string, image: string, how: string[] = []) => {
+    const file = join(folder, `${writer}.json`)
+    const items = Object.keys(kinds).map(kind => manifest(writer, kind as keyof typeof kinds, image))
+    writeFileSync(file, JSON.stringify({ apiVersion: "v1", kind: "List", items }))
+    return kubectl("apply", ...how, "-f", file)
+  }
+  const names = Object.keys(writers)
+  const all = names.flatMap(writer => Object.values(kinds).map(plural => `${plural}/${writer}`))
+  const each = (): Promise<Json[]> =>
+    Promise.all(all.map(name => api.get(`/apis/apps/v1/namespaces/${namespace}/${name}`)))
+  const pods = async (): Promise<Json[]> => {
+    const { items } = await api.get(`/api/v1/namespaces/${namespace}/pods?labelSelector=of`)
+    return items.sort((a: Json, b: Json) => (a.metadata.uid < b.metadata.uid ? -1 : 1))
+  }
+  const isReady = ({ status }: Json) => (status.readyReplicas ?? status.numberReady) === 1
+  await Promise.all(names.map(writer => apply(writer, images[0]!, writers[writer]!.make)))
+  await until("all are ready", async () => (await each()).every(isReady))
+  const before = { pods: await pods(), strategies: (await each()).map(strategyOf) }
+  await until("the policy is in force", async () => {
+    const tried = ["set", "image", all[0]!, `web=${images[1]}`, "--dry-run=server", "-o", "json"]
+    return (await kubectl(...tried)).includes('"paused": true')
+  })
+
+  for (const kind of Object.keys(kinds))
+    await createServiceImage(`${namespace}-${kind.toLowerCase()}`, {
+      target: {
+        ...{ apiVersion: "apps/v1", kind, image: { container: "web" } },
+        selector: { matchLabels: { fleet: `${namespace}-own` } },
+      },
+      defaultImage: images[1],
+      tiers: [{ upgradeTier: "", updateStrategy: "InPlaceOnly" }],
+    })
+  for (const writer of names) for (const how of writers[writer]!.writes ?? []) await apply(writer, images[1]!, how)
+
+  const isDone = (object: Json) =>
+    isFree(object) && object.metadata.annotations[inPlaceAnnotation]?.includes('"Completed"')
+  await until("all are complete", async () => (await each()).every(isDone))
+  const after = await pods()
+  expect(after.map(identity)).toEqual(before.pods.map(identity))
+  expect(after.map(pod => [pod.spec.containers[0].image, statusOf(pod, "web").restartCount])).toEqual(
+    after.map(() => [images[1], 1]),
+  )
+  expect((await each()).map(strategyOf)).toEqual(before.strategies)
+  for (const kind of Object.keys(kinds)) await complete(`${namespace}-${kind.toLowerCase()}`)
+  for (const name of all) await kubectl("rollout", "status", name, "--timeout=60s")
+})
+
+const strategyOf = ({ spec }: Json) => ({ paused: spec.paused ?? false, ...spec.strategy, ...spec.updateStrategy })

@@ -56,14 +56,16 @@ async function startManager(namespace: string, pullsPerRegistry: number): Promis
   untilTestEnds(signal => runManager({ ...surroundings, transport, controllers, leaderElect: false, signal }))
 }
 
-const deployments = { group: "apps", version: "v1", plural: "deployments", kind: "Deployment", namespaced: true }
+const workloads = ["deployments", "statefulsets", "daemonsets"]
 
-/** Starts a controller of ServiceImages that may change Deployments. */
+/** Starts a controller of ServiceImages that may change workloads. */
 export async function startRollouts(namespace: string): Promise<void> {
   const controller = createServiceImageController()
-  const target: Permission = { resource: deployments, verbs: ["list", "watch", "patch"] }
+  const targets = workloads.map(
+    (plural): Permission => ({ resource: { group: "apps", plural }, verbs: ["list", "watch", "patch"] }),
+  )
   const recording: Permission = { resource: events, verbs: ["create", "patch"] }
-  const transport = await transportFor(namespace, "rollouts", [...controller.permissions, target, recording])
+  const transport = await transportFor(namespace, "rollouts", [...controller.permissions, ...targets, recording])
   untilTestEnds(signal =>
     runManager({ ...surroundings, transport, controllers: [controller], leaderElect: false, signal }),
   )

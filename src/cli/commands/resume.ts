@@ -14,10 +14,14 @@ import {
 } from "../operate.ts"
 import { progressLine } from "../render/status.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
+import { resumeWorkload } from "../workloads/resume.ts"
+import { workloadsIn } from "../workloads/words.ts"
 
 type Decision = { patch?: Patch | undefined; isRetry: boolean }
 
 export const run: Run = async (input, world) => {
+  const workloads = workloadsIn(input.arguments)
+  if (workloads) return resumeWorkload(input, world, workloads)
   const { name } = parseNamed(input.arguments[0]!)
   const dryRun = dryRunOf(input)
   const client = await world.connect(connectionOf(input))

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { parse as parseYaml } from "yaml"
 import { crdOf } from "#api/crd.ts"
 import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
-import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { retryAnnotation, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { grantName } from "#core/grant.ts"
 import { heldMark, inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
@@ -32,6 +32,7 @@ import { updatable } from "../workloads/words.ts"
 import { candidates } from "./complete.ts"
 import { run as history } from "./history.ts"
 import { run as plan } from "./plan.ts"
+import { run as resume } from "./resume.ts"
 import { run as rollback } from "./rollback.ts"
 import { run as status } from "./status.ts"
 import { run as wait } from "./wait.ts"
@@ -239,6 +240,36 @@ describe("history", () => {
     const here = await world({ image: v2, note: "none" })
     await ask(history, here, ["deploy/web"])
     expect(here.said).toEqual(["The present template (web=web:2, proxy=proxy:1) is no revision yet."])
+  })
+})
+
+describe("resume", () => {
+  const rolledBack = { failed: "4-other", back: "4-back" }
+  const retryOf = async (here: Here) => (await here.read()).metadata.annotations[retryAnnotation]
+
+  test("a template that was rolled back: its operation is asked for, once", async () => {
+    const here = await world({ lastNote: noteOf("RolledBack", "", rolledBack) })
+    const what = "deploy/web, operation 4-other once more"
+    expect(await ask(resume, here, ["deploy/web"], { dryRun: true })).toMatchObject({ exitCode: 0 })
+    expect(await retryOf(here)).toBeUndefined()
+    const { text, next } = await ask(resume, here, ["deploy/web"])
+    expect([text, next]).toEqual([`resumed: ${what}\n`, expect.stringContaining("write the other one again")])
+    expect(await retryOf(here)).toBe("4-other")
+    expect((await ask(resume, here, ["deploy/web"])).text).toBe(`already resumed: ${what}\n`)
+  })
+
+  test("one that is held with it starts", async () => {
+    const here = await world()
+    const { spec } = await here.read()
+    const failed = operationOf({ hold: undefined, template: spec.template })
+    await here.annotate(noteOf("UpdateFailed", "", { ...rolledBack, failed }))
+    expect((await ask(resume, here, ["deploy/web"])).next).toContain("starts again with the same template")
+  })
+
+  test("one that was not rolled back", async () => {
+    const here = await world()
+    expect((await ask(resume, here, ["deploy/web"])).text).toBe("not rolled back: deploy/web\n")
+    expect(await retryOf(here)).toBeUndefined()
   })
 })
 

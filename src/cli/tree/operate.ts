@@ -55,11 +55,22 @@ export const operate: readonly Command[] = [
     details: [
       "Clears spec.paused. A rollout that was rolled back starts again with the same images, as a new operation.",
       "A halted one continues by itself when the failure is fixed, or with another image: aim set-image.",
+      "With deploy/NAME, sts/NAME or ds/NAME: a template that failed in place and was rolled back may be tried again.",
     ],
-    arguments: [oneRollout],
+    arguments: [
+      {
+        name: "si/NAME",
+        description: "which rollout; or deploy/NAME, sts/NAME, ds/NAME",
+        required: true,
+        completes: "rollouts",
+      },
+    ],
     options: [dryRun],
     connects: true,
-    examples: [{ line: "resume si/dicom", says: "continue" }],
+    examples: [
+      { line: "resume si/dicom", says: "continue" },
+      { line: "resume deploy/web -n shop", says: "try the template again that was rolled back" },
+    ],
     load: () => import("../commands/resume.ts"),
   },
   {

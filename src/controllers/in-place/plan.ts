@@ -1,4 +1,3 @@
-import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import { unavailableOf } from "#core/in-place/budget.ts"
 import type { Room } from "#core/in-place/cover.ts"
 import { isReadable, lostHold, type WorkloadNote } from "#core/in-place/marks.ts"
@@ -188,7 +187,7 @@ function update(seen: Snapshot, course: Course): Plan {
     return stopped(
       seen,
       "UpdateFailed",
-      `${failed} failed and was rolled back; to try it again, annotate with ${retryAnnotation}=${failed}`,
+      `${failed} failed and was rolled back; aim resume ${native.title} tries it again`,
     )
   // Recorded before the first pod changes: it says what an abort has to take back.
   if (!before || before.operation !== operation || !isWithin(touched, before.touched))

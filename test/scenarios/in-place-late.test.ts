@@ -96,6 +96,9 @@ describe("a pod that is being deleted on a lost node", () => {
     const expectBack = async () => {
       story.machines.startKubelet(nodeName)
       await story.free("30m")
+      // Until the node is back, the lost pod is still listed, and a DaemonSet is complete without it.
+      const isBack = async () => imagesOf(await story.pods()).join() === [v2, v2, v2].join()
+      await story.world.until("the lost pod is gone and has a successor", isBack)
       await story.world.until("it is complete", async () => isRolledOut(await story.workload()))
       expect(imagesOf(await story.pods())).toEqual([v2, v2, v2])
     }

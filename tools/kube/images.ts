@@ -81,12 +81,14 @@ export function pushPauseImage(registry: string, name: string): Promise<PushedIm
 }
 
 // A first process ignores signals that it does not handle, and a pod would take its whole grace period to end.
-const idle = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
+const polite = "trap 'exit 0' TERM INT"
+const idle = `${polite}; while :; do sleep 3600 & wait $!; done`
 
+/** When it says what it is, it serves and ends on SIGTERM. */
 function script(name: string, version: string, crashes: ImageOptions["crashes"]): string {
-  const greeting = `echo "${name} version ${version}"; httpd -p 8080 -h /srv/www`
+  const greeting = `${polite}; httpd -p 8080 -h /srv/www; echo "${name} version ${version}"`
   if (!crashes) return `${greeting}; ${idle}`
-  return `trap 'exit 0' TERM INT; ${greeting}; sleep ${crashes.afterSeconds} & wait $!; exit ${crashes.exitCode ?? 1}`
+  return `${greeting}; sleep ${crashes.afterSeconds} & wait $!; exit ${crashes.exitCode ?? 1}`
 }
 
 function configure(image: string, command: string[]) {

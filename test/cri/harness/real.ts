@@ -86,6 +86,11 @@ export async function realFloor(cluster: RealCluster): Promise<RuntimeFloor> {
         const statuses: Json[] = seen.status.containerStatuses ?? []
         return statuses.length > 0 && statuses.every(({ state }) => state.running) && seen
       })
+      // A container runs before its process has set its trap. This image greets after that.
+      for (const { name } of wish.containers.filter(({ behaviour }) => behaviour === "polite"))
+        await until(`container ${name} of ${wish.name} greets`, async () =>
+          (await api.text(`${pods}/${wish.name}/log?container=${name}`)).includes("version"),
+        )
       return pod.metadata.uid
     },
     async push(where, name, options) {

@@ -92,7 +92,7 @@ export const stops: Script[] = [
     async run(scene) {
       const { runtime } = scene
       const { id } = await startOne(scene, { behaviour: "stubborn" })
-      const long = timed(scene, "stop", 2, runtime.stopContainer(id, { graceSeconds: 12 }))
+      const long = timed(scene, "stop", 2, runtime.stopContainer(id, { graceSeconds: 30 }))
       const short = timed(scene, "stop", 2, runtime.stopContainer(id, { graceSeconds: 2 }))
       await Promise.all([long, short])
       await noteState(scene, "afterwards", id)

@@ -26,11 +26,13 @@ import { isAlive, mark, type ProcessMark } from "#tools/kube/processes.ts"
 import { removeLeftovers } from "#tools/kube/state.ts"
 
 test("every node is ready: the real one and kwok's", async () => {
-  const { items } = await floor().api.get("/api/v1/nodes")
-  const ready = items.filter((node: Json) =>
-    node.status.conditions.some((condition: Json) => condition.type === "Ready" && condition.status === "True"),
-  )
-  expect(ready.map((node: Json) => node.metadata.name).sort()).toEqual(["kwok-0", "kwok-1", "kwok-2", realNode])
+  const isReady = ({ status }: Json) =>
+    status.conditions.some((condition: Json) => condition.type === "Ready" && condition.status === "True")
+  const nodes: Json[] = await until("every node is ready", async () => {
+    const { items } = await floor().api.get("/api/v1/nodes")
+    return items.every(isReady) && items
+  })
+  expect(nodes.map(({ metadata }) => metadata.name).sort()).toEqual(["kwok-0", "kwok-1", "kwok-2", realNode])
 })
 
 test("a pod on the real node runs the image that was pushed, and says which", async () => {
@@ -43,8 +45,7 @@ test("a pod on the real node runs the image that was pushed, and says which", as
   const running = await podIn(namespace, "dicom", isRunning)
   expect(running.spec.nodeName).toBe(realNode)
   expect(running.status.containerStatuses[0].imageID).toContain(two.digest)
-  const log = await until("its log", async () => (await api.text(`${pods(namespace)}/dicom/log`)) || undefined)
-  expect(log).toContain("version v2")
+  await until("its log", async () => (await api.text(`${pods(namespace)}/dicom/log`)).includes("version v2"))
 })
 
 test("containerd reads which registries have no TLS, also by the node's own address", async () => {
@@ -95,7 +96,7 @@ test("a pod reaches the API server as in any cluster, as its service account", a
   })
   await api.create(pods(namespace), withFile(asks, { from: kubectl, to: "/bin/kubectl" }))
   const ended = await podIn(namespace, "asks", ({ status }) => /^(Succeeded|Failed)$/.test(status.phase))
-  const log = await api.text(`${pods(namespace)}/asks/log`)
+  const log = await until("its log", async () => (await api.text(`${pods(namespace)}/asks/log`)) || undefined)
   expect([ended.status.phase, log]).toEqual(["Succeeded", ended.metadata.uid])
 })
 
@@ -177,7 +178,7 @@ test("a program of the cluster can be killed and started again", async () => {
   await expect(stopProgram("kube-nothing")).rejects.toThrow("no program kube-nothing")
 })
 
-test("a second cluster beside the first leaves nothing behind, containers included", { timeout: 120_000 }, async () => {
+test("a second cluster beside the first leaves nothing behind, containers included", async () => {
   const cluster = await ownCluster({ kwokNodes: 1, kubelet: true })
   const api = connectApi(cluster.access)
   const { reference } = await pushImage(cluster.registry ?? "", "stays:v1")
@@ -195,7 +196,7 @@ test("a second cluster beside the first leaves nothing behind, containers includ
   expect(leftOf(before)).toEqual({ processes: [], namespaces: [], mounts: [], groups: [], links: [], folder: false })
 })
 
-test("a cluster whose process was killed ends too, and the next start cleans up", { timeout: 120_000 }, async () => {
+test("a cluster whose process was killed ends too, and the next start cleans up", async () => {
   const child = spawn(process.execPath, [join(repository, "tools", "cluster.ts"), "--no-kubelet", "--nodes", "0"], {
     stdio: ["ignore", "pipe", "inherit"],
   })
@@ -270,7 +271,10 @@ function traces(folder: string, pid: number): Traces {
   const inside = processIds().filter(id => namespacesOf(id)[0] === own[0] || isBelow(id, pid))
   return {
     folder,
-    processes: inside.map(id => ({ ...mark(id), name: readFileSync(`/proc/${id}/comm`, "utf8").trim() })),
+    processes: inside.flatMap(id => {
+      const name = nameOf(id)
+      return name === undefined ? [] : [{ ...mark(id), name }]
+    }),
     namespaces: own,
     groups: JSON.parse(readFileSync(join(folder, "owner.json"), "utf8")).groups,
   }
@@ -295,6 +299,15 @@ const processIds = () =>
   readdirSync("/proc")
     .filter(name => /^\d+$/.test(name))
     .map(Number)
+
+/** Undefined if the process is gone by now. */
+function nameOf(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim()
+  } catch {
+    return undefined
+  }
+}
 
 /** Network, mount and process namespace; a process may be gone by the time it is looked at. */
 function namespacesOf(pid: number): string[] {

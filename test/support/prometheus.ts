@@ -6,13 +6,13 @@ import { stringify } from "yaml"
 import { type Json, until } from "#tools/kube/api.ts"
 import { findProgram, run } from "#tools/kube/command.ts"
 import { preparePackages } from "#tools/kube/packages.ts"
-import { freePort } from "#tools/kube/sandbox.ts"
+import { unusedPort } from "./ports.ts"
 import { startProgram } from "./program.ts"
 
 type Series = { labels: Record<string, string>; value: number }
 
 export type Prometheus = {
-  /** What an expression gives now. */
+  /** What an expression gives now. After a scrape that failed, on a busy machine, it gives nothing until the next. */
   query(expr: string): Promise<Series[]>
   /** Every value that was scraped of the one series a selector matches, the oldest first. */
   scraped(selector: string, since: Date): Promise<number[]>
@@ -34,19 +34,12 @@ export async function checkMetricsText(served: string): Promise<void> {
   await run("sh", ["-c", 'promtool check metrics <"$0"', join(folder, "metrics")])
 }
 
-/** A loopback port that was free a moment ago, for programs that want a number. */
-export async function unusedPort(): Promise<number> {
-  const { port, listener } = await freePort()
-  await new Promise(resolve => listener.close(resolve))
-  return port
-}
-
-/** A real Prometheus that scrapes one process four times a second; it and its data go when the test ends. */
+/** A real Prometheus that scrapes one process every second; it and its data go when the test ends. */
 export async function startPrometheus({ scrape, rules }: { scrape: number; rules: string }): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), "aim-prometheus-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const config = {
-    global: { scrape_interval: "250ms", scrape_timeout: "250ms", evaluation_interval: "1s" },
+    global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
     rule_files: [rules],
     scrape_configs: [{ job_name: "aim", static_configs: [{ targets: [`127.0.0.1:${scrape}`] }] }],
   }

@@ -9,8 +9,8 @@ import { join } from "node:path"
 import { pipeline } from "node:stream/promises"
 import { findProgram, run } from "#tools/kube/command.ts"
 import { type ImageOptions, pushImage } from "#tools/kube/images.ts"
-import { freePort } from "#tools/kube/sandbox.ts"
 import { floor, until } from "./floor.ts"
+import { unusedPort } from "./ports.ts"
 
 export type Credentials = { username: string; password: string }
 
@@ -60,9 +60,7 @@ export type RegistryOptions = {
 export async function startRegistry(options: RegistryOptions = {}): Promise<Registry> {
   const { credentials, expose = floor().expose } = options
   const folder = mkdtempSync(join(tmpdir(), "aim-registry-"))
-  const { port: backendPort, listener } = await freePort()
-  await new Promise(resolve => listener.close(resolve))
-  const backend = `127.0.0.1:${backendPort}`
+  const backend = `127.0.0.1:${await unusedPort()}`
   const config = join(folder, "config.yaml")
   writeFileSync(
     config,

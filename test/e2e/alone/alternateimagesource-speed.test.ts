@@ -67,8 +67,14 @@ async function allRun(pulls: () => readonly Pull[], count: number): Promise<numb
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 
-const patches = () =>
-  place.proxy.writes(/\/pods\//).filter(({ path }) => path.includes(`/namespaces/${place.namespace}/`))
+/** Each pod is changed once. A conflict is no change: its kubelet has written its status in between. */
+function expectPatchedOnce(count: number): void {
+  const sent = place.proxy.writes(/\/pods\//).filter(({ path }) => path.includes(`/namespaces/${place.namespace}/`))
+  const accepted = sent.filter(({ status }) => status === 200)
+  expect(accepted).toHaveLength(count)
+  expect(new Set(accepted.map(({ path }) => path)).size).toBe(count)
+  expect(new Set(sent.map(({ status }) => status)).difference(new Set([200, 409])).size).toBe(0)
+}
 
 const moods: Record<string, Mood> = {
   "no connection": { do: "hangUp" },
@@ -105,7 +111,8 @@ for (const [name, mood] of Object.entries(moods))
     const median = took.toSorted((a, b) => a - b)[2]!
     say(`${name}: ${took.join(", ")} ms, median ${median}; all repaired after ${repaired.join(", ")}`)
     say(`  heard of ${heard.join(", ")} ms after the pull`)
-    expect(patches().map(({ status }) => status)).toEqual(Array(25).fill(200))
+    expectPatchedOnce(25)
+    // Without our own question a failure counts after twenty seconds.
     expect(median).toBeLessThanOrEqual(10_000)
   })
 
@@ -121,7 +128,7 @@ test("twenty pods of one node, more than its kubelet pulls at once: none made an
   say(
     `  failed, repaired, started: ${pulls.map(each => `${at(each.failedAt)} ${at(each.repairedAt)} ${at(each.startedAt)}`).join("; ")}`,
   )
-  expect(patches().map(({ status }) => status)).toEqual(Array(20).fill(200))
+  expectPatchedOnce(20)
   // The kubelet's own next try comes after 25 s.
   expect(took).toBeLessThanOrEqual(20_000)
 })

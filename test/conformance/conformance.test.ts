@@ -24,7 +24,7 @@ const isRealTwice = process.env.AIM_CONFORMANCE === "real"
 const only = new RegExp(process.env.AIM_CONFORMANCE_ONLY ?? "")
 
 // Scripts mostly wait, each in its own namespace.
-vi.setConfig({ maxConcurrency: 8, testTimeout: 240_000 })
+vi.setConfig({ maxConcurrency: 8, testTimeout: 480_000 })
 
 let real: Ground
 let other: Ground

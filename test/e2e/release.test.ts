@@ -91,7 +91,8 @@ function recordStamps({ kubectl, kubeconfig }: Cluster, namespace: string) {
   const watch = startProgram(kubectl, args)
   return () => {
     const stamps = new Map<string, string[]>()
-    for (const line of watch.stdout.trim().split("\n").filter(Boolean)) {
+    // What comes after the last line break is a part of a line.
+    for (const line of watch.stdout.split("\n").slice(0, -1)) {
       const [name = "", ...state] = line.split("|")
       const seen = stamps.get(name) ?? []
       if (seen.at(-1) !== state.join(" ")) stamps.set(name, [...seen, state.join(" ")])
@@ -108,9 +109,7 @@ async function createServiceMonitors(api: Api): Promise<void> {
   const metadata = { name: "servicemonitors.monitoring.coreos.com" }
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
   await api.create(path, { metadata, spec: { group: "monitoring.coreos.com", scope: "Namespaced", names, versions } })
-  await until("ServiceMonitors to be served", async () =>
-    isTrue(await api.get(`${path}/${metadata.name}`), "Established"),
-  )
+  await until("ServiceMonitors to be served", () => api.find("/apis/monitoring.coreos.com/v1/servicemonitors"))
 }
 
 test("helm installs it, upgrades it and rolls it back while an image rolls out, and uninstalls it without losing anything", async () => {
@@ -199,10 +198,11 @@ test("helm installs it, upgrades it and rolls it back while an image rolls out, 
   expect(updatedOf(rolledBack)).toBeGreaterThan(updatedOf(upgraded))
 
   await api.patch(serviceImagePath("web"), { spec: { pace: { podsPerSecond: 0 } } })
-  const done = await until("the rollout to complete", async () => {
+  const completed = async () => {
     const now = await serviceImage()
     return isComplete(now) && now
-  })
+  }
+  const done = await until("the rollout to complete", completed, { withinMs: 240_000 })
   expect(done.status.operation).toMatchObject({ id, phase: "Complete" })
   // Each object had v1 without a decision, then v2 with one, and nothing in between or after.
   await until("the record to be whole", async () => [...stamps().values()].every(({ length }) => length > 1))
@@ -231,4 +231,4 @@ test("helm installs it, upgrades it and rolls it back while an image rolls out, 
   // Under the same name it takes over what it had left.
   await helm("install", "aim", join(made, `aim-${version}.tgz`), "--namespace", "aim-system", ...released)
   expect(parse(await helm("status", "aim", "--namespace", "aim-system", "-o", "yaml")).info.status).toBe("deployed")
-})
+}, 900_000)

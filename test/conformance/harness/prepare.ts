@@ -9,7 +9,7 @@ const definitions = [...readdirSync(join(repository, ours)).map(file => join(our
 
 /** Teaches a floor our own kinds, from the files that users apply. */
 export async function prepare(ground: Ground): Promise<void> {
-  const signal = AbortSignal.timeout(60_000)
+  const signal = AbortSignal.timeout(120_000)
   const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
   const headers = { accept: "application/json", "content-type": "application/apply-patch+yaml" }
   for (const file of definitions) {

@@ -53,7 +53,7 @@ export async function simGround(): Promise<Ground> {
     home,
     registry: host,
     faulty,
-    patienceMs: 75_000,
+    patienceMs: 150_000,
     words: [
       [serving.url, "SERVER"],
       [serving.url.replace("https://", ""), "SERVER"],

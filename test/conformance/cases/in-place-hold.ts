@@ -2,6 +2,7 @@ import { grantName } from "#core/grant.ts"
 import { heldMark, inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { inPlaceHolds } from "#policies/in-place-hold.ts"
 import { type Json, type Script, topic } from "../harness/script.ts"
+import { binding, untilAllowed, user } from "./identities.ts"
 import { first, second, third } from "./in-place-steps.ts"
 import { daemonSet, deployment, statefulSet } from "./objects.ts"
 import { here, type Policy, under } from "./policies.ts"
@@ -35,6 +36,10 @@ async function begin(on: Script, kind: Kind, { hasOwn = false } = {}) {
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
     subjects: [],
   })
+  // The policies' parameters are the bindings that the server knows: it knows the grant when it knows a later one.
+  const later = `${on.id}-later`
+  await on.quietly.create("rolebindings", binding("later", "ClusterRole/view", user(later)))
+  await untilAllowed(on, { user: later, verb: "list", resource: "pods", namespace: on.namespace })
   const manifest = (image: string, hasAsked = true): Json => {
     const object = of("web", { "spec.template.spec": { ...nowhere, containers: [{ name: "app", image }] } })
     const annotations = { [strategyAnnotation]: "InPlaceIfPossible" }

@@ -1,6 +1,8 @@
 import { onKwok } from "../../support/floor.ts"
 import { type Json, type Kubectl, type Script, topic } from "../harness/script.ts"
+import { collectorKnows } from "./lives.ts"
 import { configMap, deployment, dicom, idlePod, job, service } from "./objects.ts"
+import { begun } from "./views.ts"
 
 /** A deployment whose pods are ready at once. */
 const web = (fields: Json = {}) =>
@@ -211,14 +213,14 @@ export const kubectl = topic(
     },
     "get and watch": async on => {
       await on.quietly.create("configmaps", configMap("a", { one: "1" }, { labels: { tier: "early" } }))
-      const watching = on.kubectl(["get", "cm", "-l", "tier", "-w"], {
-        endsWhen: stdout => stdout.split("\n").length > 3,
-        forMs: 20_000,
+      const lines = (stdout: string) => stdout.split("\n").length - 1
+      // What is listed is watched from there: a change after that is not missed.
+      const { ended } = await begun(on, ["get", "cm", "-l", "tier", "-w"], ({ stdout }) => lines(stdout) === 2, {
+        endsWhen: stdout => lines(stdout) > 2,
         only: ({ stdout }) => ({ code: 0, stdout, stderr: "" }),
       })
-      await on.pause(3000)
       await on.quietly.patch("configmaps", "a", "merge", { data: { two: "2" } })
-      await watching
+      await ended
     },
     "get of our own kinds": async on => {
       await on.quietly.create("dicoms", dicom("a", { "metadata.labels": { "upgrade-tier": "early" } }))
@@ -422,10 +424,11 @@ export const kubectl = topic(
       await on.kubectl(["wait", "--for=condition=Never", "deployment/web", "--timeout=1s"])
       await on.kubectl(["wait", "--for=condition=Ready", "pod/none", "--timeout=1s"])
       await on.quietly.create("configmaps", configMap("a"))
-      const waiting = on.kubectl(["wait", "--for=delete", "configmap/a", "--timeout=60s"])
-      await on.pause(2000)
+      // It says at this level that its watch was answered.
+      const waiting = ["wait", "--for=delete", "configmap/a", "--timeout=60s", "-v=6"]
+      const { ended } = await begun(on, waiting, ({ stderr }) => /watch=true.* status="200/.test(stderr))
       await on.quietly.remove("configmaps", "a")
-      await waiting
+      await ended
     },
     delete: async on => {
       for (const name of ["a", "b", "c"])
@@ -447,7 +450,7 @@ export const kubectl = topic(
             (set: Json) => set.metadata.ownerReferences?.[0].name === name,
           ),
         )
-        await on.pause(500)
+        await collectorKnows(on, "replicasets")
         await on.kubectl(["delete", "deployment", name, `--cascade=${policy}`])
       }
       const left = await on.until("one replica set is left", async () => {

@@ -9,16 +9,31 @@ const ownerOf = (object: Json, more: Json = {}) => ({
   ...more,
 })
 
+const gone = (object: Json) => object === undefined
+
+/**
+ * The collector must know a child before its owner goes. It takes what it watches of a kind in order: when it has removed
+ * an object whose owner never was, it knows all that came before it.
+ */
+export async function collectorKnows(on: Script, kind: "secrets" | "replicasets"): Promise<void> {
+  const owner = { apiVersion: "v1", kind: "ConfigMap", name: "none", uid: "11111111-2222-3333-4444-555555555555" }
+  const name = `${on.id}-marker`
+  const labels = { app: name }
+  const template = { metadata: { labels }, spec: { containers: [{ name: "app", image: "registry.test/app:1" }] } }
+  await on.quietly.create(kind, {
+    metadata: { name, ownerReferences: [owner] },
+    ...(kind === "replicasets" && { spec: { replicas: 0, selector: { matchLabels: labels }, template } }),
+  })
+  await on.untilObject(kind, name, gone)
+}
+
 /** A parent and a child that it owns, both plain. */
 async function family(on: Script, more: Json = {}) {
   const parent = await on.quietly.create("configmaps", configMap("parent"))
   await on.quietly.create("secrets", { metadata: { name: "child", ownerReferences: [ownerOf(parent, more)] } })
-  // The collector has to know the child before its owner goes.
-  await on.pause(500)
+  await collectorKnows(on, "secrets")
   return parent
 }
-
-const gone = (object: Json) => object === undefined
 
 export const garbage = topic(
   "garbage",
@@ -90,7 +105,7 @@ export const garbage = topic(
       const one = await on.quietly.create("configmaps", configMap("one"))
       const two = await on.quietly.create("configmaps", configMap("two"))
       await on.quietly.create("secrets", { metadata: { name: "child", ownerReferences: [ownerOf(one), ownerOf(two)] } })
-      await on.pause(500)
+      await collectorKnows(on, "secrets")
       await on.quietly.remove("configmaps", "one")
       const left = await on.untilObject("secrets", "child", object => object?.metadata.ownerReferences.length === 1)
       on.note("owner", left.metadata.ownerReferences[0].name)
@@ -102,7 +117,7 @@ export const garbage = topic(
         configMap("second", {}, { ownerReferences: [ownerOf(first)] }),
       )
       await on.quietly.create("secrets", { metadata: { name: "third", ownerReferences: [ownerOf(second)] } })
-      await on.pause(500)
+      await collectorKnows(on, "secrets")
       await on.quietly.remove("configmaps", "first")
       await on.untilObject("secrets", "third", gone)
       await on.get("configmaps", "second")
@@ -116,7 +131,7 @@ export const garbage = topic(
     "a deployment leaves its replica sets": async on => {
       await on.quietly.create("deployments", deployment("a"))
       await on.until("its replica set is there", async () => (await on.quietly.list("replicasets")).items[0])
-      await on.pause(500)
+      await collectorKnows(on, "replicasets")
       await on.quietly.remove("deployments", "a", { propagationPolicy: "Orphan" })
       await on.untilObject("deployments", "a", gone)
       const [left] = (await on.quietly.list("replicasets")).items

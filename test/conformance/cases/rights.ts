@@ -357,7 +357,9 @@ export const escalation = topic("escalation", "auth", {
     await on.quietly.create("roles", role("more", [rule(["configmaps"], ["get", "list"]), rule(["pods/log"], ["get"])]))
     const bind = (name: string, to: string) =>
       ask(on, "POST", on.path("rolebindings"), binding(name, to, user(anna(on))))
-    await on.pause(500)
+    const other = `${on.id}-other`
+    await on.quietly.create("rolebindings", binding("other", "Role/more", user(other)))
+    await untilAllowed(on, { user: other, verb: "list", resource: "configmaps", namespace: on.namespace })
     await bind("a", "Role/less")
     await bind("b", "Role/more")
     await bind("c", "ClusterRole/cluster-admin")
@@ -381,7 +383,9 @@ export const escalation = topic("escalation", "auth", {
     await allowEverywhere(on, user(anna(on)), [own, rule(["nodes"], ["list"])])
     await on.quietly.create("clusterroles", role(`${on.id}-less`, [rule(["nodes"], ["list"])]))
     await on.quietly.create("clusterroles", role(`${on.id}-more`, [rule(["nodes"], ["list", "delete"])]))
-    await on.pause(500)
+    const other = `${on.id}-other`
+    await on.quietly.create("clusterrolebindings", binding(other, `ClusterRole/${on.id}-more`, user(other)))
+    await untilAllowed(on, { user: other, verb: "delete", resource: "nodes" })
     for (const name of ["less", "more"])
       await ask(
         on,

@@ -1,4 +1,4 @@
-import type { Json, Script } from "../harness/script.ts"
+import type { Json, Kubectl, KubectlOptions, Script } from "../harness/script.ts"
 
 /** What of a workload and of pods is compared: what they say, without when they said it. */
 
@@ -57,6 +57,24 @@ export async function pods(on: Script): Promise<Json> {
 }
 
 const metaless = (name: string) => name.replace(/-[a-z0-9]{5}$/, "")
+
+/** Runs kubectl, and returns once it has written what it writes when it has begun. */
+export async function begun(
+  on: Script,
+  args: string[],
+  hasBegun: (written: { stdout: string; stderr: string }) => boolean,
+  options: KubectlOptions = {},
+): Promise<{ ended: Promise<Kubectl> }> {
+  let isSo = false
+  const ended = on.kubectl(args, {
+    ...options,
+    onWritten: written => {
+      isSo ||= hasBegun(written)
+    },
+  })
+  await on.until(`kubectl ${args[0]} has begun`, async () => isSo)
+  return { ended }
+}
 
 /**
  * The events of an object, each message once, in the order of their first occurrence. Events are written on the

@@ -254,7 +254,7 @@ export const deployments = topic(
       await tell(on)
     },
     "ready is not yet available": async on => {
-      await on.quietly.create("deployments", web({ "spec.replicas": 1, "spec.minReadySeconds": 3 }))
+      await on.quietly.create("deployments", web({ "spec.replicas": 1, "spec.minReadySeconds": 8 }))
       const ready = await on.untilObject("deployments", "web", ({ status }) => status.readyReplicas === 1)
       on.note("ready", {
         available: ready.status.availableReplicas ?? 0,

@@ -300,6 +300,7 @@ async function runKubectl(
     stdin = "",
     editor = "true",
     forMs,
+    onWritten,
     endsWhen,
     signal,
   }: KubectlOptions & { folder: string; signal: AbortSignal },
@@ -310,10 +311,12 @@ async function runKubectl(
   let stderr = ""
   child.stdout.setEncoding("utf8").on("data", chunk => {
     stdout += chunk
+    onWritten?.({ stdout, stderr })
     if (endsWhen?.(stdout)) child.kill("SIGKILL")
   })
   child.stderr.setEncoding("utf8").on("data", chunk => {
     stderr += chunk
+    onWritten?.({ stdout, stderr })
   })
   child.stdin.on("error", () => {})
   child.stdin.end(stdin)

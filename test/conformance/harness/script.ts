@@ -67,6 +67,8 @@ export type KubectlOptions = {
   editor?: string
   /** Ends it after so long, for what would go on for ever. */
   forMs?: number
+  /** Called with all that it has written so far, whenever it writes. */
+  onWritten?: (written: { stdout: string; stderr: string }) => void
   /** Ends it when this is true of what it has written. */
   endsWhen?: (stdout: string) => boolean
   /** What of its output is compared, where only a part of it is the product's business. */

@@ -14,6 +14,12 @@ export const hold = <O>(object: KubeObject): Held<O> => ({
   object: object as O,
 })
 
+/** Without `managedFields`: they are the larger part of many objects, and of a thousand it takes 15 MiB to keep them. */
+export function holdPlain<O>(object: KubeObject): Held<O> {
+  const { managedFields: _, ...metadata } = object.metadata as KubeObject["metadata"] & { managedFields?: unknown }
+  return hold({ ...object, metadata })
+}
+
 export type Look<O, Memory> = {
   readonly key: string
   readonly object: O
@@ -45,7 +51,7 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   /** Only objects with these labels. */
   labelSelector?: string
   indexes?: Record<string, (held: Held<O>) => readonly string[]>
-  /** What is kept of an object, where its kind has many or large ones. Default: all of it. */
+  /** What is kept of an object, where its kind has many or large ones. Default: all of it but `managedFields`. */
   keep?: (object: KubeObject) => O
   /** Opens caches, indexes and questions beside the objects themselves. */
   open(wiring: Wiring, objects: WatchedCache<Held<O>>): World
@@ -80,7 +86,7 @@ export function kindController<O extends WithStatus, World, Memory, Seen, Plan e
     ...(turns && { turns }),
     setup(wiring) {
       const objects = wiring.watch<Held<O>>(resource, {
-        project: keep ? object => ({ ...hold<O>(object), object: keep(object) }) : hold,
+        project: keep ? object => ({ ...hold<O>(object), object: keep(object) }) : holdPlain,
         ...(fieldSelector !== undefined && { fieldSelector }),
         ...(labelSelector !== undefined && { labelSelector }),
         ...(indexes && { indexes }),

@@ -2,7 +2,7 @@ import type { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
 import type { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
 import type { Client } from "#runtime/client/client.ts"
 import type { Controller } from "#runtime/controller.ts"
-import { type Held, hold, kindController } from "#runtime/kind-controller.ts"
+import { type Held, holdPlain, kindController } from "#runtime/kind-controller.ts"
 import { keyOf, nameOf } from "#runtime/resource.ts"
 import { apply, type Done } from "./apply.ts"
 import { createImageListPullJobMetrics, type ImageListPullJobMetrics } from "./metrics.ts"
@@ -26,7 +26,7 @@ export const createImageListPullJobController = (): Controller =>
     turns: { of: key => nameOf(key).namespace ?? "", most: 1 },
     open(wiring, objects) {
       const jobs = wiring.watch<Held<ImagePullJob>>(imagePullJobs, {
-        project: hold,
+        project: holdPlain,
         indexes: { owner: ({ object }) => [ownerOf(object)].filter(Boolean) },
       })
       jobs.subscribe(({ before, after }) => {

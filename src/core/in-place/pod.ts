@@ -2,6 +2,7 @@ import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { decisionAnnotation, type ImageRecord, parseFailover } from "#core/image/record.ts"
 import { mirrorMark } from "#core/pods/left-alone.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
+import { Interner } from "#lib/interner.ts"
 import { type PodMark, parseMark } from "./marks.ts"
 import { gateReason, inPlaceAnnotation } from "./names.ts"
 import { listOf, recordOf } from "./template.ts"
@@ -53,6 +54,20 @@ export type ContainerFacts = {
 
 type Json = Record<string, unknown>
 
+/** What the pods of a workload have in common is kept once: its names, its images, its labels. */
+const texts = new Interner<string>(50_000)
+const labelSets = new Interner<Readonly<Record<string, string>>>(50_000)
+
+function shared(value: unknown): string {
+  const text = String(value ?? "")
+  return texts.share(text, text)
+}
+
+function sharedLabels(value: unknown): Readonly<Record<string, string>> {
+  const labels = recordOf(value) as Record<string, string>
+  return labelSets.share(JSON.stringify(labels), labels)
+}
+
 /** Reads a pod as the server sends it. Undefined for one that is ending, has ended, or is not the API server's. */
 export function readPod(object: { metadata: object }): PodFacts | undefined {
   const { metadata: meta, spec = {}, status = {} } = object as unknown as Record<string, Json>
@@ -63,16 +78,16 @@ export function readPod(object: { metadata: object }): PodFacts | undefined {
   const ready = conditionOf(status, "Ready")
   const owner = listOf(metadata.ownerReferences).find(({ controller }) => controller === true)
   return {
-    namespace: String(metadata.namespace ?? ""),
+    namespace: shared(metadata.namespace),
     name: String(metadata.name),
     uid: String(metadata.uid ?? ""),
     resourceVersion: String(metadata.resourceVersion ?? ""),
-    owner: String(owner?.uid ?? ""),
-    ownerName: String(owner?.name ?? ""),
-    node: String(spec.nodeName ?? ""),
+    owner: shared(owner?.uid),
+    ownerName: shared(owner?.name),
+    node: shared(spec.nodeName),
     isReady: ready?.status === "True",
     readyChangedAt: parseInstant(ready?.lastTransitionTime),
-    labels: recordOf(metadata.labels) as Record<string, string>,
+    labels: sharedLabels(metadata.labels),
     annotations,
     containers: new Map([
       ...containersOf(spec.initContainers, status.initContainerStatuses, true),
@@ -93,10 +108,10 @@ export function readEnding(object: { metadata: object }): EndingPod | undefined 
   const owner = listOf(ownerReferences).find(({ controller }) => controller === true)
   return {
     name: String(name),
-    owner: String(owner?.uid ?? ""),
-    ownerName: String(owner?.name ?? ""),
-    node: String(spec.nodeName ?? ""),
-    labels: recordOf(labels) as Record<string, string>,
+    owner: shared(owner?.uid),
+    ownerName: shared(owner?.name),
+    node: shared(spec.nodeName),
+    labels: sharedLabels(labels),
   }
 }
 
@@ -107,16 +122,16 @@ const containersOf = (specs: unknown, statuses: unknown, isInit: boolean): [stri
     const status = listOf(statuses).find(each => each.name === name)
     const { running, waiting } = recordOf(status?.state)
     return [
-      String(name),
+      shared(name),
       {
-        image: String(image ?? ""),
+        image: shared(image),
         isInit,
         id: String(status?.containerID ?? ""),
-        digest: /sha256:[0-9a-f]{64}$/.exec(String(status?.imageID ?? ""))?.[0] ?? "",
+        digest: shared(/sha256:[0-9a-f]{64}$/.exec(String(status?.imageID ?? ""))?.[0]),
         restarts: Number(status?.restartCount ?? 0),
         isRunning: running !== undefined,
         isReady: status?.ready === true,
-        waiting: String(recordOf(waiting).reason ?? ""),
+        waiting: shared(recordOf(waiting).reason),
       },
     ]
   })

@@ -100,10 +100,10 @@ export function workload(given: Given = {}): KubeObject {
   } as KubeObject
 }
 
-/** The note of an operation that changes web from v1 to v2. */
 /** The update to the second image, under the hold of these tests. */
 export const operation = operationOf({ hold: { by: "in-place", generation: 4 }, template: templateOf(v2) })
 
+/** The note of an operation that changes web from v1 to v2. */
 export const noteOf = (reason: string, message = "", over: Json = {}) => ({
   operation,
   reason,

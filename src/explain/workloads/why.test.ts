@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
+import { operationOf } from "#core/in-place/operation.ts"
 import { updateReasons } from "./reasons.ts"
 import {
   type Given,
@@ -68,6 +69,8 @@ describe("what the note says of the images", () => {
   const changed = (given: Given) =>
     whyUpdate(sight(given))!.sentences.filter(sentence => sentence.startsWith("Container"))
   const back = { from: { web: v2 }, to: { web: v1 }, isTakenBack: true }
+  /** The note of a rollback has the operation that goes back. */
+  const there = operationOf({ hold: { by: "in-place", generation: 4 }, template: templateOf(v1) })
   const rows: Record<string, [given: Given, expected: string[]]> = {
     "they went there": [{ image: v2, lastNote: noteOf("Completed") }, [`went from ${v1} to ${v2}`]],
     "their owner took them back": [{ lastNote: noteOf("Completed", "", back) }, [`went back from ${v2} to ${v1}`]],
@@ -76,7 +79,7 @@ describe("what the note says of the images", () => {
       [`goes back from ${v2} to ${v1}`],
     ],
     "aim took them back": [
-      { lastNote: noteOf("RolledBack", "", { failed: operation, back: "4-x" }) },
+      { lastNote: noteOf("RolledBack", "", { operation: there, failed: operation, back: there }) },
       [`went back from ${v2} to ${v1}`],
     ],
     "nothing, where the template is another one since": [{ image: v3, lastNote: noteOf("Completed") }, []],

@@ -236,6 +236,7 @@ function update(seen: Snapshot, course: Course): Plan {
     isAsked: seen.isAsked,
     evidence,
     ordinals: native.ordinals,
+    hasFailed: before.reason === "UpdateFailed",
     isResting: seen.now < (refusalOf(seen)?.retryAt ?? 0),
   })
   const [failure] = next.failures
@@ -330,6 +331,7 @@ function verdictOf(seen: Snapshot, next: PodsNext): Verdict {
   const [failure] = next.failures
   if (failure)
     return { reason: "UpdateFailed", message: `${progress}; ${failure.pod}: ${failure.reason}, ${failure.message}` }
+  if (next.isStopped) return { reason: "UpdateFailed", message: progress }
   const refusal = refusalOf(seen)
   if (refusal && refusal.reason !== "BudgetSpent")
     return { reason: refusal.reason, message: `${progress}; ${refusal.message}` }

@@ -99,6 +99,7 @@ const relabelled = (name: string, web: Partial<ContainerFacts> = {}, fields: Par
 const proven = { ...mark, proven: true } as const
 /** Its container had restarted four times before the change. */
 const restartedFour = { ...mark, was: { web: { id: "old", restarts: 4 } } }
+const failedTwo = { maxUnavailable: 2, hasFailed: true }
 const lostNode = { isReady: false, since: now - 700_000 }
 /** Changed and restarted a quarter of an hour ago, and not ready for longer than the deadline. */
 const longDown = (name: string, web: Partial<ContainerFacts> = {}, fields: Partial<PodFacts> = {}) =>
@@ -287,6 +288,24 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     given: { pods: [patched("a", { ...up, restarts: 6 }, { mark: restartedFour })] },
     writes: [],
     says: { updated: 1, failures: [] },
+  },
+  "the same, and up for a moment: a crash loop is so in each round": {
+    given: {
+      pods: [patched("a", { ...up, restarts: 6 }, { mark: restartedFour }), pod("b"), pod("c")],
+      evidence: { ...calm.evidence, upSince: () => now - 10_000 },
+    },
+    writes: [],
+    says: { updated: 0, failures: [], waiting: 2, lookAgainAt: now + 20_000 },
+  },
+  "after a failure, no other before what was changed is proven": {
+    given: { pods: [patched("a", up), pod("b"), patched("c", { id: "new", isRunning: false })], ...failedTwo },
+    writes: [],
+    says: { isStopped: true, updated: 1 },
+  },
+  "and then the next": {
+    given: { pods: [patched("a", up), pod("b"), patched("c", up)], ...failedTwo },
+    writes: ["patch b web=web:2"],
+    says: { isStopped: false },
   },
   "restarted by the update, and three times more": {
     given: { pods: [patched("a", { ...up, restarts: 8 }, { mark: restartedFour, isReady: false })] },

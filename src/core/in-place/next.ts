@@ -56,6 +56,8 @@ export type PodsSeen = {
   /** The agent has been asked to restart containers of this pod. */
   isAsked(uid: string, operation: string): boolean
   readonly evidence: Evidence
+  /** A pod has failed in this operation. No other is touched before each that was changed is proven. */
+  readonly hasFailed?: boolean
   /** The server refuses to change pods, and is not asked now: what is drained serves meanwhile. */
   readonly isResting?: boolean
   /** Pods have ordinals and go from the highest. Strictly: one that lacks its image holds up those below. */
@@ -68,6 +70,8 @@ export type PodsNext = {
   readonly judged: readonly Judged[]
   readonly updated: number
   readonly failures: readonly { readonly pod: string; readonly reason: string; readonly message: string }[]
+  /** A pod has failed, now or before, and is not proven since. */
+  readonly isStopped: boolean
   /** Nodes that lack an image, and why. */
   readonly missing: ReadonlyMap<string, string>
   /** Nodes that are not ready, where a pod waits for its node or for one that is down there. */
@@ -100,11 +104,13 @@ export function nextWrites(seen: PodsSeen): PodsNext {
   // A pod that counts as one of the new revision keeps its image: its label would be a lie.
   const revertible = settings.onFailure === "Stop" ? [] : failed.filter(({ pod }) => !pod.mark?.proven)
   const reverts = revertible.map(({ pod }) => revertOf(pod, failureIn(failures, pod), evidence.now))
-  const isStopped = failures.length > 0 || seen.isResting === true
+  // What has failed does not look so at every moment: in a crash loop it runs between two waits.
+  const isStopped = failures.length > 0 || (seen.hasFailed === true && of("Restarting").length > 0)
+  const isResting = isStopped || seen.isResting === true
   const undrained = judged
-    .filter(each => isToServe(each, isStopped))
+    .filter(each => isToServe(each, isResting))
     .map(({ pod }): PodWrite => ({ do: "undrain", pod }))
-  const picked = isStopped ? nothingPicked : pick(seen, of("Stale"), of("Restarting"))
+  const picked = isResting ? nothingPicked : pick(seen, of("Stale"), of("Restarting"))
   const served = new Set(picked.writes.filter(write => write.do === "undrain").map(({ pod }) => pod))
   const begun = picked.writes.filter(({ do: what, pod }) => what !== "undrain" && !pod.gate?.isDrained)
   const stale = of("Stale").length
@@ -123,6 +129,7 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     judged,
     updated: of("Updated").length,
     failures,
+    isStopped,
     missing: picked.missing,
     lost: lostNodes(judged, picked.waiting, evidence),
     waiting: picked.waiting,
@@ -151,11 +158,11 @@ const failureIn = (failures: PodsNext["failures"], { name }: PodFacts) =>
   failures.find(({ pod }) => pod === name)?.reason ?? ""
 
 /** The gate of a pod that was drained is True again once it is done, or once no pod is touched any more. */
-function isToServe({ pod, standing }: Judged, isStopped: boolean): boolean {
+function isToServe({ pod, standing }: Judged, isResting: boolean): boolean {
   if (!pod.gate?.isDrained) return false
   if (standing.is === "Updated") return true
   if (standing.is === "Reverted") return isUp(pod)
-  return standing.is === "Stale" && isStopped
+  return standing.is === "Stale" && isResting
 }
 
 type Picked = Pick<PodsNext, "missing" | "waiting" | "lookAgainAt"> & { readonly writes: readonly PodWrite[] }

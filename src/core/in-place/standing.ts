@@ -133,6 +133,7 @@ function firstProofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Ev
   const begun = Math.max(mark.at, pod.readyChangedAt ?? 0, node?.isReady ? node.since : 0)
   const deadline = begun + target.deadlineMs
   let isRestarted = true
+  let upMs = target.minReadyMs
   let other: string | undefined
   let until: Instant | undefined
   for (const { name, container, was } of changed) {
@@ -151,10 +152,11 @@ function firstProofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Ev
     if (isKept && now < mark.at + leftMs) until = earliest(until, mark.at + leftMs)
     const isThere = container.id !== was?.id || (isKept && now >= mark.at + leftMs)
     if (container.id === "" || !isThere || !container.isRunning || isOther) isRestarted = false
+    if (againOf(container, was) > 0) upMs = Math.max(upMs, steadyMs)
   }
   const since = isRestarted && isUp(pod) ? upSince(pod.uid) : undefined
-  if (since !== undefined && now >= since + target.minReadyMs) return { is: "Updated" }
-  if (since !== undefined) return { is: "Restarting", until: since + target.minReadyMs }
+  if (since !== undefined && now >= since + upMs) return { is: "Updated" }
+  if (since !== undefined) return { is: "Restarting", until: since + upMs }
   if (node?.isReady === false) return { is: "Restarting", isLost: true }
   if (now < deadline) return { is: "Restarting", until: earliest(until, deadline)! }
   if (other) return { is: "Failed", reason: "ImageDiffers", message: other }
@@ -185,7 +187,10 @@ const isUnchanged = (container: ContainerFacts | undefined, mark: PodMark | unde
 const leftMs = 30_000
 
 /** Restarts after the one that the change itself causes. */
+const againOf = ({ restarts }: ContainerFacts, was: ContainerBefore | undefined) => restarts - (was?.restarts ?? 0) - 1
 const crashesMost = 3
+/** A container that has ended since the change proves nothing by a moment of health: a crash loop has one in each round. */
+const steadyMs = 30_000
 const pullProblems = new Set(["ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"])
 const startProblems = new Set(["CreateContainerConfigError", "CreateContainerError", "RunContainerError"])
 
@@ -194,16 +199,17 @@ const isOtherImage = ({ digest }: ContainerFacts, expected: string | undefined) 
   expected !== undefined && digest !== "" && digest !== expected
 
 function failureOf(
-  { id, restarts, waiting }: ContainerFacts,
+  container: ContainerFacts,
   was: ContainerBefore | undefined,
   isOther: boolean,
 ): { reason: FailureReason; message: string } | undefined {
+  const { id, waiting } = container
   if (pullProblems.has(waiting)) return { reason: "ImagePullFailed", message: waiting }
   if (startProblems.has(waiting)) return { reason: "ContainerFailed", message: waiting }
   // Until the container is a new one, what is reported is about the old one.
   if (id === "" || id === was?.id || isOther) return undefined
   if (waiting === "CrashLoopBackOff") return { reason: "CrashLoop", message: waiting }
-  const again = restarts - (was?.restarts ?? 0) - 1
+  const again = againOf(container, was)
   if (again >= crashesMost) return { reason: "CrashLoop", message: `restarted ${again} times since the change` }
   return undefined
 }

@@ -7,7 +7,7 @@ import { failedBefore, isOfHold, noteOf, operationOf, short, stampOf } from "#co
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { provenOf } from "#core/in-place/proven.ts"
 import { parseSettings, type Settings } from "#core/in-place/settings.ts"
-import { awaitsRestart, type Evidence, standingOf, type Target } from "#core/in-place/standing.ts"
+import { type Evidence, standingOf, staysDrained, type Target } from "#core/in-place/standing.ts"
 import {
   annotationsOf,
   type Change,
@@ -428,10 +428,13 @@ function cleanedUp(seen: Snapshot): Plan {
   // Its controller is about to report that it has seen the release: the label would meet that write, and its event wakes us.
   if (!back) return { actions: seen.workload.isObserved ? [...rest, { do: "unmark" }] : rest }
   const { next, note } = back
+  const taken = new Set(next.judged.map(({ pod }) => pod))
+  // One that is drained and was not changed would count as down for as long as the others wait.
+  const others = serving({ ...seen, pods: seen.pods.filter(pod => !taken.has(pod)) })
   const writes = next.writes.map((write): Action => ({ do: "pod", write, template, touched: note.touched }))
   const isShort = next.waiting > 0 && seen.disruptions?.allowed === 0
   return {
-    actions: [...ended(seen.jobs), ...writes],
+    actions: [...others, ...ended(seen.jobs), ...writes],
     lookAgainAt: earliest(next.lookAgainAt, isShort ? seen.now + roomMs : undefined),
     budgets: isShort ? [seen.disruptions!.budget] : [],
     judged: next.judged,
@@ -447,7 +450,8 @@ function serving(seen: Snapshot): Action[] {
   return drained.map(pod => ({ do: "pod", write: { do: "undrain", pod }, template, touched: untouched }))
 }
 
-const isToRestart = ({ now }: Snapshot, pod: PodFacts) => pod.gate?.isDrained === true && awaitsRestart(pod, now)
+const isToRestart = ({ now }: Snapshot, pod: PodFacts) =>
+  pod.gate?.isDrained === true && staysDrained(pod, now) !== undefined
 /** Its report wakes us earlier. */
 const restartMs = 5000
 
@@ -465,6 +469,7 @@ function released(
 /** Only a person can continue: until then no pod stays drained. */
 const stopped = (seen: Snapshot, reason: Reason, message: string): Plan => ({
   actions: [...told(seen, reason, message).actions, ...serving(seen)],
+  lookAgainAt: seen.pods.some(pod => isToRestart(seen, pod)) ? seen.now + restartMs : undefined,
 })
 
 /** Waits, and says why. The same reason is written once: counts alone are no write. */

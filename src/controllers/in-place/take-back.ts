@@ -9,16 +9,20 @@ import type { Snapshot } from "./plan.ts"
 /**
  * After a release that was no completion: the pods that were changed and that no rollout replaces, because the template
  * is again the one that they count as. They go back one after the other, within the same budgets. Undefined where there is
- * none, and also where one of them fails: nothing better than the template can be done for it.
+ * none. One that fails is left, since nothing better than the template can be done for it, and the others go on.
  */
-export function takingBack(seen: Snapshot, operation: string): { next: PodsNext; note: WorkloadNote } | undefined {
+export function takingBack(
+  seen: Snapshot,
+  operation: string,
+  failed: ReadonlySet<string> = new Set(),
+): { next: PodsNext; note: WorkloadNote } | undefined {
   const { workload, native } = seen
   const { note, template } = workload
   if (!note || isCompletion(note)) return undefined
   const hold = note.operation.slice(0, note.operation.indexOf("-") + 1)
   const isChanged = ({ mark }: PodFacts) =>
     mark !== undefined && (mark.operation === operation || mark.operation.startsWith(hold))
-  const pods = seen.pods.filter(pod => isChanged(pod) && native.keeps(pod))
+  const pods = seen.pods.filter(pod => isChanged(pod) && native.keeps(pod) && !failed.has(pod.name))
   if (pods.length === 0) return undefined
   const settings = settingsOf(workload.annotations)
   const missing = Math.max(0, workload.replicas - seen.pods.length)
@@ -51,7 +55,9 @@ export function takingBack(seen: Snapshot, operation: string): { next: PodsNext;
       now: seen.now,
     },
   })
-  return next.isDone || next.failures.length > 0 ? undefined : { next, note }
+  if (next.failures.length > 0)
+    return takingBack(seen, operation, new Set([...failed, ...next.failures.map(({ pod }) => pod)]))
+  return next.isDone ? undefined : { next, note }
 }
 
 /** Fenced: every pod had been proven. */

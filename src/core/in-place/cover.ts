@@ -1,7 +1,7 @@
 import type { Instant } from "#lib/instant.ts"
 import { type LabelSelector, selects } from "#lib/label-selector.ts"
 import type { PodFacts } from "./pod.ts"
-import { awaitsRestart, unrestarted } from "./standing.ts"
+import { awaitsAgent, awaitsRestart } from "./standing.ts"
 
 /** A PodDisruptionBudget, and what its controller has made of it. */
 export type Budget = {
@@ -106,12 +106,6 @@ const isIn = ({ budget }: Covered, { labels }: PodFacts) => selects(budget.selec
 
 /** Drained, or changed and not yet restarted: it is down, whatever it reports. */
 export const isDisturbed = (pod: PodFacts, now: Instant): boolean =>
-  pod.gate?.isDrained === true ||
-  pod.isInDoubt === true ||
-  awaitsRestart(pod, now) ||
-  (unrestarted(pod).length > 0 && now < pod.mark!.at + restartMs)
-
-/** A request for a restart that is not carried out for this long may never be. */
-const restartMs = 60_000
+  pod.gate?.isDrained === true || pod.isInDoubt === true || awaitsRestart(pod, now) || awaitsAgent(pod, now)
 
 const isSame = (a: LabelSelector | undefined, b: LabelSelector | undefined) => JSON.stringify(a) === JSON.stringify(b)

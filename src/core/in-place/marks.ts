@@ -144,8 +144,13 @@ export function parseNote(text: unknown): WorkloadNote | undefined {
   }
 }
 
-/** `waiting`: why the kubelet did not start it, if it did not. */
-export type ContainerBefore = { readonly id: string; readonly restarts: number; readonly waiting?: string }
+/** `waiting`: why the kubelet did not start it, if it did not. `image`: what it was started from, if not from the image before. */
+export type ContainerBefore = {
+  readonly id: string
+  readonly restarts: number
+  readonly waiting?: string
+  readonly image?: string
+}
 
 /** The last change of a pod. Written with the change itself. */
 export type PodMark = {
@@ -185,9 +190,10 @@ export function parseMark(text: unknown): PodMark | undefined {
 function containers(value: unknown): PodMark["was"] {
   const found: Record<string, ContainerBefore> = Object.create(null)
   for (const [name, each] of Object.entries(recordOf(value))) {
-    const { id, restarts, waiting } = recordOf(each)
-    if (typeof id === "string" && typeof restarts === "number")
-      found[name] = { id, restarts, ...(typeof waiting === "string" && { waiting }) }
+    const { id, restarts, waiting, image } = recordOf(each)
+    if (typeof id !== "string" || typeof restarts !== "number") continue
+    const known = { ...(typeof waiting === "string" && { waiting }), ...(typeof image === "string" && { image }) }
+    found[name] = { id, restarts, ...known }
   }
   return found
 }

@@ -99,6 +99,8 @@ const relabelled = (name: string, web: Partial<ContainerFacts> = {}, fields: Par
 const proven = { ...mark, proven: true } as const
 /** Its container had restarted four times before the change. */
 const restartedFour = { ...mark, was: { web: { id: "old", restarts: 4 } } }
+const startedFromNew = { web: { id: "old", restarts: 0, image: "web:2" } }
+const wentBack = { ...mark, from: { web: "web:2" }, to: { web: "web:1" }, failed: "Timeout" }
 const failedTwo = { maxUnavailable: 2, hasFailed: true }
 const lostNode = { isReady: false, since: now - 700_000 }
 /** Changed and restarted a quarter of an hour ago, and not ready for longer than the deadline. */
@@ -343,6 +345,38 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     given: { pods: [patched("a", { id: "old", digest: "sha256:2" }, { mark: { ...mark, at: now - 30_000 } })] },
     writes: [],
     says: { isDone: true },
+  },
+  "the same, and no agent says which bits it has: the record says what it was started from": {
+    given: {
+      pods: [patched("a", { id: "old" }, { mark: { ...mark, was: startedFromNew, at: now - 30_000 } })],
+      evidence: { ...calm.evidence, digestOn: () => undefined },
+    },
+    writes: [],
+    says: { isDone: true },
+  },
+  "and without that record it is waited for": {
+    given: {
+      pods: [patched("a", { id: "old" }, { mark: { ...mark, at: now - 30_000 } })],
+      evidence: { ...calm.evidence, digestOn: () => undefined },
+    },
+    writes: [],
+    says: { isDone: false, failures: [] },
+  },
+  "its image is missing, and it is about to restart: it stays drained": {
+    given: {
+      pods: [{ ...awaiting("a"), ...drained }],
+      missingOn: () => "asked",
+    },
+    writes: [],
+    says: { lookAgainAt: now + 29_000 },
+  },
+  "and serves once it has restarted": {
+    given: { pods: [{ ...awaiting("a", { id: "new" }), ...drained }], missingOn: () => "asked" },
+    writes: ["undrain a"],
+  },
+  "a pod that went back and is about to restart stays drained": {
+    given: { pods: [patched("a", { image: "web:1" }, { ...drained, mark: wentBack })], settings: usual },
+    writes: [],
   },
   "the same bits under another name": {
     given: { pods: [pod("a", {}, { digest: "sha256:2" })] },

@@ -10,6 +10,8 @@ import {
   isUp,
   type Standing,
   standingOf,
+  startedFrom,
+  staysDrained,
   type Target,
   unrestarted,
 } from "./standing.ts"
@@ -108,7 +110,7 @@ export function nextWrites(seen: PodsSeen): PodsNext {
   const isStopped = failures.length > 0 || (seen.hasFailed === true && of("Restarting").length > 0)
   const isResting = isStopped || seen.isResting === true
   const undrained = judged
-    .filter(each => isToServe(each, isResting))
+    .filter(each => isToServe(each, isResting, evidence.now))
     .map(({ pod }): PodWrite => ({ do: "undrain", pod }))
   const picked = isResting ? nothingPicked : pick(seen, of("Stale"), of("Restarting"))
   const served = new Set(picked.writes.filter(write => write.do === "undrain").map(({ pod }) => pod))
@@ -119,6 +121,7 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     const isEarly = unrestarted(pod).length > 0 && evidence.now < restartsAt(pod)
     return [...(isEarly ? [restartsAt(pod)] : []), ...(standing.until ? [standing.until] : [])]
   })
+  const drainedUntil = pods.flatMap(pod => (pod.gate?.isDrained ? (staysDrained(pod, evidence.now) ?? []) : []))
   return {
     writes: [
       ...reverts,
@@ -137,7 +140,7 @@ export function nextWrites(seen: PodsSeen): PodsNext {
     underWay: judged.filter(each => isUnderWay(each, target) && !served.has(each.pod)).length + begun.length,
     begun: begun.length,
     isDone: of("Updated").length === pods.length && pods.every(({ gate }) => !gate?.isDrained),
-    lookAgainAt: earliest(picked.lookAgainAt, ...soonest),
+    lookAgainAt: earliest(picked.lookAgainAt, ...soonest, ...drainedUntil),
   }
 }
 
@@ -158,12 +161,13 @@ const failureIn = (failures: PodsNext["failures"], { name }: PodFacts) =>
   failures.find(({ pod }) => pod === name)?.reason ?? ""
 
 /** The gate of a pod that was drained is True again once it is done, or once no pod is touched any more. */
-function isToServe({ pod, standing }: Judged, isResting: boolean): boolean {
+function isToServe({ pod, standing }: Judged, isResting: boolean, now: Instant): boolean {
   if (!pod.gate?.isDrained) return false
   if (standing.is === "Updated") return true
-  if (standing.is === "Reverted") return isUp(pod)
-  return standing.is === "Stale" && isResting
+  return (standing.is === "Reverted" || (standing.is === "Stale" && isResting)) && canServe(pod, now)
 }
+
+const canServe = (pod: PodFacts, now: Instant) => isUp(pod) && staysDrained(pod, now) === undefined
 
 type Picked = Pick<PodsNext, "missing" | "waiting" | "lookAgainAt"> & { readonly writes: readonly PodWrite[] }
 const nothingPicked: Picked = { writes: [], missing: new Map(), waiting: 0 }
@@ -200,7 +204,7 @@ function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Jud
     if (lacking.length > 0 && pod.node !== "") {
       missing.set(pod.node, lacking[0]!)
       // The image has changed since it was drained.
-      if (pod.gate?.isDrained) writes.push({ do: "undrain", pod })
+      if (pod.gate?.isDrained && canServe(pod, evidence.now)) writes.push({ do: "undrain", pod })
       if (ordinals?.isStrict && pod.isReady) break
       continue
     }
@@ -287,9 +291,10 @@ function markOf(
   }
 }
 
-function wasOf({ containers }: PodFacts, name: string): ContainerBefore {
-  const { id = "", restarts = 0, waiting = "" } = containers.get(name) ?? {}
-  return { id, restarts, ...(waiting !== "" && { waiting }) }
+function wasOf(pod: PodFacts, name: string): ContainerBefore {
+  const { id = "", restarts = 0, waiting = "" } = pod.containers.get(name) ?? {}
+  const image = startedFrom(pod, name)
+  return { id, restarts, ...(waiting !== "" && { waiting }), ...(image !== undefined && { image }) }
 }
 
 /** Back to the images before. Free of every budget: the pod serves nothing as it is. */

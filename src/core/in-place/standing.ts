@@ -148,7 +148,8 @@ function firstProofOf(pod: PodFacts, mark: PodMark, target: Target, evidence: Ev
     if (isOther && container.id !== was?.id)
       other = `container ${name} runs ${container.digest}, and ${expected} was pulled and verified`
     // An image that was changed back before the kubelet saw it restarts nothing.
-    const isKept = container.id === was?.id && container.digest === expected && container.digest !== ""
+    const isSame = expected === undefined ? was?.image === container.image : container.digest === expected
+    const isKept = container.id === was?.id && container.digest !== "" && isSame
     if (isKept && now < mark.at + leftMs) until = earliest(until, mark.at + leftMs)
     const isThere = container.id !== was?.id || (isKept && now >= mark.at + leftMs)
     if (container.id === "" || !isThere || !container.isRunning || isOther) isRestarted = false
@@ -179,9 +180,28 @@ export const awaitsRestart = ({ mark, containers }: PodFacts, now: Instant): boo
   now < mark.at + leftMs &&
   Object.keys(mark.to).some(name => isUnchanged(containers.get(name), mark, name))
 
+/** The node's agent was to restart containers of it, and a request that is not carried out for this long may never be. */
+export const awaitsAgent = (pod: PodFacts, now: Instant): boolean =>
+  unrestarted(pod).length > 0 && now < pod.mark!.at + agentMs
+const agentMs = 60_000
+
+/**
+ * Until when a drained pod stays so at most: it is about to restart, or it has restarted and is not up. One that serves
+ * before that would restart while it does. Undefined: it can serve.
+ */
+export function staysDrained(pod: PodFacts, now: Instant): Instant | undefined {
+  if (awaitsRestart(pod, now)) return pod.mark!.at + leftMs
+  const at = (pod.mark?.at ?? Number.NEGATIVE_INFINITY) + agentMs
+  return awaitsAgent(pod, now) || (!isUp(pod) && now < at) ? at : undefined
+}
+
 /** Its image was changed, and it is still the container of before. */
 const isUnchanged = (container: ContainerFacts | undefined, mark: PodMark | undefined, name: string) =>
   mark?.to[name] !== mark?.from[name] && !!container?.id && container.id === mark?.was[name]?.id
+
+/** The image of a container that has not restarted since its image was changed. Undefined for any other. */
+export const startedFrom = ({ containers, mark }: PodFacts, name: string): string | undefined =>
+  isUnchanged(containers.get(name), mark, name) ? (mark?.was[name]?.image ?? mark?.from[name]) : undefined
 
 /** How long the report of a container that waited before the change counts as the old one's. */
 const leftMs = 30_000

@@ -224,9 +224,12 @@ function isProven(run: Run, pod: Json, name: string, now: Json): boolean {
   return digests.size === 0 || [...digests].some(digest => String(now.imageID).endsWith(digest))
 }
 
-/** An image that was changed back before the kubelet saw the change restarts nothing. */
-const isSameBits = (run: Run, pod: Json, name: string, now: Json | undefined) =>
-  now?.ready === true && digestsOf(run, pod, name).size > 0 && isProven(run, pod, name, now)
+/** An image that was changed back before the kubelet saw the change restarts nothing. Its name counts where no agent was asked. */
+function isSameBits(run: Run, pod: Json, name: string, now: Json | undefined): boolean {
+  const { image } = containersOf(pod).find(each => each.name === name)!
+  if (now?.ready !== true) return false
+  return digestsOf(run, pod, name).size > 0 ? isProven(run, pod, name, now) : now.image === image
+}
 
 type Down = { pod: Json; root: string; was: ReadonlyMap<string, string>; since: Instant }
 
@@ -275,8 +278,8 @@ function budgets({ run, byRevision }: Reading): string[] {
   return problems
 }
 
-/** After this long, a container that was not replaced will not be: its image was changed back before it was seen. */
-const unseenMs = 30_000
+/** After half a minute, a container that was not replaced will not be. The record of the change has whole seconds. */
+const unseenMs = 29_000
 
 const isServingAgain = (pod: Json, down: Down | undefined, at: Instant) =>
   down !== undefined &&

@@ -3,6 +3,7 @@ import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import { decisionAnnotation, formatDecision } from "#core/image/record.ts"
 import type { WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
+import { short } from "#core/in-place/operation.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { imagesOf, type PodTemplate } from "#core/in-place/template.ts"
 import type { Job } from "../facts.ts"
@@ -508,22 +509,41 @@ test("a job gets the secrets of the template, and those that pods have from thei
   expect(actions[0]).toMatchObject({ do: "createJob", pullSecrets: ["own", "account"] })
 })
 
-test("what is taken back goes back within the budget of the annotation, and a pod that is missing counts", () => {
+/** Three pods of an update that was given up, with the old template again. */
+function givenUp(edit: (pods: PodFacts[]) => PodFacts[], fields: Partial<Workload> = {}) {
   const { note } = started()
-  const free = { [settingAnnotations.maxUnavailable]: "2" }
   const mark = { ...changed, operation: note!.operation, was: {} }
   const pods = ["web-0", "web-1", "web-2"].map(name => pod("web:2", { name, uid: name, mark }))
-  const back = (replicas: number) =>
-    said(
-      plan({
-        ...calm,
-        workload: workload({
-          ...{ isInForce: false, hold: undefined, annotations: free, note: { ...note!, reason: "OptedOut" } },
-          ...{ template: template("web:1"), maxUnavailable: 3, replicas },
-        }),
-        pods,
+  return said(
+    plan({
+      ...calm,
+      workload: workload({
+        ...{ isInForce: false, hold: undefined, annotations: {}, note: { ...note!, reason: "OptedOut" } },
+        ...{ template: template("web:1"), maxUnavailable: 2, replicas: 3 },
+        ...fields,
       }),
-    )
+      pods: edit(pods),
+    }),
+  )
+}
+
+test("what is taken back goes back within the budget of the annotation, and a pod that is missing counts", () => {
+  const free = { [settingAnnotations.maxUnavailable]: "2" }
+  const back = (replicas: number) => givenUp(pods => pods, { annotations: free, maxUnavailable: 3, replicas })
   expect(back(3)).toEqual(["patch web-0", "patch web-1"])
   expect(back(4)).toEqual(["patch web-0"])
+})
+
+test("a pod that fails on its way back counts as down, and the others go on", () => {
+  const operation = `back-${short(template("web:1"))}`
+  const mark = { ...changed, operation, from: { web: "web:2" }, to: { web: "web:1" }, was: {} }
+  const web = { ...pod("web:1").containers.get("web")!, id: "new", isRunning: false, waiting: "CrashLoopBackOff" }
+  const failed = pod("web:1", { uid: "web-0", isReady: false, mark, containers: new Map([["web", web]]) })
+  expect(givenUp(([, ...rest]) => [failed, ...rest])).toEqual(["patch web-1"])
+  expect(givenUp(([, ...rest]) => [failed, ...rest], { maxUnavailable: 1 })).toEqual([])
+})
+
+test("a pod that is drained and was not changed serves before the others go back", () => {
+  const drained = pod("web:1", { uid: "web-0", isReady: false, gate: { isDrained: true } })
+  expect(givenUp(([, ...rest]) => [drained, ...rest], { maxUnavailable: 1 })).toEqual(["undrain web-0"])
 })

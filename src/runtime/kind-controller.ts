@@ -14,7 +14,7 @@ export const hold = <O>(object: KubeObject): Held<O> => ({
   object: object as O,
 })
 
-/** Without `managedFields`: they are the larger part of many objects, and of a thousand it takes 15 MiB to keep them. */
+/** Without `managedFields`: they are the larger part of many objects, and a controller does not read those of its own. */
 export function holdPlain<O>(object: KubeObject): Held<O> {
   const { managedFields: _, ...metadata } = object.metadata as KubeObject["metadata"] & { managedFields?: unknown }
   return hold({ ...object, metadata })

@@ -141,3 +141,17 @@ export const condition = <Type extends string, Reason extends string>(message: z
     reason: word<Reason>(32).describe("Why, in one word; the words are listed below."),
     message: message.describe("Why, in a sentence."),
   })
+
+/** What every status says: which generation it is about, and its conditions. */
+export const statusBase = <Type extends string, Reason extends string>(bounds: {
+  conditions: number
+  message: number
+}) => ({
+  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
+  conditions: z
+    .array(condition<Type, Reason>(text(bounds.message)))
+    .max(bounds.conditions)
+    .meta(listMap("type"))
+    .describe("The answers to the questions below.")
+    .default([]),
+})

@@ -31,21 +31,14 @@ export const sharedRef = (what: string) =>
       .optional(),
   })
 
+const address = (pattern: RegExp) =>
+  z.string().max(2048).regex(pattern).meta({ hint: "write an address that begins with http:// or https://" })
+
 /** The address of a service of another party; `aim` checks where it leads before it connects. */
-export const httpAddress = () =>
-  z
-    .string()
-    .max(2048)
-    .regex(/^https?:[/][/][^ ]+$/)
-    .meta({ hint: "write an address that begins with http:// or https://" })
+export const httpAddress = () => address(/^https?:[/][/][^ ]+$/)
 
 /** The same, where "" means "not given". */
-export const optionalHttpAddress = () =>
-  z
-    .string()
-    .max(2048)
-    .regex(/^(https?:[/][/][^ ]+)?$/)
-    .meta({ hint: "write an address that begins with http:// or https://" })
+export const optionalHttpAddress = () => address(/^(https?:[/][/][^ ]+)?$/)
 
 /** Reads as Flagger reads it: what begins like a duration of minutes or seconds passes, so `1m30s` does and `1h` does not. */
 export const interval = () =>

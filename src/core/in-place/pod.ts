@@ -2,7 +2,6 @@ import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { decisionAnnotation, type ImageRecord, parseFailover } from "#core/image/record.ts"
 import { mirrorMark } from "#core/pods/left-alone.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
-import { Interner } from "#lib/interner.ts"
 import { type PodMark, parseMark } from "./marks.ts"
 import { gateReason, inPlaceAnnotation } from "./names.ts"
 import { listOf, recordOf } from "./template.ts"
@@ -54,20 +53,6 @@ export type ContainerFacts = {
 
 type Json = Record<string, unknown>
 
-/** What the pods of a workload have in common is kept once: its names, its images, its labels. */
-const texts = new Interner<string>(50_000)
-const labelSets = new Interner<Readonly<Record<string, string>>>(50_000)
-
-function shared(value: unknown): string {
-  const text = String(value ?? "")
-  return texts.share(text, text)
-}
-
-function sharedLabels(value: unknown): Readonly<Record<string, string>> {
-  const labels = recordOf(value) as Record<string, string>
-  return labelSets.share(JSON.stringify(labels), labels)
-}
-
 /** Reads a pod as the server sends it. Undefined for one that is ending, has ended, or is not the API server's. */
 export function readPod(object: { metadata: object }): PodFacts | undefined {
   const { metadata: meta, spec = {}, status = {} } = object as unknown as Record<string, Json>
@@ -78,16 +63,16 @@ export function readPod(object: { metadata: object }): PodFacts | undefined {
   const ready = conditionOf(status, "Ready")
   const owner = listOf(metadata.ownerReferences).find(({ controller }) => controller === true)
   return {
-    namespace: shared(metadata.namespace),
+    namespace: String(metadata.namespace ?? ""),
     name: String(metadata.name),
     uid: String(metadata.uid ?? ""),
     resourceVersion: String(metadata.resourceVersion ?? ""),
-    owner: shared(owner?.uid),
-    ownerName: shared(owner?.name),
-    node: shared(spec.nodeName),
+    owner: String(owner?.uid ?? ""),
+    ownerName: String(owner?.name ?? ""),
+    node: String(spec.nodeName ?? ""),
     isReady: ready?.status === "True",
     readyChangedAt: parseInstant(ready?.lastTransitionTime),
-    labels: sharedLabels(metadata.labels),
+    labels: recordOf(metadata.labels) as Record<string, string>,
     annotations,
     containers: new Map([
       ...containersOf(spec.initContainers, status.initContainerStatuses, true),
@@ -108,10 +93,10 @@ export function readEnding(object: { metadata: object }): EndingPod | undefined 
   const owner = listOf(ownerReferences).find(({ controller }) => controller === true)
   return {
     name: String(name),
-    owner: shared(owner?.uid),
-    ownerName: shared(owner?.name),
-    node: shared(spec.nodeName),
-    labels: sharedLabels(labels),
+    owner: String(owner?.uid ?? ""),
+    ownerName: String(owner?.name ?? ""),
+    node: String(spec.nodeName ?? ""),
+    labels: recordOf(labels) as Record<string, string>,
   }
 }
 
@@ -122,16 +107,16 @@ const containersOf = (specs: unknown, statuses: unknown, isInit: boolean): [stri
     const status = listOf(statuses).find(each => each.name === name)
     const { running, waiting } = recordOf(status?.state)
     return [
-      shared(name),
+      String(name),
       {
-        image: shared(image),
+        image: String(image ?? ""),
         isInit,
         id: String(status?.containerID ?? ""),
-        digest: shared(/sha256:[0-9a-f]{64}$/.exec(String(status?.imageID ?? ""))?.[0]),
+        digest: /sha256:[0-9a-f]{64}$/.exec(String(status?.imageID ?? ""))?.[0] ?? "",
         restarts: Number(status?.restartCount ?? 0),
         isRunning: running !== undefined,
         isReady: status?.ready === true,
-        waiting: shared(recordOf(waiting).reason),
+        waiting: String(recordOf(waiting).reason ?? ""),
       },
     ]
   })

@@ -1,17 +1,14 @@
 import { z } from "zod"
 import { ageColumn, messageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import {
-  condition,
   count,
-  generation,
   labelSelector,
   labels,
   listAtomic,
-  listMap,
   listSet,
   plainText,
   rules,
-  text,
+  statusBase,
   timestamp,
   word,
 } from "../../fields.ts"
@@ -261,13 +258,7 @@ const charactersOfTarget = [
 ].join(" + ")
 
 const status = z.object({
-  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
-  conditions: z
-    .array(condition<ConditionType, Reason>(text(256)))
-    .max(4)
-    .meta(listMap("type"))
-    .describe("The answers to the questions below.")
-    .default([]),
+  ...statusBase<ConditionType, Reason>({ conditions: 4, message: 256 }),
   targetsAvailable: z
     .array(targetAvailable)
     .max(maxTargetsAvailable)

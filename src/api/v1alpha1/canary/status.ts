@@ -1,13 +1,11 @@
 import { z } from "zod"
 import {
-  condition,
   count,
-  generation,
   labelValuePattern,
   listAtomic,
-  listMap,
   plainText,
   rules,
+  statusBase,
   text,
   timestamp,
   word,
@@ -160,13 +158,7 @@ export const status = z.object({
   lastAppliedSpec: plainText(64).describe("The checksum of the template that was seen last.").optional(),
   lastPromotedSpec: plainText(64).describe("The checksum of the template that was promoted last.").optional(),
   lastTransitionTime: timestamp().describe("When phase last changed.").optional(),
-  conditions: z
-    .array(condition<ConditionType, Reason>(text(512)))
-    .max(3)
-    .meta(listMap("type"))
-    .describe("The answers to the questions below.")
-    .default([]),
-  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
+  ...statusBase<ConditionType, Reason>({ conditions: 3, message: 512 }),
   run: run.describe("The run that is under way, or the last one while its pods are still there.").optional(),
   history: z.array(ended).max(maxHistory).meta(listAtomic).describe("The last runs, the newest first.").default([]),
 })

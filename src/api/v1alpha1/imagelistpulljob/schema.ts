@@ -1,6 +1,6 @@
 import { z } from "zod"
 import { ageColumn, messageColumn, readyColumn, reasonColumn } from "../../columns.ts"
-import { condition, count, generation, listAtomic, listMap, listSet, rules, text, timestamp } from "../../fields.ts"
+import { count, listAtomic, listSet, rules, statusBase, text, timestamp } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { namesOf } from "../../names.ts"
 import { imageReferenceMaxLength } from "../image-reference.ts"
@@ -37,13 +37,7 @@ const failedImage = z.object({
 })
 
 const status = z.object({
-  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
-  conditions: z
-    .array(condition<ConditionType, Reason>(text(512)))
-    .max(2)
-    .meta(listMap("type"))
-    .describe("The answers to the questions below.")
-    .default([]),
+  ...statusBase<ConditionType, Reason>({ conditions: 2, message: 512 }),
   startTime: timestamp().describe("When the job was first looked at.").optional(),
   completionTime: timestamp().describe("When it ended.").optional(),
   desired: count(maxImages).describe("How many images there are.").default(0),

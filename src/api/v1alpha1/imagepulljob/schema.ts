@@ -1,17 +1,6 @@
 import { z } from "zod"
 import { ageColumn, readyColumn, reasonColumn } from "../../columns.ts"
-import {
-  condition,
-  count,
-  generation,
-  listAtomic,
-  listMap,
-  plainText,
-  rules,
-  text,
-  timestamp,
-  word,
-} from "../../fields.ts"
+import { count, listAtomic, plainText, rules, statusBase, text, timestamp, word } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { namesOf } from "../../names.ts"
 import { bytes, pulledImage } from "../pull-fields.ts"
@@ -39,13 +28,7 @@ const failedNode = z.object({
 })
 
 const status = z.object({
-  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
-  conditions: z
-    .array(condition<ConditionType, Reason>(text(512)))
-    .max(2)
-    .meta(listMap("type"))
-    .describe("The answers to the questions below.")
-    .default([]),
+  ...statusBase<ConditionType, Reason>({ conditions: 2, message: 512 }),
   startTime: timestamp().describe("When the job was first looked at.").optional(),
   completionTime: timestamp().describe("When it ended.").optional(),
   desired: count(100_000).describe("How many nodes are selected.").default(0),

@@ -1,6 +1,6 @@
 import { z } from "zod"
 import { ageColumn, readyColumn, reasonColumn } from "../../columns.ts"
-import { condition, generation, listAtomic, listMap, text } from "../../fields.ts"
+import { listAtomic, statusBase } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { optionalHttpAddress, secretRef } from "../delivery-fields.ts"
 import { group, version } from "../group.ts"
@@ -50,13 +50,7 @@ const spec = z.object({
 })
 
 const status = z.object({
-  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
-  conditions: z
-    .array(condition<ConditionType, Reason>(text(512)))
-    .max(2)
-    .meta(listMap("type"))
-    .describe("The answers to the questions below.")
-    .default([]),
+  ...statusBase<ConditionType, Reason>({ conditions: 2, message: 512 }),
 })
 
 // Not registered in src/api/names.ts before its controller is there: a definition without one must not be installed.

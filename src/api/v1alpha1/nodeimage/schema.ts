@@ -1,6 +1,6 @@
 import { z } from "zod"
 import { ageColumn, messageColumn } from "../../columns.ts"
-import { condition, count, generation, listAtomic, listMap, rules, text, timestamp, word } from "../../fields.ts"
+import { count, listAtomic, listMap, rules, statusBase, text, timestamp, word } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
 import { namesOf } from "../../names.ts"
 import {
@@ -155,13 +155,7 @@ const tagStatus = z.object({
 })
 
 const status = z.object({
-  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
-  conditions: z
-    .array(condition<ConditionType, Reason>(text(256)))
-    .max(2)
-    .meta(listMap("type"))
-    .describe("The answers to the questions below.")
-    .default([]),
+  ...statusBase<ConditionType, Reason>({ conditions: 2, message: 256 }),
   publicKey: base64(64)
     .describe("The agent's key, made at its start: credentials for this node are sealed to it.")
     .optional(),

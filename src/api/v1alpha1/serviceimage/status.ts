@@ -2,13 +2,12 @@ import { z } from "zod"
 import {
   condition,
   count,
-  generation,
   labelValuePattern,
   listAtomic,
   listMap,
   plainText,
   rules,
-  text,
+  statusBase,
   timestamp,
   word,
 } from "../../fields.ts"
@@ -128,13 +127,7 @@ const operation = z.object({
 
 /** What the controller reports. */
 export const status = z.object({
-  observedGeneration: generation().describe("The metadata.generation this status is about.").default(0),
-  conditions: z
-    .array(condition<ConditionType, Reason>(text(256)))
-    .max(9)
-    .meta(listMap("type"))
-    .describe("The answers to the questions below.")
-    .default([]),
+  ...statusBase<ConditionType, Reason>({ conditions: 9, message: 256 }),
   state: word<State>(16).describe("The state of the rollout, in one word.").optional(),
   image: plainText(imageReferenceMaxLength + 8)
     .describe("The image of the current priority, and how many other images there are, such as web:v2 +1.")

@@ -187,7 +187,7 @@ async function isStillDone(world: World, { workload, pods }: Snapshot, look: Loo
     near.revisions.catchUp(undefined, { labelSelector, keys: near.revisions.keysBy("owner", workload.uid) }),
   ])
   // Its own controller has written it meanwhile: the release would meet a conflict.
-  if (!world.isNewest(look.key, workload)) return false
+  if (world.newest(look.key)?.metadata.resourceVersion !== workload.resourceVersion) return false
   const again = planOf(observe(world, { ...look, now: world.clock.now() }))
   return again.actions.at(-1)?.do === "release"
 }

@@ -12,7 +12,7 @@ import type { Held } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf, nameOf, podDisruptionBudgets, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
 import { type BudgetPlaces, budgetPlaces } from "./budget-places.ts"
-import { type Job, type NodeSeen, type Owned, readBudget, readJob, readNodeState, type Workload } from "./facts.ts"
+import { type Job, type NodeSeen, type Owned, readBudget, readJob, readNodeState } from "./facts.ts"
 import type { Adapter } from "./kind.ts"
 import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
@@ -52,8 +52,6 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   /** The workload as it is known at this moment. */
   newest(key: string): HeldWorkload | undefined
   leave(key: string): void
-  /** The cache shows no later version of the workload. */
-  isNewest(key: string, workload: Pick<Workload, "resourceVersion">): boolean
   /** Resolves when the cache shows what was written, or after a few seconds. A decision before would repeat the write. */
   shown(key: string, written: KubeObject): Promise<void>
   holds: Holds<"Forbidden" | "Refused">
@@ -111,9 +109,7 @@ export function openWorld({ adapter, taken }: Part, wiring: Wiring, objects: Cac
     const keptPod = (object: KubeObject): KeptPod => ({ ...kept(readPod)(object), ending: readEnding(object) })
     const near: Neighbourhood = {
       revisions: watchIn(namespace, adapter.revisions, kept(adapter.readRevision), { owner }),
-      pods: watchIn(namespace, pods, keptPod, {
-        owner: ({ facts, ending }: KeptPod) => [(facts ?? ending)?.owner || []].flat(),
-      }),
+      pods: watchIn(namespace, pods, keptPod, { owner: ownersOf }),
       jobs: watchIn(
         namespace,
         imagePullJobs,
@@ -204,7 +200,6 @@ export function openWorld({ adapter, taken }: Part, wiring: Wiring, objects: Cac
       machines?.close()
       machines = undefined
     },
-    isNewest: (key, { resourceVersion }) => objects.get(key)?.resourceVersion === resourceVersion,
     async shown(key, { kind, metadata }) {
       const near = places.get(nameOf(key).namespace ?? "")
       const caches = { [adapter.resource.kind]: objects, [adapter.revisions.kind]: near?.revisions }
@@ -233,6 +228,11 @@ class Waiting {
     if (places.length > 0) this.#places.set(key, places)
     else this.#places.delete(key)
   }
+}
+
+function ownersOf({ facts, ending }: KeptPod): readonly string[] {
+  const uid = (facts ?? ending)?.owner
+  return uid ? [uid] : []
 }
 
 const nodePlace = (name: string) => `node ${name}`

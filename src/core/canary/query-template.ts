@@ -27,8 +27,8 @@ const functions = [
   "route",
   "interval",
 ] as const
-type Function = (typeof functions)[number]
-const isFunction = (text: string): text is Function => (functions as readonly string[]).includes(text)
+type QueryFunction = (typeof functions)[number]
+const isFunction = (text: string): text is QueryFunction => (functions as readonly string[]).includes(text)
 
 /** Between two braces: what stands in the query, a name and what is after it. `{{-` and `-}}` take the space beside them. */
 const action = /\{\{(-\s)?(.*?)(\s-)?\}\}/gs

@@ -38,7 +38,7 @@ export function judge(metric: Bounds, answer: Answer): Verdict {
   return { verdict: "Good", value }
 }
 
-/** Thresholds of a metric that has no range. */
+/** The one built-in metric whose threshold is the least value. */
 const successRate = "request-success-rate"
 
 /** Without a range and a threshold, the threshold is 0, as in Flagger: an error rate must then be 0, and not just any. */

@@ -153,7 +153,7 @@ function completeIsTrue(reading: Reading): string[] {
         problems.push(`${keyOf(object)} has ${imageIn(serviceImage, object)} at ${commit.revision}`)
     }
     // An object that may fail is counted as a failure; one that lost its health after its tier was complete, as regressed.
-    const told = sum(serviceImage.status.tierStatus, "ignoredFailures")
+    const told = failuresTold(serviceImage, before)
     const regressed = sum(serviceImage.status.tierStatus, "regressed")
     if (late.wrong > told || late.right + late.wrong > told + regressed)
       problems.push(
@@ -161,6 +161,14 @@ function completeIsTrue(reading: Reading): string[] {
       )
     return problems
   })
+}
+
+/** A failure that its owner has marked as one that halts, after the operation was complete, is told as before. */
+function failuresTold({ status }: Json, before: Json | undefined): number {
+  const { operation } = before?.status ?? {}
+  const wasComplete = operation?.phase === "Complete" && operation.id === status.operation?.id
+  const failures = status.tierStatus.flatMap((tier: Json) => tier.failures ?? [])
+  return wasComplete ? sum(failures, "count") : sum(status.tierStatus, "ignoredFailures")
 }
 
 const sum = (tiers: readonly Json[], field: string) => tiers.reduce((total, tier) => total + (tier[field] ?? 0), 0)

@@ -9,6 +9,8 @@ export const serviceImageSeeds: Record<number, string> = {
   1796: "an object that lost its health while no controller ran holds back the tiers after its own",
   1983: "an object that loses its health in the second of its deadline had been up to date in time",
   2396: "what a ServiceImage of the same name stamped before it was created again has nothing to prove",
+  2704: "a failure that is marked as one that halts, after the operation was complete, is told as before",
+  2894: "what has settled stays so when settleSeconds is raised during the operation",
 }
 
 export const failoverSeeds: Record<number, string> = {

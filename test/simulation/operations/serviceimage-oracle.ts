@@ -213,13 +213,28 @@ function memberOf({ past, revision, now }: Moment, serviceImage: Json, object: J
     isCounted: isCountedIn(serviceImage, object),
     hasImage: sameImage(imageOf(object), tier.image),
     isWell,
-    isDone: isWell && wellSince + settleMsOf(serviceImage, object, tier) <= now,
+    isDone: isWell && settledSince(past.life(serviceImage), serviceImage, object, wellSince, now),
     // A tier knows nothing of what it was like in another.
     unwellSince: Math.max(lapsedAt, joinedAt),
     failsFrom,
     failsUntil: Math.max(failsFrom, lapsedAt + tier.deadlineMs) + secondMs,
     place: placeOf(serviceImage, object),
   }
+}
+
+/** By the settle time of now, or by one that was in force meanwhile: what has settled stays so when the time is raised. */
+function settledSince(
+  life: readonly State[],
+  serviceImage: Json,
+  object: Json,
+  wellSince: number,
+  now: number,
+): boolean {
+  return life.some(({ object: state }, index) => {
+    const until = Math.min(now, life[index + 1]?.at ?? now)
+    const tier = state?.metadata.uid === serviceImage.metadata.uid ? tierOf(state, object) : undefined
+    return tier !== undefined && until >= wellSince && wellSince + settleMsOf(serviceImage, object, tier) <= until
+  })
 }
 
 const isWellWith = (object: Json, image: string) => sameImage(imageOf(object), image) && isUpToDate(object)

@@ -3,6 +3,7 @@ import { kinds } from "#api/kinds.ts"
 import {
   type Cluster,
   createCluster,
+  createGateway,
   digestOf,
   everyPart,
   type Json,
@@ -30,6 +31,8 @@ export type LocalClusterOptions = {
   seed?: number
   nodes: number
   registries?: RegistriesDescription | undefined
+  /** Serves the Gateway API, with a gateway. */
+  hasGateway?: boolean
   saved?: ReturnType<Cluster["store"]["dump"]> | undefined
   /** For a cluster that others reach over HTTP: its users by token, and what signs tokens of service accounts. */
   identity?: { users: Readonly<Record<string, User>>; tokenKey: string }
@@ -56,7 +59,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   const images = openRegistries(clock.now(), registries)
   const cluster = createCluster({
     ...{ clock, seed, saved },
-    parts: everyPart({ nodes, registries: images }),
+    parts: everyPart({ nodes, registries: images, gateway: options.hasGateway ? createGateway() : undefined }),
     ...(identity && { ...identity, hasDefaultRoles: true }),
   })
   // Each user of the in-process server closes its own way to it, and none the server.

@@ -1,5 +1,6 @@
 import type { Instant } from "#runtime/clock.ts"
 import { type Lag, lagging } from "./faults/lag.ts"
+import type { SimulatedGateway } from "./gateway-api/index.ts"
 import { eventExpiry } from "./physics/event-expiry.ts"
 import { controllerManager } from "./physics/kube-controllers/index.ts"
 import {
@@ -34,6 +35,8 @@ export type PartsOptions = Omit<NodesOptions, "registries"> & {
   lags?: Readonly<Record<string, Lag>>
   /** Default: every registry has every image. */
   registries?: RegistriesDescription | Registries | undefined
+  /** Serves the Gateway API: its kinds are installed, and this gateway reads routes and reports on them. */
+  gateway?: SimulatedGateway | undefined
   /** Called with the machines, by which a test stops kubelets and ends containers. */
   onMachines?: (machines: Nodes) => void
 }
@@ -56,9 +59,14 @@ export function digestOf(
 
 /** All moving parts of a cluster, in starting order. */
 export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) => Part)[] {
-  const { lags = {}, ...rest } = options
+  const { lags = {}, gateway, ...rest } = options
   const controlPlane = [...controllerManager(), (world: PhysicsWorld) => scheduler(world)]
-  return [...controlPlane.map(make => lagging(make, lags)), eventExpiry, world => machines(world, rest)]
+  return [
+    ...controlPlane.map(make => lagging(make, lags)),
+    ...(gateway ? [gateway.part] : []),
+    eventExpiry,
+    world => machines(world, rest),
+  ]
 }
 
 /** Nodes, their kubelets, and the controller that detects when a kubelet is silent. */

@@ -13,6 +13,7 @@ import {
 } from "../../src/cluster-sim/schema/index.ts"
 import type { Schema } from "../../src/cluster-sim/schema/schema.ts"
 import { StatusError } from "../../src/cluster-sim/status-error.ts"
+import { gatewayApiFile } from "../../tools/generate/kube-gateway-api.ts"
 import { podTemplateFile } from "../../tools/generate/kube-pod-template.ts"
 import { kubeSchemaFiles } from "../../tools/generate/kube-schema.ts"
 import { floor, type Json, uniqueNamespace, until } from "../support/floor.ts"
@@ -25,6 +26,11 @@ test("the table of types is what Kubernetes publishes", async () => {
 test("the structs that a pod template's hash is made from are those of Kubernetes", async () => {
   const { path, content } = await podTemplateFile()
   expect(await readFile(path, "utf8"), "run node tools/generate/kube-pod-template.ts").toBe(content)
+})
+
+test("the kinds of the Gateway API are those that the project publishes", async () => {
+  const { path, content } = await gatewayApiFile()
+  expect(await readFile(path, "utf8"), "run node tools/generate/kube-gateway-api.ts").toBe(content)
 })
 
 test("what cluster-sim says of a type is what the server says", async () => {

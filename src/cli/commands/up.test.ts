@@ -81,6 +81,22 @@ test("a cluster comes up with nodes and manifests, writes a kubeconfig, and is t
   expect((await second.get("/api/v1/nodes")).items).toHaveLength(2)
 })
 
+test("with a gateway it serves the Gateway API, and a class is accepted", async () => {
+  const { access } = await up("--gateway", "--speed", "20")
+  const api = connectApi(access)
+  const classes = "/apis/gateway.networking.k8s.io/v1/gatewayclasses"
+  await api.create(classes, {
+    apiVersion: "gateway.networking.k8s.io/v1",
+    kind: "GatewayClass",
+    metadata: { name: "contour" },
+    spec: { controllerName: "projectcontour.io/gateway-controller" },
+  })
+  await until("the class to be accepted", async () => {
+    const { status } = await api.get(`${classes}/contour`)
+    return status?.conditions?.some(({ type, status }: Json) => type === "Accepted" && status === "True")
+  })
+})
+
 test("its kubeconfig is an administrator's, other users have what roles give them, and strangers nothing", async () => {
   const { access, kubeconfig } = await up()
   const api = connectApi(access)

@@ -53,6 +53,7 @@ export const run: readonly Command[] = [
     ],
     options: [
       { flags: "--nodes <N>", description: "how many nodes", default: "3" },
+      { flags: "--gateway", description: "serve the Gateway API, with a gateway that takes Contour's routes" },
       {
         flags: "--load <FILE>",
         description: "manifests to begin with; may be repeated",

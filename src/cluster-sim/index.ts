@@ -14,3 +14,4 @@ export {
 } from "./parts.ts"
 export type { Part, PhysicsWorld, SimulatedNode } from "./physics/world.ts"
 export type { HistoryEntry } from "./store/index.ts"
+export { createTraffic, type Traffic, type TrafficOptions } from "./traffic/index.ts"

@@ -1,7 +1,7 @@
 export type { KindStorage, StorageChange } from "./apiserver/index.ts"
 export type { User } from "./auth/index.ts"
 export { type Cluster, type ClusterOptions, createCluster } from "./cluster.ts"
-export { createGateway, gatewayApiDefinitions, type SimulatedGateway } from "./gateway-api/index.ts"
+export { createGateway, type SimulatedGateway } from "./gateway-api/index.ts"
 export { type ServeOptions, type Serving, serveHttp } from "./http/index.ts"
 export type { Json, Obj } from "./object.ts"
 export {

@@ -133,3 +133,29 @@ test("a crash of the only container cuts and refuses, until its endpoint is gone
   expect(reasons).toContain("Cut")
   expect(clients.record().failures.every(({ at }) => at < world.clock.now() - 20_000)).toBe(true)
 })
+
+test("Prometheus sees the version behind a revision, loses it with its pods, and may be down", async () => {
+  const story = await begun({ versions: { [v2]: { errorRate: 0.5, latencyMs: 200 } } })
+  const { world, traffic, prometheus } = story
+  await world.apply(application("trial", { image: v2 }), service("web-canary", { app: "trial" }))
+  traffic.send({ perSecond: 50, through: throughGateway })
+  await world.apply(httpRoute("web", [{ backendRefs: [backend("web-primary", 50), backend("web-canary", 50)] }]))
+  await world.advance("2m")
+  const ask = (query: string): number => {
+    const { body } = prometheus.answer(`/api/v1/query?query=${encodeURIComponent(query)}`)
+    return Number(JSON.parse(body).data.result[0]?.value[1])
+  }
+  const rate = (more: string) => `sum(rate(http_requests_total{pod=~"trial-.*"${more}}[1m]))`
+  expect(Math.abs(ask(`${rate(',status!~"5.*"')} / ${rate("")} * 100`) - 50)).toBeLessThan(5)
+  expect(ask(`${rate("")}`)).toBeCloseTo(25, -1)
+  const p99 = `histogram_quantile(0.99, sum(rate(http_request_duration_seconds_bucket{pod=~"trial-.*"}[1m])) by (le))`
+  expect(ask(p99)).toBeGreaterThan(0.2)
+  await world.patch(deployments, "trial", { spec: { replicas: 0 } }, "default")
+  await world.advance("30s")
+  expect(ask(`sum(http_requests_total{pod=~"trial-.*"}) or vector(-1)`)).toBe(-1)
+  expect(ask(`sum(http_requests_total{pod=~"web-.*"})`)).toBeGreaterThan(1000)
+  prometheus.stop()
+  expect(prometheus.answer("/api/v1/query?query=1").status).toBe(503)
+  prometheus.resume()
+  expect(prometheus.answer("/api/v1/query?query=sum(").status).toBe(400)
+})

@@ -34,6 +34,18 @@ export async function checkMetricsText(served: string): Promise<void> {
   await run("sh", ["-c", 'promtool check metrics <"$0"', join(folder, "metrics")])
 }
 
+/** A real Prometheus that has these samples and scrapes nothing; a query is asked as of an instant. */
+export async function prometheusWith(openMetrics: string): Promise<(query: string, at: number) => Promise<Json>> {
+  const folder = mkdtempSync(join(tmpdir(), "aim-prometheus-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const file = (name: string) => join(folder, name)
+  writeFileSync(file("samples"), openMetrics)
+  writeFileSync(file("prometheus.yml"), "{}")
+  await run("promtool", ["tsdb", "create-blocks-from", "openmetrics", file("samples"), file("data")])
+  const get = await serve(file("prometheus.yml"), file("data"))
+  return (query, at) => get(`/api/v1/query?query=${encodeURIComponent(query)}&time=${at / 1000}`)
+}
+
 /** A real Prometheus that scrapes one process every second; it and its data go when the test ends. */
 export async function startPrometheus({ scrape, rules }: { scrape: number; rules: string }): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), "aim-prometheus-"))
@@ -44,28 +56,9 @@ export async function startPrometheus({ scrape, rules }: { scrape: number; rules
     scrape_configs: [{ job_name: "aim", static_configs: [{ targets: [`127.0.0.1:${scrape}`] }] }],
   }
   writeFileSync(join(folder, "prometheus.yml"), stringify(config))
-  const port = await unusedPort()
-  startProgram(findProgram("prometheus")!, [
-    `--config.file=${join(folder, "prometheus.yml")}`,
-    `--storage.tsdb.path=${join(folder, "data")}`,
-    `--web.listen-address=127.0.0.1:${port}`,
-    "--log.level=warn",
-  ])
-
-  async function get(path: string): Promise<Json> {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) })
-    const { status, data, error } = (await answer.json()) as Json
-    if (status !== "success") throw new Error(`asking Prometheus for ${path}: ${error}`)
-    return data
-  }
+  const get = await serve(join(folder, "prometheus.yml"), join(folder, "data"))
   const ask = (expr: string) => get(`/api/v1/query?query=${encodeURIComponent(expr)}`)
 
-  const isReady = () =>
-    fetch(`http://127.0.0.1:${port}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  await until("Prometheus to be ready", isReady)
   return {
     get,
     async query(expr) {
@@ -80,5 +73,29 @@ export async function startPrometheus({ scrape, rules }: { scrape: number; rules
         .filter(([at]: [number, string]) => at * 1000 >= since.getTime())
         .map(([, value]: [number, string]) => Number(value))
     },
+  }
+}
+
+/** Starts it, and gives what asks it. */
+async function serve(config: string, data: string): Promise<Prometheus["get"]> {
+  const port = await unusedPort()
+  startProgram(findProgram("prometheus")!, [
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${data}`,
+    "--storage.tsdb.retention.time=100y",
+    `--web.listen-address=127.0.0.1:${port}`,
+    "--log.level=warn",
+  ])
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  await until("Prometheus to be ready", isReady)
+  return async path => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) })
+    const { status, data: found, error } = (await answer.json()) as Json
+    if (status !== "success") throw new Error(`asking Prometheus for ${path}: ${error}`)
+    return found
   }
 }

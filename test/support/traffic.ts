@@ -8,11 +8,12 @@ import {
   type Traffic,
   type TrafficOptions,
 } from "#cluster-sim/index.ts"
+import { createPrometheus, type SimulatedPrometheus } from "#cluster-sim/prometheus/index.ts"
 import { scenario, type World } from "./scenario.ts"
 
 // A world with a gateway and clients, in virtual time:
 //
-//   const { world, gateway, traffic } = await trafficStory({ versions: { [v2]: { errorRate: 0.2, latencyMs: 50 } } })
+//   const { world, gateway, traffic, prometheus } = await trafficStory({ versions: { [v2]: { errorRate: 0.2, latencyMs: 50 } } })
 //   await world.apply(application("web", { image: v1, replicas: 3 }), service("web", { app: "web" }))
 //   await world.apply(httpRoute("web", [{ backendRefs: [backend("web-primary", 90), backend("web-canary", 10)] }]))
 //   const clients = traffic.send({ perSecond: 50, through: throughGateway })
@@ -23,13 +24,19 @@ import { scenario, type World } from "./scenario.ts"
 //   expect(byRevision[hash]?.requests)            // answers by pod-template-hash; `errors` are the version's own
 //   expect(traffic.record().byPod[uid]?.mirrored) // of all clients; copies reach no client
 //   traffic.setVersion(v2, { errorRate: 0 })      // by image, or by the hash of a revision
+//   prometheus.answer("/api/v1/query?query=…")    // status and body, of counters scraped every five seconds
 //   gateway.stop(); gateway.resume(); gateway.refuse(() => "not this one")
 //
 // Requests are computed when a change or a question makes it necessary: they cost no timer, and waiting for a condition
 // costs the same with clients and without. A pod answers while its first container runs. Without a preStop hook, a
 // pod that ends still gets requests until kube-proxy or the gateway has noticed (`endpointsMs`), and refuses them.
 
-export type TrafficStory = { world: World; gateway: SimulatedGateway; traffic: Traffic }
+export type TrafficStory = {
+  world: World
+  gateway: SimulatedGateway
+  traffic: Traffic
+  prometheus: SimulatedPrometheus
+}
 
 export type TrafficStoryOptions = Pick<TrafficOptions, "versions" | "endpointsMs"> &
   Omit<PartsOptions, "gateway"> & { seed?: number; gateway?: SimulatedGateway }
@@ -45,8 +52,9 @@ export async function trafficStory(options: TrafficStoryOptions = {}): Promise<T
     ...(versions && { versions }),
     ...(endpointsMs !== undefined && { endpointsMs }),
   })
+  const prometheus = createPrometheus({ traffic, now: clock.now })
   await world.advance("1s")
-  return { world, gateway, traffic }
+  return { world, gateway, traffic, prometheus }
 }
 
 export const throughGateway = { gateway: "default/gateway", host: "web.example.com" }

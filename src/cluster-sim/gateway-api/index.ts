@@ -1,3 +1,2 @@
-export { gatewayApiDefinitions, installGatewayApi } from "./definitions.ts"
 export { createGateway, type GatewayOptions, type SimulatedGateway } from "./gateway.ts"
 export type { AppliedRoute } from "./plan.ts"

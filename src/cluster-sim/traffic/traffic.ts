@@ -1,4 +1,4 @@
-import type { Clock } from "#runtime/clock.ts"
+import type { Clock, Instant } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { KindStorage, StorageChange } from "../apiserver/storage.ts"
 import type { SimulatedGateway } from "../gateway-api/index.ts"
@@ -28,6 +28,8 @@ export type Traffic = {
   record(): TrafficRecord
   /** Brings the counters up to now. */
   catchUp(): void
+  /** Calls back at each interval from now on, with the counters as they are at that instant. */
+  every(ms: number, run: (at: Instant) => void): void
   readonly counters: Counters
   stop(): void
 }
@@ -139,6 +141,15 @@ export function createTraffic(options: TrafficOptions): Traffic {
           return clients.record()
         },
       }
+    },
+    every(ms, run) {
+      catchUp()
+      const next = (at: Instant) =>
+        network.put(at, () => {
+          run(at)
+          next(at + ms)
+        })
+      next(clock.now() + ms)
     },
     setVersion(imageOrHash, version) {
       catchUp()

@@ -1,0 +1,1 @@
+export { createPrometheus, type PrometheusOptions, type SimulatedPrometheus } from "./prometheus.ts"

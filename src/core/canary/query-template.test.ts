@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { type QueryValues, renderQuery } from "./query-template.ts"
+import { type QueryValues, renderForSource, renderQuery } from "./query-template.ts"
 
 const values: QueryValues = {
   name: "web",
@@ -7,7 +7,7 @@ const values: QueryValues = {
   target: "web-7d9f",
   source: "web",
   revision: "7d9f",
-  service: "web-canary",
+  service: "shop-web",
   ingress: "",
   route: "",
   interval: "30s",
@@ -57,4 +57,27 @@ test("whatever else a template can hold is a problem, with its place and what ca
 test("what a value holds is not read as a template again", () => {
   const result = renderQuery("{{ variables.direction }}", { ...values, variables: { direction: "{{ target }}" } })
   expect(result).toEqual({ ok: true, text: "{{ target }}" })
+})
+
+test("a Service that Flagger's queries name by the target", () => {
+  expect(rendered('a=~"{{ namespace }}_{{ target }}-canary_[0-9]+"')).toBe('a=~"shop_shop-web-canary_[0-9]+"')
+  expect(rendered('a="{{target}}-primary"')).toBe('a="shop-web-primary"')
+  // Pods and workloads of these names do not exist here: such a query is empty.
+  for (const rest of ["-canary-[0-9a-z]+", "-primary-x", "-canaryx", "canary", " -canary"])
+    expect(rendered(`{{ target }}${rest}`)).toBe(`web-7d9f${rest}`)
+})
+
+test("the same query about the source", () => {
+  const ofSource = (query: string, more: Partial<QueryValues> = {}) => {
+    const result = renderForSource(query, { ...values, ...more })
+    return result && (result.ok ? result.text : `problem: ${result.problem}`)
+  }
+  expect(ofSource('pod=~"{{ target }}-.*"')).toBe('pod=~"web-.*"')
+  expect(ofSource('a="{{ service }}-canary"')).toBe('a="shop-web-primary"')
+  expect(ofSource('a="{{- target }}-canary"')).toBe('a="shop-web-primary"')
+  expect(ofSource("{{ revision }}", { sourceRevision: "5c8b" })).toBe("5c8b")
+  expect(ofSource("{{ revision }}")).toBe("problem: {{ revision }}: the revision of the source is not known")
+  expect(ofSource("up")).toBeUndefined()
+  expect(ofSource('{a="{{ service }}"}')).toBeUndefined()
+  expect(ofSource("{{ nonsense }}")).toContain("a query can name")
 })

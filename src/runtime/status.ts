@@ -35,7 +35,13 @@ export function statusWriter<O extends WithStatus>(
   }
 
   return {
-    newest: cached => newest(cached, written.get(keyOf(cached.metadata))),
+    newest(cached) {
+      const key = keyOf(cached.metadata)
+      const known = newest(cached, written.get(key))
+      // The cache shows it: a second copy of each object would be kept for good.
+      if (known === cached) written.delete(key)
+      return known
+    },
     async write(object, status, episodes) {
       if (!isSame(object.status, status)) await replace(object, status)
       record(object, episodes)

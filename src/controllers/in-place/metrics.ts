@@ -196,7 +196,7 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
       const hasEnded = was !== undefined && result !== "Stale" && result !== "Restarting"
       // A pod whose gate has just opened is not Ready for a moment: the same change ends once.
       const end = hasEnded ? `${mark?.at} ${result}` : was?.end
-      if (was || standing.is !== "Updated") after.set(pod.uid, { drainedSince, changedAt, end })
+      if (was || standing.is !== "Updated") after.set(pod.uid, podBefore(drainedSince, changedAt, end))
       if (!hasEnded || end === was.end) continue
       series.add(all, "in_place_pod_updates_total", { kind, result })
       // The mark of a change by another process says when, in whole seconds.
@@ -206,6 +206,14 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
     return after
   }
 }
+
+/** Most pods wait for their turn, and have nothing to remember. */
+const untouched: PodBefore = { drainedSince: undefined, changedAt: undefined, end: undefined }
+
+const podBefore = (drainedSince: Instant | undefined, changedAt: Instant | undefined, end: string | undefined) =>
+  drainedSince === undefined && changedAt === undefined && end === undefined
+    ? untouched
+    : { drainedSince, changedAt, end }
 
 /** Pods that this look has given their images. */
 const changedIn = ({ actions }: Plan): ReadonlySet<string> =>

@@ -1,5 +1,4 @@
 import { Holds } from "#core/holds.ts"
-import { type EndingPod, type PodFacts, readEnding, readPod } from "#core/in-place/pod.ts"
 import type { NodeState } from "#core/in-place/standing.ts"
 import type { TakenPods } from "#core/in-place/taken.ts"
 import { splitImage } from "#core/pulls/image-name.ts"
@@ -13,6 +12,7 @@ import { type KubeObject, keyOf, nameOf, podDisruptionBudgets, type Resource } f
 import { watchGrants } from "../grants.ts"
 import { type BudgetPlaces, budgetPlaces } from "./budget-places.ts"
 import { type Job, type NodeSeen, type Owned, readBudget, readJob, readNodeState } from "./facts.ts"
+import { type KeptPod, podKeeper } from "./kept-pods.ts"
 import type { Adapter } from "./kind.ts"
 import { createInPlaceMetrics, type InPlaceMetrics } from "./metrics.ts"
 import type { ImageOnNode } from "./plan.ts"
@@ -32,8 +32,6 @@ export type Neighbourhood = {
   readonly jobs: WatchedCache<Kept<Job>>
   readonly budgets: WatchedCache<ReturnType<typeof readBudget>>
 }
-
-type KeptPod = Kept<PodFacts> & { readonly ending?: EndingPod | undefined }
 
 /** A workload as the cache has it. Its status is never written here. */
 export type HeldWorkload = KubeObject & { apiVersion: string; kind: string; status?: never }
@@ -71,6 +69,7 @@ export function openWorld({ adapter, taken }: Part, wiring: Wiring, objects: Cac
   const places = new Map<string, Neighbourhood>()
   const users = new MultiMap()
   const waiting = new Waiting()
+  const keptPod = podKeeper()
   const holds: World["holds"] = new Holds()
   const metrics = createInPlaceMetrics(wiring.metrics, adapter.resource.kind)
   const wakeAt = (place: string) => {
@@ -106,7 +105,6 @@ export function openWorld({ adapter, taken }: Part, wiring: Wiring, objects: Cac
       <T>(read: (object: KubeObject) => T | undefined) =>
       (object: KubeObject): Kept<T> => ({ resourceVersion: object.metadata.resourceVersion ?? "", facts: read(object) })
     const owner = ({ facts }: Kept<Owned>) => (facts ? [facts.owner.uid] : [])
-    const keptPod = (object: KubeObject): KeptPod => ({ ...kept(readPod)(object), ending: readEnding(object) })
     const near: Neighbourhood = {
       revisions: watchIn(namespace, adapter.revisions, kept(adapter.readRevision), { owner }),
       pods: watchIn(namespace, pods, keptPod, { owner: ownersOf }),

@@ -47,8 +47,7 @@ export function readRevision(object: { metadata: object }): Revision | undefined
   if (!owner || metadata.deletionTimestamp) return undefined
   // A namespace has up to ten without pods for each Deployment, and only the end of an update asks for their templates.
   const isEmpty = (spec.replicas ?? 1) + (status.replicas ?? 0) === 0
-  const template: PodTemplate | string = isEmpty ? JSON.stringify(spec.template) : spec.template
-  return {
+  return Object.assign(new KeptTemplate(isEmpty ? JSON.stringify(spec.template) : spec.template), {
     resourceVersion: metadata.resourceVersion,
     namespace: metadata.namespace,
     name: metadata.name,
@@ -56,13 +55,23 @@ export function readRevision(object: { metadata: object }): Revision | undefined
     owner,
     replicas: spec.replicas ?? 1,
     running: status.replicas ?? 0,
-    get template() {
-      return typeof template === "string" ? JSON.parse(template) : template
-    },
     annotations: metadata.annotations ?? {},
     number: metadata.annotations?.[revisionKey] ?? "",
     generation: metadata.generation ?? 0,
     note: parseNote(metadata.annotations?.[inPlaceAnnotation]),
     isObserved: (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+  })
+}
+
+/** As text, or as it is. A class, because V8 keeps an object literal with a getter as a dictionary of half a kilobyte. */
+class KeptTemplate {
+  readonly #kept: PodTemplate | string
+
+  constructor(kept: PodTemplate | string) {
+    this.#kept = kept
+  }
+
+  get template(): PodTemplate {
+    return typeof this.#kept === "string" ? JSON.parse(this.#kept) : this.#kept
   }
 }

@@ -1,5 +1,5 @@
 import { grantName } from "#core/grant.ts"
-import { holdOf } from "#core/in-place/marks.ts"
+import { holdOf, standingBegins } from "#core/in-place/marks.ts"
 import { daemonSetHold, statefulSetHold } from "./in-place-hold-sets.ts"
 import { conditionsOf, hasNoMark, held, isHeld, isHolding, type KindHold, markWith } from "./in-place-marks.ts"
 import { type MutatingPolicy, named } from "./policy.ts"
@@ -21,8 +21,10 @@ const deploymentHold: KindHold = {
     isOwners: isPaused("object"),
   },
   variables: {
-    // After `kubectl rollout undo` the new object may carry the hold of long ago: only the old object's counts.
-    held: `${isHeld("oldObject")} ? ${held("oldObject")} : '${before}' + ${generation} + '${after}'`,
+    // After `kubectl rollout undo` the new object may carry the hold of long ago: only the old object's counts. A
+    // standing hold becomes that of this change, since from now on the policy holds the next one.
+    known: `${isHeld("oldObject")} && ${held("oldObject")}.startsWith('${standingBegins}') ? ${held("oldObject")}.find('[0-9]+}$').find('[0-9]+') : ''`,
+    held: `${isHeld("oldObject")} && variables.known == '' ? ${held("oldObject")} : '${before}' + (variables.known != '' ? variables.known : ${generation}) + '${after}'`,
   },
   stops: "[JSONPatch{op: 'add', path: '/spec/paused', value: true}]",
 }

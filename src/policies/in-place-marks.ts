@@ -1,4 +1,4 @@
-import { holdOf, noteBeginning } from "#core/in-place/marks.ts"
+import { holdBegins, holdOf, noteBeginning } from "#core/in-place/marks.ts"
 import {
   heldMark,
   inPlaceAnnotation,
@@ -18,9 +18,6 @@ const hasHold = (object: string) => `${held(object)} != ''`
 const hasLabel = (object: string) => `${label(object, heldMark)} != ''`
 /** `kubectl rollout undo` may bring back the annotation of long ago: without the label it holds nothing. */
 export const isHeld = (object: string) => `(${hasHold(object)} && ${hasLabel(object)})`
-
-/** A hold of ours begins so. */
-const holdBegins = `{"by":"${inPlaceHolder}",`
 
 const isInPlace = `${annotation("object", strategyAnnotation)} in [${inPlaceStrategies.map(each => `'${each}'`).join(", ")}]`
 export const hasNewTemplate = "object.spec.template != oldObject.spec.template"

@@ -24,6 +24,9 @@ import type { Process, ProcessOptions } from "./scenario.ts"
 export type InPlaceStory = PullStory & {
   /** Runs the controller of updates, as a process of its own. */
   update(options?: ProcessOptions): Process
+  resource: typeof deployments
+  /** The policies, for a story that begins without them. */
+  policies: readonly Json[]
   workload(): Promise<Json>
   deployment(): Promise<Json>
   pods(): Promise<Json[]>
@@ -83,6 +86,8 @@ export async function inPlaceStory(options: InPlaceOptions = {}): Promise<InPlac
     (await world.list(resource)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
   const told: InPlaceStory = {
     ...story,
+    resource,
+    policies: policies() as Json[],
     update: options => world.run([createInPlaceController()], options),
     workload: () => world.get(resource, "web", "default"),
     deployment: () => told.workload(),

@@ -1,30 +1,25 @@
 import { imagePullJobs, pods } from "#controllers/in-place/resources.ts"
-import { type HeldKind, holdKinds } from "#core/in-place/hold.ts"
+import { holdKinds } from "#core/in-place/hold.ts"
 import { lostHold, parseHold, parseNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
 import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
-import { imagesOf, type PodTemplate, untouched } from "#core/in-place/template.ts"
-import { workloadKind } from "#core/workloads/kinds.ts"
-import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
+import { imagesOf, untouched } from "#core/in-place/template.ts"
+import { formatSelector } from "#lib/label-selector.ts"
 import { nameSome } from "#lib/text.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
-import { type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 import { connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { namespaceOf } from "../namespace.ts"
 import { dryRunOf } from "../operate.ts"
-import { fetchTarget, parseTarget } from "../restart/target.ts"
-
-type Workload = KubeObject & { spec: { selector: LabelSelector; template: PodTemplate } }
-type Kind = { name: HeldKind; resource: Resource; word: string }
-type Found = { kind: Kind; object: Workload }
-
-const kinds = (Object.keys(holdKinds) as HeldKind[]).map((name): Kind => {
-  const kind = workloadKind(name)!
-  return { name, resource: resourceOf(kind), word: kind.shortNames[0]! }
-})
-const words = kinds.map(({ word }) => `${word}/NAME`).join(", ")
+import {
+  type Found,
+  findHoldable,
+  holdable as kinds,
+  patched,
+  type Workload,
+  holdableWords as words,
+} from "../workloads/holdable.ts"
 
 export const run: Run = async (input, world) => {
   const client = await world.connect(connectionOf(input))
@@ -53,17 +48,8 @@ async function wanted(client: Client, input: Input, world: World): Promise<Found
     }
     return found
   }
-  const namespace = await namespaceOf(input, world)
-  for (const name of names) {
-    const target = { ...parseTarget(name), namespace }
-    const kind = kinds.find(({ resource }) => resource.kind === target.resource.kind)
-    if (!kind) throw new UsageError(`${name} is never held: write one of ${words}`)
-    found.push({ kind, object: (await fetchTarget(client, target)) as Workload })
-  }
-  return found
+  return findHoldable(client, names, await namespaceOf(input, world))
 }
-
-const attempts = 10
 
 /** First the workload, so that nothing is drained or pulled again; then what surrounds it, and the label last. */
 async function release(
@@ -86,10 +72,10 @@ async function release(
     if (hold.by !== inPlaceHolder) throw new Failure(`${title} is held by ${hold.by}, and not for an update in place`)
     const before = parseNote(annotations[inPlaceAnnotation])
     const note = { operation: `${hold.generation}-`, touched: untouched, from: {}, to: {}, ...before }
-    const released = { ...note, reason: "Released", message: "by aim release" }
+    const { isStanding: _, ...released } = { ...note, reason: "Released", message: "by aim release" }
     const { isInForce, released: fieldsOf } = holdKinds[kind.name]
     // What is no hold of ours is its owner's.
-    return releaseOf(resourceVersion, released, isInForce(spec) ? fieldsOf(hold, spec) : {})
+    return releaseOf(resourceVersion, released, isInForce(spec) && !hold.isLent ? fieldsOf(hold, spec) : {})
   })
   const changed = await cleanUp(client, released, world)
   await patched(client, { kind, object: released }, ({ metadata: { labels = {}, resourceVersion = "" } }) =>
@@ -99,24 +85,6 @@ async function release(
   return changed.length === 0
     ? said
     : `${said}; ${nameSome(changed.slice(0, namesMost), changed.length)} had got another image: delete what is not replaced`
-}
-
-/** Patches what was read last; after a conflict it is read again. */
-async function patched(
-  client: Client,
-  { kind: { resource }, object: { metadata } }: Found,
-  bodyOf: (workload: Workload) => object | undefined,
-): Promise<Workload> {
-  for (let attempt = 1; ; attempt++) {
-    const seen = await client.get<Workload>(resource, metadata)
-    const body = bodyOf(seen)
-    if (!body) return seen
-    try {
-      return await client.patch<Workload>(resource, metadata, { type: "merge", body })
-    } catch (error) {
-      if (!isFailure(error, "Conflict") || attempt === attempts) throw error
-    }
-  }
 }
 
 const namesMost = 10

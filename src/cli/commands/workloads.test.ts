@@ -404,7 +404,7 @@ describe("plan", () => {
   test("says that a server without the policy does not hold it", async () => {
     const here = await world({ kind: "StatefulSet" }, {}, { hasPolicy: false })
     expect((await ask(plan, here, ["sts/web", `web=${v2}`])).text).toContain(
-      "without the policy a StatefulSet cannot be held, and its controller re-creates its pods",
+      "or aim hold sts/web; its controller re-creates its pods",
     )
     expect((await ask(plan, here, ["sts/web"])).text).toContain("The next change does not go in place")
   })

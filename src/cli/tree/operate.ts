@@ -167,6 +167,31 @@ export const operate: readonly Command[] = [
     load: () => import("../commands/restart.ts"),
   },
   {
+    name: "hold",
+    group: "Operate",
+    summary: "hold workloads also between updates, where the server cannot hold a change itself",
+    details: [
+      "For servers before Kubernetes 1.36, or without the policies of aim. A workload with the annotation",
+      "autoimagemanager.io/update-strategy is stopped (a pause, a partition above every pod, or OnDelete), and stays so:",
+      "each change of images then goes in place, however it is written. What cannot go in place is left to its own",
+      "controller, and the hold stands again afterwards. aim release ends it. Where the server holds changes by itself,",
+      "nothing is written.",
+    ],
+    arguments: [
+      {
+        name: "WORKLOAD",
+        description: "deploy/NAME, sts/NAME or ds/NAME",
+        required: true,
+        many: true,
+        completes: "workloads",
+      },
+    ],
+    options: [{ flags: "--dry-run", description: "check them; write nothing" }],
+    connects: true,
+    examples: [{ line: "hold deploy/web sts/db -n shop", says: "before the first update" }],
+    load: () => import("../commands/hold.ts"),
+  },
+  {
     name: "release",
     group: "Operate",
     summary: "give workloads back that are held for an update in place",

@@ -1,7 +1,7 @@
 import { parseManifests } from "#api/manifest.ts"
 import { parseImageReference } from "#core/image/reference.ts"
 import { listOf, type PodTemplate } from "#core/in-place/template.ts"
-import { readWorkload, type Sight } from "#explain/workloads/facts.ts"
+import { isKept, readWorkload, type Sight } from "#explain/workloads/facts.ts"
 import { type Planned, planOf, refusedPlan } from "#explain/workloads/plan.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure, type KubeError } from "#runtime/client/errors.ts"
@@ -89,7 +89,7 @@ async function applied(client: Client, resource: Resource, sight: Sight, manifes
   const options = { dryRun: true, fieldManager: "aim-plan" }
   const admitted = await client.patch<KubeObject>(resource, { name, namespace }, patch, options)
   const workload = { ...admitted, kind: resource.kind }
-  return planOf({ ...sight, workload }, { holds: readWorkload(workload).hold !== undefined })
+  return planOf({ ...sight, workload }, { holds: isKept(readWorkload(workload)) })
 }
 
 /** The server is asked what it would make of the change, and with it whether it would hold it: a dry run. */
@@ -99,12 +99,12 @@ async function planned(client: Client, resource: Resource, sight: Sight, images:
     const change = changeTo(template, images, sight.workload.metadata.name)
     const admitted = await dryRun(client, resource, sight.workload, change)
     const workload = admitted ?? locally(sight.workload, images)
-    return planOf({ ...sight, workload }, { holds: admitted && readWorkload(admitted).hold !== undefined })
+    return planOf({ ...sight, workload }, { holds: admitted && isKept(readWorkload(admitted)) })
   }
   if (hold || !isOptedIn) return planOf(sight, { holds: true })
   const probe = { metadata: { annotations: { "autoimagemanager.io/plan": "asks-whether-it-is-held" } } }
   const admitted = await dryRun(client, resource, sight.workload, probe)
-  return planOf(sight, { holds: admitted && readWorkload(admitted).hold !== undefined })
+  return planOf(sight, { holds: admitted && isKept(readWorkload(admitted)) })
 }
 
 /** The workload as the server would store it; undefined without the right to patch it. */

@@ -1,6 +1,7 @@
 import { strategyAnnotation } from "#core/in-place/names.ts"
 import { changeOf, imagesOf } from "#core/in-place/template.ts"
 import {
+  isKept,
   type Revision,
   readWorkload,
   revisionBefore,
@@ -119,13 +120,14 @@ function chooseProven(sight: Sight, title: string): Revision {
 
 /** The server's answer shows whether it is held; whether the change can go in place is decided as the controller does. */
 function whatIsNext(sight: Sight, written: KubeObject, { template }: Revision, program: string): string {
-  const { kind, hold, isPaused, namespace, name, annotations } = readWorkload(written)
+  const workload = readWorkload(written)
+  const { kind, isPaused, namespace, name, annotations } = workload
   const follow = `To follow it: ${program} status ${typed({ kind, name })} -n ${namespace} -w`
-  if (!hold && isPaused)
+  if (!isKept(workload) && isPaused)
     return `Its owner has paused it: pods stay as they are until kubectl rollout resume ${kind.toLowerCase()}/${name} -n ${namespace}`
   const before = revisionBefore(revisionsOf({ ...sight, workload: written }))
   const change = before ? changeOf(before.template, template) : undefined
-  if (!hold) return `The ${kind} controller replaces the pods.\n${follow}`
+  if (!isKept(workload)) return `The ${kind} controller replaces the pods.\n${follow}`
   const isRolling = kind === "Deployment" && revisionsOf(sight).filter(({ pods }) => pods.length > 0).length > 1
   if (isRolling)
     return `A rolling update is under way, and goes back as one: the ${kind} controller replaces the pods.\n${follow}`

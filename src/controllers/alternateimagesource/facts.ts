@@ -5,7 +5,7 @@ import { decisionAnnotation, type ImageRecord, parseFailover } from "#core/image
 import { isDigest, parseImageReference, repositoryOf } from "#core/image/reference.ts"
 import { type PodMark, parseMark } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
-import { type HoldFacts, readOptIn } from "#core/in-place/own-hold.ts"
+import { type HoldFacts, isHeldNow, isUnderWay, readOptIn } from "#core/in-place/own-hold.ts"
 import { mirrorMark, skipMark } from "#core/pods/left-alone.ts"
 import { containerStates } from "#core/pods/pod-facts.ts"
 import { type Crash, worstCrash } from "#core/pods/steady.ts"
@@ -35,6 +35,8 @@ export type WorkloadFacts = Projected & {
   readonly revision: string | undefined
   /** Our last change of it. */
   readonly decision: ImageRecord | undefined
+  /** It is held for an update in place, or being given back: the label goes last. */
+  readonly isUpdated: boolean
   /** For a workload that asks for updates in place: what a change of its template has to write beside. */
   readonly inPlace: HoldFacts | undefined
 }
@@ -77,8 +79,8 @@ export type FailingContainer = Container & {
   readonly pullsAlways: boolean
 }
 
-/** Is it held for an update in place, or being given back? The label goes last. */
-export const isUpdatedInPlace = ({ labels }: Pick<WorkloadFacts, "labels">) => Object.hasOwn(labels, heldMark)
+/** Its pods may have another version than its template. The label of a hold goes last. */
+export const isHeld = ({ labels }: Pick<WorkloadFacts, "labels">) => Object.hasOwn(labels, heldMark)
 
 type Json = Record<string, unknown>
 
@@ -99,6 +101,7 @@ export function readWorkload(object: KubeObject, kind = object.kind ?? ""): Work
     matchLabels: isObject(matchLabels) ? (matchLabels as Record<string, string>) : undefined,
     revision: revisionOf(object),
     decision: parseFailover(mapOf(metadata, "annotations")[decisionAnnotation]),
+    isUpdated: Object.hasOwn(metadata.labels ?? none, heldMark) && (!isHeldNow(object) || isUnderWay(object)),
     inPlace: readOptIn(kind, object),
   }
 }

@@ -1,7 +1,7 @@
 import { isOfUpdate, standsFor } from "#core/pods/one-at-a-time.ts"
 import type { Root } from "./claims.ts"
 import type { Named } from "./coverage.ts"
-import { type Container, isUpdatedInPlace, type Owner, type PodFacts, type WorkloadFacts } from "./facts.ts"
+import type { Container, Owner, PodFacts, WorkloadFacts } from "./facts.ts"
 import type { Workload } from "./group.ts"
 import { type WorkloadKind, workloadKinds } from "./resources.ts"
 
@@ -49,7 +49,7 @@ export function rootFrom(kind: WorkloadKind, facts: WorkloadFacts): Root {
     isOwned: owner !== undefined,
     hasRevisions: kind.hasRevisions,
     revision,
-    isUpdated: isUpdatedInPlace(facts),
+    isUpdated: facts.isUpdated,
     inPlace: facts.inPlace,
     matchLabels: matchLabels && Object.keys(matchLabels).length <= 8 ? matchLabels : undefined,
   }

@@ -7,7 +7,7 @@ import { type CacheGroup, cacheGroup } from "#runtime/cache/group.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Root } from "./claims.ts"
-import { isUpdatedInPlace, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
+import { isHeld, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
 import type { Workload } from "./group.ts"
 import { pods, type WorkloadKind, workloadKinds } from "./resources.ts"
 import { inVersionOf, isRead, isTellable, podAsRoot, refOf, rootFrom, strangerAsRoot } from "./roots.ts"
@@ -188,7 +188,7 @@ export class Workloads {
     const top = this.topOf(found)
     if (top.facts.isDeleting) return undefined
     const root = rootFrom(top.kind, top.facts)
-    return isUpdatedInPlace(top.facts) ? inVersionOf(pod, found === top ? undefined : found.facts, root) : root
+    return isHeld(top.facts) ? inVersionOf(pod, found === top ? undefined : found.facts, root) : root
   }
 
   topOf(found: Found): Found {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict"
 import { isDisturbed } from "#core/in-place/cover.ts"
-import { formatMark, formatNote, type WorkloadNote } from "#core/in-place/marks.ts"
-import { inPlaceAnnotation, revisionLabel, updateStateLabel } from "#core/in-place/names.ts"
+import { formatMark, formatNote, renewedHoldOf, standingHoldOf, type WorkloadNote } from "#core/in-place/marks.ts"
+import { heldMark, inPlaceAnnotation, revisionLabel, updateStateLabel } from "#core/in-place/names.ts"
 import type { PodPatch, PodRestart, PodWrite } from "#core/in-place/next.ts"
 import { nameAfter, operationOf } from "#core/in-place/operation.ts"
+import { stopOf } from "#core/in-place/own-hold.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
-import { gateOf, releaseOf, unmarkOf } from "#core/in-place/release.ts"
+import { gateOf, lendOf, releaseOf, settleOf, unmarkOf } from "#core/in-place/release.ts"
 import { annotationsOf, labelsOf, type PodTemplate } from "#core/in-place/template.ts"
 import { forEachLimited } from "#lib/batch.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
@@ -18,7 +19,7 @@ import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf, type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Workload } from "./facts.ts"
 import { type Memory, observe } from "./observe.ts"
-import { type Action, type Plan, plan as planOf, type Refusal, type Snapshot } from "./plan.ts"
+import { type Action, type Ending, type Plan, plan as planOf, type Refusal, type Snapshot } from "./plan.ts"
 import { report } from "./report.ts"
 import { imagePullJobs, pods, requests } from "./resources.ts"
 import type { HeldWorkload, World } from "./world.ts"
@@ -48,7 +49,7 @@ export async function apply(world: World, seen: Snapshot, plan: Plan, look: Look
       if (again !== undefined) return { lookAgainAt: again }
       continue
     }
-    if (action.do === "release" && action.looksAgain && !(await isStillDone(world, seen, look)))
+    if (isEnding(action) && action.looksAgain && !(await isStillDone(world, seen, look, action)))
       return { lookAgainAt: now + soonMs }
     const outcome = await write(world, seen.workload, action)
     // The update does not need the revision before; only `kubectl rollout undo` does.
@@ -74,9 +75,12 @@ function disturbedOf({ pods, now }: Snapshot, { judged = [] }: Plan): PodFacts[]
   return pods.filter(pod => restarting.has(pod.uid) || isDisturbed(pod, now))
 }
 
+const isEnding = (action: Action): action is Ending => endings.has(action.do)
+const endings: ReadonlySet<string> = new Set<Ending["do"]>(["release", "settle", "lend"])
+
 /** What is refused for one target may be allowed for another, and a release is another matter than an update. */
 const targetOf = ({ workload }: Snapshot, { actions }: Plan) =>
-  `${operationOf(workload)}${actions.some(each => each.do === "release") ? " release" : ""}`
+  `${operationOf(workload)}${actions.some(isEnding) ? " release" : ""}`
 
 type Held = { readonly until: Instant; allows(action: Action): boolean }
 
@@ -179,7 +183,12 @@ function tellOfRefusal(world: World, object: HeldWorkload, effect: string, { rea
  * The last look before a workload is let go, from caches that show everything of it that was committed until now: a pod
  * that was made from the old template a moment before the flip is still brought along.
  */
-async function isStillDone(world: World, { workload, pods }: Snapshot, look: Look<HeldWorkload, Memory>) {
+async function isStillDone(
+  world: World,
+  { workload, pods }: Snapshot,
+  look: Look<HeldWorkload, Memory>,
+  ending: Ending,
+) {
   const { near } = world.around(look.key)
   const labelSelector = formatSelector(workload.selector)
   await Promise.all([
@@ -189,7 +198,7 @@ async function isStillDone(world: World, { workload, pods }: Snapshot, look: Loo
   // Its own controller has written it meanwhile: the release would meet a conflict.
   if (world.newest(look.key)?.metadata.resourceVersion !== workload.resourceVersion) return false
   const again = planOf(observe(world, { ...look, now: world.clock.now() }))
-  return again.actions.at(-1)?.do === "release"
+  return again.actions.at(-1)?.do === ending.do
 }
 
 function tell(world: World, object: HeldWorkload, { note: before }: Workload, note: WorkloadNote): void {
@@ -212,7 +221,7 @@ type Result =
   | { is: "Late" }
 
 /** Writes to the workload itself: what refuses them refuses a note, too. */
-const ownWrites: readonly Action["do"][] = ["note", "release", "rollback", "unmark"]
+const ownWrites: readonly Action["do"][] = ["note", "release", "settle", "lend", "stand", "rollback", "unmark"]
 
 /** When to look again because of this write; undefined if it was applied. */
 function settle(
@@ -236,7 +245,7 @@ function write(
   workload: Workload,
   action: Exclude<Action, { do: "pod" }>,
 ): Promise<Outcome<unknown>> {
-  const { resourceVersion, namespace } = workload
+  const { resourceVersion, namespace, generation, hold } = workload
   const { resource } = adapter
   const onWorkload = (body: object) => outcomeOf(client.patch(resource, workload, { type: "merge", body }))
   switch (action.do) {
@@ -247,7 +256,17 @@ function write(
     case "unmark":
       return onWorkload(unmarkOf(resourceVersion))
     case "release":
-      return onWorkload(releaseOf(resourceVersion, action.note, adapter.releasedSpec(workload)))
+      return onWorkload(releaseOf(resourceVersion, action.note, hold?.isLent ? {} : adapter.releasedSpec(workload)))
+    case "settle":
+      return onWorkload(settleOf(resourceVersion, action.note, renewedHoldOf(hold!, generation)))
+    case "lend": {
+      const held = renewedHoldOf(hold!, hold!.generation, true)
+      return onWorkload(lendOf(resourceVersion, action.note, held, adapter.releasedSpec(workload)))
+    }
+    case "stand": {
+      const annotations = { [heldMark]: standingHoldOf(action.original, generation) }
+      return onWorkload({ metadata: { resourceVersion, annotations }, spec: stopOf(resource.kind) })
+    }
     case "rollback": {
       const { template, note } = action
       const body = [

@@ -1,7 +1,9 @@
 import type { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
 import type { Budget } from "#core/in-place/cover.ts"
+import type { HeldKind } from "#core/in-place/hold.ts"
 import { type Hold, parseHold, parseNote, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
+import { originalOf } from "#core/in-place/own-hold.ts"
 import type { NodeState } from "#core/in-place/standing.ts"
 import type { PodTemplate } from "#core/in-place/template.ts"
 import { parseInstant } from "#lib/instant.ts"
@@ -13,6 +15,7 @@ export type Workload = {
   readonly name: string
   readonly uid: string
   readonly resourceVersion: string
+  readonly generation: number
   readonly annotations: Readonly<Record<string, string>>
   /** The hold is in its spec: its own controller replaces no pod. */
   readonly isInForce: boolean
@@ -26,6 +29,8 @@ export type Workload = {
   /** What its own strategy allows, as a number of pods. */
   readonly maxUnavailable: number
   readonly hold: Hold | undefined
+  /** Of a hold that is lent: what it gives back when it has stood again; undefined where its owner has stopped it. */
+  readonly original?: string | undefined
   readonly note: WorkloadNote | undefined
 }
 
@@ -48,19 +53,22 @@ export type Job = Owned & {
 export type Json = Record<string, any>
 
 /** What every kind has at the same place. */
-export function readCommon({ metadata, spec, status }: Json) {
+export function readCommon({ metadata, spec, status }: Json, kind: HeldKind) {
   const annotations: Readonly<Record<string, string>> = metadata.annotations ?? {}
+  const hold = parseHold(annotations[heldMark])
   return {
     namespace: metadata.namespace as string,
     name: metadata.name as string,
     uid: metadata.uid as string,
     resourceVersion: metadata.resourceVersion as string,
+    generation: (metadata.generation ?? 0) as number,
     annotations,
     isObserved: (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
     selector: spec.selector as LabelSelector,
     template: spec.template as PodTemplate,
     minReadySeconds: (spec.minReadySeconds ?? 0) as number,
-    hold: parseHold(annotations[heldMark]),
+    hold,
+    ...(hold?.isLent && { original: originalOf(kind, spec) }),
     note: parseNote(annotations[inPlaceAnnotation]),
   }
 }

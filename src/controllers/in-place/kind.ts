@@ -47,6 +47,8 @@ export type Native = {
   readonly isEmpty: boolean
   /** Every pod counts as one of the workload's template. */
   readonly isFollowed: boolean
+  /** Its controller has made every pod one of the workload's template, and has reported so. */
+  readonly isRolledOut: boolean
   /** Its pods have ordinals, and go from the highest. */
   readonly ordinals?: { readonly isStrict: boolean } | undefined
   /** Without the hold its controller takes this pod for one of the workload's template, and leaves it alone. */

@@ -15,13 +15,13 @@ export const inPlaceMetrics = {
     type: "gauge",
     unit: "workloads",
     labels: ["namespace", "kind", "reason"],
-    help: "Workloads that are held for an update in place, by what it does or waits for.",
+    help: "Workloads that are held for an update in place, by what it does or waits for. Standing: held between two updates. Lent: such a hold stands again after the rolling update of its own controller.",
   },
   in_place_oldest_held_timestamp_seconds: {
     type: "gauge",
     unit: "unix seconds",
     labels: ["namespace", "kind"],
-    help: "Since when this process has seen the oldest of them held; absent without one. A workload that its own partition keeps does not count, and the time for which it was kept is left out.",
+    help: "Since when this process has seen the oldest of them held; absent without one. A hold between two updates does not count. A workload that its own partition keeps does not count, and the time for which it was kept is left out.",
   },
   in_place_pods: {
     type: "gauge",
@@ -33,7 +33,7 @@ export const inPlaceMetrics = {
     type: "counter",
     unit: "workloads",
     labels: ["kind", "reason"],
-    help: "Workloads that this process saw given back to their own controller, by how the update ended.",
+    help: "Updates that this process saw end, by how they ended: the workload was given back to its own controller, or a standing hold stays for the next one.",
   },
   in_place_pod_updates_total: {
     type: "counter",
@@ -148,6 +148,12 @@ export function createInPlaceMetrics(factory: MetricFactory | undefined, kind: s
         return forget(key)
       }
       const { namespace = "" } = nameOf(key)
+      if (plan.rest) {
+        if (before) series.add(all, "in_place_released_total", { kind, reason: labelOf(workload.note?.reason) })
+        forget(key)
+        sums.publish(key, [{ metric: "in_place_held", labels: { namespace, kind, reason: plan.rest }, value: 1 }])
+        return
+      }
       const mine: Known = before ?? { since: now, pods: new Map() }
       known.set(key, mine)
       const reason = refusal ?? reasonOf(seen, plan)

@@ -3,11 +3,11 @@ import type { Room } from "#core/in-place/cover.ts"
 import { isReadable, lostHold, type WorkloadNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceHolder, strategyAnnotation } from "#core/in-place/names.ts"
 import { type Judged, nextWrites, type PodsNext, type PodWrite } from "#core/in-place/next.ts"
-import { failedBefore, isOfHold, noteOf, operationOf, short, stampOf } from "#core/in-place/operation.ts"
+import { failedBefore, isAtRest, isOfHold, noteOf, operationOf, stampOf } from "#core/in-place/operation.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { provenOf } from "#core/in-place/proven.ts"
 import { parseSettings, type Settings } from "#core/in-place/settings.ts"
-import { type Evidence, standingOf, staysDrained, type Target } from "#core/in-place/standing.ts"
+import { type Evidence, standingOf, type Target } from "#core/in-place/standing.ts"
 import {
   annotationsOf,
   type Change,
@@ -16,17 +16,29 @@ import {
   labelsOf,
   type PodTemplate,
   type Touched,
-  untouched,
   withoutHash,
 } from "#core/in-place/template.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
 import type { DeploymentAction } from "./deployment/native.ts"
 import type { Job, Workload } from "./facts.ts"
+import {
+  atRest,
+  cleanedUp,
+  completed,
+  isToRestart,
+  leftToNative,
+  lent,
+  noteFor,
+  released,
+  restartMs,
+  resumed,
+  roomMs,
+  serving,
+} from "./give-back.ts"
 import type { Closing, Native } from "./kind.ts"
-import { isWithin, makeNote, union } from "./note.ts"
+import { isWithin, union } from "./note.ts"
 import { jobActions } from "./pull-jobs.ts"
-import { takingBack } from "./take-back.ts"
 
 /** What an agent says of an image on its node. */
 export type ImageOnNode =
@@ -88,8 +100,9 @@ export type Reason =
 
 export type Action =
   | { readonly do: "note"; readonly note: WorkloadNote }
-  /** Gives the workload back to its own controller. `looksAgain`: only if that is still so in caches of the present. */
-  | { readonly do: "release"; readonly note: WorkloadNote; readonly looksAgain?: true }
+  | Ending
+  /** The standing hold is in force again, after a rolling update. */
+  | { readonly do: "stand"; readonly original: string }
   | { readonly do: "rollback"; readonly template: PodTemplate; readonly note: WorkloadNote }
   | { readonly do: "unmark" }
   | {
@@ -103,6 +116,17 @@ export type Action =
   | { readonly do: "pod"; readonly write: PodWrite; readonly template: PodTemplate; readonly touched: Touched }
   | DeploymentAction
 
+/**
+ * How an update ends. `release`: the workload is its own controller's again. `settle`: a standing hold stays for the next
+ * one. `lend`: a standing hold ends for the time of a rolling update. `looksAgain`: only if that is still so in caches of
+ * the present.
+ */
+export type Ending = {
+  readonly do: "release" | "settle" | "lend"
+  readonly note: WorkloadNote
+  readonly looksAgain?: true
+}
+
 export type Plan = {
   /** In order; stopping after any of them is safe. */
   readonly actions: readonly Action[]
@@ -115,6 +139,8 @@ export type Plan = {
   readonly isWaiting?: boolean
   /** How each pod stands, where that was asked. */
   readonly judged?: readonly Judged[]
+  /** No update is under way: the hold stands between two of them, or its own controller does a rolling update. */
+  readonly rest?: "Standing" | "Lent"
 }
 
 const nothing: Plan = { actions: [] }
@@ -124,10 +150,12 @@ const nothing: Plan = { actions: [] }
  *
  *   held → note → pull → per pod: drain, patch, prove, serve → what the kind needs → fence → release → clean up
  *
+ * A standing hold is settled instead of released, and rests until the next change (decision 89).
+ *
  * Nothing of it is remembered: which step is next follows from the objects, so any process can take over after any write.
  */
 export function plan(seen: Snapshot): Plan {
-  const { workload, isListed } = seen
+  const { workload, isListed, native } = seen
   const { hold } = workload
   if (!isListed) return nothing
   const isReleased = workload.annotations[heldMark] === undefined && !workload.isInForce
@@ -138,11 +166,13 @@ export function plan(seen: Snapshot): Plan {
   if (workload.annotations[heldMark] === undefined) return cleanedUp(seen)
   if (hold?.by !== inPlaceHolder) return nothing
   const parsed = parseSettings(workload.annotations)
+  if (hold.isLent) return lent(seen, parsed.ok && parsed.settings.strategy === "Recreate")
   if (!workload.isInForce) return resumed(seen)
   if (workload.annotations[strategyAnnotation] === undefined)
     return released(seen, "OptedOut", "the annotation is gone")
   if (!parsed.ok) return stopped(seen, "InvalidAnnotation", parsed.problem)
   if (parsed.settings.strategy === "Recreate") return released(seen, "OptedOut", "update-strategy is Recreate")
+  if (isAtRest(workload) && native.isFollowed && native.obstacle === undefined) return atRest(seen)
   return withSettings(seen, parsed.settings)
 }
 
@@ -151,9 +181,9 @@ function withSettings(seen: Snapshot, settings: Settings): Plan {
   const giveUp = (reason: Reason, message: string) =>
     settings.strategy === "InPlaceOnly"
       ? stopped(seen, reason, `${message}; aim release ${native.title} lets the ${native.kind} controller do it`)
-      : released(seen, reason, message, { looksAgain: true })
+      : leftToNative(seen, reason, message)
   if (native.obstacle !== undefined) return giveUp("FellBackToRollingUpdate", native.obstacle)
-  if (native.isEmpty) return released(seen, "Completed", "there are no pods to update", { looksAgain: true })
+  if (native.isEmpty) return leftToNative(seen, "Completed", "there are no pods to update")
   const change = changeFrom(native.templates, workload.template)
   if (change.is === "NotInPlace") return giveUp("NotInPlace", `${change.path}: ${change.why}`)
   const touched = union(noteOf(workload)?.touched, change)
@@ -295,8 +325,6 @@ function inProgress(seen: Snapshot, next: PodsNext, jobs: readonly Action[], lab
   }
 }
 
-const roomMs = 30_000
-
 type Verdict = {
   readonly reason: Reason
   readonly message: string /** Shown if it lasts so long. */
@@ -392,10 +420,10 @@ function finish(seen: Snapshot): Plan {
   const pods = counted(seen.pods.length, "pod")
   const isOfThis = ({ mark }: PodFacts) => mark?.operation === operationOf(workload)
   const done = seen.pods.some(isOfThis) ? `${pods} updated in place` : "no pod had to be changed"
-  const how = { looksAgain: true, fence: closing.fence } as const
+  const { fence } = closing
   return back === operationOf(workload)
-    ? released(seen, "RolledBack", `${pods} went back after operation ${failed} had failed`, how)
-    : released(seen, "Completed", `${done}${images && `: ${images}`}`, how)
+    ? completed(seen, "RolledBack", `${pods} went back after operation ${failed} had failed`, fence)
+    : completed(seen, "Completed", `${done}${images && `: ${images}`}`, fence)
 }
 
 /** What it waits for is written where it lasts: a write that is refused, or a pod. */
@@ -410,62 +438,6 @@ function waiting(seen: Snapshot, { actions, pod }: Extract<Closing, { is: "Waiti
   return { actions: [...said, ...actions], isWaiting: true, lookAgainAt: verdict.lookAgainAt }
 }
 
-/** `kubectl rollout resume`, or another write that took the hold away: the owner's own release. */
-function resumed(seen: Snapshot): Plan {
-  return seen.native.isFollowed
-    ? released(seen, "Completed", "resumed by its owner")
-    : released(seen, "FellBackToRollingUpdate", "it was resumed in between")
-}
-
-/** First what was changed and stays, then the label. */
-function cleanedUp(seen: Snapshot): Plan {
-  const { template } = seen.workload
-  const back = takingBack(seen, `back-${short(withoutHash(template))}`)
-  const rest = [...serving(seen), ...ended(seen.jobs)]
-  // Without the label a pod that still has to restart would stay drained.
-  if (!back && seen.pods.some(pod => isToRestart(seen, pod)))
-    return { actions: rest, lookAgainAt: seen.now + restartMs }
-  // Its controller is about to report that it has seen the release: the label would meet that write, and its event wakes us.
-  if (!back) return { actions: seen.workload.isObserved ? [...rest, { do: "unmark" }] : rest }
-  const { next, note } = back
-  const taken = new Set(next.judged.map(({ pod }) => pod))
-  // One that is drained and was not changed would count as down for as long as the others wait.
-  const others = serving({ ...seen, pods: seen.pods.filter(pod => !taken.has(pod)) })
-  const writes = next.writes.map((write): Action => ({ do: "pod", write, template, touched: note.touched }))
-  const isShort = next.waiting > 0 && seen.disruptions?.allowed === 0
-  return {
-    actions: [...others, ...ended(seen.jobs), ...writes],
-    lookAgainAt: earliest(next.lookAgainAt, isShort ? seen.now + roomMs : undefined),
-    budgets: isShort ? [seen.disruptions!.budget] : [],
-    judged: next.judged,
-  }
-}
-
-const ended = (jobs: readonly Job[]) => jobs.map((job): Action => ({ do: "deleteJob", job }))
-
-/** No pod stays drained; one that is about to restart serves again afterwards. */
-function serving(seen: Snapshot): Action[] {
-  const { template } = seen.workload
-  const drained = seen.pods.filter(pod => pod.gate?.isDrained && !isToRestart(seen, pod))
-  return drained.map(pod => ({ do: "pod", write: { do: "undrain", pod }, template, touched: untouched }))
-}
-
-const isToRestart = ({ now }: Snapshot, pod: PodFacts) =>
-  pod.gate?.isDrained === true && staysDrained(pod, now) !== undefined
-/** Its report wakes us earlier. */
-const restartMs = 5000
-
-/** Gives everything back: pods serve, and the workload is its own controller's again. */
-function released(
-  seen: Snapshot,
-  reason: Reason,
-  message: string,
-  { fence, ...how }: { looksAgain?: true; fence?: number } = {},
-): Plan {
-  const note = { ...noteFor(seen, reason, message), ...(fence !== undefined && { fence }) }
-  return { actions: [...serving(seen), { do: "release", note, ...how }] }
-}
-
 /** Only a person can continue: until then no pod stays drained. */
 const stopped = (seen: Snapshot, reason: Reason, message: string): Plan => ({
   actions: [...told(seen, reason, message).actions, ...serving(seen)],
@@ -478,9 +450,6 @@ function told(seen: Snapshot, reason: Reason, message: string): Plan {
   const isSaid = before?.reason === reason && before.operation === operationOf(seen.workload)
   return { actions: isSaid ? [] : [{ do: "note", note: noteFor(seen, reason, message) }] }
 }
-
-const noteFor = ({ workload, native }: Snapshot, reason: Reason, message: string) =>
-  makeNote(workload, native.before, reason, message)
 
 function startWords({ pods }: Snapshot, { containers, restarts = [] }: Touched): string {
   const names = [...new Set([...containers, ...restarts])]

@@ -36,12 +36,13 @@ export const holdKinds: Readonly<Record<HeldKind, HoldKind>> = {
    */
   DaemonSet: {
     isInForce: spec => strategyOf(spec).type === "OnDelete",
-    released: (hold, spec) => ({
-      updateStrategy: {
-        type: "RollingUpdate",
-        rollingUpdate: blockIn(hold?.original ? hold.original.rollingUpdate : recordOf(strategyOf(spec).rollingUpdate)),
-      },
-    }),
+    released(hold, spec) {
+      const present = strategyOf(spec).rollingUpdate as Block
+      const before = blockIn(hold?.original ? hold.original.rollingUpdate : recordOf(present))
+      // What its owner has written while a hold stood, perhaps for months, is the owner's wish.
+      const rollingUpdate = (hold?.isStanding && blockIn(present)) || before
+      return { updateStrategy: { type: "RollingUpdate", rollingUpdate } }
+    },
   },
 }
 

@@ -16,6 +16,10 @@ export type Hold = {
   readonly generation: number
   /** Of a StatefulSet or DaemonSet: what to give back. Absent where it cannot be read. */
   readonly original?: UpdateStrategy
+  /** It stays between updates, for servers that hold nothing by themselves (decision 89). */
+  readonly isStanding?: true
+  /** Of a standing hold: its own controller does a rolling update, and afterwards the hold stands again. */
+  readonly isLent?: true
 }
 
 /** `updateStrategy` of a StatefulSet or DaemonSet before the hold. The block is kept whole; null: there was none. */
@@ -25,10 +29,16 @@ export type UpdateStrategy = {
 }
 
 export function parseHold(text: unknown): Hold | undefined {
-  const { by, generation, original } = objectIn(text)
+  const { by, generation, original, isStanding, isLent } = objectIn(text)
   if (typeof by !== "string" || typeof generation !== "number") return undefined
   const strategy = strategyIn(original)
-  return { by, generation, ...(strategy && { original: strategy }) }
+  return {
+    by,
+    generation,
+    ...(strategy && { original: strategy }),
+    ...(isStanding === true && { isStanding }),
+    ...(isStanding === true && isLent === true && { isLent }),
+  }
 }
 
 function strategyIn(value: unknown): UpdateStrategy | undefined {
@@ -53,6 +63,26 @@ export const holdOf = (generation: string): readonly [before: string, generation
   "}",
 ]
 
+const standing = '"isStanding":true,'
+
+/**
+ * A hold that stays between updates. The original is JSON; without one, a Deployment is to be resumed. The policies know
+ * only the hold of an update: where one is in force, it writes that instead with the next change.
+ */
+export function standingHoldOf(original: string | undefined, generation: number, isLent = false): string {
+  const { length } = holdBegins
+  const text = setHoldOf(original ?? '{"paused":false}', String(generation)).join("")
+  return `${text.slice(0, length)}${standing}${isLent ? '"isLent":true,' : ""}${text.slice(length)}`
+}
+
+/** How a hold of ours begins, and how one does that stays between updates. */
+export const holdBegins = `{"by":"${inPlaceHolder}",`
+export const standingBegins = `${holdBegins}${standing}`
+
+/** The same standing hold, for the next update: with the generation of now. */
+export const renewedHoldOf = ({ original }: Hold, generation: number, isLent = false): string =>
+  standingHoldOf(original && JSON.stringify(original), generation, isLent)
+
 /** How an update stands, on the workload. The Deployment controller copies it to the ReplicaSet it takes for current. */
 export type WorkloadNote = {
   readonly operation: string
@@ -74,6 +104,8 @@ export type WorkloadNote = {
   readonly isTakenBack?: true
   /** The operation of the ServiceImage that had stamped the template that failed. */
   readonly stamp?: string
+  /** The hold has stayed: a stop without its annotation is no pause of the owner. */
+  readonly isStanding?: true
 }
 
 /** How the note of a hold begins. The generation is that of the hold, or a CEL expression that gives it. */
@@ -98,10 +130,12 @@ export const isReadable = (note: WorkloadNote) => formatNote(note).length <= len
 
 /**
  * The hold behind an annotation that is gone or cannot be read, on a workload that is stopped and has our label. A
- * release writes a note: after one, an annotation that is gone was released, and the pause is its owner's.
+ * release writes a note: after one, an annotation that is gone was released, and the pause is its owner's. A note of a
+ * hold that has stayed says so.
  */
 export function lostHold(annotation: string | undefined, note: WorkloadNote | undefined): Hold | undefined {
-  if (parseHold(annotation) || (annotation === undefined && note && !underWay.has(note.reason))) return undefined
+  const isOver = note && !note.isStanding && !underWay.has(note.reason)
+  if (parseHold(annotation) || (annotation === undefined && isOver)) return undefined
   return { by: inPlaceHolder, generation: Number.parseInt(note?.operation ?? "", 10) || 0 }
 }
 
@@ -121,7 +155,8 @@ const underWay = new Set([
 ])
 
 export function parseNote(text: unknown): WorkloadNote | undefined {
-  const { operation, reason, message, touched, from, to, fence, failed, back, isTakenBack, stamp } = objectIn(text)
+  const { operation, reason, message, touched, from, to, fence, failed, back, isTakenBack, stamp, isStanding } =
+    objectIn(text)
   if (typeof operation !== "string" || typeof reason !== "string" || typeof message !== "string") return undefined
   const { containers, labels, annotations, restarts } = (touched ?? {}) as Record<string, unknown>
   return {
@@ -141,6 +176,7 @@ export function parseNote(text: unknown): WorkloadNote | undefined {
     ...(typeof back === "string" && { back }),
     ...(isTakenBack === true && { isTakenBack }),
     ...(typeof stamp === "string" && { stamp }),
+    ...(isStanding === true && { isStanding }),
   }
 }
 

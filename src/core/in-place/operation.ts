@@ -13,6 +13,13 @@ export const isOfHold = ({ hold }: Held, operation: string | undefined): boolean
 export const noteOf = ({ hold, note }: Held & { readonly note: WorkloadNote | undefined }): WorkloadNote | undefined =>
   isOfHold({ hold }, note?.operation) ? note : undefined
 
+/**
+ * A standing hold between two updates: with its end, an update leaves a hold of another generation, which no note is
+ * about. A change that no part of aim has taken up yet shows only in what the workload's own controller counts.
+ */
+export const isAtRest = (held: Held & { readonly note: WorkloadNote | undefined }): boolean =>
+  held.hold?.isStanding === true && !held.hold.isLent && noteOf(held) === undefined
+
 /** The same target under the same hold is the same operation. */
 export const operationOf = ({ hold, template }: { hold: Hold | undefined; template: PodTemplate }) =>
   `${hold?.generation}-${short(withoutHash(template))}`

@@ -2,7 +2,7 @@ import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { remember } from "#lib/remember.ts"
 import { clip, withoutControls } from "#lib/text.ts"
 import { fieldOf, generationOf, type TargetObject } from "../workloads/object-facts.ts"
-import { parseHold, parseNote, setHoldOf } from "./marks.ts"
+import { formatNote, parseHold, parseNote, setHoldOf, standingHoldOf } from "./marks.ts"
 import {
   everyOrdinal,
   heldMark,
@@ -13,6 +13,7 @@ import {
   strategies,
   strategyAnnotation,
 } from "./names.ts"
+import { isAtRest } from "./operation.ts"
 
 /**
  * The hold in a write of aim's own: the write that changes a template stops the native controller too. It needs no
@@ -26,11 +27,15 @@ export type HoldFacts = {
   readonly strategy: Strategy | undefined
   /** Held already, by whichever part of aim: a workload has one hold at a time. */
   readonly isHeld: boolean
+  /** Its hold stands again after a rolling update, and stops nothing now. */
+  readonly isLent: boolean
   /** What to give back, as the hold keeps it; undefined where its owner has stopped its controller: never touched. */
   readonly original: string | undefined
 }
 
 export type InPlaceFacts = HoldFacts & {
+  /** Held, and neither between two updates nor lent. */
+  readonly isUnderWay: boolean
   /** What keeps the update in place that holds it. */
   readonly blocked: Blocked | undefined
   /** The image that failed, after the update to it was taken back as a whole. */
@@ -102,8 +107,8 @@ const isInPlace = (strategy: Strategy | undefined): boolean =>
   strategy !== undefined && inPlaceStrategies.includes(strategy)
 
 /** Does a stamp with this strategy leave the pods of the workload to an update in place? */
-export const keepsPods = ({ strategy, isHeld, original }: HoldFacts, wanted: Strategy | undefined): boolean =>
-  isInPlace(wanted ?? strategy) && (isHeld || original !== undefined)
+export const keepsPods = ({ strategy, isHeld, isLent, original }: HoldFacts, wanted: Strategy | undefined): boolean =>
+  isInPlace(wanted ?? strategy) && ((isHeld && !isLent) || original !== undefined)
 
 /**
  * Its owner has stopped its controller, so nothing may hold it, and under `InPlaceOnly` its pods are never replaced. Its
@@ -121,9 +126,11 @@ export function readInPlace(
   if (!isHoldable(kind)) return undefined
   const annotations = fieldOf(object.metadata, "annotations")
   const facts = readHold(kind, object)
+  const isWorkedOn = facts.isHeld && isUnderWay(object)
   return {
     ...facts,
-    blocked: facts.isHeld ? blockedBy(annotations, container, image) : undefined,
+    isUnderWay: isWorkedOn,
+    blocked: isWorkedOn ? blockedBy(annotations, container, image) : undefined,
     takenBack: takenBackFrom(annotations, container, image),
   }
 }
@@ -141,8 +148,25 @@ function readHold(kind: string, object: TargetObject): HoldFacts {
     generation: generationOf(object),
     strategy: strategies.find(each => each === written),
     isHeld,
-    original: isHeld ? undefined : shared(stops[kind]!.original(fieldOf(object, "spec"))),
+    isLent: isHeld && holdIn(object)?.isLent === true,
+    original: isHeld ? undefined : shared(originalOf(kind, fieldOf(object, "spec"))),
   }
+}
+
+/** What to give back after a hold; undefined where its owner has stopped its controller, and for other kinds. */
+export const originalOf = (kind: string, spec: unknown): string | undefined => stops[kind]?.original(spec)
+
+/** The part of the spec that stops the controller of a kind. */
+export const stopOf = (kind: string): object => stops[kind]!.spec
+
+const holdIn = ({ metadata }: TargetObject) => parseHold(fieldOf(fieldOf(metadata, "annotations"), heldMark))
+
+/** The hold is that of an update, or of a change that is about to become one. */
+export function isUnderWay(object: TargetObject): boolean {
+  if (!isHeldNow(object)) return false
+  const hold = holdIn(object)
+  const note = parseNote(fieldOf(fieldOf(object.metadata, "annotations"), inPlaceAnnotation))
+  return !hold?.isStanding || !(hold.isLent || isAtRest({ hold, note }))
 }
 
 /**
@@ -172,6 +196,26 @@ function takenBackFrom(annotations: unknown, container: string, image: string): 
 
 const messageMost = 256
 const shown = (message: string) => clip(withoutControls(message, "?"), messageMost)
+
+/**
+ * Holds a workload also between updates: a merge patch, on condition of what was read. Undefined where its owner has
+ * stopped its controller.
+ */
+export function standingHold(kind: string, object: TargetObject): object | undefined {
+  const original = originalOf(kind, fieldOf(object, "spec"))
+  if (original === undefined) return undefined
+  const before = parseNote(fieldOf(fieldOf(object.metadata, "annotations"), inPlaceAnnotation))
+  const annotations = {
+    [heldMark]: standingHoldOf(original, generationOf(object)),
+    // Of an earlier update: without this, a lost annotation would read as a release.
+    ...(before && { [inPlaceAnnotation]: formatNote({ ...before, isStanding: true }) }),
+  }
+  const { resourceVersion } = object.metadata as { resourceVersion?: string }
+  return {
+    metadata: { resourceVersion, annotations, labels: { [heldMark]: inPlaceHolder } },
+    spec: stopOf(kind),
+  }
+}
 
 export type HoldFields = {
   readonly annotations: Readonly<Record<string, string>>

@@ -11,6 +11,22 @@ export const releaseOf = (resourceVersion: string, note: WorkloadNote, spec: obj
   spec,
 })
 
+/**
+ * The update is over, and the hold stays for the next one. `held`: the text of the annotation. The stop is not touched.
+ */
+export const settleOf = (resourceVersion: string, note: WorkloadNote, held: string) => ({
+  metadata: {
+    resourceVersion,
+    annotations: { [heldMark]: held, [inPlaceAnnotation]: formatNote({ ...note, isStanding: true }) },
+  },
+})
+
+/** Its own controller goes on, and afterwards the hold stands again. `held` says so. */
+export const lendOf = (resourceVersion: string, note: WorkloadNote, held: string, spec: object) => ({
+  metadata: { resourceVersion, annotations: { [heldMark]: held, [inPlaceAnnotation]: formatNote(note) } },
+  spec,
+})
+
 export const unmarkOf = (resourceVersion: string) => ({ metadata: { resourceVersion, labels: { [heldMark]: null } } })
 
 /** The readiness gate of a pod, for a strategic patch of its status. */

@@ -81,7 +81,8 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
       const health = checkHealth?.(object)
       const inPlace = kind.readInPlace?.(object, images[0] ?? "")
       // While it is held its pods are healthy with the old image, and an expression about their health is true.
-      const isUpToDate = (health?.isUpToDate ?? kind.isUpToDate(object)) && !inPlace?.isHeld
+      const isHeldBack = inPlace?.isHeld && (inPlace.isUnderWay || !kind.isUpToDate(object))
+      const isUpToDate = (health?.isUpToDate ?? kind.isUpToDate(object)) && !isHeldBack
       const { decision } = common
       // Always the same fields in the same order, so that a hundred thousand members share one layout in memory.
       return {

@@ -1,5 +1,6 @@
 import { clip, nameSome } from "#lib/text.ts"
-import { holdFields, isHeldNow, readInPlace } from "../in-place/own-hold.ts"
+import { everyOrdinal } from "../in-place/names.ts"
+import { holdFields, isHeldNow, isUnderWay, readInPlace } from "../in-place/own-hold.ts"
 import { fieldOf, imageText, isObserved, type TargetObject, textOf, wholeNumber } from "./object-facts.ts"
 import type { KindOfTarget } from "./target-reader.ts"
 
@@ -7,8 +8,9 @@ import type { KindOfTarget } from "./target-reader.ts"
 export function workloadTarget(kind: Workload, container: string): KindOfTarget {
   const { isRolledOut, podsWanted, podsReady } = workloads[kind]
   // A held workload is under way, whatever the counts say: they are complete before it is released, and those of a
-  // StatefulSet from the beginning, since its hold is a partition.
-  const isUpToDate = (object: TargetObject) => isObserved(object) && !isHeldNow(object) && isRolledOut(partsOf(object))
+  // StatefulSet from the beginning, since its hold is a partition. Between two updates the counts say it, beside the stop.
+  const isUpToDate = (object: TargetObject) =>
+    isObserved(object) && !isUnderWay(object) && isRolledOut(withoutStop(object))
   return {
     patchType: "strategic",
 
@@ -125,6 +127,14 @@ const initContainers = "initContainers"
 const listOf = (isInitContainer: boolean | undefined) => (isInitContainer ? initContainers : containers)
 
 const partsOf = (object: TargetObject): Parts => ({ spec: fieldOf(object, "spec"), status: fieldOf(object, "status") })
+
+/** A standing hold is no wish of the owner for some of the pods only. */
+function withoutStop(object: TargetObject): Parts {
+  const parts = partsOf(object)
+  const isPartitioned = fieldOf(fieldOf(fieldOf(parts.spec, "updateStrategy"), "rollingUpdate"), "partition")
+  if (isPartitioned !== everyOrdinal || !isHeldNow(object)) return parts
+  return { ...parts, spec: { ...(parts.spec as object), updateStrategy: undefined } }
+}
 
 /** The server leaves zeros out. */
 const count = (value: unknown, name: string) => wholeNumber(fieldOf(value, name)) ?? 0

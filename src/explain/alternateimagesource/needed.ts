@@ -26,7 +26,9 @@ const templated = (spec: Shape): Shape => ({
 export const neededOfWorkload: Shape = {
   metadata: both(owned, {
     annotations: Object.fromEntries(
-      [decisionAnnotation, heldMark, strategyAnnotation, ...gitOpsMarks.map(mark => `${mark}*`)].map(keep),
+      [decisionAnnotation, heldMark, inPlaceAnnotation, strategyAnnotation, ...gitOpsMarks.map(mark => `${mark}*`)].map(
+        keep,
+      ),
     ),
     managedFields: [{ manager: "value" }],
   }),

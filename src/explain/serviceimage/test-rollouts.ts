@@ -108,6 +108,8 @@ const takenBack: NonNullable<Member["inPlace"]> = {
   generation: 1,
   strategy: "InPlaceOnly",
   isHeld: false,
+  isLent: false,
+  isUnderWay: false,
   original: undefined,
   blocked: undefined,
   takenBack: { image: v2, message: "3 pods went back" },

@@ -7,6 +7,7 @@ import {
   revisionLabel,
   strategyAnnotation,
 } from "#core/in-place/names.ts"
+import { isAtRest } from "#core/in-place/operation.ts"
 import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { imagesOf, isSameTemplate, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
 import { controllerOf } from "#core/pods/pod-facts.ts"
@@ -72,8 +73,13 @@ export type WorkloadFacts = {
   readonly deadlineSeconds: number
   /** Its owner asks for updates in place. */
   readonly isOptedIn: boolean
-  /** Only with annotation and label: `kubectl rollout undo` may bring back the annotation of long ago. */
+  /**
+   * Of an update that is under way. Only with annotation and label: `kubectl rollout undo` may bring back the annotation
+   * of long ago.
+   */
   readonly hold: Hold | undefined
+  /** No update is under way: a standing hold between two of them, or its own controller does a rolling update. */
+  readonly rest: "Standing" | "Lent" | undefined
   /** What holds it is in its spec: a pause, a partition above all pods, or OnDelete. */
   readonly isHolding: boolean
   /** The last note, whatever hold it is of. */
@@ -87,7 +93,9 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
   const { annotations = {}, labels = {}, generation = 0 } = metadata
   const replicas = kind === "DaemonSet" ? (status.desiredNumberScheduled ?? 0) : (spec.replicas ?? 1)
   const held = labels[heldMark] === undefined ? undefined : annotations[heldMark]
-  const hold = held === undefined ? undefined : (parseHold(held) ?? { by: "", generation: 0 })
+  const marked: Hold | undefined = held === undefined ? undefined : (parseHold(held) ?? { by: "", generation: 0 })
+  const note = parseNote(annotations[inPlaceAnnotation])
+  const rest = marked?.isLent ? "Lent" : isAtRest({ hold: marked, note }) ? "Standing" : undefined
   return {
     kind: kind as Kind,
     namespace: metadata.namespace ?? "",
@@ -98,18 +106,23 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
     annotations,
     template: spec.template,
     replicas,
-    strategy: { ...(spec.strategy ?? spec.updateStrategy), ...hold?.original },
+    strategy: { ...(spec.strategy ?? spec.updateStrategy), ...(rest !== "Lent" && marked?.original) },
     ordinals: kind === "StatefulSet" ? { isStrict: spec.podManagementPolicy !== "Parallel" } : undefined,
-    isPaused: spec.paused === true,
+    isPaused: spec.paused === true && rest !== "Standing",
     minReadySeconds: spec.minReadySeconds ?? 0,
     deadlineSeconds: Math.min(spec.progressDeadlineSeconds ?? 600, 86_400),
     isOptedIn: inPlaceStrategies.some(each => each === annotations[strategyAnnotation]),
-    hold,
+    hold: rest ? undefined : marked,
+    rest,
     isHolding: holdKinds[kind as Kind].isInForce(spec),
-    note: parseNote(annotations[inPlaceAnnotation]),
+    note,
     status,
   }
 }
+
+/** A change of it is held. */
+export const isKept = ({ hold, rest, isHolding }: WorkloadFacts): boolean =>
+  isHolding && (hold !== undefined || rest === "Standing")
 
 /** As it is typed: `deploy/web`. */
 export const typed = ({ kind, name }: { kind: string; name: string }) => `${workloadKind(kind)!.shortNames[0]}/${name}`

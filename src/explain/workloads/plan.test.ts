@@ -116,7 +116,7 @@ describe("what does not go in place", () => {
   test("is what a server without the policy does not hold", () => {
     const set = plan({ image: v2, kind: "StatefulSet" }, {}, { holds: false })
     expect(set).toMatchObject({ way: "RollingUpdate", reason: "NotHeld" })
-    expect(set.message).toContain("without the policy a StatefulSet cannot be held")
+    expect(set.message).toContain("or aim hold sts/web; its controller re-creates its pods")
   })
 
   test("is a change while two ReplicaSets have pods", () => {

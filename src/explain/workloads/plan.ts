@@ -81,6 +81,8 @@ export function planOf(sight: Sight, { holds }: Asked): Planned {
   const { settings } = parsed
   const stop = stoppedByOwner(workload)
   if (stop) return { ...common, way: "RollingUpdate", ...stop }
+  if (holds === false && workload.rest === "Standing")
+    return { ...common, way: "RollingUpdate", reason: "FellBackToRollingUpdate", message: takenAway(workload) }
   if (holds === false) return { ...common, way: "RollingUpdate", reason: "NotHeld", message: notHeld(workload) }
   const given = (reason: string, message: string): Planned => ({
     ...common,
@@ -149,12 +151,18 @@ function stoppedByOwner({
   return undefined
 }
 
-function notHeld({ kind, namespace }: WorkloadFacts): string {
-  const needed = `that takes Kubernetes 1.36 with the policies of aim (aim manifests policies) and a grant (aim grant ${namespace})`
+/** A manifest that names the stop takes it away. */
+function takenAway({ kind }: WorkloadFacts): string {
+  const field = kind === "Deployment" ? "spec.paused" : "spec.updateStrategy"
+  return `this write takes its standing hold away, since it sets ${field}: the ${kind} controller makes other pods`
+}
+
+function notHeld(workload: WorkloadFacts): string {
+  const { kind, namespace, rest } = workload
+  if (rest === "Lent") return "its own controller does a rolling update; its hold stands again afterwards"
+  const needed = `that takes Kubernetes 1.36 with the policies of aim (aim manifests policies) and a grant (aim grant ${namespace}), or aim hold ${typed(workload)}`
   const effect =
-    kind === "Deployment"
-      ? "its controller makes other pods at once"
-      : `without the policy a ${kind} cannot be held, and its controller re-creates its pods`
+    kind === "Deployment" ? "its controller makes other pods at once" : "its controller re-creates its pods"
   return `the server does not hold it: ${needed}; ${effect}`
 }
 
@@ -184,7 +192,17 @@ function nextWords(workload: WorkloadFacts, settings: Settings, holds: boolean |
     most === 0
       ? 'maxUnavailable allows no pod to restart: write in-place-max-unavailable, such as "1"'
       : `at most ${most} of ${counted(workload.replicas, "pod")} down at a time`
-  return [`The next change of images, labels or annotations goes in place: ${limit}.`]
+  return [`The next change of images, labels or annotations goes in place: ${limit}.`, ...standingWords(workload)]
+}
+
+/** Without a policy nothing puts the stop back that another write takes away. */
+function standingWords({ kind, rest }: WorkloadFacts): string[] {
+  if (rest !== "Standing") return []
+  return kind === "Deployment"
+    ? ["Its hold stands between updates; kubectl rollout resume, or a manifest with spec.paused, takes it away."]
+    : [
+        "Its hold stands between updates; a manifest with spec.updateStrategy takes it away, and then pods are replaced.",
+      ]
 }
 
 function inPlace(sight: Sight, workload: WorkloadFacts, settings: Settings, maxUnavailable: number): Verdict {

@@ -59,6 +59,16 @@ const stalled = new Set([
 ])
 const waiting = new Set(["Pulling", "ImageUnavailable", "BudgetSpent", "NodeNotReady", "PodNotReady"])
 
+const notTakenUp: Verdict = {
+  state: "Waiting",
+  reason: "Held",
+  message: "the change is held, and no controller of aim has taken it up yet: is one running?",
+}
+
+/** Behind a standing hold, pods that are not of the template wait for aim. */
+const isWaiting = ({ rest, isHolding, status }: WorkloadFacts) =>
+  rest === "Standing" && isHolding && updatedIn(status) < (status.replicas ?? status.currentNumberScheduled ?? 0)
+
 function whileHeld(workload: WorkloadFacts): Verdict {
   const { hold, isHolding, template } = workload
   const note = noteOf(workload)
@@ -70,12 +80,7 @@ function whileHeld(workload: WorkloadFacts): Verdict {
       reason: "FellBackToRollingUpdate",
       message: "its hold was taken away, and its own controller replaces the pods",
     }
-  if (!note)
-    return {
-      state: "Waiting",
-      reason: "Held",
-      message: "the change is held, and no controller of aim has taken it up yet: is one running?",
-    }
+  if (!note) return notTakenUp
   const { reason, message, back, from, to } = note
   // With `in-place-on-failure: Rollback` the template is the one before already.
   const isGoingBack = back !== undefined && hasImages(template, from)
@@ -115,6 +120,7 @@ function byItsController(object: KubeObject, workload: WorkloadFacts): Verdict {
       message: `the ${kind} controller has not observed generation ${generation} yet; the last one is ${observed}`,
     }
   const own = isAbout(workload) ? note : undefined
+  if (isWaiting(workload)) return notTakenUp
   const isDone = workloadTarget(kind, "").isUpToDate(object)
   if (isDone && own?.reason === "RolledBack") return { state: "RolledBack", reason: own.reason, message: own.message }
   if (isDone) return complete(workload)

@@ -42,7 +42,13 @@ export function whyUpdate(sight: Sight): WhyUpdate | undefined {
   }
 }
 
-function titleOf({ kind, namespace, name, hold, annotations }: WorkloadFacts, { operation }: Standing): string {
+const rests = {
+  Standing: ", and is held between updates too (aim hold)",
+  Lent: "; its own controller does a rolling update, and then its hold stands again",
+  none: ", and is not held",
+}
+
+function titleOf({ kind, namespace, name, hold, rest, annotations }: WorkloadFacts, { operation }: Standing): string {
   const title = `${kind} ${namespace}/${name}`
   const by = operation === undefined ? "" : ` (operation ${operation})`
   if (hold) return `${title} is held for an update in place${by}.`
@@ -50,7 +56,7 @@ function titleOf({ kind, namespace, name, hold, annotations }: WorkloadFacts, { 
   const asks =
     strategy === undefined
       ? "asks for no updates in place"
-      : `asks for updates in place with ${strategy}, and is not held`
+      : `asks for updates in place with ${strategy}${rests[rest ?? "none"]}`
   return `${title} ${asks}${operation === undefined ? "" : `; its last one was operation ${operation}`}.`
 }
 

@@ -31,7 +31,7 @@ export function readDeployment(object: object): Deployment {
   const { spec } = object as Json
   const replicas = spec.replicas ?? 1
   return {
-    ...readCommon(object),
+    ...readCommon(object, "Deployment"),
     isInForce: holdKinds.Deployment.isInForce(spec),
     replicas,
     deadlineSeconds: Math.min(spec.progressDeadlineSeconds ?? 600, 86_400),

@@ -26,6 +26,10 @@ export function nativeOf(workload: Deployment, revisions: readonly Revision[]): 
     // Pods that still end are nothing to wait for.
     isEmpty: !current || workload.replicas === 0,
     isFollowed: active.every(isSame),
+    get isRolledOut() {
+      // Without pods, the ReplicaSet that makes the next ones.
+      return workload.isObserved && active.length <= 1 && (current ? isSame(current) : revisions.some(isSame))
+    },
     keeps({ owner }) {
       // Reads the templates of old ReplicaSets, and is asked only after an update that was given up.
       same ??= new Set(revisions.filter(isSame).map(({ uid }) => uid))

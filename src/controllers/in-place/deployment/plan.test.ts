@@ -21,6 +21,7 @@ const workload = (fields: Partial<Workload> = {}): Workload => ({
   name: "web",
   uid: "d",
   resourceVersion: "9",
+  generation: 9,
   annotations: { [strategyAnnotation]: "InPlaceIfPossible", [heldMark]: "{}" },
   isInForce: true,
   isObserved: true,

@@ -29,7 +29,7 @@ export const daemonSet: Adapter<HeldSet, SetRevision> = {
   revisions: controllerRevisions,
   read(object) {
     const { spec, status = {} } = object as Json
-    const common = readSet(object)
+    const common = readSet(object, "DaemonSet")
     const replicas = status.desiredNumberScheduled ?? 0
     return {
       ...common,

@@ -1,3 +1,4 @@
+import type { HeldKind } from "#core/in-place/hold.ts"
 import { revisionLabel } from "#core/in-place/names.ts"
 import type { PodTemplate } from "#core/in-place/template.ts"
 import { type Json, type Owned, ownerOf, readCommon, type Workload } from "../facts.ts"
@@ -32,8 +33,8 @@ export type SetRevision = Owned & {
 /** A set has no deadline of its own. As a Deployment's, if that has none. */
 const deadlineSeconds = 600
 
-export const readSet = (object: object) => ({
-  ...readCommon(object),
+export const readSet = (object: object, kind: HeldKind) => ({
+  ...readCommon(object, kind),
   updateStrategy: (object as Json).spec.updateStrategy as unknown,
   deadlineSeconds,
 })

@@ -43,6 +43,8 @@ export function nativeOf(
   const key = wanted && kind.keyOf(wanted)
   const before = kind.before(workload, revisions, used)
   const isCounted = key !== undefined && isCountedAs(workload, pods, ending, { key, countsEnding: kind.countsEnding })
+  const isFenced = () => isCounted && workload.status.updated === workload.replicas && kind.isSettled(workload)
+  const isClosed = () => isFenced() && pods.every(pod => keyIn(pod) === key)
   return {
     title: `${kind.shortName}/${workload.name}`,
     kind: kind.kind,
@@ -52,12 +54,14 @@ export function nativeOf(
     obstacle: strange && `pod ${strange.name} is of revision "${keyIn(strange)}", and there is none of that name`,
     isEmpty: false,
     isFollowed: pods.every(pod => same.has(keyIn(pod))),
+    get isRolledOut() {
+      return isClosed()
+    },
     ordinals: workload.ordinals,
     keeps: pod => same.has(keyIn(pod)),
     label: proven => (isCounted ? labelsFor(proven, key) : []),
     close() {
-      const isFenced = isCounted && workload.status.updated === workload.replicas && kind.isSettled(workload)
-      if (isFenced && pods.every(pod => keyIn(pod) === key)) return { is: "Passed", fence: wanted!.number }
+      if (isClosed()) return { is: "Passed", fence: wanted!.number }
       return { is: "Waiting", actions: [], pod: stuckOf(pods, ending) }
     },
   }

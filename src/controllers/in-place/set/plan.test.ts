@@ -74,6 +74,7 @@ const workload = (fields: Partial<HeldSet> = {}): HeldSet => ({
   name: "web",
   uid: "s",
   resourceVersion: "9",
+  generation: 9,
   annotations: { [strategyAnnotation]: "InPlaceIfPossible", [heldMark]: "{}" },
   isInForce: true,
   isObserved: true,

@@ -25,7 +25,7 @@ export const statefulSet: Adapter<HeldSet, SetRevision> = {
     const { spec, status = {} } = object as Json
     const replicas = spec.replicas ?? 1
     return {
-      ...readSet(object),
+      ...readSet(object, "StatefulSet"),
       isInForce: holdKinds.StatefulSet.isInForce(spec),
       replicas,
       maxUnavailable: ownUnavailable("StatefulSet", spec.updateStrategy, replicas),

@@ -121,7 +121,7 @@ test("each kind keeps its pods, from the client, by the server and mixed; a stra
       const targets = kept.map(writer => `${word}/${writer}`)
       return aim("wait", ...targets, "-n", namespace, "--timeout", "60s")
     })
-    for (const said of await Promise.all(waits)) expect(said.match(/Complete/g)).toHaveLength(kept.length)
+    for (const said of await Promise.all(waits)) expect(said.match(/ Complete /g)).toHaveLength(kept.length)
     for (const writer of kept) {
       expect([writer, await uidsOf(writer)]).toEqual([writer, before.get(writer)])
       expect((await pods(writer)).map(imageOf)).toEqual(kindsOf(writer).map(() => image))

@@ -16,7 +16,7 @@ import {
 export const kinds: readonly InPlaceKind[] = ["Deployment", "StatefulSet", "DaemonSet"]
 
 /** As `aim hold` writes it. */
-export async function stand(story: InPlaceStory): Promise<void> {
+async function stand(story: InPlaceStory): Promise<void> {
   const object = await story.workload()
   await story.patch(standingHold(object.kind, object as never)!)
 }
@@ -32,7 +32,7 @@ export async function begin(options: InPlaceOptions) {
 
 export const isStopped = ({ kind, spec }: Json) => holdKinds[kind as InPlaceKind].isInForce(spec)
 
-export const rests = (object: Json) => {
+const rests = (object: Json) => {
   const { annotations = {}, labels = {} } = object.metadata
   const hold = parseHold(annotations[heldMark])
   const note = parseNote(annotations[inPlaceAnnotation])

@@ -4,6 +4,7 @@ const controller = "src/controllers/in-place"
 const core = "src/core/in-place"
 const faults = "test/simulation/in-place-faults"
 const stories = "test/scenarios/in-place"
+const standing = "test/scenarios/in-place-standing"
 
 /** The file of the folder that has the code is looked for: adapters move it. */
 const mistake = (
@@ -37,9 +38,27 @@ export const inPlaceMutants: Record<string, Mutant> = {
   ),
   "a release without a last look": mistake(
     controller,
-    "action.looksAgain && !(await isStillDone(world, seen, look))",
+    "action.looksAgain && !(await isStillDone(world, seen, look, action))",
     "action.looksAgain && !isStillDone",
     { caughtBy: "that we see late, is brought along" },
+  ),
+  "a standing hold that keeps the number of its update": mistake(
+    controller,
+    "settleOf(resourceVersion, action.note, renewedHoldOf(hold!, generation))",
+    "settleOf(resourceVersion, action.note, renewedHoldOf(hold!, hold!.generation))",
+    { tests: standing, caughtBy: "two updates in a row" },
+  ),
+  "a hold that stands again in the middle of a rolling update": mistake(
+    controller,
+    'if (!seen.native.isRolledOut) return { ...cleanedUp(seen, []), rest: "Lent" }',
+    "",
+    { tests: standing, caughtBy: "another field: its own controller does it" },
+  ),
+  "a standing hold that is released with its update": mistake(
+    controller,
+    'seen.workload.hold?.isStanding ? "settle" : "release"',
+    '"release"',
+    { tests: standing, caughtBy: "two updates in a row" },
   ),
   "a gate that is written for any version": mistake(
     core,

@@ -20,8 +20,10 @@ export type Egress = {
 }
 
 export type EgressRequest = {
-  /** The namespace that the request is for: it decides where we may connect, and namespaces take turns. */
+  /** The namespace that named the URL: it decides where we may connect. */
   namespace: string
+  /** The namespace whose turn it is; default: the same. Another one where it uses a URL that was shared with it. */
+  onBehalfOf?: string
   url: string
   method: "GET" | "POST"
   headers?: Headers
@@ -130,19 +132,19 @@ export function createEgress(options: EgressOptions): Egress {
 
   return {
     async request(asked) {
-      const { namespace, signal } = asked
+      const { namespace, onBehalfOf = namespace, signal } = asked
       const target = targetOf(asked, rules)
       if ("ok" in target) return target
       const way = wayTo(target, asked, rules)
       if ("ok" in way) return way // at once, without a turn
-      const busy = failure("Busy", `too many other requests wait, of namespace ${namespace} or to ${target.hostname}`)
+      const busy = failure("Busy", `too many other requests wait, of namespace ${onBehalfOf} or to ${target.hostname}`)
       const impatient = new AbortController()
       const cancel = clock.after(waitMs, () => impatient.abort(busy))
       const either = AbortSignal.any(signal ? [signal, impatient.signal] : [impatient.signal])
       // Services of two namespaces may have the same name in their URLs.
       const place = way.places ? `${target.origin} of ${namespace}` : target.origin
       try {
-        return await inTurn({ owner: namespace, place, signal: either }, async () => {
+        return await inTurn({ owner: onBehalfOf, place, signal: either }, async () => {
           cancel()
           const result = await attempt(target, asked)
           signal?.throwIfAborted()

@@ -1,0 +1,251 @@
+import { expect, test } from "vitest"
+import type { CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
+import { createEgress, readAllowances } from "#egress/index.ts"
+import { serve } from "#egress/test-servers.ts"
+import { json } from "#runtime/client/test-server.ts"
+import { systemClock } from "#runtime/clock.ts"
+import { createMeasuring, type Round } from "./measure.ts"
+import { canaryWith, type JudgingWorld, judgingWorld, roundOf, untilThere } from "./test-judging.ts"
+
+type Metrics = NonNullable<CanarySpecInput["analysis"]["metrics"]>
+
+const one = (value: string) => ({
+  status: "success",
+  data: { resultType: "vector", result: [{ metric: {}, value: [1, value] }] },
+})
+
+/** A Prometheus on loopback whose answer depends on the query. */
+async function prometheus(answer: (query: string) => unknown = () => one("1")) {
+  const server = await serve(({ url, body }, response) => {
+    const query = new URL(url, "http://x").searchParams.get("query") ?? new URLSearchParams(body).get("query") ?? ""
+    json(response, answer(query))
+  })
+  return {
+    ...server,
+    url: server.url,
+    queries: () => server.seen.map(({ url }) => new URL(url, "http://x").searchParams.get("query")),
+  }
+}
+
+const measured = (
+  metrics: Metrics,
+  world: JudgingWorld,
+  { spec = {}, round = {} }: { spec?: Partial<CanarySpecInput>; round?: Partial<Round> } = {},
+) => {
+  const { wiring, deps, ...rest } = judgingWorld(world)
+  const measuring = createMeasuring(wiring, deps)
+  const asked = roundOf(canaryWith({ metrics }, spec), round)
+  return { checks: untilThere(() => measuring.checksOf(asked)), measuring, asked, ...rest }
+}
+
+test("all metrics of a round are asked for once, and the Canary is looked at again when all have come", async () => {
+  const { url, port, queries } = await prometheus(query => one(query.includes("bucket") ? "0.7" : "99"))
+  const metrics: Metrics = [
+    { name: "request-success-rate", thresholdRange: { min: 95 } },
+    { name: "request-duration", thresholdRange: { max: 500 } },
+    { name: "errors", query: 'sum(errors{pod=~"{{ target }}-.*"}[{{ interval }}])', threshold: 98 },
+  ]
+  const allow = [`shop=127.0.0.1:${port}`]
+  const { checks, measuring, asked, enqueued } = measured(metrics, { allow }, { spec: { metricsServer: url } })
+  expect(await checks).toEqual([
+    { name: "request-success-rate", verdict: "Good", value: 99 },
+    { name: "request-duration", verdict: "Good", value: 0.7 },
+    { name: "errors", verdict: "Bad", value: 99, why: "99 is above 98" },
+  ])
+  expect(new Set(enqueued)).toEqual(new Set(["shop/web"]))
+  expect(measuring.checksOf(asked)).toHaveLength(3)
+  expect(queries().sort()).toEqual([
+    expect.stringMatching(/^\(sum\(rate\(http_request_duration_seconds_count/),
+    expect.stringMatching(/^histogram_quantile/),
+    'sum(errors{pod=~"web-7d9f-.*"}[60s])',
+  ])
+  expect(measuring.areOpen).toBe(false)
+})
+
+test("another round is another question, and a Canary without metrics has an answer at once", async () => {
+  const { url, port, seen } = await prometheus()
+  const { wiring, deps } = judgingWorld({ allow: [`shop=127.0.0.1:${port}`] })
+  const measuring = createMeasuring(wiring, deps)
+  const canary = canaryWith({ metrics: [{ name: "x", query: "up" }] }, { metricsServer: url })
+  for (const number of [1, 2]) await untilThere(() => measuring.checksOf(roundOf(canary, { number })))
+  expect(seen).toHaveLength(2)
+  expect(measuring.checksOf(roundOf(canaryWith({})))).toEqual([])
+})
+
+test("a relative metric asks the same of both revisions", async () => {
+  const { url, port, queries } = await prometheus(query => one(query.includes("7d9f") ? "150" : "100"))
+  const metrics: Metrics = [
+    { name: "latency", query: 'l{d="{{ target }}"}', relativeTo: "Source", thresholdRange: { max: 1.2 } },
+  ]
+  const { checks } = measured(metrics, { allow: [`shop=127.0.0.1:${port}`] }, { spec: { metricsServer: url } })
+  expect(await checks).toEqual([
+    { name: "latency", verdict: "Bad", value: 1.5, why: "new by running: 1.5 is above 1.2" },
+  ])
+  expect(queries().sort()).toEqual(['l{d="web"}', 'l{d="web-7d9f"}'])
+})
+
+test("no window reaches back before the present weight", async () => {
+  const { url, port, queries } = await prometheus()
+  const metrics: Metrics = [{ name: "x", query: "x[{{ interval }}]", interval: "5m" }]
+  const world = { allow: [`shop=127.0.0.1:${port}`] }
+  await measured(metrics, world, { spec: { metricsServer: url }, round: { atThisWeightMs: 42_000 } }).checks
+  expect(queries()).toEqual(["x[42s]"])
+})
+
+test("a template has its own address, headers and credentials", async () => {
+  const { url, port, seen } = await prometheus()
+  const provider = { type: "prometheus", address: url, headers: { "X-Scope": ["a"] }, secretRef: { name: "login" } }
+  const templates = { "shop/errors": { provider, query: '{{ variables.way }}{a="{{ service }}-canary"}' } }
+  const metrics: Metrics = [
+    { name: "e", templateRef: { name: "errors" }, templateVariables: { way: "in" }, thresholdRange: { max: 1 } },
+  ]
+  const world = {
+    allow: [`shop=127.0.0.1:${port}`],
+    templates,
+    secrets: { "shop/login": { username: "u", password: "p" } },
+  }
+  expect(await measured(metrics, world).checks).toEqual([{ name: "e", verdict: "Good", value: 1 }])
+  expect(seen[0]).toMatchObject({
+    url: "/api/v1/query?query=in%7Ba%3D%22web-canary%22%7D",
+    headers: { "x-scope": "a", authorization: "Basic dTpw" },
+  })
+})
+
+test("a shared template is asked as its own namespace, and says nothing of it", async () => {
+  const { url, port } = await prometheus(() => ({ status: "error", errorType: "bad_data", error: "internal" }))
+  const template = { provider: { type: "prometheus", address: url, secretRef: { name: "login" } }, query: "up" }
+  const templates = {
+    "monitoring/errors": template,
+    "monitoring/far": { ...template, provider: { type: "prometheus", address: "http://10.9.8.7/" } },
+  }
+  const at = (name: string): Metrics => [{ name: "e", templateRef: { name, namespace: "monitoring" } }]
+  const world: JudgingWorld = {
+    allow: [`monitoring=127.0.0.1:${port}`],
+    templates,
+    shared: ["monitoring"],
+    secrets: { "monitoring/login": { token: "t" }, "shop/login": { token: "wrong" } },
+  }
+  const { checks, secretsRead } = measured(at("errors"), world)
+  expect(await checks).toEqual([
+    { name: "e", verdict: "Error", why: "the metric service refused the query (bad_data)" },
+  ])
+  expect(secretsRead).toEqual(["monitoring/login"])
+  expect(await measured(at("far"), world).checks).toMatchObject([
+    { verdict: "Error", why: "the MetricTemplate cannot be used: its own status says why (ForbiddenAddress)" },
+  ])
+  expect(await measured(at("errors"), { ...world, secrets: {} }).checks).toMatchObject([
+    { verdict: "Error", reason: "SecretMissing", why: "the MetricTemplate cannot be used: its own status says why" },
+  ])
+})
+
+test("an administrator's metric server is for queries of all namespaces, and not a way out", async () => {
+  const { url, port } = await prometheus()
+  const { wiring, deps } = judgingWorld()
+  const allowances = readAllowances([`*=127.0.0.1:${port}`])
+  const egress = createEgress({ clock: systemClock, rules: { allowances, serviceAt: () => undefined } })
+  const measuring = createMeasuring(wiring, { ...deps, metricsServer: { url, egress } })
+  const metrics: Metrics = [{ name: "x", query: "up", threshold: 1 }]
+  const [ours, theirs] = [canaryWith({ metrics }), canaryWith({ metrics }, { metricsServer: url }, { name: "other" })]
+  expect(await untilThere(() => measuring.checksOf(roundOf(ours)))).toMatchObject([{ verdict: "Good" }])
+  // The same address, named by a tenant.
+  expect(await untilThere(() => measuring.checksOf(roundOf(theirs)))).toMatchObject([{ reason: "AddressForbidden" }])
+})
+
+test("a service that hangs ends with the round, and delays no other Canary", async () => {
+  const server = await serve(({ url }, response) => url.includes("hang") || json(response, one("1")))
+  const { wiring, deps } = judgingWorld({ allow: [`*=127.0.0.1:${server.port}`] })
+  const timers: { ms: number; call: () => void }[] = []
+  const after = (ms: number, call: () => void) => {
+    timers.push({ ms, call })
+    return () => {}
+  }
+  const clock = { ...systemClock, after }
+  const measuring = createMeasuring({ ...wiring, clock }, deps)
+  const hanging = Array.from({ length: 30 }, (_, i) => ({ name: `m${i}`, query: "hang" }))
+  const [slow, quick] = [
+    canaryWith({ interval: "15s", metrics: hanging }, { metricsServer: server.url }),
+    canaryWith(
+      { metrics: [{ name: "x", query: "up", threshold: 1 }] },
+      { metricsServer: server.url },
+      { namespace: "other" },
+    ),
+  ]
+  expect(measuring.checksOf(roundOf(slow))).toBeUndefined()
+  expect(await untilThere(() => measuring.checksOf(roundOf(quick)))).toMatchObject([{ verdict: "Good" }])
+  await server.arrived(2)
+  expect(server.seen.filter(({ url }) => url.includes("hang")).length).toBeLessThanOrEqual(6)
+  const { ms, call } = timers[0]!
+  expect(ms).toBe(15_000)
+  call()
+  const checks = await untilThere(() => measuring.checksOf(roundOf(slow)))
+  expect(checks).toHaveLength(30)
+  expect(new Set(checks.map(check => "why" in check && check.why))).toEqual(new Set(["no answer within 15 s"]))
+})
+
+test.each<[string, Metrics, JudgingWorld, Partial<CanarySpecInput>, unknown]>([
+  [
+    "no metric server",
+    [{ name: "x", query: "up" }],
+    {},
+    {},
+    { reason: "InvalidSpec", why: expect.stringContaining("spec.metricsServer") },
+  ],
+  [
+    "no template",
+    [{ name: "x", templateRef: { name: "t" } }],
+    {},
+    {},
+    { reason: "TemplateMissing", why: expect.stringContaining("does not exist in shop") },
+  ],
+  [
+    "a template that is not shared",
+    [{ name: "x", templateRef: { name: "t", namespace: "bank" } }],
+    { templates: { "bank/t": { provider: { type: "prometheus", address: "http://p" }, query: "q" } } },
+    {},
+    { reason: "TemplateMissing", why: expect.stringContaining("namespace bank does not share its MetricTemplate t") },
+  ],
+  [
+    "a service that is not here",
+    [{ name: "x", templateRef: { name: "t" } }],
+    { templates: { "shop/t": { provider: { type: "datadog" }, query: "q" } } },
+    {},
+    { reason: "NotSupported", why: expect.stringContaining("prometheus") },
+  ],
+  [
+    "no address",
+    [{ name: "x", templateRef: { name: "t" } }],
+    { templates: { "shop/t": { provider: { type: "prometheus" }, query: "q" } } },
+    {},
+    { reason: "InvalidSpec", why: expect.stringContaining("provider.address") },
+  ],
+  [
+    "a variable that is missing",
+    [{ name: "x", templateRef: { name: "t" } }],
+    { templates: { "shop/t": { provider: { type: "prometheus", address: "http://p" }, query: "{{ variables.a }}" } } },
+    {},
+    { reason: "InvalidQuery", why: expect.stringContaining("templateVariables has no a") },
+  ],
+  [
+    "a Secret that may not be read",
+    [{ name: "x", templateRef: { name: "t" } }],
+    {
+      secrets: { "shop/s": null },
+      templates: {
+        "shop/t": { provider: { type: "prometheus", address: "http://p", secretRef: { name: "s" } }, query: "q" },
+      },
+    },
+    {},
+    { reason: "Forbidden", why: "aim may not read Secret s: run aim grant shop --secrets s" },
+  ],
+  [
+    "a router without built-in metrics",
+    [{ name: "request-duration" }],
+    {},
+    { provider: "istio", metricsServer: "http://p" },
+    { reason: "NotSupported", why: expect.stringContaining("istio") },
+  ],
+])("%s", async (_, metrics, world, spec, expected) => {
+  expect(await measured(metrics, world, { spec }).checks).toEqual([
+    { name: metrics[0]!.name, verdict: "Error", ...(expected as object) },
+  ])
+})

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
+import { AlertProvider } from "#api/v1alpha1/alertprovider/index.ts"
 import type { Canary, CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import { Canary as CanaryKind } from "#api/v1alpha1/canary/index.ts"
 import { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
@@ -19,6 +20,7 @@ export type JudgingWorld = {
   serviceAt?: Rules["serviceAt"]
   egress?: Pick<EgressOptions, "lookup" | "dial" | "limits" | "trust">
   templates?: Record<string, unknown>
+  providers?: Record<string, unknown>
   /** Texts by key. Null: it may not be read. */
   secrets?: Record<string, Record<string, string> | null>
   shared?: readonly string[]
@@ -39,13 +41,14 @@ export function judgingWorld(world: JudgingWorld = {}) {
       return { metadata: { name, namespace }, data }
     },
   } as unknown as Client
-  const templates = new Map(
-    Object.entries(world.templates ?? {}).map(([key, spec]) => {
-      const [namespace, name] = key.split("/")
-      const object = read(MetricTemplate, { metadata: { namespace, name }, spec })
-      return [key, { resourceVersion: "1", object }]
-    }),
-  )
+  // biome-ignore lint/suspicious/noExplicitAny: of either kind
+  const held = (kind: any, specs: Record<string, unknown> = {}) =>
+    new Map(
+      Object.entries(specs).map(([key, spec]) => {
+        const [namespace, name] = key.split("/")
+        return [key, { resourceVersion: "1", object: read(kind, { metadata: { namespace, name }, spec }) }]
+      }),
+    )
   return {
     wiring: {
       clock,
@@ -54,7 +57,8 @@ export function judgingWorld(world: JudgingWorld = {}) {
     },
     deps: {
       egress: createEgress({ clock, rules: { allowances: readAllowances(allow), serviceAt }, ...world.egress }),
-      templates,
+      templates: held(MetricTemplate, world.templates),
+      providers: held(AlertProvider, world.providers),
       secrets: createSecrets({ client, clock }),
       sharing: { isShared: async (namespace: string) => (world.shared ?? []).includes(namespace) },
     },

@@ -2,6 +2,7 @@ import type { Instant } from "#runtime/clock.ts"
 import { type Lag, lagging } from "./faults/lag.ts"
 import type { SimulatedGateway } from "./gateway-api/index.ts"
 import { eventExpiry } from "./physics/event-expiry.ts"
+import type { Measured } from "./physics/kube-controllers/autoscaler-plan.ts"
 import { controllerManager } from "./physics/kube-controllers/index.ts"
 import {
   addNodes,
@@ -33,6 +34,8 @@ export type PartsOptions = Omit<NodesOptions, "registries"> & {
   nodes?: number | readonly NodeSpec[]
   /** Controllers of the control plane that are behind or stopped, by name. Default: none. */
   lags?: Readonly<Record<string, Lag>>
+  /** What autoscalers measure: the current value of a metric. Default: nothing, as without a metrics server. */
+  measure?: Measured | undefined
   /** Default: every registry has every image. */
   registries?: RegistriesDescription | Registries | undefined
   /** Serves the Gateway API: its kinds are installed, and this gateway reads routes and reports on them. */
@@ -59,8 +62,8 @@ export function digestOf(
 
 /** All moving parts of a cluster, in starting order. */
 export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) => Part)[] {
-  const { lags = {}, gateway, ...rest } = options
-  const controlPlane = [...controllerManager(), (world: PhysicsWorld) => scheduler(world)]
+  const { lags = {}, gateway, measure, ...rest } = options
+  const controlPlane = [...controllerManager({ measure }), (world: PhysicsWorld) => scheduler(world)]
   return [
     ...controlPlane.map(make => lagging(make, lags)),
     ...(gateway ? [gateway.part] : []),

@@ -1,4 +1,6 @@
 import type { Part, PhysicsWorld } from "../world.ts"
+import { autoscalerController } from "./autoscaler.ts"
+import type { Measured } from "./autoscaler-plan.ts"
 import { clusterRoleAggregation } from "./cluster-role.ts"
 import { cronJobController } from "./cron-job.ts"
 import { daemonSetController } from "./daemon-set.ts"
@@ -15,7 +17,13 @@ import { resourceQuotaController } from "./resource-quota.ts"
 import { statefulSetController, volumeBinder } from "./stateful-set.ts"
 
 /** The controllers of a kube-controller-manager whose effects clients can see here. */
-export const controllerManager = ({ certificate = "" } = {}): ((world: PhysicsWorld) => Part)[] => [
+export const controllerManager = ({
+  certificate = "",
+  measure,
+}: {
+  certificate?: string
+  measure?: Measured | undefined
+} = {}): ((world: PhysicsWorld) => Part)[] => [
   deploymentController,
   replicaSetController,
   statefulSetController,
@@ -33,4 +41,5 @@ export const controllerManager = ({ certificate = "" } = {}): ((world: PhysicsWo
   podCollector,
   endpointSliceController,
   resourceQuotaController,
+  world => autoscalerController(world, measure),
 ]

@@ -71,6 +71,38 @@ test("what another process has begun is read from the pods", () => {
   expect(opened(pod("a"), pod("b"), pod("c")).room()).toBe(1)
 })
 
+const mark = {
+  operation: "1-x",
+  from: { web: "1" },
+  to: { web: "2" },
+  was: { web: { id: "old", restarts: 0 } },
+  at: now,
+}
+const restarting = { ...mark, from: {}, to: {}, restarts: ["web"] }
+const running = (id: string): Partial<PodFacts> => ({
+  containers: new Map([
+    [
+      "web",
+      { image: "2", isInit: false, id, digest: "", restarts: 0, isRunning: true, isReady: true, waiting: "" } as const,
+    ],
+  ]),
+})
+
+test.each<[string, Partial<PodFacts>, boolean]>([
+  ["as it was", running("old"), false],
+  ["drained", drained, true],
+  ["serving, with a gate", { gate: { isDrained: false } }, false],
+  ["perhaps written", { isInDoubt: true }, true],
+  ["changed, and not restarted yet", { ...running("old"), mark }, true],
+  ["changed, and restarted", { ...running("new"), mark }, false],
+  ["changed so long ago that it will not restart", { ...running("old"), mark: { ...mark, at: now - 30_000 } }, false],
+  ["waiting for the node's agent", { ...running("old"), mark: restarting }, true],
+  ["restarted by the node's agent", { ...running("new"), mark: restarting }, false],
+  ["left by the node's agent", { ...running("old"), mark: { ...restarting, at: now - 60_000 } }, false],
+])("whether a pod is disturbed: %s", (_, fields, expected) => {
+  expect(isDisturbed(pod("a", fields), now)).toBe(expected)
+})
+
 test("a budget whose controller has not seen it has no room", () => {
   const { room, set } = opened(pod("a"), pod("b"), pod("c"))
   set({ isCurrent: false })

@@ -522,6 +522,16 @@ const cases: Record<string, { given: Partial<PodsSeen>; writes: string[]; says?:
     writes: [],
     says: { underWay: 1 },
   },
+  "a pod whose container the agent is about to restart counts as down, and is changed for free": {
+    given: {
+      pods: [
+        pod("a"),
+        pod("b"),
+        relabelled("c", {}, { mark: { ...mark, operation: "1-y", from: {}, to: {}, restarts: ["web"] } }),
+      ],
+    },
+    writes: ["patch c web=web:2"],
+  },
   "the agent has restarted the container": {
     given: { target: read, pods: [relabelled("a", { id: "new", restarts: 1 })], replicas: 1 },
     writes: [],

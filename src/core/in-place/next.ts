@@ -1,10 +1,10 @@
 import { repairedUntil } from "#core/pods/one-at-a-time.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
+import { isDisturbed } from "./cover.ts"
 import type { ContainerBefore, PodMark } from "./marks.ts"
 import type { PodFacts } from "./pod.ts"
 import { podsOf, type Settings } from "./settings.ts"
 import {
-  awaitsRestart,
   type Evidence,
   isLost,
   isUp,
@@ -178,8 +178,8 @@ const nothingPicked: Picked = { writes: [], missing: new Map(), waiting: 0 }
  */
 function pick(seen: PodsSeen, stale: readonly Judged[], restarting: readonly Judged[]): Picked {
   const { pods, replicas, settings, maxUnavailable, disruptions, missingOn, noAgentOn, evidence, ordinals } = seen
-  const isDisturbed = (pod: PodFacts) => pod.gate?.isDrained || pod.isInDoubt || awaitsRestart(pod, evidence.now)
-  const underWay = new Set([...restarting, ...stale.filter(({ pod }) => isDisturbed(pod))].map(({ pod }) => pod))
+  const disturbed = stale.filter(({ pod }) => isDisturbed(pod, evidence.now))
+  const underWay = new Set([...restarting, ...disturbed].map(({ pod }) => pod))
   const down = pods.filter(pod => !pod.isReady || underWay.has(pod)).length
   let room = Math.max(0, maxUnavailable - down - Math.max(0, replicas - pods.length))
   if (disruptions) room = Math.min(room, disruptions.allowed)

@@ -1,7 +1,10 @@
 // `npm run cluster`: a real Kubernetes in the foreground, until Ctrl-C.
 import { dirname } from "node:path"
 import { parseArgs } from "node:util"
+import { addOns } from "./kube/add-ons.ts"
 import { startCluster } from "./kube/cluster.ts"
+import { story } from "./kube/control.ts"
+import { gateway } from "./kube/gateway.ts"
 import { removeLeftovers } from "./kube/state.ts"
 
 const help = `Starts a real Kubernetes cluster on this machine and keeps it until Ctrl-C.
@@ -11,6 +14,9 @@ const help = `Starts a real Kubernetes cluster on this machine and keeps it unti
   --nodes N      how many nodes kwok plays (2)
   --no-kubelet   no real node: only the control plane and the nodes of kwok
   --containerd V which containerd the real node has: 1.6 (Debian's) or 2.3.5
+  --proxy        kube-proxy: Services are reached by their addresses
+  --gateway      Gateway API by Contour and Envoy, with a Gateway for routes of every namespace
+  --prometheus   Prometheus, which scrapes Envoy and the pods with the annotation prometheus.io/scrape
   --clean-up     remove what clusters left whose process was killed, and end
   --help         this text
 
@@ -23,13 +29,16 @@ process.exitCode = await main().catch(error => {
 })
 
 async function main(): Promise<number> {
-  const options = {
+  const known = {
     nodes: { type: "string", default: "2" },
     kubelet: { type: "boolean", default: true },
     containerd: { type: "string", default: "1.6" },
+    proxy: { type: "boolean", default: false },
+    gateway: { type: "boolean", default: false },
+    prometheus: { type: "boolean", default: false },
   } as const
   const { values } = parseArgs({
-    options: { ...options, "clean-up": { type: "boolean" }, help: { type: "boolean" } },
+    options: { ...known, "clean-up": { type: "boolean" }, help: { type: "boolean" } },
     allowNegative: true,
   })
   if (values.help) return print(help)
@@ -52,7 +61,9 @@ async function main(): Promise<number> {
     })
 
   const { signal } = stopping
-  const cluster = await startCluster({ kwokNodes: nodes, kubelet, containerd, say, signal }).catch(error => {
+  const wanted = addOns.filter(name => values[name])
+  const started = startCluster({ kwokNodes: nodes, kubelet, containerd, addOns: wanted, say, signal })
+  const cluster = await started.catch(error => {
     if (!signal.aborted) throw error
     say("stopped before it was ready; nothing is left")
   })
@@ -71,6 +82,12 @@ Images go to its registry, and pods name them the same way:
   skopeo copy --dest-tls-verify=false SOURCE docker://${cluster.registry}/NAME:TAG
 `
     : ""
+}${cluster.urls.gateway ? gatewayHelp(cluster.urls.gateway) : ""}${
+  cluster.urls.prometheus
+    ? `
+Prometheus: ${cluster.urls.prometheus}
+`
+    : ""
 }
 Logs:      ${cluster.folder}/logs
 Go inside: nsenter --target ${cluster.pid} --all
@@ -84,15 +101,15 @@ Ctrl-C ends it and leaves nothing behind.
   return isWanted ? 0 : 1
 }
 
+const gatewayHelp = (url: string) => `
+Routes name the Gateway ${gateway.name} in the namespace ${gateway.namespace}; requests go to ${url} with their host:
+
+  curl -H "Host: shop.example.com" ${url}/
+`
+
 function print(text: string): number {
   process.stdout.write(text)
   return 0
-}
-
-/** The error and its causes, without a stack trace: the reader is a user of the cluster. */
-function story(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause ? `${error.message}: ${story(error.cause)}` : error.message
 }
 
 function say(line: string) {

@@ -1,12 +1,10 @@
-import { spawn } from "node:child_process"
-import { once } from "node:events"
-import { createInterface } from "node:readline"
-import { expect, onTestFinished, test } from "vitest"
+import { expect, test } from "vitest"
 import { readinessGate } from "#api/v1alpha1/readiness-gate.ts"
 import { createContainerRecreateRequestController } from "#controllers/containerrecreaterequest/controller.ts"
 import { settingAnnotations, strategyAnnotation } from "#core/in-place/names.ts"
 import { events } from "#runtime/events.ts"
 import { runManager } from "#runtime/manager.ts"
+import { byVersion, startTraffic } from "#test/support/clients.ts"
 import { floor, type Json, onRealNode, quickEnd, until } from "#test/support/floor.ts"
 import { surroundings, transportFor, untilTestEnds } from "#test/support/in-process.ts"
 import { holdIsInForce, isFree, startUpdates, useHoldPolicy } from "#test/support/real-in-place.ts"
@@ -17,44 +15,8 @@ import { beginPulls, startAgent } from "#test/support/real-pulls.ts"
 
 useHoldPolicy()
 
-const everyMs = 25
-/** Five minutes of them: longer than the update may take. */
-const requestsMost = 12_000
-/** A pod that does not serve refuses at once. Only what is lost on the way is never answered. */
-const answerMs = 30_000
 /** Longer than the client can be behind: it hears every tenth of a second which pods are ready, on a busy machine later. */
 const graceSeconds = 8
-
-/**
- * Runs in the network of the cluster. Reads a line of addresses whenever they change, asks one after the other, and
- * prints at the end what became of the requests. It ends by itself.
- */
-const client = `
-import { get } from "node:http"
-import { createInterface } from "node:readline"
-let addresses = [], sent = 0, isOver = false
-const answers = {}, failures = []
-const count = what => { answers[what] = (answers[what] ?? 0) + 1 }
-const ask = address => new Promise(resolve => {
-  const request = get({ host: address, port: 8080, agent: false, timeout: ${answerMs} }, answer => {
-    let text = ""
-    answer.on("data", part => { text += part }).on("end", () => resolve(count(answer.statusCode + " " + text.trim())))
-  })
-  request.on("timeout", () => request.destroy(new Error("timeout")))
-  request.on("error", error => resolve(failures.push(address + " " + error.message + " " + new Date().toISOString())))
-})
-const asked = []
-const timer = setInterval(() => {
-  if (isOver || sent >= ${requestsMost}) return clearInterval(timer), end()
-  if (addresses.length > 0) asked.push(ask(addresses[sent++ % addresses.length]))
-}, ${everyMs})
-async function end() {
-  await Promise.all(asked)
-  console.log(JSON.stringify({ sent, answers, failures }))
-  process.exit(0)
-}
-createInterface({ input: process.stdin }).on("line", line => { addresses = JSON.parse(line) }).on("close", () => { isOver = true })
-`
 
 test("a client at a constant rate sees no failed request", async () => {
   const { namespace } = await beginPulls()
@@ -65,7 +27,7 @@ test("a client at a constant rate sees no failed request", async () => {
   const recording = { resource: events, verbs: ["create", "patch"] } as const
   const transport = await transportFor(namespace, "gates", [...gates.permissions, recording])
   untilTestEnds(signal => runManager({ ...surroundings, transport, controllers: [gates], leaderElect: false, signal }))
-  const { api, pid, kubectlRun, pushImage } = floor()
+  const { api, kubectlRun, pushImage } = floor()
   const [first, second] = await Promise.all(["1", "2"].map(tag => pushImage(`traffic:v${tag}`)))
   const path = `/apis/apps/v1/namespaces/${namespace}/deployments`
   await api.create(path, {
@@ -97,21 +59,17 @@ test("a client at a constant rate sees no failed request", async () => {
   const pods = async (): Promise<Json[]> => (await api.get(`/api/v1/namespaces/${namespace}/pods`)).items
   const before = (await pods()).map(({ metadata }) => metadata.uid).sort()
 
-  const child = spawn("nsenter", [`--net=/proc/${pid}/ns/net`, process.execPath, "--input-type=module", "-e", client], {
-    stdio: ["pipe", "pipe", "inherit"],
-  })
-  onTestFinished(() => void child.kill())
-  const said = once(createInterface({ input: child.stdout }), "line")
+  const traffic = startTraffic({ addresses: [], perSecond: 40 })
   let isOver = false
   const isReady = ({ status, metadata }: Json) =>
     !metadata.deletionTimestamp &&
     status.conditions.some(({ type, status }: Json) => type === "Ready" && status === "True")
   const telling = (async () => {
     for (let told = ""; !isOver; await new Promise(resolve => setTimeout(resolve, 100))) {
-      const ready = (await pods()).filter(isReady).map(({ status }) => status.podIP)
-      const line = JSON.stringify(ready.sort())
-      if (line !== told && !isOver) child.stdin.write(`${line}\n`)
-      told = line
+      const ready = (await pods()).filter(isReady).map(({ status }) => `${status.podIP}:8080`)
+      const now = ready.sort().join()
+      if (now !== told && !isOver) traffic.use(ready)
+      told = now
     }
   })()
 
@@ -120,10 +78,9 @@ test("a client at a constant rate sees no failed request", async () => {
   await until("the update is complete", async () => isFree(await api.get(`${path}/web`)), { withinMs: 240_000 })
   isOver = true
   await telling
-  child.stdin.end()
-  const { sent, answers, failures } = JSON.parse((await said)[0])
-  expect(failures).toEqual([])
-  expect(sent).toBeGreaterThan(100)
-  expect(Object.keys(answers).sort()).toEqual(["200 v1", "200 v2"])
+  const result = await traffic.stop()
+  expect(result.failures).toEqual([])
+  expect(result.sent).toBeGreaterThan(100)
+  expect(Object.keys(byVersion(result)).sort()).toEqual(["v1", "v2"])
   expect((await pods()).map(({ metadata }) => metadata.uid).sort()).toEqual(before)
 })

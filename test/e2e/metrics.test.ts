@@ -13,10 +13,11 @@ import {
 } from "#test/support/fleet.ts"
 import { floor, floorWithFaults, type Json, onKwok, uniqueNamespace, until } from "#test/support/floor.ts"
 import { unusedPort } from "#test/support/ports.ts"
-import { checkMetrics, type Prometheus, preparePrometheus, startPrometheus } from "#test/support/prometheus.ts"
+import { checkMetrics, preparePrometheus, startPrometheus } from "#test/support/prometheus.ts"
 import { rows } from "#tools/generate/monitoring/serviceimage.ts"
 import { run } from "#tools/kube/command.ts"
 import { repository } from "#tools/kube/folders.ts"
+import type { Prometheus } from "#tools/kube/prometheus.ts"
 
 const rules = join(repository, "charts/aim/rules/aim.yaml")
 const image = (tag: string) => `registry.example.com/dicom-service:${tag}`

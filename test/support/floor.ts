@@ -5,11 +5,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { inject, onTestFinished } from "vitest"
+import type { AddOn } from "#tools/kube/add-ons.ts"
 import { type Access, type Api, connectApi, type Json, until } from "#tools/kube/api.ts"
 import { type Cluster, type ClusterOptions, startCluster } from "#tools/kube/cluster.ts"
 import { run } from "#tools/kube/command.ts"
 import { kubeconfig, realNode } from "#tools/kube/components.ts"
-import { orderCluster } from "#tools/kube/control.ts"
+import { type ClusterOrder, orderCluster } from "#tools/kube/control.ts"
 import { type ImageOptions, type PushedImage, pushImage } from "#tools/kube/images.ts"
 import { type FaultProxy, faultProxy } from "./fault-proxy.ts"
 
@@ -52,6 +53,9 @@ export type Floor = FloorInfo & {
   /** Ends one program of the cluster (kube-controller-manager, …); the test must start it again. */
   stopProgram(name: string, signal?: NodeJS.Signals): Promise<void>
   startProgram(name: string): Promise<void>
+  /** Starts kube-proxy, the gateway or Prometheus if it does not run, and gives its URL outside if it has one. */
+  add(name: AddOn): Promise<string | undefined>
+  remove(name: AddOn): Promise<void>
 }
 
 let opened: Floor | undefined
@@ -73,14 +77,17 @@ export async function openFloor(): Promise<void> {
   if (answer.statusCode !== 200) throw new Error(`the cluster did not start: ${said}`)
   const info: FloorInfo = JSON.parse(said)
   const env = { ...process.env, KUBECONFIG: info.kubeconfig }
+  const order = (what: ClusterOrder) => orderCluster(info.folder, what)
   opened = {
     ...info,
     api: connectApi(info.access),
     kubectlRun: (...args) => run(info.kubectl, args, { env }),
     pushImage: (name, options) => pushImage(info.registry, name, options),
-    expose: port => orderCluster(info.folder, { do: "expose", port }),
-    stopProgram: (name, signal = "SIGTERM") => orderCluster(info.folder, { do: "stopProgram", name, signal }),
-    startProgram: name => orderCluster(info.folder, { do: "startProgram", name }),
+    expose: async port => void (await order({ do: "expose", port })),
+    stopProgram: async (name, signal = "SIGTERM") => void (await order({ do: "stopProgram", name, signal })),
+    startProgram: async name => void (await order({ do: "startProgram", name })),
+    add: addOn => order({ do: "add", addOn }) as Promise<string | undefined>,
+    remove: async addOn => void (await order({ do: "remove", addOn })),
   }
 }
 

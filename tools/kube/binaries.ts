@@ -1,7 +1,17 @@
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { basename, join } from "node:path"
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
+import { basename, dirname, join } from "node:path"
 import { findProgram, run } from "./command.ts"
 import { cacheFolder } from "./folders.ts"
 import { withLock } from "./lock.ts"
@@ -35,13 +45,26 @@ const goWanted = [1, 26] as const
 
 /** Gives the path of every program of a cluster. */
 export async function prepareBinaries(say: Say, signal?: AbortSignal): Promise<Binaries> {
+  const suite = kubernetes(programs)
+  await prepare(suite, say, signal)
+  return Object.fromEntries(programs.map(({ name }) => [name, join(suite.folder, name)])) as Binaries
+}
+
+/** Gives the path of kube-proxy, which most tests need not: only a cluster that asks for it waits for its build. */
+export async function prepareKubeProxy(say: Say, signal?: AbortSignal): Promise<string> {
+  const name = "kube-proxy"
+  const suite = kubernetes([{ name, module: "kubernetes", package: "k8s.io/kubernetes/cmd/kube-proxy" }])
+  await prepare(suite, say, signal)
+  return join(suite.folder, name)
+}
+
+function kubernetes(programs: readonly Program[]): Suite {
   const version = versionOf("kubernetes", "k8s.io/kubernetes")
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? []
   const strings = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: "clean" }
   const linked = Object.entries(strings).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)
   const folder = join(cacheFolder(), "kube", version, "bin")
-  await prepare({ title: "Kubernetes", version, folder, programs, linked }, say, signal)
-  return Object.fromEntries(programs.map(({ name }) => [name, join(folder, name)])) as Binaries
+  return { title: "Kubernetes", version, folder, programs, linked }
 }
 
 /** Gives the path of Helm, which is no part of a cluster: only a test that asks for it waits for its build. */
@@ -67,6 +90,55 @@ export async function prepareContainerd(say: Say, signal?: AbortSignal): Promise
   const tags = ["no_btrfs", "no_devmapper", "no_zfs"]
   await prepare({ title: "containerd", version, folder, programs, linked, tags }, say, signal)
   return { version, folder }
+}
+
+/** Gives the path of Contour, and the folder with the CRDs that it reads: Gateway API's and its own. */
+export async function prepareContour(say: Say, signal?: AbortSignal): Promise<{ program: string; crds: string }> {
+  const module = "github.com/projectcontour/contour"
+  const version = versionOf("contour", module)
+  const folder = join(cacheFolder(), "contour", version, "bin")
+  const programs = [{ name: "contour", module: "contour", package: `${module}/cmd/contour` }]
+  const linked = [`-X ${module}/internal/build.Version=${version}`]
+  await prepare({ title: "Contour", version, folder, programs, linked }, say, signal)
+  const gatewayApi = "sigs.k8s.io/gateway-api"
+  const crds = join(dirname(folder), `crds-${versionOf("contour", gatewayApi)}`)
+  await copyOnce(crds, async to => {
+    for (const [module, path] of [
+      [gatewayApi, "config/crd/standard"],
+      ["github.com/projectcontour/contour", "examples/contour/01-crds.yaml"],
+    ] as const)
+      cpSync(join(await moduleFolder("contour", module, signal), path), join(to, basename(path)), { recursive: true })
+  })
+  return { program: join(folder, "contour"), crds }
+}
+
+/** Gives the path of the server in examples/traffic. */
+export async function prepareExampleServer(say: Say, signal?: AbortSignal): Promise<string> {
+  const folder = join(cacheFolder(), "examples", "bin")
+  const programs = [{ name: "traffic", module: "../../examples/traffic", package: "." }]
+  await prepare({ title: "examples/traffic", version: "", folder, programs, linked: [] }, say, signal)
+  return join(folder, "traffic")
+}
+
+/** Fills a folder under another name and renames it, so that a folder in its place is always whole. */
+async function copyOnce(folder: string, fill: (to: string) => Promise<void>): Promise<void> {
+  if (existsSync(folder)) return
+  const unfinished = mkdtempSync(`${folder}.unfinished-`)
+  try {
+    await fill(unfinished)
+    renameSync(unfinished, folder)
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true })
+    // Another process was faster, and what it made is the same.
+    if (!existsSync(folder)) throw error
+  }
+}
+
+/** Where the files of a module are, in Go's cache; fetched if they are not. */
+async function moduleFolder(folder: string, module: string, signal: AbortSignal | undefined): Promise<string> {
+  const cwd = join(import.meta.dirname, folder)
+  const told = await run(await findGo(), ["mod", "download", "-json", module], { cwd, env: goEnvironment(), signal })
+  return JSON.parse(told).Dir
 }
 
 /** Builds those that are missing or were built from something else. */
@@ -113,7 +185,7 @@ async function build(go: string, program: Program, suite: Suite, signal: AbortSi
   const unfinished = `${target}.unfinished`
   const child = spawn(go, ["build", ...buildFlags(suite), "-o", unfinished, program.package], {
     cwd: join(import.meta.dirname, program.module),
-    env: { ...process.env, CGO_ENABLED: "0", GOTOOLCHAIN: "local", GOFLAGS: "", GOWORK: "off" },
+    env: goEnvironment(),
     stdio: ["ignore", 2, 2],
     signal,
   })
@@ -132,7 +204,8 @@ const buildFlags = ({ linked, tags }: Suite) => [
 /** What a program is built from. When it changes, the stamp beside the program no longer matches. */
 function recipeHash(program: Program, suite: Suite): string {
   const parts = [program.package, process.arch, ...buildFlags(suite)]
-  const files = ["go.mod", "go.sum"].map(file => moduleFile(program.module, file))
+  const names = readdirSync(join(import.meta.dirname, program.module)).sort()
+  const files = names.filter(name => /^go\.(mod|sum)$|\.go$/.test(name)).map(name => moduleFile(program.module, name))
   return createHash("sha256")
     .update([...parts, ...files].join("\n"))
     .digest("hex")
@@ -151,11 +224,14 @@ async function findGo(): Promise<string> {
   const remedy = `install it: curl -L https://go.dev/dl/go${wanted}.0.linux-${process.arch === "x64" ? "amd64" : process.arch}.tar.gz | tar -C /usr/local -xz`
   const go = findProgram("go", ["/usr/local/go/bin"])
   if (!go) throw new Error(`Go ${wanted} or newer is missing; ${remedy}`)
-  const [, major, minor] = /go(\d+)\.(\d+)/.exec(await run(go, ["env", "GOVERSION"], { env: localGo() })) ?? []
+  const [, major, minor] = /go(\d+)\.(\d+)/.exec(await run(go, ["env", "GOVERSION"], { env: goEnvironment() })) ?? []
   if (!isNewEnough(Number(major), Number(minor)))
     throw new Error(`Go ${wanted} or newer is missing (${go} is ${major}.${minor}); ${remedy}`)
   return go
 }
 
-const localGo = () => ({ ...process.env, GOTOOLCHAIN: "local" })
+const goEnvironment = () => ({
+  ...process.env,
+  ...{ CGO_ENABLED: "0", GOTOOLCHAIN: "local", GOFLAGS: "", GOWORK: "off" },
+})
 const isNewEnough = (major: number, minor: number) => major > goWanted[0] || (major === 1 && minor >= goWanted[1])

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { closeSync, cpSync, existsSync, fstatSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs"
 import type { Server } from "node:net"
 import { join } from "node:path"
+import { type AddOn, type AddOns, makeAddOns, prepareAddOn } from "./add-ons.ts"
 import { type Access, type Api, connectApi, type Patience, until } from "./api.ts"
 import { prepareBinaries, prepareContainerd } from "./binaries.ts"
 import { makeCertificates } from "./certificates.ts"
@@ -35,6 +36,8 @@ export type ClusterOptions = {
   containerd?: "1.6" | "2.3.5"
   /** An older version whose APIs, features and CEL the control plane is to have, such as `1.34`: up to three back. */
   emulatedVersion?: string
+  /** What runs besides, from the start. `add` starts it later. */
+  addOns?: readonly AddOn[]
   /** Receives the progress, line by line. */
   say?: (line: string) => void
   /** Stops the start half-way. */
@@ -58,6 +61,11 @@ export type Cluster = {
   /** Ends one program, as a crash would with SIGKILL, and later starts it again. */
   stopProgram(name: string, signal?: NodeJS.Signals): Promise<void>
   startProgram(name: string): Promise<void>
+  /** Starts what only some tests need, builds it before if need be, and gives its URL outside if it has one. */
+  add: AddOns["add"]
+  remove: AddOns["remove"]
+  /** Of the add-ons that were asked for at the start. */
+  urls: Partial<Record<AddOn, string>>
   /** Makes a loopback port of the machine reachable from nodes and pods (also as a plain registry for pulls). */
   expose(port: number): Promise<void>
   /** Copies the programs' logs out of the folder that `stop` removes, and returns the new folder. */
@@ -70,12 +78,16 @@ export type Cluster = {
 /** Starts a cluster and returns when its nodes are ready. Leaves nothing behind when that fails. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const { kwokNodes = 2, kwokStages, kubelet: withNode = true, emulatedVersion, say = () => {}, signal } = options
+  const { addOns: wanted = [] } = options
   if (process.platform !== "linux" || process.getuid?.() !== 0)
     throw new Error("a cluster needs Linux and root, for its namespaces")
+  if (!withNode && wanted.length > 0)
+    throw new Error(`${wanted.join(" and ")} need pods that run: the cluster must have a real node`)
   await removeLeftovers()
   await preparePackages({ node: withNode, say })
   const binaries = await prepareBinaries(say, signal)
   const containerdFolder = withNode ? await findContainerd(options.containerd, say, signal) : undefined
+  for (const name of wanted) await prepareAddOn[name](say, signal)
   signal?.throwIfAborted()
 
   const started = Date.now()
@@ -114,13 +126,17 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const nodeParts = { registryPort: registryPort.port, snapshotter, containerdFolder }
     const place: NodePlace = { folder, binaries, certificates, tokens, emulatedVersion, ...nodeParts }
     const programs = new Map<string, Component>()
+    const watch = watchPrograms(inside, folder, say, signal)
     const launch = async (...components: Component[]) => {
-      for (const component of components) programs.set(component.name, component)
+      for (const component of components) {
+        programs.set(component.name, component)
+        watch.expected.delete(component.name)
+        watch.running.add(component.name)
+      }
       await Promise.all(
         components.map(component => inside.start({ ...component, log: logFile(folder, component.name) })),
       )
     }
-    const failure = watchPrograms(inside, folder, say, signal)
 
     await inside.relay(apiPort.listener, { host: network.address, port: network.apiPort })
     const access = {
@@ -149,8 +165,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       await until("the default service account", () => client.find(account), patience)
       say(`nodes ready after ${since()}`)
     }
-    await Promise.race([bringUp(), failure.promise])
-    failure.isStarting = false
+    await watch.during(bringUp)
 
     const known = (name: string) => {
       const component = programs.get(name)
@@ -159,19 +174,29 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       return component
     }
     const stopProgram = async (name: string, how?: NodeJS.Signals) => {
-      failure.expected.add(known(name).name)
+      watch.expected.add(known(name).name)
       await inside.stop(name, how)
     }
-    const startProgram = async (name: string) => {
-      failure.expected.delete(name)
-      await launch(known(name))
-    }
+    const startProgram = (name: string) => launch(known(name))
     const expose = async (port: number) => {
       allowPlainHttp(folder, port)
       await inside.expose(port)
     }
+    const addOns = makeAddOns({
+      ...{ place, sandbox: inside, api: client, launch, patience, say, signal },
+      end: async name => {
+        if (watch.running.has(name)) await stopProgram(name)
+      },
+      keep: listener => void listeners.push(listener),
+    })
+    const add: AddOns["add"] = name => watch.during(() => addOns.add(name))
+    const urls: Cluster["urls"] = {}
+    for (const [index, url] of (await Promise.all(wanted.map(add))).entries()) if (url) urls[wanted[index]!] = url
+    if (wanted.length > 0) say(`${wanted.join(", ")} ready after ${since()}`)
     const control = await listenForOrders(folder, order => {
       if (order.do === "expose") return expose(order.port)
+      if (order.do === "add") return add(order.addOn)
+      if (order.do === "remove") return addOns.remove(order.addOn)
       return order.do === "stopProgram" ? stopProgram(order.name, order.signal) : startProgram(order.name)
     })
     listeners.push(control)
@@ -187,6 +212,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       startedInMs: Date.now() - started,
       stopProgram,
       startProgram,
+      add,
+      remove: addOns.remove,
+      urls,
       expose,
       keepLogs,
       stop,
@@ -279,20 +307,35 @@ async function chooseSnapshotter(folder: string): Promise<NodePlace["snapshotter
   )
 }
 
-/** Notices when a program ends unexpectedly: during the start that is a failure, later it is reported. */
+/** Notices when a program ends unexpectedly: while something starts that is a failure, otherwise it is reported. */
 function watchPrograms(sandbox: Sandbox, folder: string, say: (line: string) => void, signal?: AbortSignal) {
-  const { promise, reject } = Promise.withResolvers<never>()
-  promise.catch(() => {})
-  signal?.addEventListener("abort", () => reject(signal.reason))
-  if (signal?.aborted) reject(signal.reason)
-  const watch = { promise, isStarting: true, expected: new Set<string>() }
+  const starts = new Set<(error: Error) => void>()
+  const fail = (error: Error) => {
+    for (const reject of starts) reject(error)
+  }
+  signal?.addEventListener("abort", () => fail(signal.reason))
+  const [expected, running] = [new Set<string>(), new Set<string>()]
   sandbox.onEnded((name, how) => {
-    if (watch.expected.has(name)) return
+    running.delete(name)
+    if (expected.has(name)) return
     const story = `${name} ended (${how}); the end of its log:\n${logEnd(logFile(folder, name))}`
-    if (watch.isStarting) reject(new Error(story))
+    if (starts.size > 0) fail(new Error(story))
     else say(story)
   })
-  return watch
+  return {
+    expected,
+    running,
+    async during<T>(work: () => Promise<T>): Promise<T> {
+      signal?.throwIfAborted()
+      const { promise, reject } = Promise.withResolvers<never>()
+      starts.add(reject)
+      try {
+        return await Promise.race([work(), promise])
+      } finally {
+        starts.delete(reject)
+      }
+    },
+  }
 }
 
 const logFile = (folder: string, name: string) => join(folder, "logs", `${name}.log`)

@@ -15,7 +15,9 @@ const users = {
   "kube-controller-manager": { user: "system:kube-controller-manager", groups: [] },
   "kube-scheduler": { user: "system:kube-scheduler", groups: [] },
   kubelet: { user: `system:node:${realNode}`, groups: ["system:nodes"] },
+  "kube-proxy": { user: "system:kube-proxy", groups: [] },
   kwok: { user: "kwok", groups: ["system:masters"] },
+  contour: { user: "contour", groups: ["system:masters"] },
 } as const
 export type User = keyof typeof users
 export type Tokens = Record<User, string>

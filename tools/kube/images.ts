@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import {
   chmodSync,
   copyFileSync,
@@ -34,12 +34,7 @@ export type PushedImage = { reference: string; digest: string }
 
 /** Makes a small image and pushes it as `registry/name`; the busybox layer is shared by all of them. */
 export async function pushImage(registry: string, name: string, options: ImageOptions = {}): Promise<PushedImage> {
-  const base = await prepareBase()
-  const work = mkdtempSync(join(tmpdir(), "aim-image-"))
-  try {
-    const layout = join(work, "layout")
-    cpSync(base, layout, { recursive: true })
-    const image = `${layout}:base`
+  return pushFrom(await prepareBase(), `${registry}/${name}`, async (image, work) => {
     const version = options.version ?? name.slice(name.lastIndexOf(":") + 1)
     const content = join(work, "content")
     mkdirSync(join(content, "www"), { recursive: true })
@@ -49,7 +44,34 @@ export async function pushImage(registry: string, name: string, options: ImageOp
     await run("umoci", ["insert", "--image", image, content, "/srv"])
     const command = options.command ?? ["/bin/sh", "-c", script(name, version, options.crashes)]
     await configure(image, command)
-    const reference = `${registry}/${name}`
+  })
+}
+
+/**
+ * Pushes the server of examples/traffic as `registry/name`: that one program and nothing else, not even a shell. Images
+ * differ in their environment only, so a node downloads the program once.
+ */
+export async function pushServer(registry: string, name: string, options: ServerOptions): Promise<PushedImage> {
+  const base = await prepareServerBase(options.program)
+  const version = name.slice(name.lastIndexOf(":") + 1)
+  const settings = Object.entries({ VERSION: version, ...options.env })
+  return pushFrom(base, `${registry}/${name}`, async image => {
+    const environment = settings.flatMap(([key, value]) => ["--config.env", `${key}=${value}`])
+    await run("umoci", ["config", "--image", image, ...environment])
+  })
+}
+
+/** The program, and what its environment says by default: see examples/traffic/main.go. */
+export type ServerOptions = { program: string; env?: Record<string, string> }
+
+/** Copies a layout, changes the image in it, and pushes that. */
+async function pushFrom(base: string, reference: string, change: (image: string, work: string) => Promise<void>) {
+  const work = mkdtempSync(join(tmpdir(), "aim-image-"))
+  try {
+    const layout = join(work, "layout")
+    cpSync(base, layout, { recursive: true })
+    const image = `${layout}:base`
+    await change(image, work)
     const digestFile = join(work, "digest")
     const transport = ["--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false", "--digestfile", digestFile]
     await run("skopeo", [...transport, `oci:${image}`, `docker://${reference}`])
@@ -102,7 +124,32 @@ async function prepareBase(): Promise<string> {
   if (!busybox)
     throw new Error("busybox is missing; install it: apt-get install --no-install-recommends busybox-static")
   const { size, mtimeMs } = statSync(busybox)
-  const layout = join(cacheFolder(), "images", `busybox-${size}-${Math.round(mtimeMs)}`)
+  return prepareLayout(`busybox-${size}-${Math.round(mtimeMs)}`, async (image, root) => {
+    for (const folder of ["bin", "etc", "tmp", "srv"]) mkdirSync(join(root, folder))
+    chmodSync(join(root, "tmp"), 0o1777)
+    copyFileSync(busybox, join(root, "bin", "busybox"))
+    const applets = (await run(busybox, ["--list"])).trim().split("\n")
+    for (const applet of applets.filter(name => name !== "busybox")) symlinkSync("busybox", join(root, "bin", applet))
+    writeFileSync(join(root, "etc", "passwd"), "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
+    await run("umoci", ["insert", "--image", image, root, "/"])
+    await run("umoci", ["config", "--image", image, "--config.env", "PATH=/bin"])
+  })
+}
+
+/** An OCI layout with one static program, made once for each content of it. */
+function prepareServerBase(program: string): Promise<string> {
+  const hash = createHash("sha256").update(readFileSync(program)).digest("hex").slice(0, 16)
+  return prepareLayout(`server-${hash}`, async (image, root) => {
+    copyFileSync(program, join(root, "server"))
+    chmodSync(join(root, "server"), 0o755)
+    await run("umoci", ["insert", "--image", image, root, "/"])
+    await run("umoci", ["config", "--image", image, "--config.entrypoint", "/server", "--config.user", "65532:65532"])
+  })
+}
+
+/** The layout of this name in the cache, with an image `base`. If it is not there, `fill` makes it from an empty root. */
+async function prepareLayout(name: string, fill: (image: string, root: string) => Promise<void>): Promise<string> {
+  const layout = join(cacheFolder(), "images", name)
   if (existsSync(layout)) return layout
   await withLock(
     `${layout}.lock`,
@@ -110,19 +157,12 @@ async function prepareBase(): Promise<string> {
     async () => {
       if (existsSync(layout)) return
       const root = mkdtempSync(join(tmpdir(), "aim-image-"))
+      chmodSync(root, 0o755)
       const unfinished = `${layout}.unfinished`
       rmSync(unfinished, { recursive: true, force: true })
-      for (const folder of ["bin", "etc", "tmp", "srv"]) mkdirSync(join(root, folder))
-      chmodSync(join(root, "tmp"), 0o1777)
-      chmodSync(root, 0o755)
-      copyFileSync(busybox, join(root, "bin", "busybox"))
-      const applets = (await run(busybox, ["--list"])).trim().split("\n")
-      for (const applet of applets.filter(name => name !== "busybox")) symlinkSync("busybox", join(root, "bin", applet))
-      writeFileSync(join(root, "etc", "passwd"), "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
       await run("umoci", ["init", "--layout", unfinished])
       await run("umoci", ["new", "--image", `${unfinished}:base`])
-      await run("umoci", ["insert", "--image", `${unfinished}:base`, root, "/"])
-      await run("umoci", ["config", "--image", `${unfinished}:base`, "--config.env", "PATH=/bin"])
+      await fill(`${unfinished}:base`, root)
       await run("umoci", ["gc", "--layout", unfinished])
       renameSync(unfinished, layout)
       rmSync(root, { recursive: true })

@@ -5,25 +5,26 @@ import { findProgram } from "./command.ts"
 import { cacheFolder } from "./folders.ts"
 import { withLock } from "./lock.ts"
 
-/** Debian packages, each with the file that shows it is there; `node` and `prometheus` mark what only these need. */
-const packages: { name: string; isThere: () => boolean; node?: true; prometheus?: true }[] = [
+/** Debian packages, each with the file that shows it is there, and what needs it if not every cluster does. */
+const packages: { name: string; isThere: () => boolean; for?: keyof Needs }[] = [
   { name: "iproute2", isThere: has("ip") },
   { name: "iptables", isThere: has("iptables") },
   { name: "mount", isThere: has("mount") },
   { name: "openssl", isThere: has("openssl") },
   { name: "util-linux", isThere: () => has("unshare")() && has("setpriv")() && has("flock")() },
-  { name: "containerd", isThere: has("containerd"), node: true },
-  { name: "runc", isThere: has("runc"), node: true },
-  { name: "containernetworking-plugins", isThere: () => existsSync("/usr/lib/cni/bridge"), node: true },
-  { name: "docker-registry", isThere: has("docker-registry"), node: true },
-  { name: "skopeo", isThere: has("skopeo"), node: true },
-  { name: "umoci", isThere: has("umoci"), node: true },
-  { name: "busybox-static", isThere: hasStaticBusybox, node: true },
-  { name: "prometheus", isThere: () => has("prometheus")() && has("promtool")(), prometheus: true },
+  { name: "containerd", isThere: has("containerd"), for: "node" },
+  { name: "runc", isThere: has("runc"), for: "node" },
+  { name: "containernetworking-plugins", isThere: () => existsSync("/usr/lib/cni/bridge"), for: "node" },
+  { name: "docker-registry", isThere: has("docker-registry"), for: "node" },
+  { name: "skopeo", isThere: has("skopeo"), for: "node" },
+  { name: "umoci", isThere: has("umoci"), for: "node" },
+  { name: "busybox-static", isThere: hasStaticBusybox, for: "node" },
+  { name: "prometheus", isThere: () => has("prometheus")() && has("promtool")(), for: "prometheus" },
+  { name: "python3-pip", isThere: () => has("pip3")() && has("python3")(), for: "envoy" },
 ]
 
 type Say = (line: string) => void
-type Needs = { node?: boolean; prometheus?: boolean }
+type Needs = { node?: boolean; prometheus?: boolean; envoy?: boolean }
 
 /** Makes sure that every program from Debian is there, installing what is missing; fails with the command otherwise. */
 export async function preparePackages(options: Needs & { say: Say }): Promise<void> {
@@ -38,9 +39,8 @@ export async function preparePackages(options: Needs & { say: Say }): Promise<vo
   })
 }
 
-function missing({ node, prometheus }: Needs): string[] {
-  const isNeeded = (entry: Needs) => (node || !entry.node) && (prometheus || !entry.prometheus)
-  return packages.filter(entry => isNeeded(entry) && !entry.isThere()).map(entry => entry.name)
+function missing(needs: Needs): string[] {
+  return packages.filter(entry => (!entry.for || needs[entry.for]) && !entry.isThere()).map(({ name }) => name)
 }
 
 function findAptGet(names: string[]): string {

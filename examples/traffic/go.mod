@@ -1,0 +1,3 @@
+module autoimagemanager.io/examples/traffic
+
+go 1.26.0

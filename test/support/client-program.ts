@@ -1,0 +1,95 @@
+// Sends requests at a constant rate and counts what becomes of them. `traffic.ts` starts it in the network of a cluster
+// and reads the lines it prints. It ends by itself: when enough was sent, when its time is over, or with its stdin.
+import { Agent, get } from "node:http"
+import { createInterface } from "node:readline"
+import type { ClientLine, ClientOptions, Cookie, Counted, Failure } from "./clients.ts"
+
+const options = JSON.parse(process.argv[2] ?? "{}") as ClientOptions
+const { path, headers, perSecond, connections, requestsMost, secondsMost, answerSeconds } = options
+let { addresses } = options
+// With one agent for each, requests go over all connections in turn; an agent alone would use the same one again.
+const agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true }))
+
+const counts = new Map<string, Counted>()
+const cookies = new Map<string, Cookie>()
+const failures: Failure[] = []
+let [sent, answered, isOver] = [0, 0, false]
+const started = performance.now()
+const open = new Set<Promise<void>>()
+
+function count<T extends object>(where: Map<string, T & { count: number }>, what: T) {
+  const key = JSON.stringify(what)
+  const known = where.get(key) ?? { ...what, count: 0 }
+  known.count++
+  where.set(key, known)
+}
+
+/** The example server answers in JSON; any other answer with 200 is a version as it stands. */
+function read(status: number, text: string): { version: string; pod: string } | undefined {
+  try {
+    const { version, pod } = JSON.parse(text)
+    if (typeof version === "string") return { version, pod }
+  } catch {
+    // No JSON.
+  }
+  return status === 200 ? { version: text.trim(), pod: "" } : undefined
+}
+
+async function ask(address: string, agent: Agent | false) {
+  const [host, port] = address.split(":")
+  const fail = (reason: string) => void failures.push({ at: new Date().toISOString(), address, reason })
+  await new Promise<void>(resolve => {
+    const asked = get({ host, port, path, headers, agent, timeout: answerSeconds * 1000 }, answer => {
+      let text = ""
+      answer.setEncoding("utf8").on("data", part => {
+        text += part
+      })
+      answer.once("end", () => {
+        const status = answer.statusCode ?? 0
+        const from = read(status, text)
+        if (from) {
+          count(counts, { ...from, status })
+          for (const cookie of answer.headers["set-cookie"] ?? []) count(cookies, { cookie, version: from.version })
+        } else fail(`${status} ${text.slice(0, 100)}`)
+        resolve()
+      })
+      answer.once("error", error => resolve(fail(`while it answered: ${error.message}`)))
+    })
+    asked.once("timeout", () => asked.destroy(new Error(`no answer within ${answerSeconds} s`)))
+    asked.once("error", error => resolve(fail(error.message)))
+  })
+  answered++
+}
+
+function tick() {
+  const seconds = (performance.now() - started) / 1000
+  // On a busy machine several are due at once: the rate stays.
+  const due = Math.min(Math.floor(seconds * perSecond) + 1, requestsMost)
+  while (sent < due && addresses.length > 0) {
+    const asking = ask(addresses[sent % addresses.length]!, agents[sent % agents.length] ?? false)
+    open.add(asking)
+    asking.finally(() => open.delete(asking))
+    sent++
+  }
+  if (isOver || sent >= requestsMost || seconds >= secondsMost) end()
+}
+
+const print = (line: ClientLine) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const timer = setInterval(tick, Math.max(1, Math.min(20, 1000 / perSecond)))
+const progress = setInterval(() => print({ answered }), 100)
+
+async function end() {
+  clearInterval(timer)
+  await Promise.all(open)
+  clearInterval(progress)
+  const result = { sent, answers: [...counts.values()], cookies: [...cookies.values()], failures }
+  process.stdout.write(`${JSON.stringify({ result } satisfies ClientLine)}\n`, () => process.exit(0))
+}
+
+createInterface({ input: process.stdin })
+  .on("line", line => {
+    addresses = JSON.parse(line)
+  })
+  .on("close", () => {
+    isOver = true
+  })

@@ -1,0 +1,91 @@
+import { spawn } from "node:child_process"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { onTestFinished } from "vitest"
+import { floor, until } from "./floor.ts"
+
+/** Clients in the network of a cluster: on its node, beside its pods. */
+
+export type TrafficOptions = {
+  /** `HOST:PORT`; they are asked in turn. */
+  addresses: string[]
+  path?: string
+  headers?: Record<string, string>
+  perSecond: number
+  /** How many connections are kept and used in turn; 0 opens a fresh one for each request. */
+  connections?: number
+  /** It ends after so many requests, or so many seconds. */
+  requestsMost?: number
+  secondsMost?: number
+  /** A request that is not answered within this time has failed. */
+  answerSeconds?: number
+}
+
+export type Counted = { version: string; pod: string; status: number; count: number }
+export type Cookie = { cookie: string; version: string; count: number }
+/** A request without an answer, or with an answer that no server of the test gave. */
+export type Failure = { at: string; address: string; reason: string }
+export type TrafficResult = { sent: number; answers: Counted[]; cookies: Cookie[]; failures: Failure[] }
+
+export type ClientOptions = Required<TrafficOptions>
+export type ClientLine = { answered: number } | { result: TrafficResult }
+
+export type Traffic = {
+  /** What became of all requests, when the client has ended by itself or by `stop`. */
+  result: Promise<TrafficResult>
+  /** From now on it asks these. */
+  use(addresses: string[]): void
+  /** Returns when so many more were answered. */
+  more(count: number): Promise<void>
+  stop(): Promise<TrafficResult>
+}
+
+/** Begins to send requests; killed when the test ends. */
+export function startTraffic(options: TrafficOptions): Traffic {
+  const bounds = { requestsMost: 20_000, secondsMost: 300, answerSeconds: 30 }
+  const all: ClientOptions = { path: "/", headers: {}, connections: 0, ...bounds, ...options }
+  const program = join(import.meta.dirname, "client-program.ts")
+  const inside = [`--net=/proc/${floor().pid}/ns/net`, process.execPath, program, JSON.stringify(all)]
+  const child = spawn("nsenter", inside, { stdio: ["pipe", "pipe", "inherit"] })
+  onTestFinished(() => void child.kill("SIGKILL"))
+  child.stdin.on("error", () => {}) // it has ended by itself
+  const { promise, resolve, reject } = Promise.withResolvers<TrafficResult>()
+  promise.catch(() => {}) // the test may be waiting for something else
+  let answered = 0
+  createInterface({ input: child.stdout }).on("line", line => {
+    const said = JSON.parse(line) as ClientLine
+    if ("result" in said) resolve(said.result)
+    else answered = said.answered
+  })
+  child.once("error", reject)
+  child.once("close", (code, signal) => reject(new Error(`the client ended with ${signal ?? code}`)))
+  return {
+    result: promise,
+    use: addresses => void child.stdin.write(`${JSON.stringify(addresses)}\n`),
+    async more(count) {
+      const wanted = answered + count
+      await until(`${count} more answers`, async () => answered >= wanted)
+    },
+    stop() {
+      child.stdin.end()
+      return promise
+    },
+  }
+}
+
+/** Sends so many requests and returns what became of them. */
+export const sendTraffic = (options: TrafficOptions & { requestsMost: number }) => startTraffic(options).result
+
+/** How many answers there were of each version. */
+export function byVersion({ answers }: TrafficResult): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { version, count } of answers) counts[version] = (counts[version] ?? 0) + count
+  return counts
+}
+
+/** Which percentage of the answers a version gave. */
+export function shareOf(version: string, result: TrafficResult): number {
+  const counts = byVersion(result)
+  const all = Object.values(counts).reduce((sum, each) => sum + each, 0)
+  return (100 * (counts[version] ?? 0)) / all
+}

@@ -183,8 +183,10 @@ describe("turns", () => {
       allow: [`*=127.0.0.1:${hangs}`, `*=127.0.0.1:${good.port}`],
       limits: { waitMs: 300, atOnce: { all: 8, owner, ownerAtPlace: 2, waiting: 10 } },
     })
-    const at = (port: number) => (namespace: string) =>
-      ask(`http://127.0.0.1:${port}/`, { namespace, timeoutMs: 60_000, signal: gaveUp.signal })
+    const at =
+      (port: number) =>
+      (namespace: string, more: { onBehalfOf?: string } = {}) =>
+        ask(`http://127.0.0.1:${port}/`, { namespace, timeoutMs: 60_000, signal: gaveUp.signal, ...more })
     return { hang: at(hangs), well: at(good.port) }
   }
 
@@ -198,6 +200,16 @@ describe("turns", () => {
     expect(await Promise.all(held.slice(2))).toMatchObject(
       Array(9).fill({ class: "Busy", message: "too many other requests wait, of namespace shop or to 127.0.0.1" }),
     )
+  })
+
+  test("a URL that is shared is asked in the turn of the namespace that uses it", async () => {
+    const { hang, well } = await world(2)
+    for (let i = 0; i < 5; i++) hang("monitoring", { onBehalfOf: "shop" }).catch(() => {})
+    expect(await well("monitoring", { onBehalfOf: "bank" })).toMatchObject({ ok: true })
+    expect(await well("monitoring", { onBehalfOf: "shop" })).toMatchObject({
+      class: "Busy",
+      message: expect.stringContaining("of namespace shop"),
+    })
   })
 
   test("no more requests of a namespace wait than may", async () => {

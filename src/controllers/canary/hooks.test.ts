@@ -151,3 +151,11 @@ test("one namespace's calls that hang are few, and others are called", async () 
   expect(hanging.seen.length).toBeLessThanOrEqual(6)
   expect(hooks.areOpen).toBe(true)
 })
+
+test("two hooks of one type and name are two calls", async () => {
+  const { port, seen } = await serve((_, response) => response.end())
+  const { world } = at(port)
+  for (const metadata of [{ cmd: "a" }, { cmd: "b" }])
+    await calling({ url: `http://127.0.0.1:${port}/`, metadata }, world).answer()
+  expect(new Set(seen.map(({ headers }) => headers["aim-call"])).size).toBe(2)
+})

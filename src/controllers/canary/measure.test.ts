@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises"
 import { expect, test } from "vitest"
 import type { CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import { createEgress, readAllowances } from "#egress/index.ts"
@@ -248,4 +249,23 @@ test.each<[string, Metrics, JudgingWorld, Partial<CanarySpecInput>, unknown]>([
   expect(await measured(metrics, world, { spec }).checks).toEqual([
     { name: metrics[0]!.name, verdict: "Error", ...(expected as object) },
   ])
+})
+
+test("few questions of a namespace are under way at once", async () => {
+  let [open, most] = [0, 0]
+  const egress = {
+    async request() {
+      most = Math.max(most, ++open)
+      await nextTurn()
+      open--
+      return { ok: true as const, status: 200, headers: {}, body: Buffer.from(JSON.stringify(one("1"))) }
+    },
+  }
+  const { wiring, deps } = judgingWorld()
+  const measuring = createMeasuring(wiring, { ...deps, egress })
+  const metrics = Array.from({ length: 32 }, (_, i) => ({ name: `m${i}`, query: "up", threshold: 1 }))
+  const canary = canaryWith({ metrics }, { metricsServer: "http://p.test" })
+  const checks = await untilThere(() => measuring.checksOf(roundOf(canary)))
+  expect(checks.every(({ verdict }) => verdict === "Good")).toBe(true)
+  expect(most).toBe(6)
 })

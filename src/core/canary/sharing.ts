@@ -2,7 +2,7 @@
  * An annotation of a namespace, which its own users cannot write: Canaries of every namespace may use its
  * MetricTemplates and AlertProviders, with the addresses and Secrets that these name.
  */
-export const sharedAnnotation = "autoimagemanager.io/shared"
+const sharedAnnotation = "autoimagemanager.io/shared"
 
 export const isSharedBy = (annotations: Readonly<Record<string, string>> | undefined): boolean =>
   annotations?.[sharedAnnotation] === "true"

@@ -129,6 +129,9 @@ function strategyOf({
     prepareCreate(object) {
       const next = { ...object, metadata: { ...object.metadata, generation: 1 } }
       if (hasStatus) delete next.status
+      // What was sent is dropped, and the default of the schema is read in its place.
+      if (hasStatus && statusProps?.default !== undefined)
+        next.status = withDefaults(structuredClone(statusProps.default), statusProps)
       return next
     },
     prepareUpdate: (object, old) => (hasStatus ? withStatusOf(object, old) : object),

@@ -1,6 +1,8 @@
 import type { Case } from "../harness/script.ts"
+import { autoscalers } from "./autoscalers.ts"
 import { crds, nodeKinds, serviceImages } from "./crds.ts"
 import { endpointSlices } from "./endpoints.ts"
+import { gateways } from "./gateway.ts"
 import { handOvers } from "./hand-over.ts"
 import { authentication, impersonation } from "./identity.ts"
 import { inPlaceOfDeployments } from "./in-place-deployments.ts"
@@ -34,6 +36,7 @@ export const cases: readonly Case[] = [
   ...inPlaceOfDeployments,
   ...inPlaceOfSets,
   ...handOvers,
+  ...autoscalers,
   ...endpointSlices,
   ...quotasOfWorkloads,
   ...kubectl,
@@ -45,6 +48,7 @@ export const cases: readonly Case[] = [
   ...mutatingPolicies,
   ...inPlaceHoldsOfWorkloads,
   ...crds,
+  ...gateways,
   ...verbs,
   ...errors,
   ...lists,

@@ -100,6 +100,13 @@ const run = z.object({
   weight: weight().describe("How many percent of the requests the new revision gets by the route as it is."),
   weightSince: timestamp().describe("Since when the route says so; measurements do not reach further back."),
   mirrored: z.boolean().describe("Whether requests are copied to the new revision.").default(false),
+  next: z
+    .object({
+      weight: weight().describe("The weight."),
+      mirrored: z.boolean().describe("Whether requests are copied to the new revision.").default(false),
+    })
+    .describe("Where the requests go next: the checks have passed, and pods, gates or the gateway are waited for.")
+    .optional(),
   iterations: count(100_001).describe("How many checks have passed, for Blue/Green and A/B.").default(0),
   failedChecks: count(2_147_483_647).describe("How many checks have failed.").default(0),
   checkedAt: timestamp().describe("When it was last judged.").optional(),

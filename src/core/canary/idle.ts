@@ -1,0 +1,149 @@
+import { retryAnnotation } from "#api/v1alpha1/canary/annotations.ts"
+import type { Phase, Run } from "#api/v1alpha1/canary/index.ts"
+import { formatInstant } from "#lib/instant.ts"
+import { type Decision, leastOf, noAsks, sharesOf, sidesOf, sourceOf, statusOf, weightOf } from "./decision.ts"
+import { hasGate } from "./gates.ts"
+import type { Act, SetSeen, Sight } from "./sight.ts"
+import { nextTurn } from "./turn.ts"
+
+/** No run is under way: Services and route are made or mended, and a held change of the template starts a run. */
+export function idle(sight: Sight): Decision {
+  const { workload, now } = sight
+  const { phase = "Initializing" } = statusOf(sight)
+  const say = (said: Partial<Decision> & Pick<Decision, "reason" | "message">): Decision => ({
+    phase,
+    asks: noAsks,
+    ...said,
+  })
+  if (statusOf(sight).phase === undefined) return say({ reason: "Adopting", message: "seen for the first time" })
+  const source = sourceOf(sight)
+  if (!source) return say({ reason: "SourceNotReady", message: `Deployment ${workload!.name} has no ReplicaSet yet` })
+  const mend = mending(sight, source)
+  if (mend)
+    return say("reason" in mend ? mend : { act: mend, reason: "Adopting", message: "Services and route are made" })
+  const held = holding(sight, source)
+  if (held) return say(held)
+  const isSame = workload!.checksum === source.checksum
+  if (phase === "Initializing")
+    return say({
+      phase: "Initialized",
+      reason: "Initialized",
+      message: "Services and route are there; no pod was touched",
+      isReady: isSame,
+      lastApplied: source.checksum,
+    })
+  if (isSame) return say(settled(phase, workload!.name))
+  if (!workload!.hold || !workload!.isPaused)
+    return say({
+      reason: "Released",
+      message: workload!.isPaused
+        ? `Deployment ${workload!.name} was paused by its owner: a run needs a hold of aim's own, so resume it`
+        : `Deployment ${workload!.name} is rolled out by its own controller`,
+    })
+  return start(sight, source, now)
+}
+
+function settled(phase: Phase, name: string): Partial<Decision> & Pick<Decision, "reason" | "message"> {
+  if (phase === "Failed")
+    return { reason: "Reverted", message: "the template is again the one of the revision that runs", isReady: true }
+  const reason = phase === "Succeeded" ? "Succeeded" : "Initialized"
+  return { reason, message: `Deployment ${name} runs what its template says`, isReady: true }
+}
+
+type Wait = Pick<Decision, "reason" | "message">
+
+/** The next write by which Services and route become those of a Canary without a run. */
+function mending(sight: Sight, source: SetSeen): Act | Wait | undefined {
+  const { services, route, hasFinalizer } = sight
+  if (!hasFinalizer) return { do: "addFinalizer" }
+  const { hash } = source
+  if (!services.source || !services.target) return { do: "services", source: hash }
+  const sides = sidesOf(sight)
+  const isServed = source.size === 0 || (services.source.ready[hash] ?? 0) > 0
+  if (route.split && (services.source.hash !== hash || weightOf(sight) > 0)) {
+    const turn = nextTurn(sides, hash, source.size === 0 ? 0 : leastOf(source.size, sharesOf(sight).source))
+    if (turn !== "done") {
+      if ("wait" in turn) return { reason: "SourceNotReady", message: "pods of the running revision are not ready" }
+      if (turn.do === "route") return { ...turn, all: true }
+      return turn.side === "source"
+        ? { do: "services", source: hash, target: sides.target.hash }
+        : { do: "services", source: sides.source.hash, target: hash }
+    }
+  }
+  if (!services.areMade({ source: hash })) return { do: "services", source: hash }
+  if (!route.split || route.split.isMirrored)
+    return isServed
+      ? { do: "route", weight: 0, isMirrored: false }
+      : { reason: "SourceNotReady", message: "no pod of the running revision is ready" }
+  return route.isAccepted ? undefined : { reason: "NotAccepted", message: `the route is not accepted: ${route.why}` }
+}
+
+/** The hold between runs: marks without a pause are taken off, and where no policy holds the pause stands. */
+function holding(sight: Sight, source: SetSeen): (Partial<Decision> & Wait) | undefined {
+  const { workload, policyHolds } = sight
+  const { hold, isPaused, isObserved, checksum } = workload!
+  const isSame = checksum === source.checksum
+  if (hold && isPaused)
+    return isSame && !hold.isStanding
+      ? { act: { do: "release" }, reason: "Reverted", message: "the template is the one that runs: the hold ends" }
+      : undefined
+  if (hold && isSame && isObserved)
+    return hold.isStanding
+      ? { act: { do: "hold" }, reason: "Adopting", message: "the workload is held between runs: no policy holds it" }
+      : { act: { do: "release" }, reason: "Released", message: "the workload was resumed: its marks are taken off" }
+  if (hold || isPaused || statusOf(sight).phase !== "Initializing") return undefined
+  if (policyHolds === undefined)
+    return { act: { do: "tryPolicy" }, reason: "Adopting", message: "Services and route are made" }
+  if (policyHolds || !isSame) return undefined
+  return { act: { do: "hold" }, reason: "Adopting", message: "the workload is held between runs: no policy holds it" }
+}
+
+/** A run begins, unless this template has failed before. */
+function start(sight: Sight, source: SetSeen, now: number): Decision {
+  const { canary, workload } = sight
+  const { phase, lastAppliedSpec, history = [] } = statusOf(sight)
+  const { checksum, size, name, generation, images } = workload!
+  const say = (said: Partial<Decision> & Wait): Decision => ({ phase, asks: noAsks, ...said })
+  if (size === 0)
+    return say({ reason: "Dormant", message: `Deployment ${name} has no pods: the change waits for them` })
+  const last = history[0]
+  const isRetried = last !== undefined && canary.metadata.annotations?.[retryAnnotation] === last.id
+  if (phase === "Failed" && lastAppliedSpec === checksum && !isRetried)
+    return say({
+      reason: "Rejected",
+      message: `this template failed before${last ? ` (${last.reason})` : ""}: change it, or run aim resume canary/${canary.metadata.name}`,
+      isStalled: true,
+    })
+  const base = `r${generation}_${checksum.slice(0, 10)}`
+  const attempts = history.filter(({ id }) => id === base || id.startsWith(`${base}_`)).length
+  const at = formatInstant(now)
+  const run: Run = {
+    id: attempts === 0 ? base : `${base}_${attempts + 1}`,
+    checksum,
+    startedAt: at,
+    source: { hash: source.hash, workload: name, images: [...source.images] },
+    target: { hash: "", workload: trialNameOf(name, checksum), images: [...images] },
+    sizes: { full: size, source: source.size, target: 0 },
+    weight: 0,
+    weightSince: at,
+    mirrored: false,
+    iterations: 0,
+    failedChecks: 0,
+    progressAt: at,
+    metrics: [],
+    gates: [],
+    reason: "Started",
+    message: "the template changed",
+  }
+  const isGated = hasGate(canary, { type: "confirm-rollout", approval: "Rollout" })
+  return say({
+    phase: isGated ? "Waiting" : "Progressing",
+    run,
+    reason: "Started",
+    message: "the template changed, and a run started",
+    lastApplied: checksum,
+  })
+}
+
+/** The Deployment of a run. */
+export const trialNameOf = (workload: string, checksum: string): string => `${workload}-${checksum.slice(0, 10)}`

@@ -1,0 +1,69 @@
+import type { Run } from "#api/v1alpha1/canary/index.ts"
+import { formatInstant, parseInstant } from "#lib/instant.ts"
+import { nextMove } from "./arrange.ts"
+import { arrangedOf, type Decision, leastOf, say, sharesOf, sidesOf } from "./decision.ts"
+import { failedBy, moved, targetService } from "./moves.ts"
+import { intervalOf } from "./rounds.ts"
+import type { Sight } from "./sight.ts"
+import { promotionAfter } from "./steps.ts"
+import { nextTurn, type Turn } from "./turn.ts"
+
+/**
+ * Promoting: the new revision grows to full size and takes all requests. Then the Service of the source, which has none,
+ * selects the new revision, and gets them back.
+ */
+export function promote(sight: Sight, run: Run): Decision {
+  const { canary, services, trouble } = sight
+  if (trouble?.isFatal) return failedBy(sight, run)
+  if (services.source?.hash !== run.target.hash) {
+    const turned = targetService(sight, run)
+    if (turned) return turned
+    const isDue = run.weight === 0 || canary.spec.analysis.stepWeightPromotion === 0 || sight.now >= dueAt(sight, run)
+    const weight = run.weight < 100 && isDue ? promotionAfter(canary.spec.analysis, run.weight) : run.weight
+    const wanted = { weight, isMirrored: false, targetSize: run.sizes.full }
+    const move = nextMove(arrangedOf(sight, run), wanted, sharesOf(sight))
+    if (move !== "done") return promoting(moved(sight, run, move), run, weight)
+    if (run.weight < 100)
+      return say(sight, run, { reason: "Routing", message: shown(run.weight), lookAgainAt: dueAt(sight, run) })
+  }
+  const turn = nextTurn(sidesOf(sight), run.target.hash, leastOf(run.sizes.full, sharesOf(sight).target))
+  if (turn === "done")
+    return say(
+      sight,
+      { ...run, progressAt: formatInstant(sight.now) },
+      {
+        phase: "Finalising",
+        reason: "HandingOver",
+        message: "all requests go to the new revision",
+      },
+    )
+  return turning(sight, run, turn)
+}
+
+const shown = (weight: number) => `the new revision takes the requests: weight ${weight}`
+
+const dueAt = (sight: Sight, run: Run) => (parseInstant(run.weightSince) ?? 0) + intervalOf(sight.canary)
+
+/** A move that a run makes too, in the words of a promotion. */
+function promoting(decision: Decision, run: Run, weight: number): Decision {
+  if (decision.act?.do !== "route" || !decision.run) return decision
+  const message = shown(weight)
+  return {
+    ...decision,
+    act: { ...decision.act, all: true },
+    reason: "Routing",
+    message,
+    run: { ...run, reason: "Routing", message },
+  }
+}
+
+/** One move of a turn. */
+export function turning(sight: Sight, run: Run, turn: Exclude<Turn, "done">): Decision {
+  if ("wait" in turn) return moved(sight, run, { wait: turn.wait === "NotReady" ? "TargetNotReady" : turn.wait })
+  const { services } = sight
+  const message = "the Services select the revision that answers from now on"
+  if (turn.do === "route") return say(sight, run, { act: { ...turn, all: true }, reason: "Routing", message })
+  const [source, target] = [services.source?.hash ?? run.source.hash, services.target?.hash ?? run.target.hash]
+  const hashes = turn.side === "source" ? { source: turn.hash, target } : { source, target: turn.hash }
+  return say(sight, run, { act: { do: "services", ...hashes }, reason: "Routing", message })
+}

@@ -1,0 +1,289 @@
+import { pausedAnnotation, rollbackAnnotation } from "#api/v1alpha1/canary/annotations.ts"
+import type { Phase, Run } from "#api/v1alpha1/canary/index.ts"
+import { formatInstant, parseInstant } from "#lib/instant.ts"
+import { nextMove, type Wanted } from "./arrange.ts"
+import {
+  arrangedOf,
+  type Decision,
+  ending,
+  endingOf,
+  isMoved,
+  refreshed,
+  say,
+  sharesOf,
+  sourceOf,
+  statusOf,
+  testedOf,
+} from "./decision.ts"
+import { end } from "./end.ts"
+import { finalise } from "./finalise.ts"
+import { hasGate, hooksOf, pass } from "./gates.ts"
+import { idle } from "./idle.ts"
+import { leave } from "./leave.ts"
+import { failedBy, measuring, moved, targetService } from "./moves.ts"
+import { promote } from "./promote.ts"
+import { checksOfHooks, intervalOf, judged, roundOf } from "./rounds.ts"
+import { answerKey, type Sight } from "./sight.ts"
+import { sizeFor } from "./size.ts"
+import { nextOf, type Position, strategyOf } from "./steps.ts"
+import type { Check } from "./tally.ts"
+
+/**
+ * The state machine of a Canary: from what is seen to the phase, the next status of the run and the next single write. The
+ * same sight always gives the same decision, and every look begins from the objects alone, so that any process goes on
+ * where another ended.
+ *
+ *   Initializing → Initialized → [Waiting] → Progressing → [WaitingPromotion] → Promoting → Finalising → Succeeded
+ *                                    └──────────────┴───── any of them ─────────────┴──→ Failed
+ *
+ * A new phase is reported before the first write that belongs to it.
+ */
+export function decide(sight: Sight): Decision {
+  const { canary, workload, problem } = sight
+  if (canary.metadata.deletionTimestamp) return leave(sight)
+  const { phase, run } = statusOf(sight)
+  if (problem) return stuck(sight, problem.reason, problem.message)
+  if (!workload)
+    return stuck(sight, "WorkloadMissing", `Deployment ${canary.spec.targetRef.name} does not exist in this namespace`)
+  if (workload.otherHolder !== undefined)
+    return stuck(
+      sight,
+      "Conflict",
+      `Deployment ${workload.name} is updated by another part of aim: ${workload.otherHolder}`,
+    )
+  if (canary.spec.suspend) return held(sight, "Suspended", "spec.suspend is true")
+  if (!run) return idle(sight)
+  if (canary.metadata.annotations?.[pausedAnnotation] === run.id)
+    return held(sight, "Paused", `aim pause holds run ${run.id}: run aim resume canary/${canary.metadata.name}`)
+  const now = refreshed(sight, run)
+  if (endingOf(run) && !isMoved(sight, now)) return end(sight, now)
+  return changed(sight, now) ?? (byPhase[phase ?? "Progressing"] ?? progress)(sight, now)
+}
+
+const byPhase: Partial<Record<Phase, (sight: Sight, run: Run) => Decision>> = {
+  Waiting: wait,
+  Progressing: progress,
+  WaitingPromotion: progress,
+  Promoting: promote,
+  Finalising: finalise,
+}
+
+function stuck(sight: Sight, reason: Decision["reason"], message: string): Decision {
+  const { phase = "Initializing", run } = statusOf(sight)
+  return { phase, run, asks: { hooks: [] }, reason, message, isStalled: true }
+}
+
+function held(sight: Sight, reason: "Suspended" | "Paused", message: string): Decision {
+  const { phase = "Initializing", run } = statusOf(sight)
+  // The weight that is reported is the one that is routed, here too.
+  return { phase, run: run && refreshed(sight, run), asks: { hooks: [] }, reason, message }
+}
+
+/** What ends a run from outside. Once the tested pods are the workload's own, a change waits for the next run. */
+function changed(sight: Sight, run: Run): Decision | undefined {
+  const { canary, workload, trial } = sight
+  if (isMoved(sight, run)) return undefined
+  if (canary.metadata.annotations?.[rollbackAnnotation] === run.id)
+    return ending(sight, run, "RolledBackByUser", `aim rollback ended run ${run.id}`)
+  if (!workload!.isPaused || !workload!.hold)
+    return ending(sight, run, "Released", `Deployment ${workload!.name} was resumed: its own controller rolls it out`)
+  if (workload!.checksum !== run.checksum)
+    return workload!.checksum === sourceOf(sight, run)?.checksum
+      ? ending(sight, run, "Reverted", "the template went back to the revision that runs")
+      : ending(sight, run, "Restarted", "the template changed during the run")
+  if (run.target.hash !== "" && !trial && !testedOf(sight, run))
+    return ending(sight, run, "TargetMissing", `Deployment ${run.target.workload} was deleted during the run`)
+  return undefined
+}
+
+/** Waiting: nothing of the new revision runs yet. */
+function wait(sight: Sight, run: Run): Decision {
+  const place = { type: "confirm-rollout", approval: "Rollout", round: 0, phase: "Waiting" } as const
+  const passage = pass(sight, run, place, intervalOf(sight.canary))
+  if (passage.is === "Expired") return ending(sight, passage.run, "GateExpired", passage.message)
+  const { asks, reason, message, lookAgainAt } = passage
+  if (passage.is === "Waiting") return say(sight, passage.run, { asks: { hooks: asks }, reason, message, lookAgainAt })
+  return say(
+    sight,
+    { ...passage.run, progressAt: formatInstant(sight.now) },
+    {
+      phase: "Progressing",
+      reason: "Started",
+      message: "the rollout was confirmed",
+    },
+  )
+}
+
+/** Progressing and WaitingPromotion: the new revision is judged at each weight. */
+function progress(sight: Sight, run: Run): Decision {
+  const { canary, trouble, trial, now } = sight
+  if (trial && !trial.isOurs)
+    return { ...stuck(sight, "NameTaken", `Deployment ${trial.name} exists and is not of this Canary: delete it`), run }
+  if (trouble?.isFatal) return failedBy(sight, run)
+  const position: Position = { weight: run.weight, iterations: run.iterations, isMirrored: run.mirrored }
+  const isFirst = position.weight === 0 && position.iterations === 0 && !position.isMirrored
+  const { next } = run
+
+  if (next && strategyOf(canary.spec.analysis) === "Weighted" && !position.isMirrored) {
+    const place = {
+      type: "confirm-traffic-increase",
+      approval: "TrafficIncrease",
+      round: next.weight,
+      phase: "",
+    } as const
+    const passage = pass(sight, run, place, intervalOf(canary))
+    if (passage.is === "Expired") return ending(sight, passage.run, "GateExpired", passage.message)
+    const { asks, reason, message, lookAgainAt } = passage
+    if (passage.is === "Waiting")
+      return say(sight, passage.run, { asks: { hooks: asks }, reason, message, lookAgainAt })
+    if (passage.run.gates.length !== run.gates.length) return progress(sight, passage.run)
+  }
+
+  const wanted = wantedAt(sight, run, position, isFirst)
+  const turned = targetService(sight, run)
+  if (turned) return turned
+  const move = nextMove(arrangedOf(sight, run), wanted, sharesOf(sight))
+  if (move !== "done") return moved(sight, run, move)
+  if (canary.spec.skipAnalysis)
+    return say(
+      sight,
+      { ...run, progressAt: formatInstant(now) },
+      {
+        phase: "Promoting",
+        reason: "AnalysisSkipped",
+        message: "the new revision is ready, and skipAnalysis is true",
+      },
+    )
+  if (isFirst) return before(sight, run, position)
+  return statusOf(sight).phase === "WaitingPromotion" ? proven(sight, run) : round(sight, run, position)
+}
+
+/** How requests and pods are to be at this point of the run. */
+function wantedAt({ canary }: Sight, run: Run, position: Position, isFirst: boolean): Wanted {
+  const { analysis, skipAnalysis, canaryReplicas } = canary.spec
+  const { full } = run.sizes
+  const sizeAt = (weight: number) => sizeFor({ strategy: strategyOf(analysis), weight, full, canaryReplicas })
+  if (skipAnalysis) return { weight: run.weight, isMirrored: false, targetSize: full }
+  if (run.next) return { weight: run.next.weight, isMirrored: run.next.mirrored, targetSize: sizeAt(run.next.weight) }
+  const here = { weight: run.weight, isMirrored: run.mirrored }
+  if (!isFirst) return { ...here, targetSize: sizeAt(run.weight) }
+  // It has the size of the first weight from the start.
+  const first = nextOf(analysis, position)
+  return { ...here, targetSize: first === "promote" ? full : sizeAt(first.weight) }
+}
+
+/** Before the first weight: hooks that prepare. */
+function before(sight: Sight, run: Run, position: Position): Decision {
+  const { canary, now } = sight
+  const dueAt = run.checkedAt === undefined ? 0 : (parseInstant(run.checkedAt) ?? 0) + intervalOf(canary)
+  const { checks, asks } = checksOfHooks(sight, "pre-rollout", run.failedChecks)
+  if (asks.length === 0) return advance(sight, run, position)
+  if (now < dueAt) return refused(sight, run, statusOf(sight).run?.message ?? "", dueAt)
+  if (!checks) return measuring(sight, run, { asks: { hooks: asks } })
+  const { run: after, outcome } = judged(sight, run, checks)
+  if (outcome.next === "fail") return ending(sight, after, "AnalysisFailed", outcome.why ?? "")
+  if (outcome.next === "hold") return refused(sight, after, outcome.why ?? "", now + intervalOf(canary))
+  // Written before requests come: the next process does not call them again.
+  const { checkedAt: _, ...fresh } = after
+  const { act: _act, ...said } = advance(sight, fresh, position)
+  return said
+}
+
+const refused = (sight: Sight, run: Run, message: string, lookAgainAt: number): Decision =>
+  say(sight, run, { reason: "HookRefused", message, lookAgainAt })
+
+/** A round at the present weight. `goOn`: what follows when it is good. */
+function judgeRound(sight: Sight, run: Run, goOn: (run: Run) => Decision): Decision {
+  const { canary, now } = sight
+  const due = roundOf(canary, run, now)
+  const { metrics } = canary.spec.analysis
+  if (now < due.dueAt) return measuring(sight, run, { ...kept(sight), lookAgainAt: due.dueAt })
+  const rollout = checksOfHooks(sight, "rollout", due.number)
+  const rollbacks = hooksOf(canary, "rollback").map(hook => ({ hook, round: due.number, phase: "Progressing" }))
+  const answers = rollbacks.map(ask => sight.answers.get(answerKey(ask)))
+  const measured = metrics.length === 0 ? [] : sight.checks
+  const asks = {
+    ...(metrics.length > 0 && { round: { number: due.number, atThisWeightMs: due.atThisWeightMs } }),
+    hooks: [...rollout.asks, ...rollbacks],
+  }
+  const back = rollbacks.find((_, index) => answers[index]?.yes)
+  if (back) return ending(sight, run, "RollbackHook", `hook ${back.hook.name} asked for a rollback`)
+  if (!rollout.checks || !measured || answers.includes(undefined))
+    return measuring(sight, run, { ...kept(sight), asks })
+  const checks: readonly Check[] = [...rollout.checks, ...measured]
+  const { run: after, outcome, isStalled } = judged(sight, run, checks)
+  const why = outcome.why ?? ""
+  if (outcome.next === "goOn") return goOn({ ...after, progressAt: formatInstant(now) })
+  if (outcome.next === "fail")
+    return ending(sight, after, outcome.reason === "NoData" ? "DeadlineExceeded" : "AnalysisFailed", why)
+  const reason = holdReasons[outcome.reason!]
+  return say(sight, after, { reason, message: why, isStalled, lookAgainAt: now + intervalOf(canary) })
+}
+
+const holdReasons = {
+  BadMetric: "MetricFailed",
+  HookSaidNo: "HookRefused",
+  NoData: "NoData",
+  MetricError: "MetricError",
+} as const
+
+/** What the last round said stands until the next one. */
+function kept(sight: Sight): Pick<Decision, "reason" | "message"> | undefined {
+  const run = statusOf(sight).run
+  const reason = run && Object.values(holdReasons).find(each => each === run.reason)
+  return reason && { reason, message: run.message }
+}
+
+const round = (sight: Sight, run: Run, position: Position): Decision =>
+  judgeRound(sight, run, after => advance(sight, after, position))
+
+/** The checks of this position have passed. */
+function advance(sight: Sight, run: Run, position: Position): Decision {
+  const { canary, now } = sight
+  const next = nextOf(canary.spec.analysis, position)
+  const progressAt = formatInstant(now)
+  if (next === "promote") {
+    const isGated = hasGate(canary, { type: "confirm-promotion", approval: "Promotion" })
+    return say(
+      sight,
+      { ...run, progressAt },
+      {
+        phase: isGated ? "WaitingPromotion" : "Promoting",
+        reason: "Advanced",
+        message: "the new revision proved good",
+      },
+    )
+  }
+  const after = { ...run, iterations: next.iterations, progressAt }
+  const isHere = next.weight === position.weight && next.isMirrored === position.isMirrored
+  // The first iteration is judged after an interval from now on.
+  if (isHere)
+    return measuring(sight, { ...after, checkedAt: formatInstant(now) }, { lookAgainAt: now + intervalOf(canary) })
+  return progress(sight, { ...after, next: { weight: next.weight, mirrored: next.isMirrored } })
+}
+
+/** WaitingPromotion: the gates, while the new revision is judged as before. */
+function proven(sight: Sight, run: Run): Decision {
+  const place = { type: "confirm-promotion", approval: "Promotion", round: 0, phase: "WaitingPromotion" } as const
+  const passage = pass(sight, run, place, intervalOf(sight.canary))
+  if (passage.is === "Expired") return ending(sight, passage.run, "GateExpired", passage.message)
+  if (passage.is === "Open")
+    return say(
+      sight,
+      { ...passage.run, progressAt: formatInstant(sight.now) },
+      {
+        phase: "Promoting",
+        reason: "Advanced",
+        message: "the promotion was confirmed",
+      },
+    )
+  const waiting = (after: Run, said: Partial<Decision> = {}) =>
+    say(sight, after, { reason: passage.reason, message: passage.message, ...said })
+  const judgement = judgeRound(sight, passage.run, after => waiting(after))
+  if (judgement.phase === "Failed") return judgement
+  const times = [passage.lookAgainAt, judgement.lookAgainAt].filter(time => time !== undefined)
+  return waiting(judgement.run ?? passage.run, {
+    asks: { ...judgement.asks, hooks: [...judgement.asks.hooks, ...passage.asks] },
+    ...(times.length > 0 && { lookAgainAt: Math.min(...times) }),
+  })
+}

@@ -1,0 +1,147 @@
+import type { Canary, Webhook } from "#api/v1alpha1/canary/index.ts"
+import type { Instant } from "#lib/instant.ts"
+import type { Check } from "./tally.ts"
+
+/** What is seen of a Canary and of everything around it. A decision is made from this and from nothing else. */
+
+/** The user's Deployment. */
+export type WorkloadSeen = {
+  readonly name: string
+  readonly uid: string
+  /** How many pods it wants. */
+  readonly size: number
+  readonly generation: number
+  /** Its controller has seen this generation. */
+  readonly isObserved: boolean
+  readonly isPaused: boolean
+  /** Our marks are on it. Standing: it stays paused between runs, because no policy holds it. */
+  readonly hold?: { readonly isStanding: boolean } | undefined
+  /** Another part of aim has it: what it is to be called. */
+  readonly otherHolder?: string | undefined
+  /** Of its template. */
+  readonly checksum: string
+  readonly images: readonly string[]
+  /** The revision that its controller has counted last. */
+  readonly revision: number
+  readonly updated: number
+}
+
+/** A ReplicaSet. */
+export type SetSeen = {
+  readonly name: string
+  readonly owner: "user" | "trial" | "other"
+  /** The label that its pods have. */
+  readonly hash: string
+  readonly checksum: string
+  readonly images: readonly string[]
+  /** How many pods it wants. */
+  readonly size: number
+  /** How many of them are ready. */
+  readonly ready: number
+  readonly revision: number
+}
+
+/** The Deployment of the run. */
+export type TrialSeen = {
+  readonly name: string
+  /** It was made for this Canary. */
+  readonly isOurs: boolean
+  readonly isGoing: boolean
+  readonly size: number
+  readonly checksum: string
+  readonly isPaused: boolean
+  readonly isPauseSeen: boolean
+}
+
+/** A Service of one side: which pods it selects, and how many ready endpoints it has of each revision. */
+export type ServiceSeen = { readonly hash: string; readonly ready: Readonly<Record<string, number>> }
+
+export type RouteSeen = {
+  /** Undefined where our backends do not stand in it, or where it is not there. */
+  readonly split?: { readonly weight: number; readonly isMirrored: boolean } | undefined
+  readonly isAccepted: boolean
+  readonly why: string
+}
+
+/** What is wrong with pods of the new revision. Fatal: it does not pass by itself. */
+export type TroubleSeen = {
+  readonly reason: "CrashLoop" | "ImageUnavailable" | "Unhealthy" | "Unschedulable" | "QuotaExceeded"
+  readonly message: string
+  readonly isFatal: boolean
+}
+
+/** What keeps the Canary from being carried out at all. */
+export type Problem = { readonly reason: ProblemReason; readonly message: string }
+export type ProblemReason =
+  | "NotSupported"
+  | "FeatureMissing"
+  | "InvalidSpec"
+  | "WeightNotPossible"
+  | "WorkloadMissing"
+  | "RouteMissing"
+  | "Conflict"
+  | "NameTaken"
+
+export type HookAnswer = { readonly yes: boolean; readonly why: string; readonly at: Instant }
+
+/** A call that a decision lacks. */
+export type HookAsk = { readonly hook: Webhook; readonly round: number; readonly phase: string }
+
+/** What a decision lacks: the checks of a round, and answers of hooks. */
+export type Asks = {
+  readonly round?: { readonly number: number; readonly atThisWeightMs: number } | undefined
+  readonly hooks: readonly HookAsk[]
+}
+
+export type Sight = {
+  readonly canary: Canary
+  readonly now: Instant
+  readonly problem?: Problem | undefined
+  readonly hasFinalizer: boolean
+  readonly workload?: WorkloadSeen | undefined
+  /** The ReplicaSets of the workload and of the run. */
+  readonly sets: readonly SetSeen[]
+  readonly trial?: TrialSeen | undefined
+  readonly trouble?: TroubleSeen | undefined
+  readonly services: {
+    readonly source?: ServiceSeen | undefined
+    readonly target?: ServiceSeen | undefined
+    /** All three are there, and are as they are to be when they select these. */
+    readonly areMade: (hashes: { readonly source: string; readonly target?: string | undefined }) => boolean
+  }
+  readonly route: RouteSeen
+  /** The route is the selector of a Service: both sides of one hash are the same. */
+  readonly routesBySelector: boolean
+  /** A policy holds the workload in its owner's own write; undefined: it was not tried yet. */
+  readonly policyHolds?: boolean | undefined
+  /** Services and route are as they are left when the Canary goes. */
+  readonly isLeft: boolean
+  readonly checks?: readonly Check[] | undefined
+  readonly answers: ReadonlyMap<string, HookAnswer>
+}
+
+export const answerKey = ({ hook, round }: Pick<HookAsk, "hook" | "round">): string =>
+  JSON.stringify([hook.type || "rollout", hook.name, hook.url, round])
+
+/** The next single write. Each is conditional on what was seen. */
+export type Act =
+  | { readonly do: "addFinalizer" | "removeFinalizer" }
+  /** Makes or mends the Services, with the pods that they select now, or those given. */
+  | { readonly do: "services"; readonly source: string; readonly target?: string | undefined }
+  /** The Service of one side, which gets no requests, selects another revision. */
+  | { readonly do: "turn"; readonly side: "source" | "target"; readonly hash: string }
+  | { readonly do: "route"; readonly weight: number; readonly isMirrored: boolean; readonly all?: true }
+  | { readonly do: "createTrial"; readonly size: number }
+  | { readonly do: "scaleTrial"; readonly size: number }
+  | { readonly do: "deleteTrial" | "pauseTrial" }
+  | { readonly do: "moveSet" | "deleteTwin" | "emptySet"; readonly set: string }
+  /** Asks whether a policy would hold the workload. */
+  | { readonly do: "tryPolicy" }
+  /** Pauses the workload, with our marks. */
+  | { readonly do: "hold" }
+  /** Takes our marks and our pause from the workload. */
+  | { readonly do: "release" }
+  /** The template of this ReplicaSet becomes that of the workload, which stays held. */
+  | { readonly do: "writeBack"; readonly set: string }
+  /** Services and route are left in order. */
+  | { readonly do: "leave" }

@@ -10,6 +10,7 @@ import type { Model } from "./search.ts"
  *   flip      the template of R0 gets the image
  *   fence     wait until the native controller has seen the hold and the flip
  *   release   unpause, on condition that the Deployment has not changed since it was read
+ *   settle    instead of the release where the hold stands: says that the update is over
  *
  * What native controllers do is as `test/conformance` found it: a paused Deployment makes no ReplicaSet and still
  * scales; of an unpaused one the ReplicaSet with an equal template counts, and without one another is made. Statuses and
@@ -57,17 +58,26 @@ export type Bounds = {
   /** What the user scales to, one after the other. */
   readonly scales: readonly number[]
   readonly resumes: boolean
+  /** The hold stands before the first change and stays; a person releases it between two updates, at any time. */
+  readonly isStanding: boolean
   readonly losesPods: boolean
   readonly writesLate: boolean
 }
 
-type Deployment = { template: number; isPaused: boolean; isHeld: boolean; operation: number; replicas: number }
+type Deployment = {
+  template: number
+  isPaused: boolean
+  isHeld: boolean
+  operation: number
+  replicas: number
+  settled: number
+}
 type ReplicaSet = { template: number; replicas: number; operation: number }
 type Action =
   | { do: "hold" }
   | { do: "patch"; from: number; to: number }
   | { do: "flip"; from: number; to: number }
-  | { do: "release"; template: number }
+  | { do: "release" | "settle"; template: number }
   | { do: "yield" }
 type Late = { action: Action; isCurrent: boolean }
 
@@ -97,7 +107,10 @@ export function inPlaceDeployment(protocol: Protocol, bounds: Bounds): Model<Wor
     isResumed: false,
     hasLost: false,
     deployment: {
-      seen: { template: 0, isPaused: false, isHeld: false, operation: 0, replicas: bounds.replicas },
+      seen: {
+        ...{ template: 0, isPaused: bounds.isStanding, isHeld: bounds.isStanding },
+        ...{ operation: 0, replicas: bounds.replicas, settled: 0 },
+      },
       coming: [],
     },
     first: { seen: { template: 0, replicas: bounds.replicas, operation: 0 }, coming: [] },
@@ -119,7 +132,7 @@ export function inPlaceDeployment(protocol: Protocol, bounds: Bounds): Model<Wor
 
   function moveUser(world: World, take: Take<World>): void {
     const { asked, scaled, isResumed, hasLost, pods } = world
-    const { isPaused, isHeld, operation } = truth(world.deployment)
+    const { isPaused, isHeld, operation, settled } = truth(world.deployment)
     const template = bounds.asks[asked]
     if (template !== undefined)
       take("the user", "ask", `asks for T${template}`, next => {
@@ -138,6 +151,10 @@ export function inPlaceDeployment(protocol: Protocol, bounds: Bounds): Model<Wor
         next.isResumed = true
         writeDeployment(next, { isPaused: false })
       })
+    if (bounds.isStanding && isHeld && settled === operation && asked === bounds.asks.length)
+      take("the user", "let go", "releases the Deployment at rest", next =>
+        writeDeployment(next, { isPaused: false, isHeld: false }),
+      )
     if (bounds.losesPods && !hasLost && pods.length > 0)
       take("a node", "lose", "loses a pod", next => {
         next.hasLost = true
@@ -230,7 +247,7 @@ export function inPlaceDeployment(protocol: Protocol, bounds: Bounds): Model<Wor
   /** What is due, from what the server shows. */
   function nextAction(world: World): Action | undefined {
     const { pods, second, status } = world
-    const { template, isPaused, isHeld } = truth(world.deployment)
+    const { template, isPaused, isHeld, operation, settled } = truth(world.deployment)
     const first = truth(world.first)
     const stale = pods.find(image => image !== template)
     const patch: Action | undefined = stale === undefined ? undefined : { do: "patch", from: stale, to: template }
@@ -244,7 +261,9 @@ export function inPlaceDeployment(protocol: Protocol, bounds: Bounds): Model<Wor
     if (!isPaused || second !== undefined) return { do: "yield" }
     if (patch) return patch
     if (flip && protocol.flipsBeforeRelease) return !protocol.waitsForHold || status.isObserved ? flip : undefined
-    return isFenced(world) ? { do: "release", template } : undefined
+    if (!isFenced(world)) return undefined
+    if (!bounds.isStanding) return { do: "release", template }
+    return settled === operation ? undefined : { do: "settle", template }
   }
 
   function isFenced({ deployment, first, status, isFirstObserved }: World): boolean {
@@ -282,6 +301,9 @@ export function inPlaceDeployment(protocol: Protocol, bounds: Bounds): Model<Wor
           writeDeployment(world, { isPaused: false, isHeld: false })
         break
       }
+      case "settle":
+        if (isCurrent) writeDeployment(world, { settled: deployment.operation })
+        break
       case "yield":
         if (isCurrent) writeDeployment(world, { isPaused: false, isHeld: false })
     }
@@ -317,6 +339,14 @@ export function isReleased(world: World, { asks }: Bounds): boolean {
   return first.template === template && world.pods.length === replicas && world.pods.every(image => image === template)
 }
 
+/** The hold stands, and every pod and R0 have the template that was asked for last; or a person has released it. */
+export function isSettled(world: World, bounds: Bounds): boolean {
+  const { isHeld, settled, operation, template } = truth(world.deployment)
+  if (!isHeld) return isReleased(world, bounds)
+  const isDone = settled === operation && template === (bounds.asks[world.asked - 1] ?? 0)
+  return isDone && truth(world.first).template === template && world.pods.every(image => image === template)
+}
+
 const wordsOf = ({ template, isPaused, replicas }: Deployment): string =>
   `the Deployment with T${template}${isPaused ? ", held" : ""}, ${replicas} replicas`
 
@@ -330,6 +360,8 @@ function inWords(action: Action): string {
       return `changes R0 from T${action.from} to T${action.to}`
     case "release":
       return `releases the Deployment with T${action.template}`
+    case "settle":
+      return `says that the update to T${action.template} is over`
     case "yield":
       return "leaves the Deployment to its controller"
   }

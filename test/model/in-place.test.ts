@@ -10,6 +10,7 @@ const small: deployments.Bounds = {
   replicas: 1,
   scales: [],
   resumes: false,
+  isStanding: false,
   losesPods: false,
   writesLate: false,
 }
@@ -71,6 +72,23 @@ describe("a Deployment keeps its pods and its ReplicaSet, whatever comes in betw
     const found = search(model, isStuck)
     expect(found.trace, found.trace && readable(found.trace)).toBeUndefined()
   })
+
+  test.each([{ asks: [1, 0], writesLate: true }, { asks: [1, 2, 1] }, { asks: [1], scales: [2], losesPods: true }])(
+    "so does one behind a standing hold, which a person releases at rest: %o",
+    bounds => {
+      const whole = { ...small, ...bounds, isStanding: true }
+      const model = deployments.inPlaceDeployment(deployments.sound, whole)
+      const found = search(model, isBroken)
+      expect(found.trace, found.trace && readable(found.trace)).toBeUndefined()
+      const isStuck = neverSettles(model, world => deployments.isSettled(world, whole), {
+        ours: ["patch", "flip", "settle", "yield"],
+      })
+      const stuck = search(model, isStuck)
+      expect(stuck.trace, stuck.trace && readable(stuck.trace)).toBeUndefined()
+      const unfenced = deployments.inPlaceDeployment({ ...deployments.sound, fence: "none" }, whole)
+      expect(search(unfenced, isBroken).trace).toContain("the user releases the Deployment at rest")
+    },
+  )
 
   test("all that can happen has happened", () => {
     const searches = [

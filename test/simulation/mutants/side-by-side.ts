@@ -20,7 +20,7 @@ export const sideBySideMutants: Record<string, Mutant> = {
   ),
   "a held workload that counts as up to date": edit(
     "src/core/workloads/workload-target.ts",
-    "isObserved(object) && !isHeldNow(object) && ",
+    "isObserved(object) && !isUnderWay(object) && ",
     "isObserved(object) && ",
     tiers,
     "the stamp holds the Deployment",

@@ -20,7 +20,7 @@ const help = `Starts a real Kubernetes cluster on this machine and keeps it unti
   --clean-up     remove what clusters left whose process was killed, and end
   --help         this text
 
-It needs Linux and root. What is missing is built (Go) or installed (apt-get) the first time.
+It needs Linux and root. What is missing is built (Go), installed (apt-get) or fetched (pip, for --gateway) the first time.
 `
 
 process.exitCode = await main().catch(error => {

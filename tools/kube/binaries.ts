@@ -143,7 +143,8 @@ async function moduleFolder(folder: string, module: string, signal: AbortSignal 
 
 /** Builds those that are missing or were built from something else. */
 async function prepare(suite: Suite, say: Say, signal: AbortSignal | undefined): Promise<void> {
-  const { title: name, version, folder } = suite
+  const { folder } = suite
+  const name = `${suite.title} ${suite.version}`.trim()
   const missing = () => suite.programs.filter(program => readStamp(folder, program) !== recipeHash(program, suite))
   if (missing().length === 0) return
 
@@ -153,7 +154,7 @@ async function prepare(suite: Suite, say: Say, signal: AbortSignal | undefined):
     if (todo.length === 0) return
     const go = await findGo()
     const count = todo.length === 1 ? "1 program" : `${todo.length} programs`
-    say(`building ${count} of ${name} ${version} into ${folder}; the first time takes some minutes`)
+    say(`building ${count} of ${name} into ${folder}; the first time takes some minutes`)
     for (const [index, program] of todo.entries()) {
       const started = Date.now()
       const seconds = () => `${Math.round((Date.now() - started) / 1000)} s`

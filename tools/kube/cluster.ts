@@ -82,7 +82,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   if (process.platform !== "linux" || process.getuid?.() !== 0)
     throw new Error("a cluster needs Linux and root, for its namespaces")
   if (!withNode && wanted.length > 0)
-    throw new Error(`${wanted.join(" and ")} need pods that run: the cluster must have a real node`)
+    throw new Error(`pods that run are needed for ${wanted.join(" and ")}: the cluster must have a real node`)
   await removeLeftovers()
   await preparePackages({ node: withNode, say })
   const binaries = await prepareBinaries(say, signal)

@@ -53,6 +53,8 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   indexes?: Record<string, (held: Held<O>) => readonly string[]>
   /** What is kept of an object, where its kind has many or large ones. Default: all of it but `managedFields`. */
   keep?: (object: KubeObject) => O
+  /** An object that is being deleted and has this finalizer is looked at like any other, until the finalizer is gone. */
+  finalizer?: string
   /** Opens caches, indexes and questions beside the objects themselves. */
   open(wiring: Wiring, objects: WatchedCache<Held<O>>): World
   remember?(): Memory
@@ -109,7 +111,7 @@ export function kindController<O extends WithStatus, World, Memory, Seen, Plan e
           if (!objects.isCurrent) await objects.current()
           if (kind.prepare && !(await kind.prepare(world, key))) return undefined
           const cached = objects.get(key)?.object
-          if (!cached || cached.metadata.deletionTimestamp) {
+          if (!cached || isLeaving(cached, kind.finalizer)) {
             memories.drop(key)
             statuses.forget(key)
             return (await kind.forget?.(world, key)) ?? undefined
@@ -127,3 +129,6 @@ export function kindController<O extends WithStatus, World, Memory, Seen, Plan e
     },
   }
 }
+
+const isLeaving = ({ metadata }: KubeObject, finalizer: string | undefined) =>
+  metadata.deletionTimestamp !== undefined && !(finalizer && metadata.finalizers?.includes(finalizer))

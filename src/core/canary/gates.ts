@@ -33,7 +33,7 @@ export const hasGate = (canary: Canary, { type, approval }: Pick<Place, "type" |
   hooksOf(canary, type).length > 0 || canary.spec.requireApproval.includes(approval)
 
 /** The word that an approval carries: those before a weight name the weight. */
-export const approvalWord = ({ approval, round }: Pick<Place, "approval" | "round">): string =>
+const approvalWord = ({ approval, round }: Pick<Place, "approval" | "round">): string =>
   approval === "TrafficIncrease" ? `${approval}/${round}` : approval
 
 /**

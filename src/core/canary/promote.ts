@@ -58,7 +58,7 @@ function promoting(decision: Decision, run: Run, weight: number): Decision {
 }
 
 /** One move of a turn. */
-export function turning(sight: Sight, run: Run, turn: Exclude<Turn, "done">): Decision {
+function turning(sight: Sight, run: Run, turn: Exclude<Turn, "done">): Decision {
   if ("wait" in turn) return moved(sight, run, { wait: turn.wait === "NotReady" ? "TargetNotReady" : turn.wait })
   const { services } = sight
   const message = "the Services select the revision that answers from now on"

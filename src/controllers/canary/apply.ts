@@ -1,0 +1,236 @@
+import type { Canary } from "#api/v1alpha1/canary/index.ts"
+import type { RouteObject, Split } from "#core/canary/router.ts"
+import type { Act } from "#core/canary/sight.ts"
+import { heldMark } from "#core/in-place/names.ts"
+import { type PodTemplate, withoutHash } from "#core/in-place/template.ts"
+import type { Instant } from "#lib/instant.ts"
+import { isSame } from "#lib/same.ts"
+import { isFailure } from "#runtime/client/errors.ts"
+import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
+import type { Look } from "#runtime/kind-controller.ts"
+import { apiVersionOf, type KubeObject, type Resource } from "#runtime/resource.ts"
+import { canaryHolder, holdText, type Json } from "./facts.ts"
+import { contextOf, leftOf, type Memory, type Seen, wantedServices } from "./observe.ts"
+import type { Plan } from "./plan.ts"
+import { canaries, canaryFinalizer, deployments, replicaSets, services as serviceResource } from "./resources.ts"
+import type { World } from "./world.ts"
+
+export type Done = {
+  readonly lookAgainAt?: Instant | undefined
+  /** The route that the server has confirmed. */
+  readonly split?: Split | undefined
+  readonly refusal?: { readonly reason: "Forbidden" | "Refused" | "WriteFailed"; readonly message: string } | undefined
+  /** The Canary itself was written: its status is reported by the next look, if it is still there. */
+  readonly isWritten?: boolean | undefined
+}
+
+const soonMs = 1000
+const refusedMs = 15_000
+const tries = 3
+
+type Write = { readonly resource: Resource; readonly send: Promise<unknown> }
+
+/** Carries out the one write of a plan, on condition of what was seen, and waits until the caches show it. */
+export async function apply(world: World, seen: Seen, plan: Plan, look: Look<Canary, Memory>): Promise<Done> {
+  const { act } = plan
+  if (!act || !seen.isListed) return {}
+  if (act.do === "tryPolicy") return tryPolicy(world, seen, look)
+  for (const write of writesOf(world, seen, act)) {
+    const { resource, send } = write()
+    const outcome = await outcomeOf(send.catch(forgiving(act)))
+    const again = settled(outcome, look.now)
+    if (again) return again
+    if (outcome.is === "Written" && outcome.object) await world.shown(look.key, resource, outcome.object as KubeObject)
+  }
+  if (act.do === "addFinalizer" || act.do === "removeFinalizer") return { isWritten: true }
+  return act.do === "route" ? { split: { weight: act.weight, isMirrored: act.isMirrored } } : {}
+}
+
+/** A create that finds its object there, and a delete that finds nothing, have what they wanted. */
+const forgiving = (act: Act) => (error: unknown) => {
+  const isFine = isFailure(error, "Exists") || (isFailure(error, "NotFound") && /^(delete|leave)/.test(act.do))
+  if (!isFine) throw error
+}
+
+function settled(outcome: Outcome<unknown>, now: Instant): Done | undefined {
+  if (outcome.is === "Written") return undefined
+  if (outcome.is !== "Refused") return { lookAgainAt: now + soonMs }
+  const { said, message } = outcome.error
+  const reason = saysNotGranted(message) ? "Forbidden" : "Refused"
+  return { lookAgainAt: now + refusedMs, refusal: { reason, message: said } }
+}
+
+function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
+  const { client } = world
+  const { canary } = seen.sight
+  const { workload, trial, sets } = seen.objects
+  const { namespace } = canary.metadata
+  const patch = (resource: Resource, object: KubeObject | undefined, body: Json) => () => {
+    const { name, resourceVersion } = object!.metadata
+    const conditional = { ...body, metadata: { ...body.metadata, resourceVersion } }
+    return { resource, send: client.patch(resource, { name, namespace }, { type: "merge", body: conditional }) }
+  }
+  const remove = (resource: Resource, object: KubeObject) => () => {
+    const { name, uid = "", resourceVersion = "" } = object.metadata
+    return {
+      resource,
+      send: client.delete(resource, { name, namespace }, { uid, resourceVersion, propagationPolicy: "Background" }),
+    }
+  }
+  const finalizers = ((canary.metadata as Json).finalizers ?? []) as string[]
+  switch (act.do) {
+    case "addFinalizer":
+      return [patch(canaries, canary as KubeObject, { metadata: { finalizers: [...finalizers, canaryFinalizer] } })]
+    case "removeFinalizer":
+      return [
+        patch(canaries, canary as KubeObject, {
+          metadata: { finalizers: finalizers.filter(each => each !== canaryFinalizer) },
+        }),
+      ]
+    case "services":
+      return serviceWrites(world, seen, act)
+    case "route":
+      return routeWrites(world, seen, act)
+    case "createTrial":
+      return [
+        () => ({
+          resource: deployments,
+          send: client.create(deployments, trialManifest(canary, workload!, seen, act.size)),
+        }),
+      ]
+    case "scaleTrial":
+      return [patch(deployments, trial, { spec: { replicas: act.size } })]
+    case "pauseTrial":
+      return [patch(deployments, trial, { spec: { paused: true } })]
+    case "deleteTrial":
+      return trial ? [remove(deployments, trial)] : []
+    case "moveSet":
+      return [
+        patch(replicaSets, sets.get(act.set), { metadata: { ownerReferences: [ownerOf(deployments, workload!)] } }),
+      ]
+    case "emptySet":
+      return [patch(replicaSets, sets.get(act.set), { spec: { replicas: 0 } })]
+    case "deleteTwin":
+      return [remove(replicaSets, sets.get(act.set)!)]
+    case "hold": {
+      const annotations = { [heldMark]: holdText(workload!.metadata.generation ?? 0) }
+      return [
+        patch(deployments, workload, {
+          metadata: { annotations, labels: { [heldMark]: canaryHolder } },
+          spec: { paused: true },
+        }),
+      ]
+    }
+    case "release": {
+      const marks = { annotations: { [heldMark]: null }, labels: { [heldMark]: null } }
+      return [patch(deployments, workload, { metadata: marks, spec: { paused: null } })]
+    }
+    case "writeBack": {
+      const template = withoutHash((sets.get(act.set) as Json).spec.template as PodTemplate)
+      const { name, resourceVersion } = workload!.metadata
+      const body = [
+        { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion },
+        { op: "replace", path: "/spec/template", value: template },
+      ]
+      return [
+        () => ({ resource: deployments, send: client.patch(deployments, { name, namespace }, { type: "json", body }) }),
+      ]
+    }
+    case "leave":
+      return leaveWrites(world, seen)
+    default:
+      return []
+  }
+}
+
+const ownerOf = (resource: Resource, { metadata: { name, uid = "" } }: KubeObject) => ({
+  apiVersion: apiVersionOf(resource),
+  kind: resource.kind,
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+})
+
+/** The Deployment of a run: the workload's selector and template, and no annotation that a ReplicaSet would inherit. */
+function trialManifest(canary: Canary, workload: KubeObject, seen: Seen, size: number): KubeObject {
+  const { spec } = workload as Json
+  const { name } = canary.metadata
+  const { paused: _, replicas: _replicas, ...rest } = spec
+  return {
+    apiVersion: apiVersionOf(deployments),
+    kind: deployments.kind,
+    metadata: {
+      name: seen.sight.canary.status!.run!.target.workload!,
+      namespace: canary.metadata.namespace!,
+      labels: { "autoimagemanager.io/canary-run": name.slice(0, 63) },
+      ownerReferences: [ownerOf(canaries, canary as KubeObject)],
+    },
+    spec: { ...rest, replicas: size },
+  } as KubeObject
+}
+
+/** The one that gets requests is written last. */
+function serviceWrites(
+  { client }: World,
+  seen: Seen,
+  hashes: { source: string; target?: string | undefined },
+): (() => Write)[] {
+  const { canary } = seen.sight
+  const existing = seen.objects.services
+  const wanted = wantedServices(canary, seen.objects.workload!, hashes, existing)
+  return (["target", "source", "apex"] as const).flatMap(role => {
+    const [before, after] = [existing[role], wanted[role] as unknown as KubeObject]
+    if (before && isSame(before, after)) return []
+    const send = () => (before ? client.replace(serviceResource, after) : client.create(serviceResource, after))
+    return [() => ({ resource: serviceResource, send: send() })]
+  })
+}
+
+function routeWrites({ client }: World, seen: Seen, { weight, isMirrored }: Split): (() => Write)[] {
+  const { router, sight, objects } = seen
+  if (!router) return []
+  const resource = { ...router.kind, namespaced: true }
+  const context = contextOf(sight.canary, sight.services, sight.canary.status?.run)
+  const before = objects.route
+  const after = router.routed(context, before, { weight, isMirrored }) as unknown as KubeObject
+  if (before && isSame(before, after)) return []
+  return [() => ({ resource, send: before ? client.replace(resource, after) : client.create(resource, after) })]
+}
+
+function leaveWrites({ client }: World, { sight, router, context, objects }: Seen): (() => Write)[] {
+  const left = leftOf(sight.canary, objects.services, router, context, objects.route)
+  const { namespace } = sight.canary.metadata
+  const resourceOf = (object: RouteObject): Resource =>
+    object.kind === "Service" ? serviceResource : { ...router!.kind, namespaced: true }
+  return [...left].flatMap(([before, after]) => {
+    const resource = resourceOf(before)
+    if (after && isSame(before, after)) return []
+    const { name, uid } = before.metadata as { name: string; uid?: string }
+    const send = () =>
+      after
+        ? client.replace(resource, after as unknown as KubeObject)
+        : client.delete(resource, { name, namespace }, { uid: uid ?? "" }).then(() => undefined)
+    return [() => ({ resource, send: send() })]
+  })
+}
+
+/** Would a policy hold the workload? A dry run changes its template and shows what the server makes of it. */
+async function tryPolicy({ client }: World, seen: Seen, { now, memory }: Look<Canary, Memory>): Promise<Done> {
+  const { name, namespace, resourceVersion } = seen.objects.workload!.metadata
+  const body = {
+    metadata: { resourceVersion },
+    spec: { template: { metadata: { annotations: { "autoimagemanager.io/tried": "policy" } } } },
+  }
+  const outcome = await outcomeOf(
+    client.patch(deployments, { name, namespace }, { type: "merge", body }, { dryRun: true }),
+  )
+  const again = settled(outcome, now)
+  if (again) return again
+  const labels = (outcome as { object: KubeObject }).object.metadata.labels ?? {}
+  const isHeld = labels[heldMark] === canaryHolder
+  memory.tries++
+  // A server learns of a Canary by its own watch, in a moment.
+  if (isHeld || memory.tries >= tries) memory.policyHolds = isHeld
+  return { lookAgainAt: now + (memory.policyHolds === undefined ? soonMs : 0) }
+}

@@ -1,0 +1,33 @@
+import type { Canary } from "#api/v1alpha1/canary/index.ts"
+import type { Controller } from "#runtime/controller.ts"
+import { kindController } from "#runtime/kind-controller.ts"
+import { apply, type Done } from "./apply.ts"
+import { type Memory, newMemory, observe, type Seen } from "./observe.ts"
+import { type Plan, plan } from "./plan.ts"
+import { report } from "./report.ts"
+import { canaries, canaryFinalizer, permissions } from "./resources.ts"
+import { canaryIndexes, openWorld, type Parts, type World } from "./world.ts"
+
+/**
+ * Gives a new revision of a Deployment requests step by step, and makes its very pods the Deployment's own when it proves
+ * good. Reads Canaries and, in their namespaces, Deployments, ReplicaSets, pods, Services, endpoints and routes. Writes the
+ * Services and the route, the Deployment of the run, the owner of its ReplicaSet, and the hold of the user's Deployment.
+ */
+export const createCanaryController = (parts: Parts): Controller =>
+  kindController<Canary, World, Memory, Seen, Plan, Done>({
+    name: "canary",
+    resource: canaries,
+    permissions,
+    concurrency: 4,
+    turns: { of: key => key.slice(0, key.indexOf("/")), most: 2 },
+    indexes: canaryIndexes,
+    finalizer: canaryFinalizer,
+    open: (wiring, objects) => openWorld(parts, wiring, objects),
+    remember: newMemory,
+    observe,
+    plan,
+    apply,
+    reports: "after",
+    report,
+    forget: (world, key) => world.leave(key),
+  })

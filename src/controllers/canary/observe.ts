@@ -1,0 +1,337 @@
+import type { Canary } from "#api/v1alpha1/canary/index.ts"
+import { trialNameOf } from "#core/canary/idle.ts"
+import type { QueryValues } from "#core/canary/query-template.ts"
+import type { RouteContext, RouteObject, Router } from "#core/canary/router.ts"
+import { decide } from "#core/canary/run.ts"
+import {
+  releasedService,
+  restoredApex,
+  type Services,
+  serviceNamesOf,
+  serviceProblemsOf,
+  servicesOf,
+} from "#core/canary/services.ts"
+import {
+  answerKey,
+  type HookAnswer,
+  type Problem,
+  type ServiceSeen,
+  type SetSeen,
+  type Sight,
+} from "#core/canary/sight.ts"
+import { hashLabel } from "#core/in-place/template.ts"
+import { parseInstant } from "#lib/instant.ts"
+import { isSame } from "#lib/same.ts"
+import type { Look } from "#runtime/kind-controller.ts"
+import { type KubeObject, keyOf } from "#runtime/resource.ts"
+import { checksumIn, imagesIn, type Json, readMarks, readSet, revisionIn, troubleIn } from "./facts.ts"
+import { canaries, canaryFinalizer, services as serviceResource } from "./resources.ts"
+import { asRoute, type Near, type World } from "./world.ts"
+
+/** What this process remembers of a Canary: whether a policy holds its target, and how often that was tried. */
+export type Memory = { policyHolds?: boolean | undefined; tries: number }
+export const newMemory = (): Memory => ({ tries: 0 })
+
+/** The objects as they were read, beside what they mean. */
+export type Seen = {
+  readonly sight: Sight
+  readonly isListed: boolean
+  readonly router: Router | undefined
+  readonly context: RouteContext | undefined
+  readonly objects: {
+    readonly workload?: KubeObject | undefined
+    readonly trial?: KubeObject | undefined
+    readonly sets: ReadonlyMap<string, KubeObject>
+    readonly services: Partial<Services>
+    readonly route?: RouteObject | undefined
+  }
+}
+
+export function observe(world: World, look: Look<Canary, Memory>): Seen {
+  const { key, object: canary, now, memory } = look
+  const found = world.parts.routerOf(canary)
+  const router = "routed" in found ? found : undefined
+  const { near, isCurrent } = world.near(key, router)
+  const { namespace } = canary.metadata
+  const named = (name: string) => keyOf({ namespace, name })
+  const workload = near.deployments.get(named(canary.spec.targetRef.name))?.object
+  const run = canary.status?.run
+  const checksum = run?.checksum ?? (workload && checksumIn(workload)) ?? ""
+  const trial = near.deployments.get(named(trialNameOf(canary.spec.targetRef.name, checksum)))?.object
+  const { sets, setObjects } = setsOf(near, workload, trial)
+  const services = existingServices(near, canary)
+  const seenServices = sidesOf(near, canary, services)
+  const context = workload && contextOf(canary, seenServices, run)
+  const routeObject =
+    router &&
+    context &&
+    asRoute(
+      (router.kind.kind === "Service" ? near.services : near.routes.get(router.kind.kind))?.get(
+        named(router.nameOf(context)),
+      )?.object,
+      router.kind,
+    )
+  const accepted =
+    router && context && routeObject
+      ? router.isAccepted(context, routeObject)
+      : { ok: false as const, why: "it does not exist" }
+  const tested = trial && [...setObjects.values()].find(set => ownedBy(set, trial))
+  const graceOver = now - (parseInstant(run?.progressAt) ?? now) >= pullGraceMs
+  const trouble = tested && troubleIn(podsOf(near, tested), tested)
+  const sight: Sight = {
+    canary,
+    now,
+    problem: problemOf(world, canary, found, near, router, services),
+    hasFinalizer: canary.metadata ? ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer) : false,
+    workload: workload && workloadOf(workload),
+    sets,
+    trial: trial && trialOf(trial, canary),
+    trouble: trouble && {
+      ...trouble,
+      isFatal: trouble.isFatal || (trouble.reason === "ImageUnavailable" && graceOver),
+    },
+    services: {
+      ...seenServices,
+      areMade: hashes => {
+        if (!workload) return false
+        const wanted = wantedServices(canary, workload, hashes, services)
+        return (["apex", "source", "target"] as const).every(
+          role => services[role] && isSame(wanted[role], services[role]),
+        )
+      },
+    },
+    route: {
+      split: router && context && routeObject ? router.splitIn(context, routeObject) : undefined,
+      isAccepted: accepted.ok,
+      why: accepted.ok ? "" : accepted.why,
+    },
+    routesBySelector: router?.kind.kind === "Service",
+    policyHolds: memory.policyHolds,
+    isLeft: isLeft(canary, services, router, context, routeObject),
+    answers: new Map(),
+  }
+  return {
+    sight: isCurrent ? answeredBy(world, key, sight) : sight,
+    isListed: isCurrent,
+    router,
+    context,
+    objects: { workload, trial, sets: setObjects, services, route: routeObject },
+  }
+}
+
+const pullGraceMs = 60_000
+
+/** The same look decides with the answers that are there, and asks for those that are not. */
+function answeredBy(world: World, key: string, sight: Sight): Sight {
+  const { asks } = decide(sight)
+  const run = sight.canary.status?.run
+  if (!run) return sight
+  const { canary } = sight
+  const answers = new Map<string, HookAnswer>()
+  for (const ask of asks.hooks) {
+    const call = { key, canary, runId: run.id, checksum: run.checksum, ...ask }
+    // Without a way to call it, a hook never says yes.
+    const answer = world.hooks?.answerOf(call)
+    if (answer) answers.set(answerKey(ask), answer)
+  }
+  const checks =
+    asks.round &&
+    world.measuring?.checksOf({ key, canary, runId: run.id, values: valuesOf(canary, run), ...asks.round })
+  return { ...sight, answers, checks }
+}
+
+const valuesOf = (canary: Canary, run: NonNullable<NonNullable<Canary["status"]>["run"]>): QueryValues => ({
+  name: canary.metadata.name,
+  namespace: canary.metadata.namespace ?? "",
+  target: run.target.workload ?? "",
+  source: run.source.workload ?? "",
+  revision: run.target.hash,
+  service: serviceNamesOf(canary).apex,
+  ingress: canary.spec.ingressRef?.name ?? "",
+  route: canary.spec.routeRef?.name ?? serviceNamesOf(canary).apex,
+  interval: "",
+  variables: {},
+})
+
+const ownedBy = (set: KubeObject, { metadata }: KubeObject) =>
+  (set.metadata.ownerReferences ?? []).some(({ uid, controller }) => controller && uid === metadata.uid)
+
+const podsOf = (near: Near, set: KubeObject) =>
+  [...near.pods.keysBy("owner", set.metadata.uid ?? "")].flatMap(key => near.pods.get(key) ?? [])
+
+function setsOf(near: Near, workload: KubeObject | undefined, trial: KubeObject | undefined) {
+  const setObjects = new Map<string, KubeObject>()
+  const sets: SetSeen[] = []
+  for (const [owner, by] of [
+    ["user", workload],
+    ["trial", trial],
+  ] as const) {
+    if (!by) continue
+    for (const key of near.sets.keysBy("owner", by.metadata.uid ?? "")) {
+      const object = near.sets.get(key)?.object
+      if (!object || object.metadata.deletionTimestamp) continue
+      setObjects.set(object.metadata.name, object)
+      sets.push(readSet(object, owner, podsOf(near, object).filter(({ isReady }) => isReady).length))
+    }
+  }
+  sets.sort((a, b) => (a.name < b.name ? -1 : 1))
+  return { sets, setObjects }
+}
+
+function workloadOf(object: KubeObject): Sight["workload"] {
+  const { metadata, spec, status = {} } = object as Json
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    size: spec.replicas ?? 1,
+    generation: metadata.generation ?? 0,
+    isObserved: (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+    isPaused: spec.paused === true,
+    ...readMarks(object),
+    checksum: checksumIn(object),
+    images: imagesIn(object),
+    revision: revisionIn(object),
+    updated: status.updatedReplicas ?? 0,
+  }
+}
+
+function trialOf(object: KubeObject, canary: Canary): Sight["trial"] {
+  const { metadata, spec, status = {} } = object as Json
+  const conditions: Json[] = status.conditions ?? []
+  const isObserved = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0)
+  return {
+    name: metadata.name,
+    isOurs: (metadata.ownerReferences ?? []).some(({ uid }: Json) => uid === canary.metadata.uid),
+    isGoing: metadata.deletionTimestamp !== undefined,
+    size: spec.replicas ?? 1,
+    checksum: checksumIn(object),
+    isPaused: spec.paused === true,
+    isPauseSeen: spec.paused === true && isObserved && conditions.some(({ reason }) => reason === "DeploymentPaused"),
+  }
+}
+
+function existingServices(near: Near, canary: Canary): Partial<Services> {
+  const { namespace } = canary.metadata
+  const entries = Object.entries(serviceNamesOf(canary)).flatMap(([role, name]) => {
+    const object = asRoute(near.services.get(keyOf({ namespace, name }))?.object, serviceResource)
+    return object ? [[role, object] as const] : []
+  })
+  return Object.fromEntries(entries)
+}
+
+function sidesOf(
+  near: Near,
+  canary: Canary,
+  services: Partial<Services>,
+): { source?: ServiceSeen; target?: ServiceSeen } {
+  const names = serviceNamesOf(canary)
+  const side = (role: "source" | "target"): ServiceSeen | undefined => {
+    const object = services[role] as Json | undefined
+    if (!object) return undefined
+    const ready: Record<string, number> = {}
+    for (const key of near.slices.keysBy("service", names[role]))
+      for (const uid of near.slices.get(key)?.ready ?? []) {
+        const hash = hashOfPod(near, uid)
+        if (hash !== undefined) ready[hash] = (ready[hash] ?? 0) + 1
+      }
+    return { hash: object.spec?.selector?.[hashLabel] ?? "", ready }
+  }
+  const [source, target] = [side("source"), side("target")]
+  return { ...(source && { source }), ...(target && { target }) }
+}
+
+/** A ready pod, by the revision of its ReplicaSet. */
+function hashOfPod(near: Near, uid: string): string | undefined {
+  for (const key of near.pods.keysBy("uid", uid)) {
+    const pod = near.pods.get(key)
+    if (pod?.isReady) return pod.hash
+  }
+  return undefined
+}
+
+export function contextOf(
+  canary: Canary,
+  services: { source?: ServiceSeen | undefined; target?: ServiceSeen | undefined },
+  run: NonNullable<Canary["status"]>["run"] | undefined,
+): RouteContext {
+  const phase = canary.status?.phase
+  const { match: _, ...analysis } = canary.spec.analysis
+  // From the promotion on, all requests count and not only those that match.
+  const isForAll = phase === "Promoting" || phase === "Finalising"
+  const routed = isForAll ? { ...canary, spec: { ...canary.spec, analysis: { ...analysis, match: [] } } } : canary
+  return {
+    canary: routed as Canary,
+    services: serviceNamesOf(canary),
+    hashes: {
+      source: services.source?.hash ?? run?.source.hash ?? "",
+      target: services.target?.hash ?? run?.target.hash,
+    },
+  }
+}
+
+export function wantedServices(
+  canary: Canary,
+  workload: KubeObject,
+  hashes: RouteContext["hashes"],
+  existing: Partial<Services>,
+): Services {
+  const { spec } = workload as Json
+  const containers = spec.template.spec.containers ?? []
+  return servicesOf(canary, hashes, existing, spec.selector.matchLabels ?? {}, hashLabel, containers)
+}
+
+/** What is left of each object when the Canary goes; undefined where it is deleted. */
+export function leftOf(
+  canary: Canary,
+  services: Partial<Services>,
+  router: Router | undefined,
+  context: RouteContext | undefined,
+  route: RouteObject | undefined,
+) {
+  const isReverted = canary.spec.revertOnDeletion
+  const left = new Map<RouteObject, RouteObject | undefined>()
+  if (router && context && route && router.kind.kind !== "Service")
+    left.set(route, isReverted ? router.restored(context, route) : withoutOwner(route))
+  for (const [role, object] of Object.entries(services)) {
+    const isRouted = role === "apex" && router?.kind.kind === "Service" && context
+    const plain = isReverted && isRouted ? (router.restored(context, object) ?? object) : object
+    left.set(object, isReverted ? restoredApex(plain) : releasedService(object, hashLabel))
+  }
+  return left
+}
+
+function withoutOwner(object: RouteObject): RouteObject {
+  const { ownerReferences: owners = [], ...metadata } = object.metadata as Json
+  const others = owners.filter(({ kind }: Json) => kind !== canaries.kind)
+  return { ...object, metadata: { ...metadata, ...(others.length > 0 && { ownerReferences: others }) } as never }
+}
+
+const isLeft = (...given: Parameters<typeof leftOf>) =>
+  [...leftOf(...given)].every(([object, left]) => left !== undefined && isSame(object, left))
+
+function problemOf(
+  world: World,
+  canary: Canary,
+  found: ReturnType<World["parts"]["routerOf"]>,
+  near: Near,
+  router: Router | undefined,
+  services: Partial<Services>,
+): Problem | undefined {
+  if (canary.spec.targetRef.kind !== "Deployment")
+    return { reason: "NotSupported", message: "targetRef.kind: only Deployment is implemented here" }
+  if (!("routed" in found)) return { reason: found.reason, message: `${found.field}: ${found.message}` }
+  const [first] = found.problemsOf(canary)
+  if (first) return { reason: first.reason, message: `${first.field}: ${first.message}` }
+  if (router && near.routes.get(router.kind.kind)?.failure?.kind === "NotFound")
+    return { reason: "RouteMissing", message: `the cluster does not serve ${router.kind.kind}` }
+  const older = world.rivals(canary).filter(each => isBefore(each, canary))[0]
+  if (older)
+    return { reason: "Conflict", message: `Canary ${older.metadata.name} has the same target: delete one of them` }
+  return serviceProblemsOf(canary, services)[0]
+}
+
+function isBefore(a: Canary, b: Canary): boolean {
+  const time = ({ metadata }: Canary) => metadata.creationTimestamp ?? ""
+  if (a.metadata.uid === b.metadata.uid) return false
+  return time(a) === time(b) ? a.metadata.name < b.metadata.name : time(a) < time(b)
+}

@@ -1,0 +1,102 @@
+import type { Canary, CanaryStatus, Condition, Phase, Run } from "#api/v1alpha1/canary/index.ts"
+import { plain } from "#core/canary/plain.ts"
+import { formatInstant, type Instant } from "#lib/instant.ts"
+import { conditionOf, type Stated, setConditions } from "#runtime/conditions.ts"
+import type { Report } from "#runtime/kind-controller.ts"
+import type { Episode } from "#runtime/status.ts"
+import type { Done } from "./apply.ts"
+import type { Seen } from "./observe.ts"
+import type { Plan } from "./plan.ts"
+
+const historyMost = 10
+
+/** The status after a look: the weight in it is the one that was read, or that the server has confirmed. */
+export function report(
+  { sight, isListed }: Seen,
+  plan: Plan,
+  done: Done | undefined,
+  now: Instant,
+): Report<Canary["status"]> | undefined {
+  const { canary } = sight
+  if (!isListed || done?.isWritten || plan.phase === undefined) return undefined
+  const before = canary.status
+  const run = plan.run && routed(plan.run, done, now)
+  const isNew = before?.phase !== plan.phase
+  const history = plan.ended ? [plan.ended, ...(before?.history ?? [])].slice(0, historyMost) : (before?.history ?? [])
+  const { run: _, lastAppliedSpec, lastPromotedSpec, ...rest } = before ?? ({} as Partial<CanaryStatus>)
+  const applied = plan.lastApplied ?? lastAppliedSpec
+  const promoted = plan.lastPromoted ?? lastPromotedSpec
+  const failed = done?.refusal
+  const status: CanaryStatus = {
+    ...rest,
+    phase: plan.phase,
+    canaryWeight: run?.weight ?? 0,
+    failedChecks: run?.failedChecks ?? (plan.ended ? (before?.failedChecks ?? 0) : (rest.failedChecks ?? 0)),
+    iterations: run?.iterations ?? rest.iterations ?? 0,
+    ...(applied !== undefined && { lastAppliedSpec: applied }),
+    ...(promoted !== undefined && { lastPromotedSpec: promoted }),
+    lastTransitionTime: isNew ? formatInstant(now) : (before?.lastTransitionTime ?? formatInstant(now)),
+    observedGeneration: canary.metadata.generation ?? 0,
+    conditions: conditionsOf(canary, failed ? { ...plan, ...failed, isStalled: true, isReady: false } : plan, now),
+    ...(run && { run }),
+    history,
+  }
+  return { status, episodes: episodesOf(before, status) }
+}
+
+/** A route that was written has the weight from then on. */
+function routed(run: Run, done: Done | undefined, now: Instant): Run {
+  if (!done?.split) return run
+  const { weight, isMirrored: mirrored } = done.split
+  const { next, ...rest } = run
+  const isThere = next?.weight === weight && next.mirrored === mirrored
+  const hasMoved = weight !== run.weight || mirrored !== run.mirrored
+  const at = formatInstant(now)
+  return {
+    ...rest,
+    ...(next && !isThere && { next }),
+    weight,
+    mirrored,
+    ...(hasMoved && { weightSince: at, progressAt: at }),
+  }
+}
+
+const inFlight: ReadonlySet<Phase> = new Set<Phase>([
+  "Initializing",
+  "Waiting",
+  "Progressing",
+  "WaitingPromotion",
+  "Promoting",
+  "Finalising",
+  "Terminating",
+])
+
+function conditionsOf({ metadata, status }: Canary, plan: Plan, now: Instant): Condition[] {
+  const { phase, reason, isReady = false, isStalled = false } = plan
+  const message = plain(plan.message, 512)
+  const observedGeneration = metadata.generation ?? 0
+  const promoted = inFlight.has(phase!) ? "Unknown" : phase === "Failed" ? "False" : "True"
+  const stated: readonly Stated[] = [
+    { type: "Promoted", status: promoted, reason: phase!, message, observedGeneration },
+    { type: "Ready", status: isReady ? "True" : "False", reason, message, observedGeneration },
+    isStalled
+      ? { type: "Stalled", status: "True", reason, message, observedGeneration }
+      : { type: "Stalled", status: "False", reason: "NotStalled", message: "", observedGeneration },
+  ]
+  return setConditions(status?.conditions, stated, now) as Condition[]
+}
+
+/** A new phase, and a new reason to stall. */
+function episodesOf(before: CanaryStatus | undefined, after: CanaryStatus): Episode[] {
+  const episodes: Episode[] = []
+  const ready = conditionOf(after.conditions, "Ready")!
+  if (before?.phase !== after.phase) {
+    const type = after.phase === "Failed" ? "Warning" : "Normal"
+    episodes.push({ type, reason: after.phase!, message: ready.message || after.phase! })
+  } else if (before && before.canaryWeight !== after.canaryWeight && after.run)
+    episodes.push({ type: "Normal", reason: "Advanced", message: `the new revision has weight ${after.canaryWeight}` })
+  const [was, is] = [conditionOf(before?.conditions, "Stalled"), conditionOf(after.conditions, "Stalled")!]
+  if (is.status === "True" && was?.reason !== is.reason && after.phase !== "Failed")
+    episodes.push({ type: "Warning", reason: is.reason, message: is.message })
+  return episodes
+}

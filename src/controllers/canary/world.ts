@@ -1,0 +1,217 @@
+import type { Canary, Webhook } from "#api/v1alpha1/canary/index.ts"
+import type { QueryValues } from "#core/canary/query-template.ts"
+import type { RouteObject, RouteProblem, Router } from "#core/canary/router.ts"
+import { serviceNamesOf } from "#core/canary/services.ts"
+import type { HookAnswer } from "#core/canary/sight.ts"
+import type { Check } from "#core/canary/tally.ts"
+import { MultiMap } from "#lib/multi-map.ts"
+import { noVersion } from "#lib/resource-version.ts"
+import type { Cache, Projected, WatchedCache } from "#runtime/cache/cache.ts"
+import type { Wiring } from "#runtime/controller.ts"
+import { type Held, holdPlain } from "#runtime/kind-controller.ts"
+import { type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
+import { watchGrants } from "../grants.ts"
+import { ownerUid, type PodSeen, readPod, readSlice, type SliceSeen } from "./facts.ts"
+import { canaries, deployments, endpointSlices, pods, replicaSets, services } from "./resources.ts"
+
+export type Round = {
+  readonly key: string
+  readonly canary: Canary
+  readonly runId: string
+  readonly number: number
+  readonly values: QueryValues
+  readonly atThisWeightMs: number
+}
+
+export type HookCall = {
+  readonly key: string
+  readonly canary: Canary
+  readonly hook: Webhook
+  readonly runId: string
+  readonly round: number
+  readonly phase: string
+  readonly checksum: string
+}
+
+/** What a Canary is carried out with, beside the cluster. */
+export type Parts = {
+  routerOf(canary: Canary): Router | RouteProblem
+  measuring?: ((wiring: Wiring) => { checksOf(round: Round): readonly Check[] | undefined }) | undefined
+  hooks?: ((wiring: Wiring) => { answerOf(call: HookCall): HookAnswer | undefined }) | undefined
+}
+
+type Kept = Held<KubeObject>
+
+/** What is watched of a namespace that has a Canary. */
+export type Near = {
+  readonly deployments: WatchedCache<Kept>
+  readonly sets: WatchedCache<Kept>
+  readonly pods: WatchedCache<PodSeen>
+  readonly services: WatchedCache<Kept>
+  readonly slices: WatchedCache<SliceSeen>
+  /** By the kind that divides the requests, where that is not a Service. */
+  readonly routes: Map<string, WatchedCache<Kept>>
+}
+
+export type World = Pick<Wiring, "client" | "clock" | "events"> & {
+  readonly parts: Parts
+  readonly measuring: ReturnType<NonNullable<Parts["measuring"]>> | undefined
+  readonly hooks: ReturnType<NonNullable<Parts["hooks"]>> | undefined
+  near(key: string, router: Router | undefined): { readonly near: Near; readonly isCurrent: boolean }
+  /** Canaries with the same target. */
+  rivals(canary: Canary): readonly Canary[]
+  leave(key: string): void
+  /** Resolves when the cache shows what was written, or after a few seconds. */
+  shown(key: string, resource: Resource, written: KubeObject): Promise<void>
+}
+
+export const canaryIndexes = {
+  target: ({ object }: Held<Canary>) => [
+    keyOf({ namespace: object.metadata.namespace, name: object.spec.targetRef.name }),
+  ],
+  service: ({ object }: Held<Canary>) =>
+    Object.values(serviceNamesOf(object)).map(name => keyOf({ namespace: object.metadata.namespace, name })),
+}
+
+const shownMs = 5000
+
+/** Nothing but Canaries is watched before there is one. Then it is what surrounds them, in their namespaces. */
+export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<Held<Canary>>): World {
+  const { client, clock, events, enqueue } = wiring
+  const places = new Map<string, Near>()
+  const users = new MultiMap()
+
+  function open<T extends Projected>(
+    namespace: string,
+    resource: Resource,
+    project: (object: KubeObject) => T,
+    indexes = {},
+  ): WatchedCache<T> {
+    const cache = wiring.watch<T>(resource, { namespace, project, indexes })
+    const wake = () => {
+      for (const key of users.of(namespace)) enqueue(key)
+    }
+    cache.current().then(wake, () => {})
+    return cache
+  }
+
+  function openNear(namespace: string): Near {
+    const owner = ({ object }: Kept) => [ownerUid(object)]
+    const near: Near = {
+      deployments: open(namespace, deployments, holdPlain<KubeObject>),
+      sets: open(namespace, replicaSets, holdPlain<KubeObject>, { owner }),
+      pods: open(namespace, pods, readPod, {
+        owner: ({ owner }: PodSeen) => [owner],
+        uid: ({ uid }: PodSeen) => [uid],
+      }),
+      services: open(namespace, services, holdPlain<KubeObject>),
+      slices: open(namespace, endpointSlices, readSlice, { service: ({ service }: SliceSeen) => [service] }),
+      routes: new Map(),
+    }
+    const setsByUid = new Map<string, KubeObject>()
+    const wakeDeployment = (name: string) => {
+      const key = keyOf({ namespace, name })
+      for (const each of objects.keysBy("target", key)) enqueue(each)
+      const found = near.deployments.get(key)?.object
+      const canary = found?.metadata.ownerReferences?.find(({ kind }) => kind === canaries.kind)
+      if (canary) enqueue(keyOf({ namespace, name: canary.name }))
+    }
+    const wakeSet = (set: KubeObject | undefined) => {
+      const by = set?.metadata.ownerReferences?.find(({ controller }) => controller)
+      if (by?.kind === "Deployment") wakeDeployment(by.name)
+    }
+    near.deployments.subscribe(({ before, after }) => {
+      const { metadata } = (after ?? before)!.object
+      wakeDeployment(metadata.name)
+      const canary = metadata.ownerReferences?.find(({ kind }) => kind === canaries.kind)
+      if (canary) enqueue(keyOf({ namespace, name: canary.name }))
+    })
+    near.sets.subscribe(({ before, after }) => {
+      const uid = (after ?? before)!.object.metadata.uid ?? ""
+      if (after) setsByUid.set(uid, after.object)
+      else setsByUid.delete(uid)
+      wakeSet(before?.object)
+      wakeSet(after?.object)
+    })
+    near.pods.subscribe(({ before, after }) => {
+      if (before?.isReady !== after?.isReady || before?.trouble?.message !== after?.trouble?.message)
+        wakeSet(setsByUid.get((after ?? before)!.owner))
+    })
+    near.services.subscribe(({ key }) => wakeServices(key))
+    near.slices.subscribe(({ before, after }) => wakeServices(keyOf({ namespace, name: (after ?? before)!.service })))
+    return near
+  }
+
+  const wakeServices = (key: string) => {
+    for (const each of objects.keysBy("service", key)) enqueue(each)
+  }
+
+  function routesOf(namespace: string, near: Near, router: Router): WatchedCache<Kept> {
+    const known = near.routes.get(router.kind.kind)
+    if (known) return known
+    const cache = open(namespace, { ...router.kind, namespaced: true }, holdPlain<KubeObject>)
+    cache.subscribe(({ key }) => wakeServices(key))
+    near.routes.set(router.kind.kind, cache)
+    return cache
+  }
+
+  watchGrants(wiring, namespace => {
+    for (const [place] of places)
+      if (namespace === undefined || namespace === place) for (const key of users.of(place)) enqueue(key)
+  })
+
+  return {
+    client,
+    clock,
+    events,
+    parts,
+    measuring: parts.measuring?.(wiring),
+    hooks: parts.hooks?.(wiring),
+    near(key, router) {
+      const { namespace = "" } = nameOf(key)
+      users.add(namespace, key)
+      const near = places.get(namespace) ?? openNear(namespace)
+      places.set(namespace, near)
+      const { routes: _, ...own } = near
+      const caches: Pick<WatchedCache<Projected>, "isCurrent">[] = Object.values(own)
+      if (router && router.kind.kind !== "Service") caches.push(routesOf(namespace, near, router))
+      return { near, isCurrent: caches.every(({ isCurrent }) => isCurrent) }
+    },
+    rivals({ metadata, spec }) {
+      const key = keyOf({ namespace: metadata.namespace, name: spec.targetRef.name })
+      return [...objects.keysBy("target", key)].flatMap(each => objects.get(each)?.object ?? [])
+    },
+    leave(key) {
+      const { namespace = "" } = nameOf(key)
+      users.delete(namespace, key)
+      const near = places.get(namespace)
+      if (users.has(namespace) || !near) return
+      places.delete(namespace)
+      const { routes, ...own } = near
+      for (const cache of [...Object.values(own), ...routes.values()]) cache.close()
+    },
+    async shown(key, resource, { metadata }) {
+      const near = places.get(nameOf(key).namespace ?? "")
+      const all: Record<string, Pick<Cache<Projected>, "reached"> | undefined> = {
+        Deployment: near?.deployments,
+        ReplicaSet: near?.sets,
+        Service: near?.services,
+        Canary: objects,
+      }
+      const cache = all[resource.kind] ?? near?.routes.get(resource.kind)
+      if (!cache) return
+      const waiting = new AbortController()
+      const cancel = clock.after(shownMs, () => waiting.abort())
+      await cache.reached(metadata, metadata.resourceVersion ?? noVersion, waiting.signal).catch(() => {})
+      cancel()
+    },
+  }
+}
+
+export const asRoute = (object: KubeObject | undefined, resource: { group: string; version: string; kind: string }) =>
+  object &&
+  ({
+    ...object,
+    apiVersion: resource.group ? `${resource.group}/${resource.version}` : resource.version,
+    kind: resource.kind,
+  } as unknown as RouteObject)

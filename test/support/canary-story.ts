@@ -1,0 +1,167 @@
+import { crdOf } from "#api/crd.ts"
+import { Canary, type CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
+import type { Json } from "#cluster-sim/index.ts"
+import { createCanaryController } from "#controllers/canary/controller.ts"
+import { canaries, deployments, pods, replicaSets } from "#controllers/canary/resources.ts"
+import type { HookCall, Round } from "#controllers/canary/world.ts"
+import { ownerOf } from "#core/canary/before.ts"
+import type { RouteObject, Router } from "#core/canary/router.ts"
+import type { HookAnswer } from "#core/canary/sight.ts"
+import type { Check } from "#core/canary/tally.ts"
+import type { Resource } from "#runtime/resource.ts"
+import { host, type PullStory, type PullStoryOptions, pullStory } from "./pull-story.ts"
+import type { Process, ProcessOptions } from "./scenario.ts"
+
+/** A Deployment of three pods with a Canary, on three nodes. */
+export type CanaryStory = Omit<PullStory, "until"> & {
+  run(options?: ProcessOptions): Process
+  canary(): Promise<Json>
+  deployment(): Promise<Json>
+  pods(): Promise<Json[]>
+  sets(): Promise<Json[]>
+  /** As `kubectl set image` does. */
+  setImage(image: string): Promise<void>
+  until(phase: string, within?: string): Promise<Json>
+  /** The weights that the route ever had, in order. */
+  weights(): number[]
+  /** What metrics and hooks answer from now on. */
+  says: { checks: readonly Check[]; hook: boolean }
+}
+
+export const v1 = `${host}/web:1`
+export const v2 = `${host}/web:2`
+export const v3 = `${host}/web:3`
+
+/** A route that is two numbers in an object, and is accepted as soon as it is written. */
+const plainRouter: Router = {
+  providers: ["kubernetes"],
+  kind: { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" },
+  nameOf: ({ services }) => services.apex,
+  problemsOf: () => [],
+  routed: ({ canary, services }, existing, { weight, isMirrored }) =>
+    ({
+      ...(existing ?? {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: services.apex, namespace: canary.metadata.namespace, ownerReferences: [ownerOf(canary)] },
+      }),
+      data: { weight: String(weight), isMirrored: String(isMirrored) },
+    }) as unknown as RouteObject,
+  splitIn(_, existing) {
+    const { data } = existing as unknown as Json
+    return data?.weight === undefined
+      ? undefined
+      : { weight: Number(data.weight), isMirrored: data.isMirrored === "true" }
+  },
+  isAccepted: () => ({ ok: true }),
+  restored: () => undefined,
+}
+
+export type CanaryOptions = {
+  replicas?: number
+  spec?: Partial<CanarySpecInput>
+  seed?: number
+  lags?: PullStoryOptions["lags"]
+  isAlone?: boolean
+  annotations?: Record<string, string>
+}
+
+const analysis = { interval: "1m", threshold: 2, stepWeights: [34, 67] }
+
+export async function canaryStory(options: CanaryOptions = {}): Promise<CanaryStory> {
+  const { replicas = 3, spec = {}, seed = 1, isAlone = false } = options
+  const story = await pullStory({ nodes: 3, seed, ...(options.lags && { lags: options.lags }) })
+  const { world } = story
+  for (const [index, image] of [v1, v2, v3].entries()) story.push(image, { version: "x".repeat(index) })
+  await world.apply(crdOf(Canary) as Json, manifestOf(replicas))
+  const of = async (resource: Resource) =>
+    (await world.list(resource)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+  const inTime = async (promise: Promise<unknown>) => {
+    let isDone = false
+    const done = promise.finally(() => {
+      isDone = true
+    })
+    await world.until("the write is answered", () => isDone, "1m")
+    await done
+  }
+  const says: CanaryStory["says"] = { checks: [], hook: true }
+  const told: CanaryStory = {
+    ...story,
+    says,
+    run: given =>
+      world.run(
+        [
+          createCanaryController({
+            routerOf: () => plainRouter,
+            measuring: () => ({ checksOf: (_: Round) => says.checks }),
+            hooks: () => ({
+              answerOf: (_: HookCall): HookAnswer => ({ yes: says.hook, why: "it says so", at: world.clock.now() }),
+            }),
+          }),
+        ],
+        given,
+      ),
+    canary: () => world.get(canaries, "web", "default"),
+    deployment: () => world.get(deployments, "web", "default"),
+    pods: () => of(pods),
+    sets: () => of(replicaSets),
+    async setImage(image) {
+      const body = { spec: { template: { spec: { containers: [{ name: "web", image }] } } } }
+      await inTime(
+        world.client.patch(
+          deployments,
+          { name: "web", namespace: "default" },
+          { type: "strategic", body },
+          { fieldManager: "kubectl-set" },
+        ),
+      )
+    },
+    async until(phase, within = "30m") {
+      const isSo = async () => (await told.canary()).status?.phase === phase
+      await world.until(`the Canary is ${phase}`, isSo, within).catch(async error => {
+        const { status } = await told.canary()
+        throw new Error(`${error.message}; it is ${JSON.stringify({ ...status, history: status?.history?.length })}`)
+      })
+      return told.canary()
+    },
+    weights() {
+      const all = world.history.flatMap(({ object }) =>
+        object.kind === "ConfigMap" && object.metadata.name === "web" ? [Number(object.data?.weight)] : [],
+      )
+      return all.filter((weight, index) => weight !== all[index - 1])
+    },
+  }
+  const isReady = async () => ((await told.deployment()).status?.availableReplicas ?? 0) === replicas
+  await world.until("all pods are ready", isReady, "5m")
+  await world.apply(canaryManifest(spec, options.annotations))
+  if (!isAlone) told.run()
+  return told
+}
+
+const canaryManifest = (spec: Partial<CanarySpecInput>, annotations?: Record<string, string>): Json => ({
+  apiVersion: "autoimagemanager.io/v1alpha1",
+  kind: "Canary",
+  metadata: { name: "web", namespace: "default", ...(annotations && { annotations }) },
+  spec: {
+    targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+    service: { port: 80 },
+    analysis,
+    ...spec,
+  },
+})
+
+const manifestOf = (replicas: number): Json => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "web", namespace: "default" },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: "web" } },
+    template: {
+      metadata: { labels: { app: "web" } },
+      spec: { containers: [{ name: "web", image: v1 }] },
+    },
+  },
+})
+
+export const uidsOf = (all: readonly Json[]): string[] => all.map(({ metadata }) => metadata.uid as string).sort()

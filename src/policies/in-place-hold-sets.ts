@@ -1,7 +1,8 @@
 import { sharePattern, zeroPattern } from "#core/in-place/hold.ts"
 import { setHoldOf } from "#core/in-place/marks.ts"
 import { everyOrdinal } from "#core/in-place/names.ts"
-import { held, isHeld, isReleased, type KindHold, type Stop } from "./in-place-marks.ts"
+import { held, isHeld, isReleased, type Stop } from "./hold-marks.ts"
+import type { KindHold } from "./in-place-marks.ts"
 
 /**
  * StatefulSets and DaemonSets have no pause. A StatefulSet is held by a partition above every ordinal, a DaemonSet by

@@ -1,32 +1,22 @@
 import { grantName } from "#core/grant.ts"
 import { holdOf, standingBegins } from "#core/in-place/marks.ts"
+import { deploymentStop, held, isHeld, pauses } from "./hold-marks.ts"
 import { daemonSetHold, statefulSetHold } from "./in-place-hold-sets.ts"
-import { conditionsOf, hasNoMark, held, isHeld, isHolding, type KindHold, markWith } from "./in-place-marks.ts"
+import { conditionsOf, isHolding, type KindHold, markWith } from "./in-place-marks.ts"
 import { type MutatingPolicy, named } from "./policy.ts"
 
 const [before, generation, after] = holdOf("string(oldObject.metadata.generation)")
 
-const isPaused = (object: string) => `${object}.spec.?paused.orValue(false)`
-
-/**
- * A Deployment is paused. Its field has no default, so no apply takes it away; `kubectl rollout resume` does, and is the
- * owner's own release. `kubectl replace` takes the pause away together with all marks, and releases nothing.
- */
 const deploymentHold: KindHold = {
   resource: "deployments",
-  stop: {
-    isStopped: isPaused,
-    isAgain: `${isHeld("oldObject")} && ${isPaused("oldObject")} && ${hasNoMark}`,
-    // A pause without our annotation is its owner's, and is never touched.
-    isOwners: isPaused("object"),
-  },
+  stop: deploymentStop,
   variables: {
     // After `kubectl rollout undo` the new object may carry the hold of long ago: only the old object's counts. A
     // standing hold becomes that of this change, since from now on the policy holds the next one.
     known: `${isHeld("oldObject")} && ${held("oldObject")}.startsWith('${standingBegins}') ? ${held("oldObject")}.find('[0-9]+}$').find('[0-9]+') : ''`,
     held: `${isHeld("oldObject")} && variables.known == '' ? ${held("oldObject")} : '${before}' + (variables.known != '' ? variables.known : ${generation}) + '${after}'`,
   },
-  stops: "[JSONPatch{op: 'add', path: '/spec/paused', value: true}]",
+  stops: pauses,
 }
 
 /**

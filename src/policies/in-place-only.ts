@@ -1,6 +1,7 @@
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { restartedAt } from "#core/in-place/template.ts"
-import { annotation, hasNewTemplate, inPlaceWorkloads, isHeld } from "./in-place-marks.ts"
+import { annotation, hasNewTemplate, isHeld } from "./hold-marks.ts"
+import { inPlaceWorkloads } from "./in-place-marks.ts"
 import { named, type ValidatingPolicy } from "./policy.ts"
 
 const containerFields = [

@@ -20,6 +20,7 @@ import { apiVersionOf, type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Workload } from "./facts.ts"
 import { type Memory, observe } from "./observe.ts"
 import { type Action, type Ending, type Plan, plan as planOf, type Refusal, type Snapshot } from "./plan.ts"
+import { allowedBeside } from "./refused.ts"
 import { report } from "./report.ts"
 import { imagePullJobs, pods, requests } from "./resources.ts"
 import type { HeldWorkload, World } from "./world.ts"
@@ -82,31 +83,22 @@ const endings: ReadonlySet<string> = new Set<Ending["do"]>(["release", "settle",
 const targetOf = ({ workload }: Snapshot, { actions }: Plan) =>
   `${operationOf(workload)}${actions.some(isEnding) ? " release" : ""}`
 
-type Held = { readonly until: Instant; allows(action: Action): boolean }
+type Held = { readonly until: Instant; readonly allows: (action: Action) => boolean }
 
-/**
- * Until when nothing is written, because the server has refused a write. What was refused beside the workload is noted
- * on it all the same, and a drained pod that cannot be changed serves meanwhile.
- */
+/** Looks at what the server has refused. A refusal that was about another target is forgotten. */
 function heldOf(
-  world: World,
+  { holds }: World,
   { workload }: Snapshot,
   { key, now, memory }: Look<HeldWorkload, Memory>,
   target: string,
 ): Held | undefined {
-  const held = world.holds.on(key, workload.namespace)
+  const held = holds.on(key, workload.namespace)
   const isSame = memory.target === target
   memory.target = target
   if (!held || now >= held.retryAt) return undefined
-  const { refusal } = memory
-  if (isSame && refusal?.message !== held.message) return { until: held.retryAt, allows: () => false }
-  const isUndrain = (action: Action) => action.do === "pod" && action.write.do === "undrain"
-  if (isSame)
-    return {
-      until: held.retryAt,
-      allows: action => action.do === "note" || (refusal?.what === "patch" && isUndrain(action)),
-    }
-  world.holds.delete(key)
+  const allows = allowedBeside(held, memory.refusal, isSame)
+  if (allows) return { until: held.retryAt, allows }
+  holds.delete(key)
   return undefined
 }
 

@@ -1,12 +1,12 @@
 /**
  * What an update in place costs, beside the rolling update of the same Deployment.
  *
- *   node bench/in-place.ts [--pods=500] [--many=5000] [--nodes=20] [--rounds=3] [--workloads=1000] [--only=native,gate,sets,scale,memory] [--short]
+ *   node bench/in-place.ts [--pods=500] [--many=5000] [--nodes=20] [--rounds=3] [--workloads=1000] [--only=native,kinds,sets,scale,memory] [--short]
  *
  * On a real control plane with hollow nodes, whose agents are played. `native`: writes, time and CPU of the API server
- * beside the Deployment controller's own update, in turns. `gate`: the same with the readiness gate. `sets`: writes of
- * StatefulSets and DaemonSets, the latter with a pod on each node. Two more are about the manager alone, and its cluster
- * is in this process. `scale`: its CPU per pod at two sizes. `memory`: its memory with many workloads that are all held.
+ * beside the Deployment controller's own update, in turns. `kinds`: the same of a Deployment with the readiness gate and
+ * of StatefulSets. `sets`: writes of StatefulSets and DaemonSets, the latter with a pod on each node. Two more are about
+ * the manager alone, and its cluster is in this process. `scale`: its CPU per pod at two sizes. `memory`: its memory with many workloads that are all held.
  * The short form is for every change: on cluster-sim, small, and only what does not depend on the machine.
  */
 import { parseArgs } from "node:util"
@@ -16,6 +16,7 @@ import { heldMemory } from "./support/in-place-held.ts"
 import { countsOnClusterSim, withSimulatedCluster } from "./support/in-place-on-cluster-sim.ts"
 import {
   compareUpdates,
+  removeWeb,
   repeatUpdates,
   scalingFigures,
   setFigures,
@@ -34,7 +35,7 @@ const { values } = parseArgs({
     nodes: { type: "string", default: "20" },
     rounds: { type: "string", default: "3" },
     workloads: { type: "string", default: "1000" },
-    only: { type: "string", default: "native,gate,sets,scale,memory" },
+    only: { type: "string", default: "native,kinds,sets,scale,memory" },
   },
 })
 const [pods, many, nodes, rounds] = [values.pods, values.many, values.nodes, values.rounds].map(Number) as [
@@ -43,7 +44,12 @@ const [pods, many, nodes, rounds] = [values.pods, values.many, values.nodes, val
   number,
   number,
 ]
-const parts: Record<string, () => Promise<Figure[]>> = { native, gate, sets, scale, memory }
+const besideNative = [
+  { kind: "Deployment", name: "web-gate", hasGate: true },
+  { kind: "StatefulSet", name: "db" },
+  { kind: "StatefulSet", name: "db-gate", hasGate: true },
+] as const
+const parts: Record<string, () => Promise<Figure[]>> = { native, kinds, sets, scale, memory }
 
 const progress = showProgress()
 const aim = await bundleAim()
@@ -66,10 +72,15 @@ function native(): Promise<Figure[]> {
   })
 }
 
-function gate(): Promise<Figure[]> {
+function kinds(): Promise<Figure[]> {
   return withHollowCluster(aim, { nodes }, progress, async cluster => {
-    const web = { name: "web", namespace: "team-0", replicas: pods, hasGate: true }
-    return updateFigures(await compareUpdates(cluster, web, 1)).slice(0, 2)
+    const found: Figure[] = []
+    for (const web of besideNative) {
+      const all = { ...web, namespace: "team-0", replicas: pods }
+      found.push(...updateFigures(await compareUpdates(cluster, all, rounds)))
+      await removeWeb(cluster, all)
+    }
+    return found
   })
 }
 

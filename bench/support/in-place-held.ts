@@ -15,7 +15,8 @@ import { type ServedCluster, serveCluster } from "./served-cluster.ts"
 import { prepare } from "./tenants.ts"
 
 const MiB = 2 ** 20
-const quietMs = 15_000
+/** The collector gives memory back within a minute of quiet: the figure of ServiceImage is taken then, too. */
+const quietMs = 60_000
 
 /**
  * What the manager takes with many workloads that have all opted in and are all held: by a partition, so that it looks at

@@ -72,7 +72,7 @@ export type Compared = {
   inPlace: (Update & { cpu: Cpu })[]
 }
 
-/** The same Deployment, by its own controller and in place, in turns. The first of both are not measured. */
+/** The same workload, by its own controller and in place, in turns. The first of both are not measured. */
 export async function compareUpdates(parts: HollowCluster, web: Web, rounds: number): Promise<Compared> {
   const { cluster, client, progress } = parts
   progress.begin(`creating ${web.replicas} pods`, web.replicas)
@@ -83,7 +83,7 @@ export async function compareUpdates(parts: HollowCluster, web: Web, rounds: num
   const inPlace: Compared["inPlace"] = []
   let agentWrites = 0
   for (let round = 0; round <= rounds; round++) {
-    progress.begin(`${web.replicas} pods re-created by the Deployment controller`, web.replicas)
+    progress.begin(`${web.replicas} pods of ${web.name} re-created by its own controller`, web.replicas)
     await opt(client, web, false)
     const cpu = cpuOf(cluster)
     const startedAt = performance.now()
@@ -125,9 +125,13 @@ export async function setFigures(parts: Floor, pods: number): Promise<Figure[]> 
     await rolledOut(client, web, progress)
     await holdIsReady(parts, web)
     figures.push(...countFigures(await updateInPlace(parts, web, "v1"), web))
-    await client.delete(kindOf(web).resource, web, { propagationPolicy: "Background" })
+    await removeWeb(parts, web)
   }
   return figures
+}
+
+export async function removeWeb({ client }: Pick<Floor, "client">, web: Web): Promise<void> {
+  await client.delete(kindOf(web).resource, web, { propagationPolicy: "Background" })
 }
 
 /** The server takes a moment until a new policy and its parameter apply. A small Deployment shows that they do. */

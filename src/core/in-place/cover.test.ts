@@ -109,6 +109,23 @@ test("a budget whose controller has not seen it has no room", () => {
   expect(room()).toBe(0)
 })
 
+test("a pod whose labels are known costs no question to any selector", () => {
+  let questions = 0
+  const selector = {
+    get matchLabels() {
+      questions++
+      return { app: "web" }
+    },
+  }
+  const { change, set } = opened(pod("a"), pod("b"))
+  set({ selector })
+  const labels = { app: "web" }
+  change(pod("a", { labels }))
+  const before = questions
+  for (const isReady of [false, true, false]) change(pod("a", { labels, isReady }))
+  expect(questions).toBe(before)
+})
+
 test("the index is equal to a recount, whatever the order of events", () => {
   for (let seed = 1; seed <= 20; seed++) {
     let state = seed

@@ -37,6 +37,8 @@ type PodOf = (key: string) => PodFacts | undefined
 export class BudgetCover {
   readonly #covered = new Map<string, Covered>()
   readonly #isTaken: (uid: string) => boolean
+  /** The budgets over pods with these labels. Pods of a workload share them, so few selectors are asked at an event. */
+  #over = new WeakMap<PodFacts["labels"], readonly Covered[]>()
 
   constructor(isTaken: (uid: string) => boolean) {
     this.#isTaken = isTaken
@@ -45,27 +47,28 @@ export class BudgetCover {
   /** `pods` is read only where the budget covers others than before. */
   budgetChanged(name: string, budget: Budget | undefined, pods: () => Pods): void {
     const before = this.#covered.get(name)
-    if (!budget) this.#covered.delete(name)
-    else if (before && isSame(before.budget.selector, budget.selector)) before.budget = budget
-    else {
-      const covered: Covered = { budget, ready: 0, suspects: new Set() }
-      this.#covered.set(name, covered)
-      for (const [key, pod] of pods()) if (pod) this.#add(covered, key, pod)
+    if (before && budget && isSame(before.budget.selector, budget.selector)) {
+      before.budget = budget
+      return
     }
+    this.#over = new WeakMap()
+    this.#covered.delete(name)
+    if (!budget) return
+    const covered: Covered = { budget, ready: 0, suspects: new Set() }
+    this.#covered.set(name, covered)
+    for (const [key, pod] of pods()) if (pod && selects(budget.selector, pod.labels)) this.#add(covered, key, pod)
   }
 
   /** Returns the budgets that cover the pod, before or after. */
   podChanged(key: string, before: PodFacts | undefined, after: PodFacts | undefined): string[] {
-    const names: string[] = []
-    for (const [name, covered] of this.#covered) {
-      const was = before && isIn(covered, before) ? before : undefined
-      const is = after && isIn(covered, after) ? after : undefined
-      if (was || is) names.push(name)
-      if (was?.isReady) covered.ready--
+    const was = before ? this.#covering(before.labels) : []
+    const is = after ? this.#covering(after.labels) : []
+    for (const covered of was) {
+      if (before?.isReady) covered.ready--
       covered.suspects.delete(key)
-      if (is) this.#add(covered, key, is)
     }
-    return names
+    if (after) for (const covered of is) this.#add(covered, key, after)
+    return [...new Set([...was, ...is])].map(({ budget }) => budget.name)
   }
 
   /** A pod was taken or freed. Returns the budgets that cover it. */
@@ -75,14 +78,23 @@ export class BudgetCover {
 
   /** Every budget that covers a pod with these labels, with what it has left. */
   over(labels: Readonly<Record<string, string>>, podOf: PodOf, now: Instant): Room[] {
-    return [...this.#covered.values()]
-      .filter(({ budget }) => selects(budget.selector, labels))
-      .map(covered => ({ budget: covered.budget.name, allowed: this.#roomOf(covered, podOf, now) }))
+    return this.#covering(labels).map(covered => ({
+      budget: covered.budget.name,
+      allowed: this.#roomOf(covered, podOf, now),
+    }))
   }
 
   hasRoom(name: string, podOf: PodOf, now: Instant): boolean {
     const covered = this.#covered.get(name)
     return !covered || this.#roomOf(covered, podOf, now) > 0
+  }
+
+  #covering(labels: PodFacts["labels"]): readonly Covered[] {
+    const known = this.#over.get(labels)
+    if (known) return known
+    const found = [...this.#covered.values()].filter(({ budget }) => selects(budget.selector, labels))
+    this.#over.set(labels, found)
+    return found
   }
 
   #roomOf({ budget, ready, suspects }: Covered, podOf: PodOf, now: Instant): number {
@@ -96,13 +108,11 @@ export class BudgetCover {
   }
 
   #add(covered: Covered, key: string, pod: PodFacts): void {
-    if (!pod.isReady || !isIn(covered, pod)) return
+    if (!pod.isReady) return
     covered.ready++
     if (this.#isTaken(pod.uid) || isDisturbed(pod, Number.NEGATIVE_INFINITY)) covered.suspects.add(key)
   }
 }
-
-const isIn = ({ budget }: Covered, { labels }: PodFacts) => selects(budget.selector, labels)
 
 /** Drained, or changed and not yet restarted: it is down, whatever it reports. */
 export const isDisturbed = (pod: PodFacts, now: Instant): boolean =>

@@ -101,11 +101,13 @@ Ctrl-C ends it and leaves nothing behind.
   return isWanted ? 0 : 1
 }
 
-const gatewayHelp = (url: string) => `
+function gatewayHelp(url: string): string {
+  return `
 Routes name the Gateway ${gateway.name} in the namespace ${gateway.namespace}; requests go to ${url} with their host:
 
   curl -H "Host: shop.example.com" ${url}/
 `
+}
 
 function print(text: string): number {
   process.stdout.write(text)

@@ -117,6 +117,16 @@ describe("a rollback", () => {
     expect({ stamps: stamped(next), reason: reason(next) }).toEqual({ stamps: {}, reason: "RolledBack" })
   })
 
+  test("gives an object that is created meanwhile the image that the status names for new ones", () => {
+    // Neither v1 nor v2 was ever complete: v1 was the first target, and v2 is being taken back.
+    const first = decide({ spec: { defaultImage: v1 }, members: { "n/a": dicom({ image: v3 }) } }).status
+    const second = decide({ generation: 2, status: first, members: { "n/a": dicom() } }).status
+    const members = { "n/a": changed(), "n/new": dicom({ image: "" }) }
+    const next = decide({ ...asked, status: second, members })
+    expect(next.status.tierStatus.find(({ upgradeTier }) => upgradeTier === "")?.newDeploymentImage).toBe(v1)
+    expect(stamped(next)).toEqual({ "n/a": v1, "n/new": v1 })
+  })
+
   test("goes into the history with the time at which all were back, not with that of the next operation", () => {
     const over = decide({ ...asked, members: { "n/a": back() }, now: start + 90 * second }).status
     const later = decide({ ...asked, status: over, members: { "n/a": back() }, now: start + 100 * second }).status

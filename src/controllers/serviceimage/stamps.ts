@@ -134,7 +134,8 @@ export function intend(tiers: readonly JudgedTier[], allowance: Allowance): Queu
     const turn: Turn = { tier, fence, shares, room: room - writing, pods: podsLeft }
     turns.push(turn)
     for (const candidate of pick(turn, view.blank, left())) {
-      const goesToTarget = isOpen && turn.room > 0 && candidate.cohort <= step
+      // A rollback has no target: a new object gets the image that the status names for it.
+      const goesToTarget = reason === "Stamped" && isOpen && turn.room > 0 && candidate.cohort <= step
       const to = goesToTarget ? candidate.to : newImage(tier)
       // On the very first rollout both images are the same, and every object with the target is on its way.
       if (sameImage(to, candidate.to)) turn.room--

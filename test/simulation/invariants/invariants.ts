@@ -354,7 +354,9 @@ function stampedOnce({ stamps, run: { commits } }: Reading): string[] {
     const excuses = commits.filter(({ object, before, revision }) => {
       if (object.metadata.uid !== uid || !before || ours.has(revision)) return false
       const [mark, markBefore] = [object, before].map(({ metadata }) => metadata.annotations?.[fenceAnnotation])
-      return mark !== markBefore || JSON.stringify(object.spec) !== JSON.stringify(before.spec)
+      // Another label may put it into another tier, and back.
+      const [now, then] = [object, before].map(({ spec, metadata: { labels } }) => JSON.stringify([spec, labels]))
+      return mark !== markBefore || now !== then
     })
     // Admission put another image into it.
     const altered = group.filter(({ source, commit, decision }) => {

@@ -11,6 +11,8 @@ export const serviceImageSeeds: Record<number, string> = {
   2396: "what a ServiceImage of the same name stamped before it was created again has nothing to prove",
   2704: "a failure that is marked as one that halts, after the operation was complete, is told as before",
   2894: "what has settled stays so when settleSeconds is raised during the operation",
+  4683: "an object that is created during a rollback gets the image that the status names for new ones",
+  6074: "an object that moves to another tier and back gets the image of its tier again",
 }
 
 export const failoverSeeds: Record<number, string> = {

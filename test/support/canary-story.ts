@@ -21,6 +21,8 @@ export type CanaryStory = Omit<PullStory, "until"> & {
   sets(): Promise<Json[]>
   /** As `kubectl set image` does. */
   setImage(image: string): Promise<void>
+  /** As `kubectl delete canary`, which does not wait here. */
+  remove(): Promise<void>
   until(phase: string, within?: string): Promise<Json>
   /** The weights that the route ever had, in order. */
   weights(): number[]
@@ -115,6 +117,10 @@ export async function canaryStory(options: CanaryOptions = {}): Promise<CanarySt
           { fieldManager: "kubectl-set" },
         ),
       )
+    },
+    async remove() {
+      const { uid } = (await told.canary()).metadata
+      await inTime(world.client.delete(canaries, { name: "web", namespace: "default" }, { uid }))
     },
     async until(phase, within = "30m") {
       const isSo = async () => (await told.canary()).status?.phase === phase

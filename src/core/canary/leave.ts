@@ -36,7 +36,8 @@ type Step = Act | { readonly message: string }
 function nextStep(sight: Sight, isOver: boolean): Step {
   const { workload, trial } = sight
   const run = statusOf(sight).run && refreshed(sight, statusOf(sight).run!)
-  if (run && workload) {
+  // Once the workload is released, only Services and route are left: they no longer tell the revisions apart.
+  if (run && workload && (trial || workload.hold)) {
     const step = isMoved(sight, run) ? handOver(sight) : goBack(sight, isOver)
     if (step) return step
   }

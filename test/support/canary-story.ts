@@ -3,7 +3,6 @@ import { Canary, type CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { createCanaryController } from "#controllers/canary/controller.ts"
 import { canaries, deployments, pods, replicaSets } from "#controllers/canary/resources.ts"
-import type { HookCall, Round } from "#controllers/canary/world.ts"
 import { ownerOf } from "#core/canary/before.ts"
 import type { RouteObject, Router } from "#core/canary/router.ts"
 import type { HookAnswer } from "#core/canary/sight.ts"
@@ -95,9 +94,9 @@ export async function canaryStory(options: CanaryOptions = {}): Promise<CanarySt
         [
           createCanaryController({
             routerOf: () => plainRouter,
-            measuring: () => ({ checksOf: (_: Round) => says.checks }),
+            measuring: () => ({ checksOf: () => says.checks }),
             hooks: () => ({
-              answerOf: (_: HookCall): HookAnswer => ({ yes: says.hook, why: "it says so", at: world.clock.now() }),
+              answerOf: (): HookAnswer => ({ yes: says.hook, why: "it says so", at: world.clock.now() }),
             }),
           }),
         ],
@@ -150,7 +149,9 @@ const canaryManifest = (spec: Partial<CanarySpecInput>, annotations?: Record<str
   metadata: { name: "web", namespace: "default", ...(annotations && { annotations }) },
   spec: {
     targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
-    service: { port: 80 },
+    // The route of the stories takes any weight.
+    provider: "gatewayapi:v1",
+    service: { port: 80, gatewayRefs: [{ name: "gateway" }] },
     analysis,
     ...spec,
   },

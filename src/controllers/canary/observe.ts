@@ -1,6 +1,8 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
+import { withoutOwner } from "#core/canary/before.ts"
 import { trialNameOf } from "#core/canary/idle.ts"
 import type { QueryValues } from "#core/canary/query-template.ts"
+import { ratioProblem } from "#core/canary/ratio.ts"
 import type { RouteContext, RouteObject, Router } from "#core/canary/router.ts"
 import { decide } from "#core/canary/run.ts"
 import {
@@ -25,7 +27,7 @@ import { isSame } from "#lib/same.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { checksumIn, imagesIn, type Json, readMarks, readSet, revisionIn, troubleIn } from "./facts.ts"
-import { canaries, canaryFinalizer, services as serviceResource } from "./resources.ts"
+import { canaryFinalizer, services as serviceResource } from "./resources.ts"
 import { asRoute, type Near, type World } from "./world.ts"
 
 /** What this process remembers of a Canary: whether a policy holds its target, and how often that was tried. */
@@ -81,7 +83,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
   const sight: Sight = {
     canary,
     now,
-    problem: problemOf(world, canary, found, near, router, services),
+    problem: problemOf(world, canary, found, near, router, services, run?.sizes.full ?? sizeOf(workload)),
     hasFinalizer: canary.metadata ? ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer) : false,
     workload: workload && workloadOf(workload),
     sets,
@@ -300,14 +302,10 @@ export function leftOf(
   return left
 }
 
-function withoutOwner(object: RouteObject): RouteObject {
-  const { ownerReferences: owners = [], ...metadata } = object.metadata as Json
-  const others = owners.filter(({ kind }: Json) => kind !== canaries.kind)
-  return { ...object, metadata: { ...metadata, ...(others.length > 0 && { ownerReferences: others }) } as never }
-}
-
 const isLeft = (...given: Parameters<typeof leftOf>) =>
   [...leftOf(...given)].every(([object, left]) => left !== undefined && isSame(object, left))
+
+const sizeOf = (workload: KubeObject | undefined): number => (workload as Json | undefined)?.spec.replicas ?? 1
 
 function problemOf(
   world: World,
@@ -316,11 +314,12 @@ function problemOf(
   near: Near,
   router: Router | undefined,
   services: Partial<Services>,
+  size: number,
 ): Problem | undefined {
   if (canary.spec.targetRef.kind !== "Deployment")
     return { reason: "NotSupported", message: "targetRef.kind: only Deployment is implemented here" }
   if (!("routed" in found)) return { reason: found.reason, message: `${found.field}: ${found.message}` }
-  const [first] = found.problemsOf(canary)
+  const first = found.problemsOf(canary)[0] ?? ratioProblem(canary, size)
   if (first) return { reason: first.reason, message: `${first.field}: ${first.message}` }
   if (router && near.routes.get(router.kind.kind)?.failure?.kind === "NotFound")
     return { reason: "RouteMissing", message: `the cluster does not serve ${router.kind.kind}` }

@@ -1,5 +1,4 @@
-import type { Canary, Webhook } from "#api/v1alpha1/canary/index.ts"
-import type { QueryValues } from "#core/canary/query-template.ts"
+import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import type { RouteObject, RouteProblem, Router } from "#core/canary/router.ts"
 import { serviceNamesOf } from "#core/canary/services.ts"
 import type { HookAnswer } from "#core/canary/sight.ts"
@@ -12,26 +11,9 @@ import { type Held, holdPlain } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
 import { ownerUid, type PodSeen, readPod, readSlice, type SliceSeen } from "./facts.ts"
+import type { HookCall } from "./hooks.ts"
+import type { Round } from "./measure.ts"
 import { canaries, deployments, endpointSlices, pods, replicaSets, services } from "./resources.ts"
-
-export type Round = {
-  readonly key: string
-  readonly canary: Canary
-  readonly runId: string
-  readonly number: number
-  readonly values: QueryValues
-  readonly atThisWeightMs: number
-}
-
-export type HookCall = {
-  readonly key: string
-  readonly canary: Canary
-  readonly hook: Webhook
-  readonly runId: string
-  readonly round: number
-  readonly phase: string
-  readonly checksum: string
-}
 
 /** What a Canary is carried out with, beside the cluster. */
 export type Parts = {

@@ -22,6 +22,7 @@ import { idle } from "./idle.ts"
 import { leave } from "./leave.ts"
 import { failedBy, measuring, moved, targetService } from "./moves.ts"
 import { promote } from "./promote.ts"
+import { isStandaloneRatio, ratioFor } from "./ratio.ts"
 import { checksOfHooks, intervalOf, judged, roundOf } from "./rounds.ts"
 import { answerKey, type Sight } from "./sight.ts"
 import { sizeFor } from "./size.ts"
@@ -162,7 +163,10 @@ function progress(sight: Sight, run: Run): Decision {
 function wantedAt({ canary }: Sight, run: Run, position: Position, isFirst: boolean): Wanted {
   const { analysis, skipAnalysis, canaryReplicas } = canary.spec
   const { full } = run.sizes
-  const sizeAt = (weight: number) => sizeFor({ strategy: strategyOf(analysis), weight, full, canaryReplicas })
+  const sizeAt = (weight: number) =>
+    isStandaloneRatio(canary) && weight < 100
+      ? ratioFor(weight, full).target
+      : sizeFor({ strategy: strategyOf(analysis), weight, full, canaryReplicas })
   if (skipAnalysis) return { weight: run.weight, isMirrored: false, targetSize: full }
   if (run.next) return { weight: run.next.weight, isMirrored: run.next.mirrored, targetSize: sizeAt(run.next.weight) }
   const here = { weight: run.weight, isMirrored: run.mirrored }

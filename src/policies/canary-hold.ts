@@ -33,7 +33,9 @@ const isTarget = [
  */
 const mayHold = [
   "!has(params.metadata.deletionTimestamp)",
-  "!(params.?status.?phase.orValue('') in ['', 'Initializing', 'Terminating', 'Terminated'])",
+  "!(params.?status.?phase.orValue('') in ['', 'Terminating', 'Terminated'])",
+  // While it adopts, the controller asks by a dry run whether a policy would hold.
+  "(params.?status.?phase.orValue('') != 'Initializing' || (has(request.dryRun) && request.dryRun))",
   "!params.?status.?conditions.orValue([]).exists(each, each.type == 'Stalled' && each.status == 'True' && each.?reason.orValue('') == 'Forbidden')",
 ].join(" && ")
 

@@ -1,5 +1,6 @@
 import { crdOf } from "#api/crd.ts"
 import { Canary, type CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
+import { policyManifests } from "#cli/manifests/policies.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { createCanaryController } from "#controllers/canary/controller.ts"
 import { canaries, deployments, pods, replicaSets } from "#controllers/canary/resources.ts"
@@ -7,6 +8,7 @@ import { ownerOf } from "#core/canary/before.ts"
 import type { RouteObject, Router } from "#core/canary/router.ts"
 import type { HookAnswer } from "#core/canary/sight.ts"
 import type { Check } from "#core/canary/tally.ts"
+import { canaryHold } from "#policies/canary-hold.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { host, type PullStory, type PullStoryOptions, pullStory } from "./pull-story.ts"
 import type { Process, ProcessOptions } from "./scenario.ts"
@@ -65,6 +67,8 @@ export type CanaryOptions = {
   lags?: PullStoryOptions["lags"]
   isAlone?: boolean
   annotations?: Record<string, string>
+  /** The policy holds a change in its owner's own write. */
+  hasPolicy?: boolean
 }
 
 const analysis = { interval: "1m", threshold: 2, stepWeights: [34, 67] }
@@ -75,6 +79,7 @@ export async function canaryStory(options: CanaryOptions = {}): Promise<CanarySt
   const { world } = story
   for (const [index, image] of [v1, v2, v3].entries()) story.push(image, { version: "x".repeat(index) })
   await world.apply(crdOf(Canary) as Json, manifestOf(replicas))
+  if (options.hasPolicy) await world.apply(...(policyManifests(canaryHold) as Json[]))
   const of = async (resource: Resource) =>
     (await world.list(resource)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
   const inTime = async (promise: Promise<unknown>) => {

@@ -1,4 +1,5 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
+import { canaryHolder, standingHoldOf } from "#core/canary/hold.ts"
 import type { RouteObject, Split } from "#core/canary/router.ts"
 import type { Act } from "#core/canary/sight.ts"
 import { heldMark } from "#core/in-place/names.ts"
@@ -9,7 +10,7 @@ import { isFailure } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf, type KubeObject, type Resource } from "#runtime/resource.ts"
-import { canaryHolder, holdText, type Json } from "./facts.ts"
+import type { Json } from "./facts.ts"
 import { contextOf, leftOf, type Memory, type Seen, wantedServices } from "./observe.ts"
 import type { Plan } from "./plan.ts"
 import { canaries, canaryFinalizer, deployments, replicaSets, services as serviceResource } from "./resources.ts"
@@ -113,7 +114,7 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
     case "deleteTwin":
       return [remove(replicaSets, sets.get(act.set)!)]
     case "hold": {
-      const annotations = { [heldMark]: holdText(workload!.metadata.generation ?? 0) }
+      const annotations = { [heldMark]: standingHoldOf(canary.metadata.name, workload!.metadata.generation ?? 0) }
       return [
         patch(deployments, workload, {
           metadata: { annotations, labels: { [heldMark]: canaryHolder } },
@@ -122,8 +123,18 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
       ]
     }
     case "release": {
-      const marks = { annotations: { [heldMark]: null }, labels: { [heldMark]: null } }
-      return [patch(deployments, workload, { metadata: marks, spec: { paused: null } })]
+      // The label goes last: a write that takes both marks is no release to the policy, and it would bring them back.
+      let released = workload!
+      const first = patch(deployments, released, {
+        metadata: { annotations: { [heldMark]: null } },
+        spec: { paused: null },
+      })
+      const send = async () => {
+        released = (await first().send) as KubeObject
+        return released
+      }
+      const last = () => patch(deployments, released, { metadata: { labels: { [heldMark]: null } } })()
+      return [() => ({ resource: deployments, send: send() }), last]
     }
     case "writeBack": {
       const template = withoutHash((sets.get(act.set) as Json).spec.template as PodTemplate)

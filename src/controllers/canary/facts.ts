@@ -1,4 +1,5 @@
 import { checksumOf } from "#core/canary/checksum.ts"
+import { canaryHolder, isStandingHold } from "#core/canary/hold.ts"
 import type { SetSeen, TroubleSeen } from "#core/canary/sight.ts"
 import { parseHold } from "#core/in-place/marks.ts"
 import { heldMark, strategyAnnotation } from "#core/in-place/names.ts"
@@ -9,7 +10,6 @@ import type { KubeObject } from "#runtime/resource.ts"
 // biome-ignore lint/suspicious/noExplicitAny: what the server sends
 export type Json = Record<string, any>
 
-export const canaryHolder = "canary"
 const revisionKey = "deployment.kubernetes.io/revision"
 
 const checksums = new WeakMap<object, string>()
@@ -117,16 +117,13 @@ export function readMarks({ metadata }: KubeObject) {
   const annotation = metadata.annotations?.[heldMark]
   const hold = parseHold(annotation)
   const label = metadata.labels?.[heldMark]
-  const isOurs = hold?.by === canaryHolder && label === canaryHolder
+  // A release takes the annotation first and the label last: a label alone is what is left of one.
+  const isOurs = label === canaryHolder && (annotation === undefined || hold?.by === canaryHolder)
   const strategy = metadata.annotations?.[strategyAnnotation]
   const isInPlace = strategy === "InPlaceIfPossible" || strategy === "InPlaceOnly"
   const other = label !== undefined && !isOurs ? label : isInPlace ? `its annotation ${strategyAnnotation}` : undefined
   return {
-    hold: isOurs ? { isStanding: /"standing":true/.test(annotation ?? "") } : undefined,
+    hold: isOurs ? { isStanding: isStandingHold(annotation ?? "") } : undefined,
     otherHolder: other,
   }
 }
-
-/** The text of a hold that the controller writes itself. It stands between runs. */
-export const holdText = (generation: number): string =>
-  JSON.stringify({ by: canaryHolder, original: { paused: false }, generation, standing: true })

@@ -21,7 +21,7 @@ export const canaryOf = (
     metadata: { name: "web", namespace: "shop", uid: "c1", generation: 1, ...(annotations && { annotations }) },
     spec: {
       targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
-      service: { port: 80 },
+      service: { port: 80, gatewayRefs: [{ name: "gateway" }] },
       analysis: { interval: "1m", threshold: 2, stepWeight: 20, maxWeight: 40 },
       ...spec,
     },

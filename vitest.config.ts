@@ -33,11 +33,8 @@ const onACluster = {
 /** How many real clusters run side by side. Their tests wait most of the time, and other tests run beside them. */
 const floors = Number(process.env.AIM_FLOORS ?? Math.min(Math.max(availableParallelism(), 2), 4))
 
-/**
- * They take longest, so they begin first: one that begins last is waited for alone. What data-planes needs is built
- * meanwhile, the first time.
- */
-const longest = ["data-planes", "thousand", "canary-of-customers", "guide-real", "guide-up"]
+/** They take longest, so they begin first: one that begins last is waited for alone. */
+const longest = ["thousand", "canary-of-customers", "guide-real", "guide-up"]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -8,7 +8,7 @@ const usage = `Runs the tests.
   npm run test:simulation      stories and random runs over simulated clusters, and what starts programs
   npm run test:changed         of these two, those that import a file that differs from main
   npm run test:long            properties and fault campaigns with many more runs (AIM_RUNS sets how many), and tests on a
-                               node with containerd 2.3.5 (*.long.test.ts)
+                               node with containerd 2.3.5 or with real data planes (*.long.test.ts)
 
   npm test -- FILE… [-t NAME]  only files whose path contains one of these, only tests whose name matches
   npm run test:unit -- --watch runs again what a change touches

@@ -31,11 +31,11 @@ async function expectPromoted(story: CanaryStory, what: string): Promise<void> {
 }
 
 describe("a fault at each write of a run that is promoted", () => {
-  const every = process.env.AIM_RUNS === undefined ? 9 : 1
+  const every = process.env.AIM_RUNS === undefined ? 15 : 1
   for (const [index, [name, make]] of Object.entries(faults).entries())
     test(name, async () => {
       const isKill = name === "the process is killed after it"
-      const step = isKill ? (process.env.AIM_RUNS === undefined ? 2 : 1) : every
+      const step = isKill ? (process.env.AIM_RUNS === undefined ? 5 : 1) : every
       for (let at = 1 + (index % step); at <= writes; at += step) {
         const story = await canaryStory({ isAlone: true })
         const fate = make(nth(isDecision, at), story.world.clock, nth(isDecision, at + 1))
@@ -49,7 +49,7 @@ describe("a fault at each write of a run that is promoted", () => {
 })
 
 describe("a fault at each write of a deletion in the middle of a run", () => {
-  const every = process.env.AIM_RUNS === undefined ? 9 : 1
+  const every = process.env.AIM_RUNS === undefined ? 15 : 1
   for (const [index, [name, make]] of Object.entries(faults).entries())
     test(name, async () => {
       for (let at = 20 + (index % every); at <= 50; at += every) {

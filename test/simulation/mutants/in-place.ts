@@ -217,8 +217,8 @@ export const inPlaceMutants: Record<string, Mutant> = {
   ),
   "a replacement that is taken for a release": mistake(
     "src/policies",
-    "export const hasNoMark = `(",
-    "export const hasNoMark = `(false && ",
+    "const hasNoMark = `(",
+    "const hasNoMark = `(false && ",
     { tests: "test/scenarios/in-place-lost-hold", caughtBy: "is replaced by its manifest with the same image" },
   ),
   "a change that is recorded late": mistake(

@@ -46,6 +46,19 @@ export function nameOf(key: string): ObjectName {
 export const apiVersionOf = ({ group, version }: Pick<Resource, "group" | "version">) =>
   group ? `${group}/${version}` : version
 
+/** The owner reference of what an object makes, and what goes with it. */
+export const controlledBy = (
+  resource: Pick<Resource, "group" | "version" | "kind">,
+  { name, uid = "" }: { name: string; uid?: string | undefined },
+) => ({
+  apiVersion: apiVersionOf(resource),
+  kind: resource.kind,
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+})
+
 /** `dicoms.services.example.com`, as kubectl and RBAC name a resource. */
 export const resourceName = ({ plural, group }: Pick<Resource, "plural" | "group">) =>
   group ? `${plural}.${group}` : plural

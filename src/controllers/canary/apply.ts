@@ -9,7 +9,7 @@ import { isSame } from "#lib/same.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
-import { apiVersionOf, type KubeObject, type Resource } from "#runtime/resource.ts"
+import { apiVersionOf, controlledBy, type KubeObject, type Resource } from "#runtime/resource.ts"
 import type { Json } from "./facts.ts"
 import { contextOf, leftOf, type Memory, type Seen, wantedServices } from "./observe.ts"
 import type { Plan } from "./plan.ts"
@@ -107,7 +107,9 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
       return trial ? [remove(deployments, trial)] : []
     case "moveSet":
       return [
-        patch(replicaSets, sets.get(act.set), { metadata: { ownerReferences: [ownerOf(deployments, workload!)] } }),
+        patch(replicaSets, sets.get(act.set), {
+          metadata: { ownerReferences: [controlledBy(deployments, workload!.metadata)] },
+        }),
       ]
     case "emptySet":
       return [patch(replicaSets, sets.get(act.set), { spec: { replicas: 0 } })]
@@ -154,15 +156,6 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
   }
 }
 
-const ownerOf = (resource: Resource, { metadata: { name, uid = "" } }: KubeObject) => ({
-  apiVersion: apiVersionOf(resource),
-  kind: resource.kind,
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-})
-
 /** The Deployment of a run: the workload's selector and template, and no annotation that a ReplicaSet would inherit. */
 function trialManifest(canary: Canary, workload: KubeObject, seen: Seen, size: number): KubeObject {
   const { spec } = workload as Json
@@ -175,7 +168,7 @@ function trialManifest(canary: Canary, workload: KubeObject, seen: Seen, size: n
       name: seen.sight.canary.status!.run!.target.workload!,
       namespace: canary.metadata.namespace!,
       labels: { "autoimagemanager.io/canary-run": name.slice(0, 63) },
-      ownerReferences: [ownerOf(canaries, canary as KubeObject)],
+      ownerReferences: [controlledBy(canaries, canary.metadata)],
     },
     spec: { ...rest, replicas: size },
   } as KubeObject

@@ -1,5 +1,5 @@
 import { checksumOf } from "#core/canary/checksum.ts"
-import { canaryHolder, isStandingHold } from "#core/canary/hold.ts"
+import { canaryHolder } from "#core/canary/hold.ts"
 import type { SetSeen, TroubleSeen } from "#core/canary/sight.ts"
 import { parseHold } from "#core/in-place/marks.ts"
 import { heldMark, strategyAnnotation } from "#core/in-place/names.ts"
@@ -123,7 +123,7 @@ export function readMarks({ metadata }: KubeObject) {
   const isInPlace = strategy === "InPlaceIfPossible" || strategy === "InPlaceOnly"
   const other = label !== undefined && !isOurs ? label : isInPlace ? `its annotation ${strategyAnnotation}` : undefined
   return {
-    hold: isOurs ? { isStanding: isStandingHold(annotation ?? "") } : undefined,
+    hold: isOurs ? { isStanding: hold?.isStanding === true } : undefined,
     otherHolder: other,
   }
 }

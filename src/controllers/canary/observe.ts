@@ -3,7 +3,7 @@ import { withoutOwner } from "#core/canary/before.ts"
 import { trialNameOf } from "#core/canary/idle.ts"
 import type { QueryValues } from "#core/canary/query-template.ts"
 import { ratioProblem } from "#core/canary/ratio.ts"
-import type { RouteContext, RouteObject, Router } from "#core/canary/router.ts"
+import { isRouter, type RouteContext, type RouteObject, type Router } from "#core/canary/router.ts"
 import { decide } from "#core/canary/run.ts"
 import {
   releasedService,
@@ -52,7 +52,7 @@ export type Seen = {
 export function observe(world: World, look: Look<Canary, Memory>): Seen {
   const { key, object: canary, now, memory } = look
   const found = world.parts.routerOf(canary)
-  const router = "routed" in found ? found : undefined
+  const router = isRouter(found) ? found : undefined
   const { near, isCurrent } = world.near(key, router)
   const { namespace } = canary.metadata
   const named = (name: string) => keyOf({ namespace, name })
@@ -84,7 +84,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     canary,
     now,
     problem: problemOf(world, canary, found, near, router, services, run?.sizes.full ?? sizeOf(workload)),
-    hasFinalizer: canary.metadata ? ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer) : false,
+    hasFinalizer: ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer),
     workload: workload && workloadOf(workload),
     sets,
     trial: trial && trialOf(trial, canary),
@@ -109,7 +109,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     },
     routesBySelector: router?.kind.kind === "Service",
     policyHolds: memory.policyHolds,
-    isLeft: isLeft(canary, services, router, context, routeObject),
+    isLeft: canary.metadata.deletionTimestamp !== undefined && isLeft(canary, services, router, context, routeObject),
     answers: new Map(),
   }
   return {
@@ -125,10 +125,10 @@ const pullGraceMs = 60_000
 
 /** The same look decides with the answers that are there, and asks for those that are not. */
 function answeredBy(world: World, key: string, sight: Sight): Sight {
-  const { asks } = decide(sight)
-  const run = sight.canary.status?.run
-  if (!run) return sight
   const { canary } = sight
+  const run = canary.status?.run
+  if (!run) return sight
+  const { asks } = decide(sight)
   const answers = new Map<string, HookAnswer>()
   for (const ask of asks.hooks) {
     const call = { key, canary, runId: run.id, checksum: run.checksum, ...ask }
@@ -318,7 +318,7 @@ function problemOf(
 ): Problem | undefined {
   if (canary.spec.targetRef.kind !== "Deployment")
     return { reason: "NotSupported", message: "targetRef.kind: only Deployment is implemented here" }
-  if (!("routed" in found)) return { reason: found.reason, message: `${found.field}: ${found.message}` }
+  if (!isRouter(found)) return { reason: found.reason, message: `${found.field}: ${found.message}` }
   const first = found.problemsOf(canary)[0] ?? ratioProblem(canary, size)
   if (first) return { reason: first.reason, message: `${first.field}: ${first.message}` }
   if (router && near.routes.get(router.kind.kind)?.failure?.kind === "NotFound")

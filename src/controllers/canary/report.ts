@@ -31,7 +31,7 @@ export function report(
     ...rest,
     phase: plan.phase,
     canaryWeight: run?.weight ?? 0,
-    failedChecks: run?.failedChecks ?? (plan.ended ? (before?.failedChecks ?? 0) : (rest.failedChecks ?? 0)),
+    failedChecks: run?.failedChecks ?? rest.failedChecks ?? 0,
     iterations: run?.iterations ?? rest.iterations ?? 0,
     ...(applied !== undefined && { lastAppliedSpec: applied }),
     ...(promoted !== undefined && { lastPromotedSpec: promoted }),

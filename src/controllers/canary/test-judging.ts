@@ -4,7 +4,7 @@ import type { Canary, CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import { Canary as CanaryKind } from "#api/v1alpha1/canary/index.ts"
 import { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
 import { validate } from "#api/validate.ts"
-import type { QueryValues } from "#core/canary/query-template.ts"
+import { queryValues as values } from "#core/canary/test-values.ts"
 import { createEgress, type EgressOptions, type Rules, readAllowances } from "#egress/index.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { KubeError } from "#runtime/client/errors.ts"
@@ -95,19 +95,6 @@ export function canaryWith(
       ...more,
     },
   })
-}
-
-const values: QueryValues = {
-  name: "web",
-  namespace: "shop",
-  target: "web-7d9f",
-  source: "web",
-  revision: "7d9f",
-  service: "web",
-  ingress: "web",
-  route: "web",
-  interval: "",
-  variables: {},
 }
 
 export const roundOf = (canary: Canary, more: Partial<Round> = {}): Round => ({

@@ -8,7 +8,7 @@ import { noVersion } from "#lib/resource-version.ts"
 import type { Cache, Projected, WatchedCache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { type Held, holdPlain } from "#runtime/kind-controller.ts"
-import { type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
+import { apiVersionOf, type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
 import { ownerUid, type PodSeen, readPod, readSlice, type SliceSeen } from "./facts.ts"
 import type { HookCall } from "./hooks.ts"
@@ -81,7 +81,10 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     const owner = ({ object }: Kept) => [ownerUid(object)]
     const near: Near = {
       deployments: open(namespace, deployments, holdPlain<KubeObject>),
-      sets: open(namespace, replicaSets, holdPlain<KubeObject>, { owner }),
+      sets: open(namespace, replicaSets, holdPlain<KubeObject>, {
+        owner,
+        uid: ({ object }: Kept) => [object.metadata.uid ?? ""],
+      }),
       pods: open(namespace, pods, readPod, {
         owner: ({ owner }: PodSeen) => [owner],
         uid: ({ uid }: PodSeen) => [uid],
@@ -90,34 +93,24 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       slices: open(namespace, endpointSlices, readSlice, { service: ({ service }: SliceSeen) => [service] }),
       routes: new Map(),
     }
-    const setsByUid = new Map<string, KubeObject>()
-    const wakeDeployment = (name: string) => {
-      const key = keyOf({ namespace, name })
+    /** A Deployment is the target of a Canary, or the trial of one. */
+    const wakeDeployment = (key: string, object = near.deployments.get(key)?.object) => {
       for (const each of objects.keysBy("target", key)) enqueue(each)
-      const found = near.deployments.get(key)?.object
-      const canary = found?.metadata.ownerReferences?.find(({ kind }) => kind === canaries.kind)
+      const canary = object?.metadata.ownerReferences?.find(({ kind }) => kind === canaries.kind)
       if (canary) enqueue(keyOf({ namespace, name: canary.name }))
     }
     const wakeSet = (set: KubeObject | undefined) => {
       const by = set?.metadata.ownerReferences?.find(({ controller }) => controller)
-      if (by?.kind === "Deployment") wakeDeployment(by.name)
+      if (by?.kind === "Deployment") wakeDeployment(keyOf({ namespace, name: by.name }))
     }
-    near.deployments.subscribe(({ before, after }) => {
-      const { metadata } = (after ?? before)!.object
-      wakeDeployment(metadata.name)
-      const canary = metadata.ownerReferences?.find(({ kind }) => kind === canaries.kind)
-      if (canary) enqueue(keyOf({ namespace, name: canary.name }))
-    })
+    near.deployments.subscribe(({ key, before, after }) => wakeDeployment(key, (after ?? before)!.object))
     near.sets.subscribe(({ before, after }) => {
-      const uid = (after ?? before)!.object.metadata.uid ?? ""
-      if (after) setsByUid.set(uid, after.object)
-      else setsByUid.delete(uid)
       wakeSet(before?.object)
       wakeSet(after?.object)
     })
     near.pods.subscribe(({ before, after }) => {
-      if (before?.isReady !== after?.isReady || before?.trouble?.message !== after?.trouble?.message)
-        wakeSet(setsByUid.get((after ?? before)!.owner))
+      if (before?.isReady === after?.isReady && before?.trouble?.message === after?.trouble?.message) return
+      for (const key of near.sets.keysBy("uid", (after ?? before)!.owner)) wakeSet(near.sets.get(key)?.object)
     })
     near.services.subscribe(({ key }) => wakeServices(key))
     near.slices.subscribe(({ before, after }) => wakeServices(keyOf({ namespace, name: (after ?? before)!.service })))
@@ -194,6 +187,6 @@ export const asRoute = (object: KubeObject | undefined, resource: { group: strin
   object &&
   ({
     ...object,
-    apiVersion: resource.group ? `${resource.group}/${resource.version}` : resource.version,
+    apiVersion: apiVersionOf(resource),
     kind: resource.kind,
   } as unknown as RouteObject)

@@ -3,7 +3,7 @@ import type { Instant } from "#lib/instant.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { outcomeOf } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
-import { apiVersionOf, nameOf } from "#runtime/resource.ts"
+import { apiVersionOf, controlledBy, nameOf } from "#runtime/resource.ts"
 import type { Action, Plan, Snapshot } from "./plan.ts"
 import { imageListPullJobs, imagePullJobs } from "./resources.ts"
 
@@ -43,14 +43,7 @@ function write(client: Client, { metadata }: ImageListPullJob, action: Action): 
     const body = { metadata: { resourceVersion: action.child.resourceVersion }, spec: { ...absent, ...action.spec } }
     return client.patch(imagePullJobs, name, { type: "merge", body })
   }
-  const owner = {
-    apiVersion: apiVersionOf(imageListPullJobs),
-    kind: imageListPullJobs.kind,
-    name: metadata.name,
-    uid: metadata.uid ?? "",
-    controller: true,
-    blockOwnerDeletion: true,
-  }
+  const owner = controlledBy(imageListPullJobs, metadata)
   return client.create(imagePullJobs, {
     apiVersion: apiVersionOf(imagePullJobs),
     kind: imagePullJobs.kind,

@@ -16,7 +16,7 @@ import type { Client } from "#runtime/client/client.ts"
 import { isFailure, type KubeError } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
-import { apiVersionOf, type KubeObject, keyOf } from "#runtime/resource.ts"
+import { apiVersionOf, controlledBy, type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Workload } from "./facts.ts"
 import { type Memory, observe } from "./observe.ts"
 import { type Action, type Ending, type Plan, plan as planOf, type Refusal, type Snapshot } from "./plan.ts"
@@ -24,7 +24,7 @@ import { allowedBeside } from "./refused.ts"
 import { report } from "./report.ts"
 import { imagePullJobs, pods, requests } from "./resources.ts"
 import type { HeldWorkload, World } from "./world.ts"
-import { outcomeOfCreate, outcomeOfDelete, ownedBy } from "./writes.ts"
+import { outcomeOfCreate, outcomeOfDelete } from "./writes.ts"
 
 export type Done = { lookAgainAt?: Instant | undefined }
 
@@ -291,7 +291,7 @@ function jobOf(
   return {
     apiVersion: apiVersionOf(imagePullJobs),
     kind: imagePullJobs.kind,
-    metadata: { name, namespace, ownerReferences: ownedBy(resource, workload) },
+    metadata: { name, namespace, ownerReferences: [controlledBy(resource, workload)] },
     spec: {
       image,
       // The nodes on which its pods run, also those that come later.
@@ -389,7 +389,7 @@ function requestOf({ resource }: World["adapter"], workload: Workload, { pod, co
   return {
     apiVersion: apiVersionOf(requests),
     kind: requests.kind,
-    metadata: { name, namespace: pod.namespace, ownerReferences: ownedBy(resource, workload) },
+    metadata: { name, namespace: pod.namespace, ownerReferences: [controlledBy(resource, workload)] },
     spec: {
       podName: pod.name,
       containers: containers.map(name => ({ name })),

@@ -1,7 +1,5 @@
 import { isFailure } from "#runtime/client/errors.ts"
 import { type Outcome, outcomeOf } from "#runtime/client/outcome.ts"
-import { apiVersionOf, type Resource } from "#runtime/resource.ts"
-import type { Workload } from "./facts.ts"
 
 /** A create that finds its object there has what it wanted. */
 export async function outcomeOfCreate(create: Promise<unknown>): Promise<Outcome<unknown>> {
@@ -20,7 +18,3 @@ export async function outcomeOfDelete(deletion: Promise<void>): Promise<Outcome<
     }),
   )
 }
-
-export const ownedBy = (resource: Resource, { name, uid }: Workload) => [
-  { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, controller: true, blockOwnerDeletion: true },
-]

@@ -10,8 +10,4 @@ export const canaryHoldOf = (name: string, generation: string) =>
 
 /** The text of a hold that the controller writes itself: it stands between runs, where no policy holds. */
 export const standingHoldOf = (name: string, generation: number): string =>
-  canaryHoldOf(name, String(generation)).join("").replace(/}$/, `,${standing}}`)
-
-const standing = '"isStanding":true'
-
-export const isStandingHold = (text: string): boolean => text.includes(standing)
+  canaryHoldOf(name, `${generation},"isStanding":true`).join("")

@@ -2,19 +2,8 @@ import { describe, expect, test } from "vitest"
 import type { CanarySpec } from "#api/v1alpha1/canary/index.ts"
 import { type BuiltIn, builtInQuery, questionsOf, variableProblem } from "./queries.ts"
 import type { QueryValues } from "./query-template.ts"
+import { queryValues as values } from "./test-values.ts"
 
-const values: QueryValues = {
-  name: "web",
-  namespace: "shop",
-  target: "web-7d9f",
-  source: "web",
-  revision: "7d9f",
-  service: "web",
-  ingress: "web",
-  route: "web",
-  interval: "",
-  variables: {},
-}
 const spec = (more: Record<string, unknown> = {}) =>
   ({
     targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },

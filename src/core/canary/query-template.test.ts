@@ -1,12 +1,9 @@
 import { expect, test } from "vitest"
 import { type QueryValues, renderForSource, renderQuery } from "./query-template.ts"
+import { queryValues } from "./test-values.ts"
 
 const values: QueryValues = {
-  name: "web",
-  namespace: "shop",
-  target: "web-7d9f",
-  source: "web",
-  revision: "7d9f",
+  ...queryValues,
   service: "shop-web",
   ingress: "",
   route: "",

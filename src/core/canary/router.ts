@@ -70,3 +70,5 @@ export type Router = {
   /** The object as it was before the Canary, or without our parts; undefined where it is to be deleted. */
   restored(context: RouteContext, existing: RouteObject): RouteObject | undefined
 }
+
+export const isRouter = (found: Router | RouteProblem): found is Router => "routed" in found

@@ -3,10 +3,10 @@ import { heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
 import { hashLabel, labelsOf, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { type Outcome, outcomeOf } from "#runtime/client/outcome.ts"
-import { apiVersionOf } from "#runtime/resource.ts"
+import { apiVersionOf, controlledBy } from "#runtime/resource.ts"
 import type { Adapter } from "../kind.ts"
 import { deployments, replicaSets } from "../resources.ts"
-import { outcomeOfCreate, ownedBy } from "../writes.ts"
+import { outcomeOfCreate } from "../writes.ts"
 import { type Deployment, type Revision, readDeployment, readRevision, revisionKey } from "./facts.ts"
 import { type DeploymentAction, nativeOf } from "./native.ts"
 
@@ -48,7 +48,7 @@ function historyOf(workload: Deployment, { name, hash, of }: Extract<DeploymentA
       namespace,
       labels: labelsOf(template),
       annotations: { ...annotationsBefore(of), [revisionKey]: of.number },
-      ownerReferences: ownedBy(deployments, workload),
+      ownerReferences: [controlledBy(deployments, workload)],
     },
     spec: {
       replicas: 0,

@@ -21,5 +21,3 @@ export function routerOf(canary: Canary): Router | RouteProblem {
     message: `provider ${provider} has no router here: write one of ${known.join(", ")}`,
   }
 }
-
-export const isRouter = (found: Router | RouteProblem): found is Router => "routed" in found

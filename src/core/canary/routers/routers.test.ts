@@ -1,11 +1,12 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { RouteContext, RouteObject, Router, Split } from "../router.ts"
+import { isRouter } from "../router.ts"
 import { serviceNamesOf } from "../services.ts"
 import { canaryOf } from "../test-canary.ts"
 import { gatewayApi } from "./gateway-api.ts"
 import type { Match, Rule } from "./http-route.ts"
-import { isRouter, routerOf, withoutEffect } from "./index.ts"
+import { routerOf, withoutEffect } from "./index.ts"
 import { kubernetes } from "./kubernetes.ts"
 
 type Spec = NonNullable<Parameters<typeof canaryOf>[0]>

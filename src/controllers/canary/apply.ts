@@ -182,10 +182,10 @@ function serviceWrites(
 ): (() => Write)[] {
   const { canary } = seen.sight
   const existing = seen.objects.services
-  const wanted = wantedServices(canary, seen.objects.workload!, hashes, existing)
+  const wanted = wantedServices(canary, seen.objects.workload, hashes, existing)
   return (["target", "source", "apex"] as const).flatMap(role => {
-    const [before, after] = [existing[role], wanted[role] as unknown as KubeObject]
-    if (before && isSame(before, after)) return []
+    const [before, after] = [existing[role], wanted[role] as unknown as KubeObject | undefined]
+    if (!after || (before && isSame(before, after))) return []
     const send = () => (before ? client.replace(serviceResource, after) : client.create(serviceResource, after))
     return [() => ({ resource: serviceResource, send: send() })]
   })

@@ -35,6 +35,7 @@ export type PodSeen = {
   readonly uid: string
   /** The revision that it is of. */
   readonly hash: string
+  readonly labels: Readonly<Record<string, string>>
   readonly isReady: boolean
   readonly trouble: PodTrouble | undefined
   readonly restarts: number
@@ -51,6 +52,7 @@ export function readPod(object: KubeObject): PodSeen {
     owner,
     uid: metadata.uid,
     hash: metadata.labels?.[hashLabel] ?? "",
+    labels: metadata.labels ?? {},
     isReady: isReady && !isTerminating && !isFinished,
     trouble: isTerminating ? undefined : trouble,
     restarts: Math.max(0, ...restarts),

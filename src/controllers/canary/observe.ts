@@ -21,6 +21,9 @@ import {
   type SetSeen,
   type Sight,
 } from "#core/canary/sight.ts"
+import { isRoutedOnly } from "#core/canary/targets/index.ts"
+import { kindProblem } from "#core/canary/targets/problems.ts"
+import { leftService, routedServices } from "#core/canary/targets/service-revision.ts"
 import { hashLabel } from "#core/in-place/template.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
@@ -28,6 +31,7 @@ import type { Look } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { checksumIn, imagesIn, type Json, readMarks, readSet, revisionIn, troubleIn } from "./facts.ts"
 import { canaryFinalizer, services as serviceResource } from "./resources.ts"
+import { seenService, sideOfService, type TargetSeen } from "./targets/service.ts"
 import { asRoute, type Near, type World } from "./world.ts"
 
 /** What this process remembers of a Canary: whether a policy holds its target, and how often that was tried. */
@@ -56,14 +60,21 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
   const { near, isCurrent } = world.near(key, router)
   const { namespace } = canary.metadata
   const named = (name: string) => keyOf({ namespace, name })
-  const workload = near.deployments.get(named(canary.spec.targetRef.name))?.object
   const run = canary.status?.run
+  const isService = isRoutedOnly(canary)
+  const workload = isService ? undefined : near.deployments.get(named(canary.spec.targetRef.name))?.object
   const checksum = run?.checksum ?? (workload && checksumIn(workload)) ?? ""
   const trial = near.deployments.get(named(trialNameOf(canary.spec.targetRef.name, checksum)))?.object
   const { sets, setObjects } = setsOf(near, workload, trial)
   const services = existingServices(near, canary)
+  const other = isService ? seenService(near, canary, services) : undefined
+  const target: TargetSeen = other ?? {
+    workload: workload && workloadOf(workload),
+    sets,
+    trial: trial && trialOf(trial, canary),
+  }
   const seenServices = sidesOf(near, canary, services)
-  const context = workload && contextOf(canary, seenServices, run)
+  const context = target.workload && contextOf(canary, seenServices, run)
   const routeObject =
     router &&
     context &&
@@ -85,9 +96,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     now,
     problem: problemOf(world, canary, found, near, router, services, run?.sizes.full ?? sizeOf(workload)),
     hasFinalizer: ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer),
-    workload: workload && workloadOf(workload),
-    sets,
-    trial: trial && trialOf(trial, canary),
+    ...target,
     trouble: trouble && {
       ...trouble,
       isFatal: trouble.isFatal || (trouble.reason === "ImageUnavailable" && graceOver),
@@ -95,10 +104,9 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     services: {
       ...seenServices,
       areMade: hashes => {
-        if (!workload) return false
         const wanted = wantedServices(canary, workload, hashes, services)
         return (["apex", "source", "target"] as const).every(
-          role => services[role] && isSame(wanted[role], services[role]),
+          role => services[role] && wanted[role] && isSame(wanted[role], services[role]),
         )
       },
     },
@@ -230,6 +238,7 @@ function sidesOf(
   const side = (role: "source" | "target"): ServiceSeen | undefined => {
     const object = services[role] as Json | undefined
     if (!object) return undefined
+    if (isRoutedOnly(canary)) return sideOfService(near, services[role]!)
     const ready: Record<string, number> = {}
     for (const key of near.slices.keysBy("service", names[role]))
       for (const uid of near.slices.get(key)?.ready ?? []) {
@@ -273,10 +282,12 @@ export function contextOf(
 
 export function wantedServices(
   canary: Canary,
-  workload: KubeObject,
+  workload: KubeObject | undefined,
   hashes: RouteContext["hashes"],
   existing: Partial<Services>,
-): Services {
+): Partial<Services> {
+  if (isRoutedOnly(canary)) return routedServices(canary, hashes, existing)
+  if (!workload) return {}
   const { spec } = workload as Json
   const containers = spec.template.spec.containers ?? []
   return servicesOf(canary, hashes, existing, spec.selector.matchLabels ?? {}, hashLabel, containers)
@@ -295,6 +306,10 @@ export function leftOf(
   if (router && context && route && router.kind.kind !== "Service")
     left.set(route, isReverted ? router.restored(context, route) : withoutOwner(route))
   for (const [role, object] of Object.entries(services)) {
+    if (isRoutedOnly(canary)) {
+      if (role !== "apex") left.set(object, leftService(object, isReverted))
+      continue
+    }
     const isRouted = role === "apex" && router?.kind.kind === "Service" && context
     const plain = isReverted && isRouted ? (router.restored(context, object) ?? object) : object
     left.set(object, isReverted ? restoredApex(plain) : releasedService(object, hashLabel))
@@ -316,8 +331,8 @@ function problemOf(
   services: Partial<Services>,
   size: number,
 ): Problem | undefined {
-  if (canary.spec.targetRef.kind !== "Deployment")
-    return { reason: "NotSupported", message: "targetRef.kind: only Deployment is implemented here" }
+  const unsupported = kindProblem(canary)
+  if (unsupported) return unsupported
   if (!isRouter(found)) return { reason: found.reason, message: `${found.field}: ${found.message}` }
   const first = found.problemsOf(canary)[0] ?? ratioProblem(canary, size)
   if (first) return { reason: first.reason, message: `${first.field}: ${first.message}` }

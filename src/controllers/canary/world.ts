@@ -154,7 +154,8 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     },
     rivals({ metadata, spec }) {
       const key = keyOf({ namespace: metadata.namespace, name: spec.targetRef.name })
-      return [...objects.keysBy("target", key)].flatMap(each => objects.get(each)?.object ?? [])
+      const named = [...objects.keysBy("target", key)].flatMap(each => objects.get(each)?.object ?? [])
+      return named.filter(each => each.spec.targetRef.kind === spec.targetRef.kind)
     },
     leave(key) {
       const { namespace = "" } = nameOf(key)

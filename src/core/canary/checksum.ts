@@ -7,9 +7,15 @@ import { annotationsOf, labelsOf, type PodTemplate, withoutHash } from "../in-pl
  */
 export function checksumOf(template: PodTemplate): string {
   const plain = withoutHash(template)
-  const said = [labelsOf(plain), annotationsOf(plain), plain.spec ?? {}].map(ordered)
-  return createHash("sha256").update(JSON.stringify(said)).digest("hex").slice(0, 16)
+  return digestOf([labelsOf(plain), annotationsOf(plain), plain.spec ?? {}])
 }
+
+/** The same for values that say the same: fields have no order. */
+export const digestOf = (value: unknown): string =>
+  createHash("sha256")
+    .update(JSON.stringify(ordered(value)))
+    .digest("hex")
+    .slice(0, 16)
 
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered)

@@ -28,6 +28,9 @@ export const noAsks: Asks = { hooks: [] }
 
 export const statusOf = ({ canary }: Sight): Partial<CanaryStatus> => canary.status ?? {}
 
+/** The target as messages name it. */
+export const titleOf = ({ spec: { targetRef } }: Sight["canary"]): string => `${targetRef.kind} ${targetRef.name}`
+
 type Said = Partial<Decision> & Pick<Decision, "reason" | "message">
 
 /** A decision about a run. What the run does is also in the run. */

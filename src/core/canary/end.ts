@@ -15,6 +15,8 @@ import {
 } from "./decision.ts"
 import { lastAsks } from "./finalise.ts"
 import { type Act, answerKey, type Sight } from "./sight.ts"
+import { targetOf } from "./targets/index.ts"
+import type { Step } from "./targets/target.ts"
 import { nextTurn, type Turn } from "./turn.ts"
 
 /** A run that is over: requests go back to the source, then the pods of the new revision go. */
@@ -76,9 +78,16 @@ export function back(sight: Sight, run: Run): Back {
     const turn = nextTurn(sidesOf(sight), run.source.hash, leastOf(source?.size ?? 0, shares.source))
     if (turn !== "done") return ofTurn(sight, run, turn)
   }
+  const other = targetOf(sight.canary)
   const move = nextMove(arranged, { weight: 0, isMirrored: false, targetSize: 0 }, shares)
+  if (other && (move === "done" || ("do" in move && move.do === "scale"))) return ofStep(other.emptied(sight, run))
   if (move !== "done") return ofMove(sight, move)
   return trial ? { wait: "RollingBack", message: "the Deployment of the run is being deleted" } : "done"
+}
+
+const ofStep = (step: Step): Back => {
+  if (step === "done") return "done"
+  return "act" in step ? { act: step.act } : { wait: "RollingBack", message: step.wait }
 }
 
 function ofTurn({ services }: Sight, run: Run, turn: Exclude<Turn, "done">): Back {

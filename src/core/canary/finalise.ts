@@ -3,7 +3,9 @@ import { parseInstant } from "#lib/instant.ts"
 import { type Decision, endedRun, ending, say, sourceOf, statusOf, testedOf } from "./decision.ts"
 import { hooksOf } from "./gates.ts"
 import { type HandOver, type HandOverStep, nextOfHandOver } from "./hand-over.ts"
-import { type Act, type Asks, answerKey, type Sight } from "./sight.ts"
+import { type Asks, answerKey, type Sight } from "./sight.ts"
+import { targetOf } from "./targets/index.ts"
+import type { Impossible, Step } from "./targets/target.ts"
 
 /** Finalising: the tested ReplicaSet becomes the workload's own, and the pods of the revision before go. */
 export function finalise(sight: Sight, run: Run): Decision {
@@ -47,15 +49,13 @@ export const lastAsks = ({ canary }: Sight, phase: "Succeeded" | "Failed"): Asks
   hooks: hooksOf(canary, "post-rollout").map(hook => ({ hook, round: 0, phase })),
 })
 
-export type HandOverMove =
-  | { readonly act: Act; readonly message: string }
-  | { readonly wait: string }
-  | { readonly impossible: string; readonly reason: "Restarted" | "TargetMissing" | "Unhealthy" }
-  | "done"
+export type HandOverMove = Step | Impossible
 
 /** The next step of the hand-over as a write. A workload that stands paused between runs stays so. */
 export function handOverStep(sight: Sight, run: Run): HandOverMove {
-  const { workload } = sight
+  const { workload, canary } = sight
+  const other = targetOf(canary)
+  if (other) return other.handedOver(sight, run)
   const tested = testedOf(sight, run)
   const old = sourceOf(sight, run)
   // Its template changed after the ReplicaSet had moved: the next run follows, and this one ends by hand.
@@ -136,9 +136,7 @@ const waits: Readonly<Record<Extract<HandOverStep, { wait: string }>["wait"], st
   NotCounted: "the Deployment controller has not counted the tested ReplicaSet yet",
 }
 
-const impossible: Readonly<
-  Record<Extract<HandOverStep, { impossible: string }>["impossible"], Extract<HandOverMove, { impossible: string }>>
-> = {
+const impossible: Readonly<Record<Extract<HandOverStep, { impossible: string }>["impossible"], Impossible>> = {
   TemplateChanged: { impossible: "the template changed during the hand-over", reason: "Restarted" },
   SetMissing: { impossible: "the tested ReplicaSet is gone", reason: "TargetMissing" },
   TwinHasPods: { impossible: "an older ReplicaSet of the same template has pods", reason: "Unhealthy" },

@@ -1,9 +1,10 @@
 import { retryAnnotation } from "#api/v1alpha1/canary/annotations.ts"
 import type { Phase, Run } from "#api/v1alpha1/canary/index.ts"
 import { formatInstant } from "#lib/instant.ts"
-import { type Decision, leastOf, noAsks, sharesOf, sidesOf, sourceOf, statusOf, weightOf } from "./decision.ts"
+import { type Decision, leastOf, noAsks, sharesOf, sidesOf, sourceOf, statusOf, titleOf, weightOf } from "./decision.ts"
 import { hasGate } from "./gates.ts"
 import type { Act, SetSeen, Sight } from "./sight.ts"
+import { targetOf } from "./targets/index.ts"
 import { nextTurn } from "./turn.ts"
 
 /** No run is under way: Services and route are made or mended, and a held change of the template starts a run. */
@@ -17,7 +18,7 @@ export function idle(sight: Sight): Decision {
   })
   if (statusOf(sight).phase === undefined) return say({ reason: "Adopting", message: "seen for the first time" })
   const source = sourceOf(sight)
-  if (!source) return say({ reason: "SourceNotReady", message: `Deployment ${workload!.name} has no ReplicaSet yet` })
+  if (!source) return say({ reason: "SourceNotReady", message: `${titleOf(sight.canary)} has no revision yet` })
   const mend = mending(sight, source)
   if (mend)
     return say("reason" in mend ? mend : { act: mend, reason: "Adopting", message: "Services and route are made" })
@@ -32,22 +33,22 @@ export function idle(sight: Sight): Decision {
       isReady: isSame,
       lastApplied: source.checksum,
     })
-  if (isSame) return say(settled(phase, workload!.name))
+  if (isSame) return say(settled(phase, titleOf(sight.canary)))
   if (!workload!.hold || !workload!.isPaused)
     return say({
       reason: "Released",
       message: workload!.isPaused
-        ? `Deployment ${workload!.name} was paused by its owner: a run needs a hold of aim's own, so resume it`
-        : `Deployment ${workload!.name} is rolled out by its own controller`,
+        ? `${titleOf(sight.canary)} was paused by its owner: a run needs a hold of aim's own, so resume it`
+        : `${titleOf(sight.canary)} is rolled out by its own controller`,
     })
   return start(sight, source, now)
 }
 
-function settled(phase: Phase, name: string): Partial<Decision> & Pick<Decision, "reason" | "message"> {
+function settled(phase: Phase, title: string): Partial<Decision> & Pick<Decision, "reason" | "message"> {
   if (phase === "Failed")
     return { reason: "Reverted", message: "the template is again the one of the revision that runs", isReady: true }
   const reason = phase === "Succeeded" ? "Succeeded" : "Initialized"
-  return { reason, message: `Deployment ${name} runs what its template says`, isReady: true }
+  return { reason, message: `${title} runs what its template says`, isReady: true }
 }
 
 type Wait = Pick<Decision, "reason" | "message">
@@ -105,7 +106,7 @@ function start(sight: Sight, source: SetSeen, now: number): Decision {
   const { checksum, size, name, generation, images } = workload!
   const say = (said: Partial<Decision> & Wait): Decision => ({ phase, asks: noAsks, ...said })
   if (size === 0)
-    return say({ reason: "Dormant", message: `Deployment ${name} has no pods: the change waits for them` })
+    return say({ reason: "Dormant", message: `${titleOf(canary)} has no pods: the change waits for them` })
   const last = history[0]
   const isRetried = last !== undefined && canary.metadata.annotations?.[retryAnnotation] === last.id
   if (phase === "Failed" && lastAppliedSpec === checksum && !isRetried)
@@ -122,7 +123,7 @@ function start(sight: Sight, source: SetSeen, now: number): Decision {
     checksum,
     startedAt: at,
     source: { hash: source.hash, workload: name, images: [...source.images] },
-    target: { hash: "", workload: trialNameOf(name, checksum), images: [...images] },
+    target: { hash: "", workload: targetOf(canary) ? name : trialNameOf(name, checksum), images: [...images] },
     sizes: { full: size, source: source.size, target: 0 },
     weight: 0,
     weightSince: at,

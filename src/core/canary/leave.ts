@@ -1,9 +1,10 @@
 import { parseInstant } from "#lib/instant.ts"
-import { type Decision, isMoved, noAsks, refreshed, sourceOf, statusOf } from "./decision.ts"
+import { type Decision, isMoved, noAsks, refreshed, sourceOf, statusOf, weightOf } from "./decision.ts"
 import { back } from "./end.ts"
 import { handOverStep } from "./finalise.ts"
 import { deadlineOf } from "./rounds.ts"
 import type { Act, Sight } from "./sight.ts"
+import { isRoutedOnly, targetOf } from "./targets/index.ts"
 
 /**
  * Terminating: the Canary goes, at whatever point. Requests go to the healthy side first; then the pods of a revision that
@@ -35,15 +36,22 @@ type Step = Act | { readonly message: string }
 
 function nextStep(sight: Sight, isOver: boolean): Step {
   const { workload, trial } = sight
+  const other = targetOf(sight.canary)
   const run = statusOf(sight).run && refreshed(sight, statusOf(sight).run!)
   // Once the workload is released, only Services and route are left: they no longer tell the revisions apart.
-  if (run && workload && (trial || workload.hold)) {
+  const isUnderWay = isRoutedOnly(sight.canary)
+    ? weightOf(sight) > 0 || sight.route.split?.isMirrored
+    : trial || workload?.hold
+  if (run && workload && isUnderWay) {
     const step = isMoved(sight, run) ? handOver(sight) : goBack(sight, isOver)
     if (step) return step
   }
-  if (trial?.isOurs && !trial.isGoing) return { do: "deleteTrial" }
+  if (!other && trial?.isOurs && !trial.isGoing) return { do: "deleteTrial" }
   const source = (run && !isMoved(sight, run) ? sourceOf(sight, run) : undefined) ?? sourceOf(sight, null)
-  if (workload?.hold) {
+  if (other) {
+    const release = other.released(sight, source)
+    if (release) return release
+  } else if (workload?.hold) {
     const isBack = !source || workload.checksum === source.checksum || !workload.isPaused
     return isBack ? { do: "release" } : { do: "writeBack", set: source.name }
   }

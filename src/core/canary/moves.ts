@@ -3,6 +3,7 @@ import { parseInstant } from "#lib/instant.ts"
 import type { Move } from "./arrange.ts"
 import { type Decision, ending, say, statusOf, waited } from "./decision.ts"
 import type { Sight } from "./sight.ts"
+import { targetOf } from "./targets/index.ts"
 
 /** The Service of the target selects its pods before a request can come, and the one of clients only the source. */
 export function targetService(sight: Sight, run: Run): Decision | undefined {
@@ -25,6 +26,12 @@ export function moved(sight: Sight, run: Run, move: Exclude<Move, "done">): Deci
       return measuring(sight, run, { act: { ...move } })
     }
     const size = move.targetSize
+    const step = targetOf(canary)?.resized(sight, run, size)
+    if (step !== undefined) {
+      if (step !== "done" && "act" in step)
+        return say(sight, withSize(run, size), { act: step.act, reason: "Scaling", message: step.message })
+      return moved(sight, run, { wait: "TargetNotReady" })
+    }
     const act = trial && !trial.isGoing ? { do: "scaleTrial" as const, size } : { do: "createTrial" as const, size }
     return say(sight, withSize(run, size), {
       act,

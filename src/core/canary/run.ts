@@ -14,6 +14,7 @@ import {
   sourceOf,
   statusOf,
   testedOf,
+  titleOf,
 } from "./decision.ts"
 import { end } from "./end.ts"
 import { finalise } from "./finalise.ts"
@@ -44,14 +45,9 @@ export function decide(sight: Sight): Decision {
   if (canary.metadata.deletionTimestamp) return leave(sight)
   const { phase, run } = statusOf(sight)
   if (problem) return stuck(sight, problem.reason, problem.message)
-  if (!workload)
-    return stuck(sight, "WorkloadMissing", `Deployment ${canary.spec.targetRef.name} does not exist in this namespace`)
+  if (!workload) return stuck(sight, "WorkloadMissing", `${titleOf(canary)} does not exist in this namespace`)
   if (workload.otherHolder !== undefined)
-    return stuck(
-      sight,
-      "Conflict",
-      `Deployment ${workload.name} is updated by another part of aim: ${workload.otherHolder}`,
-    )
+    return stuck(sight, "Conflict", `${titleOf(canary)} is updated by another part of aim: ${workload.otherHolder}`)
   if (canary.spec.suspend) return held(sight, "Suspended", "spec.suspend is true")
   if (!run) return idle(sight)
   if (canary.metadata.annotations?.[pausedAnnotation] === run.id)
@@ -87,7 +83,7 @@ function changed(sight: Sight, run: Run): Decision | undefined {
   if (canary.metadata.annotations?.[rollbackAnnotation] === run.id)
     return ending(sight, run, "RolledBackByUser", `aim rollback ended run ${run.id}`)
   if (!workload!.isPaused || !workload!.hold)
-    return ending(sight, run, "Released", `Deployment ${workload!.name} was resumed: its own controller rolls it out`)
+    return ending(sight, run, "Released", `${titleOf(canary)} was resumed: its own controller rolls it out`)
   if (workload!.checksum !== run.checksum)
     return workload!.checksum === sourceOf(sight, run)?.checksum
       ? ending(sight, run, "Reverted", "the template went back to the revision that runs")

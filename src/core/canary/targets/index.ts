@@ -1,0 +1,13 @@
+import type { Canary } from "#api/v1alpha1/canary/index.ts"
+import { serviceTarget } from "./service.ts"
+import type { Target } from "./target.ts"
+
+const targets: Partial<Record<Canary["spec"]["targetRef"]["kind"], Target>> = {
+  Service: serviceTarget,
+}
+
+/** Undefined for a Deployment. */
+export const targetOf = ({ spec }: Canary): Target | undefined => targets[spec.targetRef.kind]
+
+/** The target is a Service: nothing is held, and no pod is ours to change. */
+export const isRoutedOnly = ({ spec }: Canary): boolean => spec.targetRef.kind === "Service"

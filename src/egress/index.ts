@@ -1,5 +1,6 @@
 export { type Allowances, parseAllowance, readAllowances } from "./allowances.ts"
 export { excerptOf } from "./body.ts"
+export { type Foreseen, foresee } from "./foresee.ts"
 export {
   createEgress,
   type Egress,

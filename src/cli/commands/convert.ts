@@ -25,6 +25,10 @@ export const run: Run = async (input, world) => {
   const converted = conversions.filter(each => each.ok)
   for (const { lineOf, remarks } of converted)
     for (const { path, message } of remarks) world.say(said(lineOf, path, message))
+  const once = (texts: readonly string[]) => [...new Set(texts)]
+  const allowances = once(converted.flatMap(each => each.allowances ?? []))
+  if (allowances.length > 0) world.say(`flags that aim controller needs: ${allowances.join(" ")}`)
+  for (const note of once(converted.flatMap(each => each.notes ?? []))) world.say(note)
   return { text: toDocuments(converted.flatMap(({ objects }) => objects)), exitCode: 0 }
 }
 

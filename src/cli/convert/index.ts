@@ -2,6 +2,7 @@ import { kinds } from "#api/kinds.ts"
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { group } from "#api/v1alpha1/group.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { flagger, flaggerKinds } from "./flagger.ts"
 import { type Conversion, isObject, type Json, judged, type Remark } from "./judged.ts"
 import { openKruise, openKruiseKinds } from "./openkruise.ts"
 
@@ -12,6 +13,7 @@ const convertible = [
   "AlternateImageSource of kuiper.fairwinds.com and saffire.fairwinds.com",
   "ServiceImage of any group",
   `${openKruiseKinds.join(", ")} of apps.kruise.io (v1alpha1, v1beta1)`,
+  `${flaggerKinds.join(", ")} of flagger.app/v1beta1`,
 ].join(", ")
 
 /** Converts a manifest of the originals into one of ours, validated as on the server, with a remark on everything lost. */
@@ -24,6 +26,8 @@ export function convert(value: unknown, target?: TargetWords): Conversion {
     return alternateImageSource(value)
   const openKruises = isObject(value) ? openKruise(value) : undefined
   if (openKruises) return openKruises
+  const flaggers = isObject(value) ? flagger(value) : undefined
+  if (flaggers) return flaggers
   if (isObject(value) && kind === ServiceImage.kind) return serviceImage(value, target)
   const found = isObject(value) ? `${kind ?? "no kind"} of ${apiVersion ?? "no apiVersion"}` : "no object"
   return { ok: false, problems: [{ path: "", message: `${found} cannot be converted; these can: ${convertible}` }] }

@@ -10,6 +10,10 @@ export type Converted = {
   objects: Json[]
   /** What was dropped or changed. */
   remarks: Remark[]
+  /** Flags of `aim controller` without which something in it does not work. */
+  allowances?: string[]
+  /** What holds for the whole file, each said once. */
+  notes?: string[]
 }
 
 export type Conversion = ({ ok: true } & Converted) | { ok: false; problems: Remark[] }

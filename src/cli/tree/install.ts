@@ -52,11 +52,12 @@ export const install: readonly Command[] = [
   {
     name: "convert",
     group: "Install",
-    summary: "convert manifests of Kuiper, Saffire, OpenKruise and the original ServiceImage",
+    summary: "convert manifests of Flagger, Kuiper, Saffire, OpenKruise and the original ServiceImage",
     details: [
       "An AlternateImageSource of Kuiper or Saffire, with or without targets, a ServiceImage of another group, or OpenKruise's",
-      "ContainerRecreateRequest, ImagePullJob, ImageListPullJob and NodeImage. YAML on stdout, checked as the server would; on",
-      "stderr, with line numbers, what was dropped or guessed. All of a file or none.",
+      "ContainerRecreateRequest, ImagePullJob, ImageListPullJob and NodeImage, or Flagger's Canary, MetricTemplate and",
+      "AlertProvider. YAML on stdout, checked as the server would; on stderr, with line numbers, what was dropped or guessed,",
+      "what does not work here, and the flags that allow the addresses in it. All of a file or none.",
     ],
     options: [
       { flags: "-f, --file <FILE>", description: "the manifests; - is stdin", completes: "files" },
@@ -67,6 +68,7 @@ export const install: readonly Command[] = [
     ],
     examples: [
       { line: "convert -f kuiper.yaml > sources.yaml", says: "to review it first" },
+      { line: "convert -f flagger.yaml > canaries.yaml", says: "and read what it says of each line" },
       { line: "convert -f - | kubectl apply -f -", says: "for example from kubectl get -o yaml" },
     ],
     load: () => import("../commands/convert.ts"),

@@ -182,6 +182,34 @@ describe("afterwards", () => {
   })
 })
 
+describe("Services that Flagger has left", () => {
+  const left = (name: string, app: string) => owned({ selector: { app } }, { name })
+  const existing = {
+    apex: left("web", "web-primary"),
+    source: left("web-primary", "web-primary"),
+    target: left("web-canary", "web"),
+  }
+
+  test("select the workload again, and not its copy", () => {
+    const { apex, source, target } = made({ existing })
+    expect(selectorOf(apex)).toEqual({ app: "web" })
+    expect([source, target].map(selectorOf)).toEqual([
+      { app: "web", [label]: "a" },
+      { app: "web", [label]: "a" },
+    ])
+  })
+
+  test("do not go back to the copy, which is gone by then", () => {
+    const { apex, source } = made({ existing, hashes: { source: "a", target: "b" } })
+    expect([apex, source].map(each => selectorOf(restoredApex(each)!))).toEqual([{ app: "web" }, { app: "web" }])
+  })
+
+  test("another selector is its owner's", () => {
+    const foreign = { apex: left("web", "other-primary") }
+    expect(selectorOf(made({ existing: foreign }).apex)).toEqual({ app: "other-primary" })
+  })
+})
+
 test("a Service of another owner, and one that selects nothing, cannot be used", () => {
   const flagger = { apiVersion: "flagger.app/v1beta1", kind: "Canary", name: "web", uid: "9", controller: true }
   const reasons = (existing: Partial<Services>) => serviceProblemsOf(canaryOf(), existing).map(({ reason }) => reason)

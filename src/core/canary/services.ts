@@ -74,13 +74,13 @@ export function servicesOf(
   const names = serviceNamesOf(canary)
   const { apex: apexMetadata, primary, canary: canaryMetadata } = canary.spec.service ?? {}
   const { source, target } = hashes
-  const base = baseOf(canary, names.apex, existing.apex, selector)
+  const base = baseOf(canary, names.apex, existing.apex, { selector, initial: selector })
   const ports = portsOf(canary, base, containers)
   const own = { ...selector, [hashLabel]: source }
   const isNarrowed = target !== undefined && providerOf(canary) !== "kubernetes"
 
-  const change = (role: keyof Services, wanted: Omit<Wanted, "ports">) =>
-    serviceOf(canary, names[role], existing[role], { ...wanted, ports })
+  const change = (role: keyof Services, wanted: Omit<Wanted, "ports" | "ofTarget">) =>
+    serviceOf(canary, names[role], existing[role], { ...wanted, ofTarget: selector, ports })
   return {
     apex: change("apex", {
       selector: isNarrowed ? { [hashLabel]: source } : {},
@@ -98,6 +98,8 @@ export function servicesOf(
 
 type Wanted = {
   readonly selector: Texts
+  /** What the workload itself selects its pods by. */
+  readonly ofTarget: Texts
   /** Other keys of the selector go. */
   readonly isExact?: true
   /** The selector of a new one. */
@@ -109,18 +111,35 @@ type Wanted = {
 const service = { apiVersion: "v1", kind: "Service" } as const
 
 /** The Service as its owner has it, or a new one without our parts. */
-function baseOf(canary: Canary, name: string, existing: RouteObject | undefined, selector: Texts): RouteObject {
-  if (existing) return restoredService(existing)
+function baseOf(
+  canary: Canary,
+  name: string,
+  existing: RouteObject | undefined,
+  { selector, initial }: { selector: Texts; initial: Texts },
+): RouteObject {
+  if (existing) return withoutFlagger(restoredService(existing), selector)
   const { namespace } = canary.metadata
   return {
     ...service,
     metadata: { name, ...(namespace !== undefined && { namespace }), ownerReferences: [ownerOf(canary)] },
-    spec: { type: "ClusterIP", ...(canary.spec.service?.headless && { clusterIP: "None" }), selector },
+    spec: { type: "ClusterIP", ...(canary.spec.service?.headless && { clusterIP: "None" }), selector: initial },
   }
 }
 
+/**
+ * Services that Flagger has left select its copy of the workload: the same label, with `-primary` behind its value. The
+ * copy goes, and none of these Services goes back to it, also not when the Canary is deleted.
+ */
+function withoutFlagger(service: RouteObject, selector: Texts): RouteObject {
+  const there = textsOf(fieldsOf(service.spec).selector)
+  const copied = Object.keys(there).filter(key => there[key] === `${selector[key]}-primary`)
+  if (copied.length === 0) return service
+  const own = Object.fromEntries(copied.map(key => [key, selector[key]!]))
+  return { ...service, spec: { ...fieldsOf(service.spec), selector: { ...there, ...own } } }
+}
+
 function serviceOf(canary: Canary, name: string, existing: RouteObject | undefined, wanted: Wanted): RouteObject {
-  const base = baseOf(canary, name, existing, wanted.initial ?? {})
+  const base = baseOf(canary, name, existing, { selector: wanted.ofTarget, initial: wanted.initial ?? {} })
   const spec = fieldsOf(base.spec)
   const { trafficDistribution, unmanagedMetadata } = canary.spec.service ?? {}
 

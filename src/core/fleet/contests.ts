@@ -17,6 +17,8 @@ export const changedInSameWrite = "an admission webhook changes it in the same w
 /** Objects whose image is contested. Each wait before a new stamp is longer than the last. */
 export class Contests {
   readonly #contests = new Map<string, Contest>()
+  /** Noted since the last look, with what was known of each before. */
+  readonly #undated = new Map<string, { before: Contest | undefined; times: number }>()
 
   get size(): number {
     return this.#contests.size
@@ -28,10 +30,12 @@ export class Contests {
 
   delete(key: string): void {
     this.#contests.delete(key)
+    this.#undated.delete(key)
   }
 
   clear(): void {
     this.#contests.clear()
+    this.#undated.clear()
   }
 
   /**
@@ -40,11 +44,35 @@ export class Contests {
    */
   note(key: string, now: Instant, isInSameWrite: boolean): void {
     const known = this.#contests.get(key)
+    if (!isInSameWrite) {
+      const { before, times } = this.#undated.get(key) ?? { before: known, times: 0 }
+      this.#undated.set(key, { before, times: times + 1 })
+    }
+    this.#count(key, known, now, isInSameWrite)
+  }
+
+  /**
+   * Dates what was noted since the last look, and tells which. An event has no time of its own, and the last look may
+   * be hours ago: a contest that began then would be past its deadline at once.
+   */
+  date(now: Instant): string[] {
+    const keys = [...this.#undated.keys()]
+    for (const [key, { before, times }] of this.#undated) {
+      let known = before
+      for (let each = 0; each < times; each++) known = this.#count(key, known, now, false)
+    }
+    this.#undated.clear()
+    return keys
+  }
+
+  #count(key: string, known: Contest | undefined, now: Instant, isInSameWrite: boolean): Contest {
     const before = known && now - known.at <= memoryMs + tryAgainMs(known.count) ? known : undefined
     const count = Math.max((before?.count ?? 0) + 1, isInSameWrite ? untilTold : 0)
     const waits = isInSameWrite ? count - untilTold + 1 : count - 1
     const retryAt = waits < 1 ? now : now + tryAgainMs(waits)
-    this.#contests.set(key, { count, since: before?.since ?? now, at: now, retryAt, isInSameWrite })
+    const contest = { count, since: before?.since ?? now, at: now, retryAt, isInSameWrite }
+    this.#contests.set(key, contest)
+    return contest
   }
 }
 

@@ -227,6 +227,7 @@ describe("a contest", () => {
         set({ image: v2, isUpToDate: false })
         set({ image: "shop/web:1", contestedBy: "argocd" })
         set({ image: "shop/web:1", contestedBy: "argocd" }) // says it twice, and is counted once
+        this.pass(0)
         const since = now
         while (!isCandidate()) this.pass(fleet.nextChangeAt()! - now)
         return now - since
@@ -266,6 +267,21 @@ describe("a contest", () => {
     story.end()
     story.pass(600 * second + 120 * second + 1)
     expect(story.again()).toBe(0)
+  })
+
+  test("begins with the look after it, however long ago the last one was", () => {
+    const { fleet, pass, told } = contest()
+    pass(second)
+    const restore = () => {
+      for (const image of [v2, "shop/web:1"]) fleet.set("a/1", member({ resourceVersion: `${version++}`, decision: ours(), image })) // biome-ignore format: a row
+    }
+    let version = 1
+    restore()
+    pass(3600 * second)
+    restore()
+    pass(9 * second)
+    expect(told()).toEqual([])
+    expect(defaultTier(fleet).counted.failed).toBe(0)
   })
 
   test("that lasts is a failure at the object's deadline", () => {
@@ -487,7 +503,8 @@ type Known = {
   members: Map<string, Member>
   traces: Map<string, Trace | undefined>
   holds: Map<string, { since: number; retryAt: number; attempts: number }>
-  restores: Map<string, number[]>
+  /** When the next look came after each; undefined until then. */
+  restores: Map<string, (number | undefined)[]>
   /** Everything that was ever seen of the health of an object. */
   sights: Map<string, Sight[]>
   /** When objects came that were not in the first look; undefined until the next one. */
@@ -545,11 +562,12 @@ function look(known: Known, key: string): void {
   known.sights.set(key, [...(known.sights.get(key) ?? []), sight])
 }
 
-/** Since when it is well, whether that has lasted, and since when it no longer is after it had. */
+/** Since when it is well, whether that has lasted, and since when it no longer is: after it had (lapse), or had not. */
 function healthOf({ sights, now }: Known, key: string, { settleMs }: TierRule) {
   let before: Sight | undefined
   let well: { at: number | undefined; isProven: boolean } | undefined
   let lapse: { at: number | undefined } | undefined
+  let broke: { at: number | undefined } | undefined
   const isSteadyAt = (time: number) =>
     well !== undefined && (well.isProven || settleMs === 0 || (well.at !== undefined && well.at + settleMs <= time))
   for (const sight of sights.get(key) ?? []) {
@@ -557,18 +575,21 @@ function healthOf({ sights, now }: Known, key: string, { settleMs }: TierRule) {
     const wasSteady = isSame && isSteadyAt(sight.seenAt)
     if (!isSame || !sight.isThere) lapse = undefined
     else if (wasSteady) lapse = sight.isWell ? undefined : { at: sight.at }
+    if (!isSame || !sight.isThere || sight.isWell) broke = undefined
+    else if (before?.isWell && !wasSteady) broke = { at: sight.at }
     if (!sight.isWell) well = undefined
     else if (!before) well = { at: sight.at, isProven: !sight.isOurs }
     else if (!isSame || !before.isWell) well = { at: sight.at, isProven: false }
     before = sight
   }
   const isSteady = isSteadyAt(now)
-  return { isWell: well !== undefined, isSteady, lapse: isSteady ? undefined : lapse }
+  return { isWell: well !== undefined, isSteady, lapse: isSteady ? undefined : lapse, broke }
 }
 
-function contestOf(restores: readonly number[]) {
+function contestOf(restores: readonly (number | undefined)[], now: number) {
   let found: { count: number; since: number; at: number } | undefined
-  for (const at of restores) {
+  for (const dated of restores) {
+    const at = dated ?? now
     const isOver = found && at - found.at > 600 * second + backoff(found.count)
     found = found && !isOver ? { ...found, count: found.count + 1, at } : { count: 1, since: at, at }
   }
@@ -599,14 +620,14 @@ function judge(known: Known, key: string, each: Member) {
   const lost = trace?.lost.length && !sameImage("shop/web:1", wanted) ? 2 : 0
   const common = { ...base, isCounted, lost }
   if (sameImage(each.image, wanted)) {
-    const { isWell, isSteady, lapse } = healthOf(known, key, rule)
+    const { isWell, isSteady, lapse, broke } = healthOf(known, key, rule)
     const crash = crashIn(known, key, each, wanted)
     const loops = crash?.isLoop === true && (!crash.isOver || crash.at + rule.settleMs > now)
     const isLapsed = lapse !== undefined
     if (isWell && (isSteady || !isOurs(each) || base.isNew)) return { ...common, state: "Done", isLapsed }
     if (isWell && !loops) return { ...common, state: "Settling", trouble: crash && "Unhealthy", isLapsed }
-    const isLate =
-      Math.max(stampedAt(each, wanted), lapse?.at ?? 0, known.arrivals.get(key) ?? 0) + rule.deadlineMs <= now
+    const waitsFrom = Math.max(stampedAt(each, wanted), lapse?.at ?? 0, known.arrivals.get(key) ?? 0)
+    const isLate = waitsFrom + rule.deadlineMs <= now && (!broke || (broke.at ?? now) + rule.settleMs <= now)
     const isFailed = isLate || loops
     const isLoop = crashInTrace(trace, wanted)
     const found = trace?.troubles.find(({ images }) => !images || images.some(image => sameImage(image, wanted)))
@@ -625,7 +646,7 @@ function judge(known: Known, key: string, each: Member) {
     const isFailed = hold.since + rule.deadlineMs <= now
     return { ...common, state, isFailed, isHeld, trouble: "Forbidden" }
   }
-  const contest = isContested(known, each) ? contestOf(known.restores.get(key) ?? []) : undefined
+  const contest = isContested(known, each) ? contestOf(known.restores.get(key) ?? [], now) : undefined
   if (!contest || contest.count < 2) return { ...common, state }
   const [isFailed, isHeld] = [contest.since + rule.deadlineMs <= now, contest.at + backoff(contest.count - 1) > now]
   return { ...common, state, isFailed, isHeld, trouble: contest.count >= 3 || isFailed ? "Contested" : undefined }
@@ -741,7 +762,7 @@ test("what is kept with each event equals a recount, forwards and back", () => {
         const before = members.get(key)
         if (before && before.uid !== next.uid) forget(key)
         const was = before?.uid === next.uid && !before.isDeleting && isContested(known, before)
-        if (!was && isContested(known, next)) restores.set(key, [...(restores.get(key) ?? []), known.now])
+        if (!was && isContested(known, next)) restores.set(key, [...(restores.get(key) ?? []), undefined])
         if (isListed && before?.uid !== next.uid) arrivals.set(key, undefined)
         members.set(key, next)
         look(known, key)
@@ -778,6 +799,7 @@ test("what is kept with each event equals a recount, forwards and back", () => {
           known.now += step.seconds * second
           isListed = true
           for (const [key, at] of arrivals) arrivals.set(key, at ?? known.now)
+          for (const [key, list] of restores) restores.set(key, list.map(at => at ?? known.now)) // biome-ignore format: a row
           for (const [key, list] of sights)
             sights.set(
               key,

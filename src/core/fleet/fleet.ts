@@ -175,9 +175,14 @@ export class Fleet {
       if (this.#entries.get(entry.key) === entry) this.#judgeAgain(entry)
     }
     this.#arrived.clear()
+    for (const key of this.#contests.date(this.#judge.now)) {
+      const entry = this.#entries.get(key)
+      if (entry) this.#judgeAgain(entry)
+    }
     for (const entry of [...this.#undated]) {
       const { standing } = entry
       if (standing.lapsedAt === undated) standing.lapsedAt = this.#judge.now
+      if (standing.brokeAt === undated) standing.brokeAt = this.#judge.now
       if (standing.wellAt === undated) standing.wellAt = this.#judge.now
       this.#judgeAgain(entry)
     }
@@ -261,9 +266,9 @@ export class Fleet {
       return
     }
     this.#judge.judge(entry, tier.rule)
-    if (standing.lapsedAt === undated || standing.wellAt === undated) this.#undated.add(entry)
-    if (standing.changesAt !== undefined && standing.changesAt !== undated)
-      this.#deadlines.set(entry, standing.changesAt)
+    const { lapsedAt, brokeAt, wellAt, changesAt } = standing
+    if (lapsedAt === undated || brokeAt === undated || wellAt === undated) this.#undated.add(entry)
+    if (changesAt !== undefined && changesAt !== undated) this.#deadlines.set(entry, changesAt)
     // The object has its image, whichever writer gave it: earlier refusals are over.
     if (standing.state !== "Stale" && standing.state !== "Blank" && this.#holds.delete(key)) this.#retries.delete(key)
     // Contests are rare. Without any, the keys of a whole fleet need not be looked up.

@@ -134,6 +134,8 @@ export class ObjectJudge {
     const isProven = wasSteady || (isFirst && !isOurs) || rule.settleMs === 0
 
     standing.lapsedAt = isThere ? this.#lapseOf(standing, member, rule, { wanted, isWell }) : undefined
+    if (isWell || !isThere || !isSame) standing.brokeAt = undefined
+    else if (standing.isWell && !wasSteady) standing.brokeAt = undated
     const arePodsKnown = trace !== undefined && trace.pods > 0 && trace.steadyAt > 0
     if (isFirst) standing.isWellGuessed = isOurs && !arePodsKnown && member.wellSince === undefined
     if (!isWell) standing.wellAt = undefined
@@ -188,7 +190,7 @@ export class ObjectJudge {
       standing.trouble = crash && "Unhealthy"
       return
     }
-    const deadline = this.#waitingSince(member, standing) + rule.deadlineMs
+    const deadline = this.#waitingUntil(member, standing, rule)
     const isLate = deadline <= this.now
     const found = diagnose(trace, wanted)
     const blocked = member.inPlace?.blocked
@@ -270,6 +272,15 @@ export class ObjectJudge {
    */
   #waitingSince(member: Member, { wanted, lapsedAt = 0, cameAt = 0 }: Standing): Instant {
     return Math.max(this.#stampedAt(member, wanted), this.#believable(lapsedAt), cameAt)
+  }
+
+  /**
+   * An object that was settling when its deadline passed fails if it breaks. A break must last as long as a regression:
+   * the next leader's touch alone makes a Deployment not up to date for a moment.
+   */
+  #waitingUntil(member: Member, standing: Standing, { deadlineMs, settleMs }: TierRule): Instant {
+    const deadline = this.#waitingSince(member, standing) + deadlineMs
+    return standing.brokeAt === undefined ? deadline : Math.max(deadline, standing.brokeAt + settleMs)
   }
 
   /** The time of our own stamp, else the start of the operation, which gives an earlier stamp a new chance. */

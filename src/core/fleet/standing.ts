@@ -28,6 +28,8 @@ export type Standing = {
   isSteady: boolean
   /** Since when it is no longer well, after it was steady. */
   lapsedAt: Instant | undefined
+  /** Since when it is no longer well, after it was settling. */
+  brokeAt: Instant | undefined
   /** This operation stamped it. */
   isOurs: boolean
   /** It was steady and is not well, for longer than a moment. */
@@ -100,6 +102,7 @@ const unjudged: Standing = {
   isWellGuessed: false,
   isSteady: false,
   lapsedAt: undefined,
+  brokeAt: undefined,
   isOurs: false,
   isRegressed: false,
   settlesAt: undefined,

@@ -12,6 +12,8 @@ export const serviceImageSeeds: Record<number, string> = {
   2704: "a failure that is marked as one that halts, after the operation was complete, is told as before",
   2894: "what has settled stays so when settleSeconds is raised during the operation",
   4683: "an object that is created during a rollback gets the image that the status names for new ones",
+  6266: "a contest begins when it is seen, and not with the last look before it",
+  6766: "what was settling at its deadline and breaks for a moment has not failed: a new leader's touch is such a moment",
   6074: "an object that moves to another tier and back gets the image of its tier again",
 }
 

@@ -217,7 +217,8 @@ function memberOf({ past, revision, now }: Moment, serviceImage: Json, object: J
     // A tier knows nothing of what it was like in another.
     unwellSince: Math.max(lapsedAt, joinedAt),
     failsFrom,
-    failsUntil: Math.max(failsFrom, lapsedAt + tier.deadlineMs) + secondMs,
+    // A break of what was settling counts after the settle time, a lapse of what had settled after another deadline.
+    failsUntil: Math.max(failsFrom, lapsedAt + Math.max(tier.deadlineMs, tier.settleMs)) + secondMs,
     place: placeOf(serviceImage, object),
   }
 }

@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import { AlertProvider } from "#api/v1alpha1/alertprovider/index.ts"
+import { approvedAnnotation, approvedByAnnotation } from "#api/v1alpha1/canary/annotations.ts"
 import { Canary } from "#api/v1alpha1/canary/index.ts"
 import { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { testCluster } from "#cluster-sim/test-cluster.ts"
 import { parseHold } from "#core/in-place/marks.ts"
 import { heldMark, strategyAnnotation } from "#core/in-place/names.ts"
+import { canaryApproval } from "#policies/canary-approval.ts"
 import { alertProviderAuthor, canaryAuthor, metricTemplateAuthor } from "#policies/canary-author.ts"
 import { canaryHold } from "#policies/canary-hold.ts"
 import type { Policy } from "#policies/policy.ts"
@@ -24,7 +26,9 @@ function world(...policies: Policy[]) {
   const kinds = [Canary, MetricTemplate, AlertProvider]
   for (const manifest of [...kinds.map(crdOf), ...policies.flatMap(policyManifests)] as Json[]) create(manifest)
   create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } })
-  return { create, send }
+  const update = (manifest: Json, options?: Json) =>
+    storage.update(storage.kind(manifest.apiVersion, manifest.kind)!, manifest, options)
+  return { create, update, send }
 }
 
 const deployments = "/apis/apps/v1/namespaces/shop/deployments"
@@ -256,5 +260,43 @@ describe("authors must hold the rights that are used in their name", () => {
     const answer = attempt(object, rights)
     if (says) expect(answer).toContain(says)
     else expect(answer).toBe("")
+  })
+})
+
+describe("an approval carries the name of the user that writes it", () => {
+  const ann = { name: "ann", groups: ["system:authenticated"] }
+  const marks = (approved?: string, by?: string) => ({
+    ...(approved !== undefined && { [approvedAnnotation]: approved }),
+    ...(by !== undefined && { [approvedByAnnotation]: by }),
+  })
+
+  type Row = [name: string, before: Json | undefined, after: Json, isRefused: boolean]
+  const rows: Row[] = [
+    ["her own name", marks(), marks("a", "ann"), false],
+    ["another's name", marks(), marks("a", "bob"), true],
+    ["no name", marks(), marks("a"), true],
+    ["another approval under the name that is there", marks("a", "bob"), marks("b", "bob"), true],
+    ["her own approval instead", marks("a", "bob"), marks("b", "ann"), false],
+    ["her name on the approval of another", marks("a", "bob"), marks("a", "ann"), false],
+    ["the name of another on an approval of hers", marks("a", "ann"), marks("a", "bob"), true],
+    ["the name is taken away", marks("a", "ann"), marks("a"), true],
+    ["the approval is taken away", marks("a", "bob"), marks(undefined, "bob"), false],
+    ["another annotation, beside the approval of another", marks("a", "bob"), { ...marks("a", "bob"), note: "b" }, false],
+    ["a Canary that is created with an approval of another", undefined, marks("a", "bob"), true],
+    ["a Canary that is created with an approval of hers", undefined, marks("a", "ann"), false],
+  ] // biome-ignore format: a table
+  test.each(rows)("%s", (_, before, after, isRefused) => {
+    const { create, update } = world(canaryApproval)
+    const withMarks = (annotations: Json, { metadata, ...rest }: Json = canary()) => ({
+      ...rest,
+      metadata: { ...metadata, annotations },
+    })
+    const write = () => {
+      if (!before) return create(withMarks(after), { user: ann })
+      const by = { name: before[approvedByAnnotation] ?? "bob", groups: ["system:authenticated"] }
+      return update(withMarks(after, create(withMarks(before), { user: by })), { user: ann })
+    }
+    if (isRefused) expect(write).toThrow("write ann in autoimagemanager.io/approved-by")
+    else expect(write().metadata.annotations).toMatchObject(after)
   })
 })

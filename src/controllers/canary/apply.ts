@@ -6,8 +6,7 @@ import { heldMark } from "#core/in-place/names.ts"
 import { type PodTemplate, withoutHash } from "#core/in-place/template.ts"
 import type { Instant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
-import { isFailure } from "#runtime/client/errors.ts"
-import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
+import { type Outcome, orGone, orThere, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf, controlledBy, type KubeObject, type Resource } from "#runtime/resource.ts"
 import type { Json } from "./facts.ts"
@@ -38,19 +37,13 @@ export async function apply(world: World, seen: Seen, plan: Plan, look: Look<Can
   if (act.do === "tryPolicy") return tryPolicy(world, seen, look)
   for (const write of writesOf(world, seen, act)) {
     const { resource, send } = write()
-    const outcome = await outcomeOf(send.catch(forgiving(act)))
+    const outcome = await outcomeOf(send)
     const again = settled(outcome, look.now)
     if (again) return again
     if (outcome.is === "Written" && outcome.object) await world.shown(look.key, resource, outcome.object as KubeObject)
   }
   if (act.do === "addFinalizer" || act.do === "removeFinalizer") return { isWritten: true }
   return act.do === "route" ? { split: { weight: act.weight, isMirrored: act.isMirrored } } : {}
-}
-
-/** A create that finds its object there, and a delete that finds nothing, have what they wanted. */
-const forgiving = (act: Act) => (error: unknown) => {
-  const isFine = isFailure(error, "Exists") || (isFailure(error, "NotFound") && /^(delete|leave)/.test(act.do))
-  if (!isFine) throw error
 }
 
 function settled(outcome: Outcome<unknown>, now: Instant): Done | undefined {
@@ -75,7 +68,9 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
     const { name, uid = "", resourceVersion = "" } = object.metadata
     return {
       resource,
-      send: client.delete(resource, { name, namespace }, { uid, resourceVersion, propagationPolicy: "Background" }),
+      send: orGone(
+        client.delete(resource, { name, namespace }, { uid, resourceVersion, propagationPolicy: "Background" }),
+      ),
     }
   }
   const finalizers = ((canary.metadata as Json).finalizers ?? []) as string[]
@@ -96,7 +91,7 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
       return [
         () => ({
           resource: deployments,
-          send: client.create(deployments, trialManifest(canary, workload!, seen, act.size)),
+          send: orThere(client.create(deployments, trialManifest(canary, workload!, seen, act.size))),
         }),
       ]
     case "scaleTrial":
@@ -186,7 +181,8 @@ function serviceWrites(
   return (["target", "source", "apex"] as const).flatMap(role => {
     const [before, after] = [existing[role], wanted[role] as unknown as KubeObject | undefined]
     if (!after || (before && isSame(before, after))) return []
-    const send = () => (before ? client.replace(serviceResource, after) : client.create(serviceResource, after))
+    const send = () =>
+      before ? client.replace(serviceResource, after) : orThere(client.create(serviceResource, after))
     return [() => ({ resource: serviceResource, send: send() })]
   })
 }
@@ -199,7 +195,9 @@ function routeWrites({ client }: World, seen: Seen, { weight, isMirrored }: Spli
   const before = objects.route
   const after = router.routed(context, before, { weight, isMirrored }) as unknown as KubeObject
   if (before && isSame(before, after)) return []
-  return [() => ({ resource, send: before ? client.replace(resource, after) : client.create(resource, after) })]
+  return [
+    () => ({ resource, send: before ? client.replace(resource, after) : orThere(client.create(resource, after)) }),
+  ]
 }
 
 function leaveWrites({ client }: World, { sight, router, context, objects }: Seen): (() => Write)[] {
@@ -214,7 +212,7 @@ function leaveWrites({ client }: World, { sight, router, context, objects }: See
     const send = () =>
       after
         ? client.replace(resource, after as unknown as KubeObject)
-        : client.delete(resource, { name, namespace }, { uid: uid ?? "" }).then(() => undefined)
+        : orGone(client.delete(resource, { name, namespace }, { uid: uid ?? "" }))
     return [() => ({ resource, send: send() })]
   })
 }

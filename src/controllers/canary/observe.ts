@@ -1,5 +1,8 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import { withoutOwner } from "#core/canary/before.ts"
+import { cookiesOf } from "#core/canary/cookies.ts"
+import type { Decision } from "#core/canary/decision.ts"
+import { asRouted, effective } from "#core/canary/effective.ts"
 import { trialNameOf } from "#core/canary/idle.ts"
 import type { QueryValues } from "#core/canary/query-template.ts"
 import { ratioProblem } from "#core/canary/ratio.ts"
@@ -21,6 +24,7 @@ import {
   type SetSeen,
   type Sight,
 } from "#core/canary/sight.ts"
+import type { Check } from "#core/canary/tally.ts"
 import { isRoutedOnly } from "#core/canary/targets/index.ts"
 import { kindProblem } from "#core/canary/targets/problems.ts"
 import { leftService, routedServices } from "#core/canary/targets/service-revision.ts"
@@ -41,6 +45,8 @@ export const newMemory = (): Memory => ({ tries: 0 })
 /** The objects as they were read, beside what they mean. */
 export type Seen = {
   readonly sight: Sight
+  /** What is decided from the sight, where nothing was answered since. */
+  readonly decision?: Decision | undefined
   readonly isListed: boolean
   readonly router: Router | undefined
   readonly context: RouteContext | undefined
@@ -54,7 +60,8 @@ export type Seen = {
 }
 
 export function observe(world: World, look: Look<Canary, Memory>): Seen {
-  const { key, object: canary, now, memory } = look
+  const { key, now, memory } = look
+  const canary = effective(look.object)
   const found = world.parts.routerOf(canary)
   const router = isRouter(found) ? found : undefined
   const { near, isCurrent } = world.near(key, router)
@@ -121,7 +128,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     answers: new Map(),
   }
   return {
-    sight: isCurrent ? answeredBy(world, key, sight) : sight,
+    ...(isCurrent ? answeredBy(world, key, sight) : { sight }),
     isListed: isCurrent,
     router,
     context,
@@ -132,23 +139,27 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
 const pullGraceMs = 60_000
 
 /** The same look decides with the answers that are there, and asks for those that are not. */
-function answeredBy(world: World, key: string, sight: Sight): Sight {
+function answeredBy(world: World, key: string, sight: Sight): Pick<Seen, "sight" | "decision"> {
   const { canary } = sight
   const run = canary.status?.run
-  if (!run) return sight
-  const { asks } = decide(sight)
+  const decision = decide(sight)
+  const { asks } = decision
+  if (!run || (asks.hooks.length === 0 && !asks.round)) return { sight, decision }
   const answers = new Map<string, HookAnswer>()
   for (const ask of asks.hooks) {
     const call = { key, canary, runId: run.id, checksum: run.checksum, ...ask }
-    // Without a way to call it, a hook never says yes.
-    const answer = world.hooks?.answerOf(call)
+    const answer = world.hooks ? world.hooks.answerOf(call) : { yes: false, why: noWay("call hooks"), at: sight.now }
     if (answer) answers.set(answerKey(ask), answer)
   }
-  const checks =
-    asks.round &&
-    world.measuring?.checksOf({ key, canary, runId: run.id, values: valuesOf(canary, run), ...asks.round })
-  return { ...sight, answers, checks }
+  const round = asks.round && { key, canary, runId: run.id, values: valuesOf(canary, run), ...asks.round }
+  const checks = round && (world.measuring ? world.measuring.checksOf(round) : unmeasured(canary))
+  return answers.size === 0 && !checks ? { sight, decision } : { sight: { ...sight, answers, checks } }
 }
+
+const noWay = (what: string) => `this controller was started without a way to ${what}`
+
+const unmeasured = ({ spec }: Canary): readonly Check[] =>
+  spec.analysis.metrics.map(({ name }) => ({ name, verdict: "Error", why: noWay("measure") }))
 
 const valuesOf = (canary: Canary, run: NonNullable<NonNullable<Canary["status"]>["run"]>): QueryValues => ({
   name: canary.metadata.name,
@@ -265,13 +276,10 @@ export function contextOf(
   services: { source?: ServiceSeen | undefined; target?: ServiceSeen | undefined },
   run: NonNullable<Canary["status"]>["run"] | undefined,
 ): RouteContext {
-  const phase = canary.status?.phase
-  const { match: _, ...analysis } = canary.spec.analysis
-  // From the promotion on, all requests count and not only those that match.
-  const isForAll = phase === "Promoting" || phase === "Finalising"
-  const routed = isForAll ? { ...canary, spec: { ...canary.spec, analysis: { ...analysis, match: [] } } } : canary
+  const cookies = cookiesOf(canary, run)
   return {
-    canary: routed as Canary,
+    canary: asRouted(canary, services, run),
+    ...(cookies && { cookies }),
     services: serviceNamesOf(canary),
     hashes: {
       source: services.source?.hash ?? run?.source.hash ?? "",

@@ -1,4 +1,5 @@
 import type { Canary, CanaryStatus, Condition, Phase, Run } from "#api/v1alpha1/canary/index.ts"
+import { cookieFields } from "#core/canary/cookies.ts"
 import { plain } from "#core/canary/plain.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import { conditionOf, type Stated, setConditions } from "#runtime/conditions.ts"
@@ -23,7 +24,15 @@ export function report(
   const run = plan.run && routed(plan.run, done, now)
   const isNew = before?.phase !== plan.phase
   const history = plan.ended ? [plan.ended, ...(before?.history ?? [])].slice(0, historyMost) : (before?.history ?? [])
-  const { run: _, lastAppliedSpec, lastPromotedSpec, ...rest } = before ?? ({} as Partial<CanaryStatus>)
+  const {
+    run: _,
+    lastAppliedSpec,
+    lastPromotedSpec,
+    sessionAffinityCookie: _target,
+    primarySessionAffinityCookie: _source,
+    previousSessionAffinityCookie: _previous,
+    ...rest
+  } = before ?? ({} as Partial<CanaryStatus>)
   const applied = plan.lastApplied ?? lastAppliedSpec
   const promoted = plan.lastPromoted ?? lastPromotedSpec
   const failed = done?.refusal
@@ -38,6 +47,7 @@ export function report(
     lastTransitionTime: isNew ? formatInstant(now) : (before?.lastTransitionTime ?? formatInstant(now)),
     observedGeneration: canary.metadata.generation ?? 0,
     conditions: conditionsOf(canary, failed ? { ...plan, ...failed, isStalled: true, isReady: false } : plan, now),
+    ...cookieFields(canary, run, plan.ended),
     ...(run && { run }),
     history,
   }

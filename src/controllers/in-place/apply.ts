@@ -14,7 +14,7 @@ import { formatSelector } from "#lib/label-selector.ts"
 import { noVersion } from "#lib/resource-version.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure, type KubeError } from "#runtime/client/errors.ts"
-import { type Outcome, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
+import { type Outcome, orGone, orThere, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf, controlledBy, type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Workload } from "./facts.ts"
@@ -24,7 +24,6 @@ import { allowedBeside } from "./refused.ts"
 import { report } from "./report.ts"
 import { imagePullJobs, pods, requests } from "./resources.ts"
 import type { HeldWorkload, World } from "./world.ts"
-import { outcomeOfCreate, outcomeOfDelete } from "./writes.ts"
 
 export type Done = { lookAgainAt?: Instant | undefined }
 
@@ -269,11 +268,11 @@ function write(
       return outcomeOf(client.patch(resource, workload, { type: "json", body }))
     }
     case "createJob":
-      return outcomeOfCreate(client.create(imagePullJobs, jobOf(adapter, workload, action) as never))
+      return outcomeOf(orThere(client.create(imagePullJobs, jobOf(adapter, workload, action) as never)))
     case "deleteJob": {
       const { name, uid } = action.job
-      return outcomeOfDelete(
-        client.delete(imagePullJobs, { name, namespace }, { uid, propagationPolicy: "Background" }),
+      return outcomeOf(
+        orGone(client.delete(imagePullJobs, { name, namespace }, { uid, propagationPolicy: "Background" })),
       )
     }
     default:
@@ -344,7 +343,7 @@ async function writePod(
   const { client, clock, adapter, metrics } = world
   const { pod } = write
   if (write.do === "restart")
-    return outcomeOfCreate(client.create(requests, requestOf(adapter, seen.workload, write) as never))
+    return outcomeOf(orThere(client.create(requests, requestOf(adapter, seen.workload, write) as never)))
   if (write.asksBudget) {
     const answer = await mayDisturb(client, pod)
     if (!answer || answer.is === "Spent") metrics.askedBudget(!answer)

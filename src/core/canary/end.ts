@@ -1,4 +1,4 @@
-import { retryAnnotation } from "#api/v1alpha1/canary/annotations.ts"
+import { retryAnnotation, rollbackAnnotation } from "#api/v1alpha1/canary/annotations.ts"
 import type { Run } from "#api/v1alpha1/canary/index.ts"
 import { type Move, nextMove } from "./arrange.ts"
 import {
@@ -56,7 +56,10 @@ export function end(sight: Sight, run: Run): Decision {
 
 /** Weight and pods stay for a person to look at, until the template changes or the run is taken back. */
 function isFrozen({ canary, workload }: Sight, run: Run): boolean {
-  const isOver = run.reason === "RolledBackByUser" || canary.metadata.annotations?.[retryAnnotation] === run.id
+  const { annotations = {} } = canary.metadata
+  const isOver =
+    run.reason === "RolledBackByUser" ||
+    [annotations[retryAnnotation], annotations[rollbackAnnotation]].includes(run.id)
   return canary.spec.onFailure === "Freeze" && workload?.checksum === run.checksum && !isOver
 }
 
@@ -95,7 +98,7 @@ function ofTurn({ services }: Sight, run: Run, turn: Exclude<Turn, "done">): Bac
     return turn.wait === "NotReady"
       ? { wait: "SourceNotReady", message: "pods of the running revision are not ready" }
       : { wait: "NotAccepted", message: "the route is not accepted" }
-  if (turn.do === "route") return { act: { ...turn, all: true } }
+  if (turn.do === "route") return { act: { ...turn } }
   const [source, target] = [services.source?.hash ?? run.source.hash, services.target?.hash ?? run.target.hash]
   return {
     act: {

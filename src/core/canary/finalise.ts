@@ -3,7 +3,7 @@ import { parseInstant } from "#lib/instant.ts"
 import { type Decision, endedRun, ending, say, sourceOf, statusOf, testedOf } from "./decision.ts"
 import { hooksOf } from "./gates.ts"
 import { type HandOver, type HandOverStep, nextOfHandOver } from "./hand-over.ts"
-import { type Asks, answerKey, type Sight } from "./sight.ts"
+import { type Act, type Asks, answerKey, type Sight } from "./sight.ts"
 import { targetOf } from "./targets/index.ts"
 import type { Impossible, Step } from "./targets/target.ts"
 
@@ -15,6 +15,7 @@ export function finalise(sight: Sight, run: Run): Decision {
   const drainedAt = since + canary.spec.scaleDownDelaySeconds * 1000
   if (tested?.owner !== "user" && now < drainedAt)
     return say(sight, run, {
+      act: ready(sight, run),
       reason: "Draining",
       message: `the pods of the revision before stay for ${canary.spec.scaleDownDelaySeconds} s`,
       lookAgainAt: drainedAt,
@@ -42,6 +43,15 @@ export function finalise(sight: Sight, run: Run): Decision {
     lastApplied: run.checksum,
     lastPromoted: run.checksum,
   }
+}
+
+/**
+ * The Service without requests selects the revision before, as long as its pods stay: then a rollback is one write, of the
+ * route.
+ */
+function ready({ services }: Sight, run: Run): Act | undefined {
+  const isReady = services.target?.hash === run.source.hash
+  return isReady ? undefined : { do: "services", source: run.target.hash, target: run.source.hash }
 }
 
 /** Hooks after a run. Their answers change nothing; a call that is under way is awaited. */

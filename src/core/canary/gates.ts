@@ -1,4 +1,4 @@
-import { approvedAnnotation } from "#api/v1alpha1/canary/annotations.ts"
+import { approvedAnnotation, approvedByAnnotation } from "#api/v1alpha1/canary/annotations.ts"
 import type { Canary, Gate, HookType, Run, Webhook } from "#api/v1alpha1/canary/index.ts"
 import { parseDuration } from "#lib/duration.ts"
 import { earliest, formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
@@ -33,8 +33,15 @@ export const hasGate = (canary: Canary, { type, approval }: Pick<Place, "type" |
   hooksOf(canary, type).length > 0 || canary.spec.requireApproval.includes(approval)
 
 /** The word that an approval carries: those before a weight name the weight. */
-const approvalWord = ({ approval, round }: Pick<Place, "approval" | "round">): string =>
-  approval === "TrafficIncrease" ? `${approval}/${round}` : approval
+const approvalWord = ({ approval, round }: Pick<Place, "approval" | "round">): string => wordOf(approval, round)
+
+const wordOf = (name: string, round: number): string => (name === "TrafficIncrease" ? `${name}/${round}` : name)
+
+/** The approvals that a run waits for, in the words that open them. */
+export const awaitedApprovals = ({ gates }: Pick<Run, "gates">): string[] =>
+  gates
+    .filter(({ type, state }) => type === "approval" && state === "Waiting")
+    .map(({ name, round }) => wordOf(name, round))
 
 /**
  * Passes every gate of a place, or says which does not open. What was passed is kept in the run: the next process does not
@@ -53,7 +60,7 @@ export function pass(sight: Sight, run: Run, place: Place, intervalMs: number): 
   const isApproval = closed.type === "approval"
   const reason = closed.state === "Expired" ? "GateExpired" : isApproval ? "AwaitingApproval" : "GateWaiting"
   const message = isApproval
-    ? `waiting for approval (${approvalWord(place)}): run aim approve canary/${canary.metadata.name}`
+    ? `waiting for approval (${approvalWord(place)}): run aim approve canary/${canary.metadata.name}${closed.message ? `; ${closed.message}` : ""}`
     : `hook ${closed.name} (${place.type})${closed.message ? `: ${closed.message}` : " has not answered yet"}`
   return {
     is: closed.state === "Expired" ? "Expired" : "Waiting",
@@ -140,7 +147,22 @@ function afterApproval(sight: Sight, run: Run, place: Place): Gate {
   const gate =
     known(run, "approval", place.approval, place.round) ?? fresh(sight, "approval", place.approval, place.round)
   if (gate.state === "Passed") return gate
-  const approval = parseApproval(sight.canary.metadata.annotations?.[approvedAnnotation])
-  const isApproved = approval?.operation === run.id && approval.tiers.includes(approvalWord(place))
-  return isApproved ? { ...gate, state: "Passed", at: formatInstant(sight.now) } : gate
+  const { annotations = {} } = sight.canary.metadata
+  const approval = parseApproval(annotations[approvedAnnotation])
+  if (!approval) return gate
+  // An approval is for what the person saw: this run, this template and this gate.
+  if (approval.operation !== run.id || approval.checksum !== run.checksum) {
+    const message = plain(`an approval of run ${approval.operation} does not count`, 160)
+    return { ...gate, reason: "ApprovalStale", message }
+  }
+  if (!approval.tiers.includes(approvalWord(place))) return gate
+  const { message: _, ...rest } = gate
+  const by = plain(annotations[approvedByAnnotation] ?? "", 253)
+  return {
+    ...rest,
+    state: "Passed",
+    at: formatInstant(sight.now),
+    reason: "Approved",
+    ...(by !== "" && { approvedBy: by }),
+  }
 }

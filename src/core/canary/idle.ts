@@ -65,7 +65,7 @@ function mending(sight: Sight, source: SetSeen): Act | Wait | undefined {
     const turn = nextTurn(sides, hash, source.size === 0 ? 0 : leastOf(source.size, sharesOf(sight).source))
     if (turn !== "done") {
       if ("wait" in turn) return { reason: "SourceNotReady", message: "pods of the running revision are not ready" }
-      if (turn.do === "route") return { ...turn, all: true }
+      if (turn.do === "route") return { ...turn }
       return turn.side === "source"
         ? { do: "services", source: hash, target: sides.target.hash }
         : { do: "services", source: sides.source.hash, target: hash }

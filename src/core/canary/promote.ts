@@ -50,7 +50,6 @@ function promoting(decision: Decision, run: Run, weight: number): Decision {
   const message = shown(weight)
   return {
     ...decision,
-    act: { ...decision.act, all: true },
     reason: "Routing",
     message,
     run: { ...run, reason: "Routing", message },
@@ -62,7 +61,7 @@ function turning(sight: Sight, run: Run, turn: Exclude<Turn, "done">): Decision 
   if ("wait" in turn) return moved(sight, run, { wait: turn.wait === "NotReady" ? "TargetNotReady" : turn.wait })
   const { services } = sight
   const message = "the Services select the revision that answers from now on"
-  if (turn.do === "route") return say(sight, run, { act: { ...turn, all: true }, reason: "Routing", message })
+  if (turn.do === "route") return say(sight, run, { act: { ...turn }, reason: "Routing", message })
   const [source, target] = [services.source?.hash ?? run.source.hash, services.target?.hash ?? run.target.hash]
   const hashes = turn.side === "source" ? { source: turn.hash, target } : { source, target: turn.hash }
   return say(sight, run, { act: { do: "services", ...hashes }, reason: "Routing", message })

@@ -6,8 +6,6 @@ export type Split = {
   readonly weight: number
   /** Requests are also copied to the target, and its answers are dropped. */
   readonly isMirrored: boolean
-  /** Where requests are matched: the weight is of all of them all the same, as a promotion needs it. */
-  readonly ignoresMatch?: true
 }
 
 /** What a route is made from. The word "primary" occurs in names of Services and nowhere else. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { approvedAnnotation, retryAnnotation, rollbackAnnotation } from "#api/v1alpha1/canary/annotations.ts"
+import { retryAnnotation, rollbackAnnotation } from "#api/v1alpha1/canary/annotations.ts"
 import type { CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import type { Decision } from "./decision.ts"
 import { decide } from "./run.ts"
@@ -120,22 +120,6 @@ const rows: Record<string, [Sight, [string, string, string]]> = {
   "6 an approval is missing": [
     running(0, { spec: { requireApproval: ["Rollout"] }, status: { phase: "Waiting" } }),
     ["Waiting", "", "AwaitingApproval"],
-  ],
-  "6 an approval of another run": [
-    running(0, {
-      spec: { requireApproval: ["Rollout"] },
-      status: { phase: "Waiting" },
-      annotations: { [approvedAnnotation]: '{"operation":"r1_aaaa","tiers":["Rollout"]}' },
-    }),
-    ["Waiting", "", "AwaitingApproval"],
-  ],
-  "6 approved": [
-    running(0, {
-      spec: { requireApproval: ["Rollout"] },
-      status: { phase: "Waiting" },
-      annotations: { [approvedAnnotation]: '{"operation":"r2_bbbb","tiers":["Rollout"]}' },
-    }),
-    ["Progressing", "", "Started"],
   ],
   "6 then it gets its pods": [
     change(running(0, { run: { target: { ...aRun.target, hash: "" } } }), { trial: undefined, sets: [oldSet] }),
@@ -393,7 +377,7 @@ describe("the hand-over", () => {
   const cases: Record<string, [Sight, [string, string, string]]> = {
     "the pods of before stay for a while": [
       finalising({}, { scaleDownDelaySeconds: 60 }),
-      ["Finalising", "", "Draining"],
+      ["Finalising", "services", "Draining"],
     ],
     "the run's Deployment is paused": [finalising(), ["Finalising", "pauseTrial", "HandingOver"]],
     "then the ReplicaSet moves": [

@@ -50,7 +50,8 @@ export function decide(sight: Sight): Decision {
     return stuck(sight, "Conflict", `${titleOf(canary)} is updated by another part of aim: ${workload.otherHolder}`)
   if (canary.spec.suspend) return held(sight, "Suspended", "spec.suspend is true")
   if (!run) return idle(sight)
-  if (canary.metadata.annotations?.[pausedAnnotation] === run.id)
+  const isTakenBack = canary.metadata.annotations?.[rollbackAnnotation] === run.id
+  if (canary.metadata.annotations?.[pausedAnnotation] === run.id && !isTakenBack)
     return held(sight, "Paused", `aim pause holds run ${run.id}: run aim resume canary/${canary.metadata.name}`)
   const now = refreshed(sight, run)
   if (endingOf(run) && !isMoved(sight, now)) return end(sight, now)
@@ -72,8 +73,10 @@ function stuck(sight: Sight, reason: Decision["reason"], message: string): Decis
 
 function held(sight: Sight, reason: "Suspended" | "Paused", message: string): Decision {
   const { phase = "Initializing", run } = statusOf(sight)
-  // The weight that is reported is the one that is routed, here too.
-  return { phase, run: run && refreshed(sight, run), asks: { hooks: [] }, reason, message }
+  // The weight that is reported is the one that is routed, here too. The reason of an end stays: it says how to go on.
+  const now = run && refreshed(sight, run)
+  const said = now && !endingOf(now) ? { ...now, reason, message } : now
+  return { phase, run: said, asks: { hooks: [] }, reason, message }
 }
 
 /** What ends a run from outside. Once the tested pods are the workload's own, a change waits for the next run. */
@@ -112,8 +115,9 @@ function wait(sight: Sight, run: Run): Decision {
 }
 
 /** Progressing and WaitingPromotion: the new revision is judged at each weight. */
-function progress(sight: Sight, run: Run): Decision {
-  const { canary, trouble, trial, now } = sight
+function progress(sight: Sight, before: Run): Decision {
+  let run = before
+  const { canary, trouble, trial } = sight
   if (trial && !trial.isOurs)
     return { ...stuck(sight, "NameTaken", `Deployment ${trial.name} exists and is not of this Canary: delete it`), run }
   if (trouble?.isFatal) return failedBy(sight, run)
@@ -133,7 +137,7 @@ function progress(sight: Sight, run: Run): Decision {
     const { asks, reason, message, lookAgainAt } = passage
     if (passage.is === "Waiting")
       return say(sight, passage.run, { asks: { hooks: asks }, reason, message, lookAgainAt })
-    if (passage.run.gates.length !== run.gates.length) return progress(sight, passage.run)
+    run = passage.run
   }
 
   const wanted = wantedAt(sight, run, position, isFirst)
@@ -141,19 +145,37 @@ function progress(sight: Sight, run: Run): Decision {
   if (turned) return turned
   const move = nextMove(arrangedOf(sight, run), wanted, sharesOf(sight))
   if (move !== "done") return moved(sight, run, move)
-  if (canary.spec.skipAnalysis)
-    return say(
+  if (canary.spec.skipAnalysis) return skipped(sight, run)
+  if (isFirst) return prepare(sight, run, position)
+  return statusOf(sight).phase === "WaitingPromotion" ? proven(sight, run) : round(sight, run, position)
+}
+
+/** Without checks. Flagger asks no hook before such a promotion either, but an approval that the spec asks for is awaited. */
+function skipped(sight: Sight, run: Run): Decision {
+  const promoting = (after: Run) =>
+    say(
       sight,
-      { ...run, progressAt: formatInstant(now) },
+      { ...after, progressAt: formatInstant(sight.now) },
       {
         phase: "Promoting",
         reason: "AnalysisSkipped",
         message: "the new revision is ready, and skipAnalysis is true",
       },
     )
-  if (isFirst) return before(sight, run, position)
-  return statusOf(sight).phase === "WaitingPromotion" ? proven(sight, run) : round(sight, run, position)
+  if (!sight.canary.spec.requireApproval.includes("Promotion")) return promoting(run)
+  const passage = pass(sight, run, promotionPlace, intervalOf(sight.canary))
+  if (passage.is === "Open") return promoting(passage.run)
+  if (passage.is === "Expired") return ending(sight, passage.run, "GateExpired", passage.message)
+  const { asks, reason, message, lookAgainAt } = passage
+  return say(sight, passage.run, { phase: "WaitingPromotion", asks: { hooks: asks }, reason, message, lookAgainAt })
 }
+
+const promotionPlace = {
+  type: "confirm-promotion",
+  approval: "Promotion",
+  round: 0,
+  phase: "WaitingPromotion",
+} as const
 
 /** How requests and pods are to be at this point of the run. */
 function wantedAt({ canary }: Sight, run: Run, position: Position, isFirst: boolean): Wanted {
@@ -173,7 +195,7 @@ function wantedAt({ canary }: Sight, run: Run, position: Position, isFirst: bool
 }
 
 /** Before the first weight: hooks that prepare. */
-function before(sight: Sight, run: Run, position: Position): Decision {
+function prepare(sight: Sight, run: Run, position: Position): Decision {
   const { canary, now } = sight
   const dueAt = run.checkedAt === undefined ? 0 : (parseInstant(run.checkedAt) ?? 0) + intervalOf(canary)
   const { checks, asks } = checksOfHooks(sight, "pre-rollout", run.failedChecks)
@@ -264,8 +286,7 @@ function advance(sight: Sight, run: Run, position: Position): Decision {
 
 /** WaitingPromotion: the gates, while the new revision is judged as before. */
 function proven(sight: Sight, run: Run): Decision {
-  const place = { type: "confirm-promotion", approval: "Promotion", round: 0, phase: "WaitingPromotion" } as const
-  const passage = pass(sight, run, place, intervalOf(sight.canary))
+  const passage = pass(sight, run, promotionPlace, intervalOf(sight.canary))
   if (passage.is === "Expired") return ending(sight, passage.run, "GateExpired", passage.message)
   if (passage.is === "Open")
     return say(

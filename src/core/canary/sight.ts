@@ -130,7 +130,7 @@ export type Act =
   | { readonly do: "services"; readonly source: string; readonly target?: string | undefined }
   /** The Service of one side, which gets no requests, selects another revision. */
   | { readonly do: "turn"; readonly side: "source" | "target"; readonly hash: string }
-  | { readonly do: "route"; readonly weight: number; readonly isMirrored: boolean; readonly all?: true }
+  | { readonly do: "route"; readonly weight: number; readonly isMirrored: boolean }
   | { readonly do: "createTrial"; readonly size: number }
   | { readonly do: "scaleTrial"; readonly size: number }
   | { readonly do: "deleteTrial" | "pauseTrial" }

@@ -1,10 +1,16 @@
 /** Which tiers of which operation may start: the annotation `autoimagemanager.io/approved`. */
-export type Approval = { operation: string; tiers: string[] }
+export type Approval = {
+  operation: string
+  tiers: string[]
+  /** Of the template that a Canary's run proves. */
+  checksum?: string
+}
 
 /** As many tiers as there can be, each with its longest name, and some white space. */
 const maxLength = 8192
 
-export const formatApproval = ({ operation, tiers }: Approval) => JSON.stringify({ operation, tiers })
+export const formatApproval = ({ operation, tiers, checksum }: Approval) =>
+  JSON.stringify({ operation, tiers, checksum })
 
 /** Undefined unless it is complete: an annotation may hold any text. */
 export function parseApproval(text: unknown): Approval | undefined {
@@ -16,9 +22,10 @@ export function parseApproval(text: unknown): Approval | undefined {
     return undefined
   }
   if (typeof value !== "object" || value === null) return undefined
-  const { operation, tiers } = value as Record<string, unknown>
+  const { operation, tiers, checksum } = value as Record<string, unknown>
   if (typeof operation !== "string" || !Array.isArray(tiers)) return undefined
-  return tiers.every(tier => typeof tier === "string") ? { operation, tiers } : undefined
+  if (!tiers.every(tier => typeof tier === "string")) return undefined
+  return { operation, tiers, ...(typeof checksum === "string" && { checksum }) }
 }
 
 /** Approvals add up within an operation; those of another operation do not count. */

@@ -22,5 +22,16 @@ export async function outcomeOf<T>(write: Promise<T>): Promise<Outcome<T>> {
   }
 }
 
+/** A create that finds its object there has what it wanted. */
+export const orThere = <T>(create: Promise<T>): Promise<T | undefined> => create.catch(allowing("Exists"))
+
+/** A delete that finds nothing, too. */
+export const orGone = <T>(deletion: Promise<T>): Promise<T | undefined> => deletion.catch(allowing("NotFound"))
+
+const allowing = (kind: "Exists" | "NotFound") => (error: unknown) => {
+  if (!isFailure(error, kind)) throw error
+  return undefined
+}
+
 /** The server answers 403 for a missing role, a quota and a webhook alike; only the message of the first differs. */
 export const saysNotGranted = (said: string) => /cannot (patch|create|delete) resource/.test(said)

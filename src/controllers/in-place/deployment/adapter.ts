@@ -2,11 +2,10 @@ import { holdKinds } from "#core/in-place/hold.ts"
 import { heldMark, inPlaceAnnotation } from "#core/in-place/names.ts"
 import { hashLabel, labelsOf, type PodTemplate, withoutHash } from "#core/in-place/template.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { type Outcome, outcomeOf } from "#runtime/client/outcome.ts"
+import { type Outcome, orThere, outcomeOf } from "#runtime/client/outcome.ts"
 import { apiVersionOf, controlledBy } from "#runtime/resource.ts"
 import type { Adapter } from "../kind.ts"
 import { deployments, replicaSets } from "../resources.ts"
-import { outcomeOfCreate } from "../writes.ts"
 import { type Deployment, type Revision, readDeployment, readRevision, revisionKey } from "./facts.ts"
 import { type DeploymentAction, nativeOf } from "./native.ts"
 
@@ -26,7 +25,7 @@ export const deployment: Adapter<Deployment, Revision> = {
 function write(client: Client, workload: Deployment, action: DeploymentAction): Promise<Outcome<unknown>> {
   switch (action.do) {
     case "keepHistory":
-      return outcomeOfCreate(client.create(replicaSets, historyOf(workload, action) as never))
+      return outcomeOf(orThere(client.create(replicaSets, historyOf(workload, action) as never)))
     case "deleteDouble": {
       const { uid, resourceVersion } = action.revision
       return outcomeOf(client.delete(replicaSets, action.revision, { uid, resourceVersion }))

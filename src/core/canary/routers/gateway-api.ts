@@ -159,8 +159,7 @@ function splitOf({ first, rule }: Group, context: RouteContext): Split | undefin
   const isMatched = strategyOf(context.canary.spec.analysis) === "HeaderOrCookie"
   const weight = weightIn(isMatched && first.length > 0 ? first[0]! : rule, context)
   if (weight === undefined) return undefined
-  const ignoresMatch = isMatched && first.length === 0 && weight > 0
-  return { weight, isMirrored: isMirrored(rule, context), ...(ignoresMatch && { ignoresMatch }) }
+  return { weight, isMirrored: isMirrored(rule, context) }
 }
 
 const groupOf = ({ group = kind.group }: ParentRef) => (group === "core" ? "" : group)

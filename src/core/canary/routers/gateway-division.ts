@@ -112,7 +112,7 @@ export function divided(rule: Rule, context: RouteContext, split: Split): readon
     ...change,
   })
 
-  if (strategyOf(analysis) === "HeaderOrCookie" && !split.ignoresMatch && weight > 0)
+  if (strategyOf(analysis) === "HeaderOrCookie" && weight > 0)
     return [
       first(analysisMatches(canary), { backendRefs: refsOf(rule, context, weight) }),
       { ...base, backendRefs: refsOf(rule, context, 0) },

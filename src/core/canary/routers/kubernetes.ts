@@ -74,15 +74,6 @@ function problemsOf(canary: Canary): readonly RouteProblem[] {
           ),
         ]
       : []),
-    ...(analysis.mirror
-      ? [
-          problem(
-            "NotSupported",
-            "analysis.mirror",
-            `requests are copied by a gateway: ${needsGateway}, or mirror: false`,
-          ),
-        ]
-      : []),
     ...(analysis.sessionAffinity
       ? [
           problem(

@@ -118,8 +118,8 @@ describe("a new HTTPRoute", () => {
       { path: { type: "PathPrefix", value: "/" }, queryParams: [{ type: "Exact", name: "beta", value: "1" }] },
     ])
     expect(rulesOf(made(given, to(0)))).toHaveLength(1)
-    // A promotion is for every request.
-    expect(rulesOf(made(given, to(100, { ignoresMatch: true }))).map(weights)).toEqual([
+    // A promotion is for every request: the Canary comes without its matches.
+    expect(rulesOf(made({ analysis: { iterations: 3 } }, to(100))).map(weights)).toEqual([
       "web-primary 0, web-canary 100",
     ])
   })
@@ -324,7 +324,7 @@ describe("problems", () => {
     [kubernetes, {}, undefined],
     [kubernetes, { analysis: { iterations: 5 } }, undefined],
     [kubernetes, { analysis: { iterations: 5, match: [{ headers: { a: { exact: "b" } } }] } }, undefined, "NotSupported analysis.match"],
-    [kubernetes, { analysis: { iterations: 5, mirror: true } }, undefined, "NotSupported analysis.mirror"],
+    [kubernetes, { analysis: { iterations: 5, mirror: true } }, undefined],
     [kubernetes, { analysis: { sessionAffinity: { cookieName: "c" } } }, undefined, "NotSupported analysis.sessionAffinity"],
     [kubernetes, { analysis: { stepWeights: [50, 60] } }, undefined, "WeightNotPossible analysis.stepWeights"],
     [kubernetes, { analysis: { stepWeights: [50, 100] } }, undefined],

@@ -25,12 +25,12 @@ export function withoutEffect(canary: Canary): readonly string[] {
   const isPlain = providerOf(canary) === "kubernetes"
   const fields = [
     ...nowhere,
-    ...(isPlain ? routesOnly : []),
+    ...(isPlain ? [...routesOnly, "analysis.mirror", "analysis.mirrorWeight"] : []),
     ...(isWeighted ? ["analysis.match"] : []),
     // The number of pods cannot express what lies between half of the requests and all of them.
     ...(isWeighted && isPlain ? ["analysis.stepWeightPromotion"] : []),
     ...(analysis.iterations !== undefined ? ["analysis.stepWeight", "analysis.stepWeights", "analysis.maxWeight"] : []),
-    ...(analysis.mirror ? [] : ["analysis.mirrorWeight"]),
+    ...(analysis.mirror || isPlain ? [] : ["analysis.mirrorWeight"]),
   ]
   const found = fields.flatMap(field => foundAt(canary.spec, field.split(".")))
   // A field below one that is named says nothing more.

@@ -1,5 +1,7 @@
 import { namesOf } from "#api/names.ts"
+import { nodes } from "#controllers/in-place/resources.ts"
 import { heldMark } from "#core/in-place/names.ts"
+import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { type Sight, sightsOf } from "#explain/workloads/facts.ts"
 import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
 import type { Client } from "#runtime/client/client.ts"
@@ -42,11 +44,34 @@ export async function lookAtWorkloads(
     isWhole ? orNone(listAll(client, podDisruptionBudgets, { namespace }), podDisruptionBudgets, world) : undefined,
     isUnderWay ? orNone(listAll(client, nodeImages), nodeImages, world) : undefined,
   ])
+  const troubled = isUnderWay ? await nodesOf(client, all.items) : []
   // A list leaves the kind out of its items.
   const kinded = workloads.map(workload => ({ ...workload, kind: resource.kind }))
   const lists = { revisions: revisions.items, pods: all.items, budgets: limits?.items ?? [], nodeImages: agents?.items }
-  return sightsOf(kinded, { ...lists, now: serverNow(client, world) })
+  return sightsOf(kinded, { ...lists, nodes: troubled, now: serverNow(client, world) })
 }
+
+/** The nodes of pods that are not ready: what such a pod shows may be of before its node was lost. */
+async function nodesOf(client: Client, list: readonly KubeObject[]): Promise<KubeObject[]> {
+  const names = new Set(list.flatMap(object => troubledNode(readPod(object))))
+  return (await Promise.all([...names].slice(0, nodesMost).map(name => nodeNamed(client, name)))).flat()
+}
+
+const troubledNode = (pod: PodFacts | undefined) => (!pod || pod.isReady || pod.node === "" ? [] : [pod.node])
+
+/** A node that is gone reports nothing either. Most users may not read nodes: then nothing is known of it. */
+async function nodeNamed(client: Client, name: string): Promise<KubeObject[]> {
+  try {
+    return [await client.get(nodes, { name })]
+  } catch (error) {
+    if (isFailure(error, "NotFound")) return [{ metadata: { name } }]
+    if (isFailure(error, "Forbidden")) return []
+    throw error
+  }
+}
+
+/** Each is a request of its own; of more than these, the first ones tell enough. */
+const nodesMost = 20
 
 /** One of them, which must be there. */
 export async function lookAtWorkload(

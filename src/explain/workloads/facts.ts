@@ -26,10 +26,12 @@ export type Sight = {
   readonly budgets: readonly KubeObject[]
   /** Undefined where they cannot be read. */
   readonly nodeImages: readonly KubeObject[] | undefined
+  /** Nodes whose pods are not ready, as far as they were read. */
+  readonly nodes?: readonly KubeObject[] | undefined
   readonly now: Instant
 }
 
-type Lists = Pick<Sight, "revisions" | "pods" | "budgets" | "nodeImages" | "now">
+type Lists = Pick<Sight, "revisions" | "pods" | "budgets" | "nodeImages" | "nodes" | "now">
 
 /** Many workloads, each with what belongs to it. Every list is gone through once, however many workloads there are. */
 export function sightsOf(workloads: readonly KubeObject[], { revisions, pods, budgets, ...rest }: Lists): Sight[] {

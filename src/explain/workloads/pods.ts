@@ -1,3 +1,4 @@
+import { readNodeState } from "#controllers/in-place/facts.ts"
 import { noteOf } from "#core/in-place/operation.ts"
 import type { PodFacts } from "#core/in-place/pod.ts"
 import { type Evidence, standingOf, type Target } from "#core/in-place/standing.ts"
@@ -34,7 +35,7 @@ export type PodStanding = {
   node: string
   isReady: boolean
   state: PodState
-  /** Why it failed. */
+  /** Why it failed, or what it waits for. */
   why?: string
   images: Readonly<Record<string, string>>
   /** When it was last changed in place, and by which operation. */
@@ -71,9 +72,14 @@ function inPlaceJudge(sight: Sight, revisions: readonly Revision[]): Judge {
   const target = targetOf(sight, revisions)
   const { now } = sight
   const { digestOn } = agentsIn(sight)
+  const nodes = new Map((sight.nodes ?? []).map(node => [node.metadata.name, readNodeState(node)]))
+  const nodeOf = (name: string) => nodes.get(name)
   return pod => {
     const upSince = () => (pod.isReady ? (pod.readyChangedAt ?? now) : now)
-    const found = standingOf(pod, target, { digestOn, upSince, drainedSince: () => now, now } satisfies Evidence)
+    const evidence: Evidence = { digestOn, upSince, drainedSince: () => now, nodeOf, now }
+    const found = standingOf(pod, target, evidence)
+    if (found.is === "Restarting" && found.isLost)
+      return { state: found.is, why: `node ${pod.node} is not ready, and reports nothing` }
     if (found.is === "Stale" && pod.gate?.isDrained) return { state: "Drained" }
     if (found.is === "Failed") return { state: found.is, why: `${found.reason}: ${found.message}` }
     if (found.is === "Reverted") return { state: found.is, why: found.reason }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { operationOf } from "#core/in-place/operation.ts"
+import type { KubeObject } from "#runtime/resource.ts"
 import { updateReasons } from "./reasons.ts"
 import {
   type Given,
@@ -45,6 +46,23 @@ test("an update under way: the operation, the images, the reason with its meanin
     "Failed: 1 pod: web-1 on node-1 (ImagePullFailed: container web: ImagePullBackOff).",
     "It does not go on without you: aim rollback deploy/web -n shop sets the template before; aim release deploy/web -n shop gives it to the Deployment controller.",
   ])
+})
+
+test("a pod whose node is lost has not failed: it is waited for, and the node is named", () => {
+  const mark = markOf({ at: "2026-01-01T00:00:00Z" })
+  const own = [pod("web-1", { image: v2, isReady: false, mark, node: "node-1" })]
+  const now = Date.parse("2026-01-01T02:00:00Z")
+  const said = (nodes?: KubeObject[]) =>
+    whyUpdate(sight({ image: v2, note: noteOf("Updating") }, { pods: own, nodes, now }))!.sentences.filter(each =>
+      each.includes("web-1"),
+    )
+  const node = (status: string) =>
+    ({ metadata: { name: "node-1" }, status: { conditions: [{ type: "Ready", status }] } }) as KubeObject
+  expect(said([node("Unknown")])).toEqual([
+    "Restarting, and not proven yet: 1 pod: web-1 on node-1 (node node-1 is not ready, and reports nothing).",
+  ])
+  for (const nodes of [undefined, [node("True")]])
+    expect(said(nodes)).toEqual([expect.stringMatching(/^Failed: 1 pod: web-1 on node-1 \(Timeout: not ready/)])
 })
 
 test("a pod of a set counts as new by the label of its revision, once it is not held", () => {

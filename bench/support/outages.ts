@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { crdOf } from "#api/crd.ts"
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { customResourceDefinitions as definitions } from "#controllers/serviceimage/resources.ts"
+import { customResourceDefinitions as definitions } from "#controllers/served-kind.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { type Json, until } from "#tools/kube/api.ts"
 

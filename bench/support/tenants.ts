@@ -1,11 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parse } from "yaml"
-import {
-  customResourceDefinitions as definitions,
-  namespaces,
-  serviceImages,
-} from "#controllers/serviceimage/resources.ts"
+import { customResourceDefinitions as definitions } from "#controllers/served-kind.ts"
+import { namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
 import { forEachLimited } from "#lib/batch.ts"
 import type { Client, List } from "#runtime/client/client.ts"
 import { core, type KubeObject, type Resource } from "#runtime/resource.ts"

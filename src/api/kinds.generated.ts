@@ -6,6 +6,9 @@ import { ContainerRecreateRequest } from "./v1alpha1/containerrecreaterequest/in
 import { NodeImage } from "./v1alpha1/nodeimage/index.ts"
 import { ImagePullJob } from "./v1alpha1/imagepulljob/index.ts"
 import { ImageListPullJob } from "./v1alpha1/imagelistpulljob/index.ts"
+import { Canary } from "./v1alpha1/canary/index.ts"
+import { MetricTemplate } from "./v1alpha1/metrictemplate/index.ts"
+import { AlertProvider } from "./v1alpha1/alertprovider/index.ts"
 
 /** Every kind of ours. */
 export const kinds: readonly Kind[] = [
@@ -15,4 +18,7 @@ export const kinds: readonly Kind[] = [
   NodeImage,
   ImagePullJob,
   ImageListPullJob,
+  Canary,
+  MetricTemplate,
+  AlertProvider,
 ]

@@ -21,6 +21,9 @@ const registered = {
   NodeImage: { plural: "nodeimages", scope: "Cluster", shortNames: ["nimg"] },
   ImagePullJob: { plural: "imagepulljobs", scope: "Namespaced", shortNames: ["ipj"] },
   ImageListPullJob: { plural: "imagelistpulljobs", scope: "Namespaced", shortNames: ["ilpj"] },
+  Canary: { plural: "canaries", scope: "Namespaced", shortNames: ["cn"] },
+  MetricTemplate: { plural: "metrictemplates", scope: "Namespaced", shortNames: ["mt"] },
+  AlertProvider: { plural: "alertproviders", scope: "Namespaced", shortNames: ["ap"] },
 } as const satisfies Record<string, Pick<KindNames, "plural" | "scope" | "shortNames">>
 
 type Registered = typeof registered

@@ -1,5 +1,5 @@
 import { group } from "#api/v1alpha1/group.ts"
-import { customResourceDefinitions } from "#controllers/serviceimage/resources.ts"
+import { customResourceDefinitions } from "#controllers/served-kind.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
 import { type Inventory, kindOf } from "#explain/inventory.ts"
 import { closest } from "#lib/closest.ts"

@@ -6,6 +6,7 @@ import { createContainerRecreateRequestController } from "./containerrecreatereq
 import { createNodeImageController } from "./nodeimage/controller.ts"
 import { createImagePullJobController } from "./imagepulljob/controller.ts"
 import { createImageListPullJobController } from "./imagelistpulljob/controller.ts"
+import { createCanaryController } from "./canary/controller.ts"
 import { createInPlaceController } from "./in-place/controller.ts"
 import type { Surroundings } from "./surroundings.ts"
 
@@ -17,5 +18,6 @@ export const creators: readonly ((surroundings: Surroundings) => Controller)[] =
   createNodeImageController,
   createImagePullJobController,
   createImageListPullJobController,
+  createCanaryController,
   createInPlaceController,
 ]

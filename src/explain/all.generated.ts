@@ -9,4 +9,7 @@ export const explanations: Readonly<Record<string, () => Promise<Explained>>> = 
   NodeImage: async () => (await import("./nodeimage/index.ts")).explained,
   ImagePullJob: async () => (await import("./imagepulljob/index.ts")).explained,
   ImageListPullJob: async () => (await import("./imagelistpulljob/index.ts")).explained,
+  Canary: async () => (await import("./canary/index.ts")).explained,
+  MetricTemplate: async () => (await import("./metrictemplate/index.ts")).explained,
+  AlertProvider: async () => (await import("./alertprovider/index.ts")).explained,
 }

@@ -1,6 +1,7 @@
 import { ServiceImage, type ServiceImageSpecInput, type ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
+import { customResourceDefinitions } from "#controllers/served-kind.ts"
 import { betweens, events, nodes, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
-import { customResourceDefinitions, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
+import { namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
 import { decisionAnnotation, formatDecision, type ImageRecord } from "#core/image/record.ts"
 import { hash32 } from "#lib/hash.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"

@@ -1,6 +1,9 @@
 import { agentNode } from "./agent-node.ts"
 import { alternateImageSourceAuthor } from "./alternateimagesource-author.ts"
 import { alternateImageSourceNewPods } from "./alternateimagesource-new-pods.ts"
+import { canaryApproval } from "./canary-approval.ts"
+import { alertProviderAuthor, canaryAuthor, metricTemplateAuthor } from "./canary-author.ts"
+import { canaryHold } from "./canary-hold.ts"
 import { containerRecreateRequestAuthor } from "./containerrecreaterequest-author.ts"
 import { imagePullJobAuthor } from "./imagepulljob-author.ts"
 import { inPlaceHolds } from "./in-place-hold.ts"
@@ -21,8 +24,14 @@ export const policies: readonly Policy[] = [
   agentNode,
   imagePullJobAuthor,
   nodeImageAgent,
+  canaryAuthor,
+  canaryApproval,
+  metricTemplateAuthor,
+  alertProviderAuthor,
   inPlaceSettings,
   inPlaceOnly,
   alternateImageSourceNewPods,
   ...inPlaceHolds,
+  // Of two that would hold, the one before it does: this one leaves alone what is held.
+  canaryHold,
 ]

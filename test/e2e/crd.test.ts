@@ -6,15 +6,19 @@ import { beforeAll, expect, onTestFinished, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import type { Kind } from "#api/kind.ts"
 import { kinds } from "#api/kinds.ts"
+import { AlertProvider } from "#api/v1alpha1/alertprovider/index.ts"
+import { Canary } from "#api/v1alpha1/canary/index.ts"
 import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
 import { ImageListPullJob } from "#api/v1alpha1/imagelistpulljob/index.ts"
 import { ImagePullJob } from "#api/v1alpha1/imagepulljob/index.ts"
+import { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
 import { NodeImage } from "#api/v1alpha1/nodeimage/index.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { validate } from "#api/validate.ts"
 import { type Answer, ask } from "../support/ask.ts"
 import { installKind } from "../support/fleet.ts"
 import { floor, type Json } from "../support/floor.ts"
+import { alertProviderCases, canaryCases, metricTemplateCases } from "../support/manifests/canary.ts"
 import { cases as requestCases } from "../support/manifests/containerrecreaterequest.ts"
 import { largestStatus } from "../support/manifests/largest-status.ts"
 import { imageListPullJobCases, imagePullJobCases, nodeImageCases } from "../support/manifests/pulls.ts"
@@ -46,6 +50,9 @@ const tables: [Kind, Record<string, Case>][] = [
   [ImagePullJob, imagePullJobCases],
   [ImageListPullJob, imageListPullJobCases],
   [NodeImage, nodeImageCases],
+  [Canary, canaryCases],
+  [MetricTemplate, metricTemplateCases],
+  [AlertProvider, alertProviderCases],
 ]
 
 for (const [kind, table] of tables)

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import { Canary, type CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { createCanaryController } from "#controllers/canary/controller.ts"
+import { canaryController } from "#controllers/canary/controller.ts"
 import { canaries, deployments, pods, services } from "#controllers/canary/resources.ts"
 import { routerOf } from "#core/canary/routers/index.ts"
 import { uidsOf } from "#test/support/canary-story.ts"
@@ -34,7 +34,7 @@ async function story(spec: Partial<CanarySpecInput> & Json = {}) {
     says.isGood
       ? { name: "rate", verdict: "Good" as const, value: 100 }
       : { name: "rate", verdict: "Bad" as const, value: 1, why: "1 is below 99" }
-  world.run([createCanaryController({ routerOf, measuring: () => ({ checksOf: () => [verdict()] }) })])
+  world.run([canaryController({ routerOf, measuring: () => ({ checksOf: () => [verdict()] }) })])
   await world.apply({
     apiVersion: "autoimagemanager.io/v1alpha1",
     kind: "Canary",

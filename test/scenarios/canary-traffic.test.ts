@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { crdOf } from "#api/crd.ts"
 import { Canary, type CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { createCanaryController } from "#controllers/canary/controller.ts"
+import { canaryController } from "#controllers/canary/controller.ts"
 import { createMeasuring } from "#controllers/canary/measure.ts"
 import { canaries, deployments, pods } from "#controllers/canary/resources.ts"
 import { routerOf } from "#core/canary/routers/index.ts"
@@ -45,7 +45,7 @@ async function story(spec: Partial<CanarySpecInput> & Json, errorRate = 0) {
   const metricsServer = { url: "http://prometheus.example.com:9090", egress }
   const none = { get: () => undefined }
   world.run([
-    createCanaryController({
+    canaryController({
       routerOf,
       measuring: wiring =>
         createMeasuring(wiring, {

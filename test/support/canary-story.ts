@@ -2,7 +2,7 @@ import { crdOf } from "#api/crd.ts"
 import { Canary, type CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import type { Json } from "#cluster-sim/index.ts"
-import { createCanaryController } from "#controllers/canary/controller.ts"
+import { canaryController } from "#controllers/canary/controller.ts"
 import { canaries, deployments, pods, replicaSets } from "#controllers/canary/resources.ts"
 import { ownerOf } from "#core/canary/before.ts"
 import type { RouteObject, Router } from "#core/canary/router.ts"
@@ -97,7 +97,7 @@ export async function canaryStory(options: CanaryOptions = {}): Promise<CanarySt
     run: given =>
       world.run(
         [
-          createCanaryController({
+          canaryController({
             routerOf: () => plainRouter,
             measuring: () => ({ checksOf: () => says.checks }),
             hooks: () => ({

@@ -5,6 +5,9 @@ import * as containerrecreaterequest from "#api/v1alpha1/containerrecreatereques
 import * as nodeimage from "#api/v1alpha1/nodeimage/index.ts"
 import * as imagepulljob from "#api/v1alpha1/imagepulljob/index.ts"
 import * as imagelistpulljob from "#api/v1alpha1/imagelistpulljob/index.ts"
+import * as canary from "#api/v1alpha1/canary/index.ts"
+import * as metrictemplate from "#api/v1alpha1/metrictemplate/index.ts"
+import * as alertprovider from "#api/v1alpha1/alertprovider/index.ts"
 import { serviceImageMetrics } from "#controllers/serviceimage/metrics.ts"
 import { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
 import { containerRecreateRequestMetrics } from "#controllers/containerrecreaterequest/metrics.ts"
@@ -26,6 +29,9 @@ export const declared = {
   nodeimage,
   imagepulljob,
   imagelistpulljob,
+  canary,
+  metrictemplate,
+  alertprovider,
 }
 
 /** The metrics of each controller. */

@@ -30,7 +30,9 @@ test("alternate image sources of the namespace that the line is about", async ()
   const { world } = testWorld(cluster)
   const offered = async (what: string) => (await run({ arguments: [what], options: { namespace: "shop" } }, world)).text
   expect(await offered("alternateimagesources")).toBe("ais/demo\n")
-  expect(await offered("ours")).toBe("si/demo\nais/demo\ncrr/demo\nnimg/demo\nipj/demo\nilpj/demo\n") // this cluster is the same for every kind
+  expect(await offered("ours")).toBe(
+    "si/demo\nais/demo\ncrr/demo\nnimg/demo\nipj/demo\nilpj/demo\ncn/demo\nmt/demo\nap/demo\n",
+  ) // this cluster is the same for every kind
 })
 
 test("pods and workloads of the namespace that the line is about", async () => {

@@ -72,8 +72,9 @@ describe("rules", () => {
       .flatMap(({ rules }) => rules as Rule[])
     for (const { apiGroups, resources, verbs } of bound) {
       for (const resource of resources) expect(resource).not.toMatch(/^secrets|^serviceaccounts/)
-      const isWorkload = ["apps", "batch", dicoms.group].some(group => apiGroups.includes(group))
-      if (isWorkload || resources.includes("pods"))
+      const groups = ["apps", "batch", "gateway.networking.k8s.io", dicoms.group]
+      const isWorkload = groups.some(group => apiGroups.includes(group))
+      if (isWorkload || resources.includes("pods") || resources.includes("services"))
         for (const verb of verbs) expect(["get", "list", "watch"]).toContain(verb)
     }
     // A pull secret is read where its namespace names it (aim grant --pull-secrets), by no role that is printed here.
@@ -82,11 +83,12 @@ describe("rules", () => {
 
   test("of this version are those its controllers declare, no others", () => {
     const printed = rulesOf(manifests({ ...wanted, section: "rbac" }, sources()), "aim-controller-base")
-    // Changing workloads and pods, and reading pull secrets, is what each namespace grants for itself.
+    // Changing workloads, pods, Services and routes, and reading Secrets, is what each namespace grants for itself.
     const isConfidential = ({ resource }: Permission) => ["secrets", "serviceaccounts"].includes(resource.plural)
     const isRead = new Set<string>(["get", "list", "watch"])
     const isTarget = ({ resource }: Permission) =>
-      ["apps", "batch"].includes(resource.group) || resource.plural === "pods"
+      ["apps", "batch", "gateway.networking.k8s.io"].includes(resource.group) ||
+      (resource.group === "" && ["pods", "services"].includes(resource.plural))
     const reading = sources()
       .controllers.filter(permission => !isConfidential(permission))
       .map(permission =>
@@ -131,6 +133,9 @@ describe("sections", () => {
       "CustomResourceDefinition/nodeimages.autoimagemanager.io",
       "CustomResourceDefinition/imagepulljobs.autoimagemanager.io",
       "CustomResourceDefinition/imagelistpulljobs.autoimagemanager.io",
+      "CustomResourceDefinition/canaries.autoimagemanager.io",
+      "CustomResourceDefinition/metrictemplates.autoimagemanager.io",
+      "CustomResourceDefinition/alertproviders.autoimagemanager.io",
       "ServiceAccount/aim-controller",
       "ClusterRole/aim-controller",
       "ClusterRole/aim-controller-base",
@@ -157,6 +162,14 @@ describe("sections", () => {
       "ValidatingAdmissionPolicyBinding/aim-imagepulljob-author",
       "ValidatingAdmissionPolicy/aim-nodeimage-agent",
       "ValidatingAdmissionPolicyBinding/aim-nodeimage-agent",
+      "ValidatingAdmissionPolicy/aim-canary-author",
+      "ValidatingAdmissionPolicyBinding/aim-canary-author",
+      "ValidatingAdmissionPolicy/aim-canary-approval",
+      "ValidatingAdmissionPolicyBinding/aim-canary-approval",
+      "ValidatingAdmissionPolicy/aim-metrictemplate-author",
+      "ValidatingAdmissionPolicyBinding/aim-metrictemplate-author",
+      "ValidatingAdmissionPolicy/aim-alertprovider-author",
+      "ValidatingAdmissionPolicyBinding/aim-alertprovider-author",
       "ValidatingAdmissionPolicy/aim-in-place-settings",
       "ValidatingAdmissionPolicyBinding/aim-in-place-settings",
       "ValidatingAdmissionPolicy/aim-in-place-only",
@@ -175,6 +188,8 @@ describe("sections", () => {
       "MutatingAdmissionPolicyBinding/aim-in-place-hold-daemonsets",
       "MutatingAdmissionPolicy/aim-in-place-hold-daemonsets-everywhere",
       "MutatingAdmissionPolicyBinding/aim-in-place-hold-daemonsets-everywhere",
+      "MutatingAdmissionPolicy/aim-canary-hold",
+      "MutatingAdmissionPolicyBinding/aim-canary-hold",
       "NetworkPolicy/aim-controller",
       "Deployment/aim-controller",
     ])

@@ -14,7 +14,12 @@ import {
 import { rulesFor } from "./rules.ts"
 
 /** Rights on these are split: a controller may read them everywhere, and change them where granted. */
-const workloads = [...workloadKinds, { group: "", plural: "pods" }]
+const workloads = [
+  ...workloadKinds,
+  { group: "", plural: "pods" },
+  { group: "", plural: "services" },
+  { group: "gateway.networking.k8s.io", plural: "httproutes" },
+]
 
 /** Read only where a namespace has granted it. */
 const accounts = [{ group: "", plural: "serviceaccounts" }]

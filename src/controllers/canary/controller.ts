@@ -1,8 +1,11 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import type { Controller } from "#runtime/controller.ts"
-import { kindController } from "#runtime/kind-controller.ts"
+import { type KindController, kindController } from "#runtime/kind-controller.ts"
+import type { Surroundings } from "../surroundings.ts"
+import { messagesOf } from "./announce.ts"
 import { apply, type Done } from "./apply.ts"
 import { type Memory, newMemory, observe, type Seen } from "./observe.ts"
+import { partsWith } from "./parts.ts"
 import { type Plan, plan } from "./plan.ts"
 import { report } from "./report.ts"
 import { canaries, canaryFinalizer, permissions } from "./resources.ts"
@@ -13,21 +16,29 @@ import { canaryIndexes, openWorld, type Parts, type World } from "./world.ts"
  * good. Reads Canaries and, in their namespaces, Deployments, ReplicaSets, pods, Services, endpoints and routes. Writes the
  * Services and the route, the Deployment of the run, the owner of its ReplicaSet, and the hold of the user's Deployment.
  */
-export const createCanaryController = (parts: Parts): Controller =>
-  kindController<Canary, World, Memory, Seen, Plan, Done>({
-    name: "canary",
-    resource: canaries,
-    permissions,
-    concurrency: 4,
-    turns: { of: key => key.slice(0, key.indexOf("/")), most: 2 },
-    indexes: canaryIndexes,
-    finalizer: canaryFinalizer,
-    open: (wiring, objects) => openWorld(parts, wiring, objects),
-    remember: newMemory,
-    observe,
-    plan,
-    apply,
-    reports: "after",
-    report,
-    forget: (world, key) => world.leave(key),
-  })
+export const createCanaryController = (surroundings: Surroundings): Controller =>
+  canaryController(partsWith(surroundings))
+
+/** The same with other routers, metrics, hooks and alerts. */
+export const canaryController = (parts: Parts): Controller => kindController(canaryKind(parts))
+
+const canaryKind = (parts: Parts): KindController<Canary, World, Memory, Seen, Plan, Done> => ({
+  name: "canary",
+  resource: canaries,
+  permissions,
+  concurrency: 4,
+  turns: { of: key => key.slice(0, key.indexOf("/")), most: 2 },
+  indexes: canaryIndexes,
+  finalizer: canaryFinalizer,
+  open: (wiring, objects) => openWorld(parts, wiring, objects),
+  remember: newMemory,
+  observe,
+  plan,
+  apply,
+  reports: "after",
+  report,
+  onReported({ alerts }, { object }, status) {
+    if (alerts && status) for (const message of messagesOf(object, status)) alerts.send(object, message)
+  },
+  forget: (world, key) => world.leave(key),
+})

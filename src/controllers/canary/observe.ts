@@ -64,7 +64,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
   const canary = effective(look.object)
   const found = world.parts.routerOf(canary)
   const router = isRouter(found) ? found : undefined
-  const { near, isCurrent } = world.near(key, router)
+  const { near, isCurrent, isServed } = world.near(key, router)
   const { namespace } = canary.metadata
   const named = (name: string) => keyOf({ namespace, name })
   const run = canary.status?.run
@@ -101,7 +101,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
   const sight: Sight = {
     canary,
     now,
-    problem: problemOf(world, canary, found, near, router, services, run?.sizes.full ?? sizeOf(workload)),
+    problem: problemOf(world, canary, found, isServed, services, run?.sizes.full ?? sizeOf(workload)),
     hasFinalizer: ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer),
     ...target,
     trouble: trouble && {
@@ -334,8 +334,7 @@ function problemOf(
   world: World,
   canary: Canary,
   found: ReturnType<World["parts"]["routerOf"]>,
-  near: Near,
-  router: Router | undefined,
+  isServed: boolean,
   services: Partial<Services>,
   size: number,
 ): Problem | undefined {
@@ -344,8 +343,11 @@ function problemOf(
   if (!isRouter(found)) return { reason: found.reason, message: `${found.field}: ${found.message}` }
   const first = found.problemsOf(canary)[0] ?? ratioProblem(canary, size)
   if (first) return { reason: first.reason, message: `${first.field}: ${first.message}` }
-  if (router && near.routes.get(router.kind.kind)?.failure?.kind === "NotFound")
-    return { reason: "RouteMissing", message: `the cluster does not serve ${router.kind.kind}` }
+  if (!isServed) {
+    const { kind, group, version } = found.kind
+    const message = `provider: the cluster does not serve ${kind} of ${group}/${version}: install it, or write provider: kubernetes`
+    return { reason: "RouteMissing", message }
+  }
   const older = world.rivals(canary).filter(each => isBefore(each, canary))[0]
   if (older)
     return { reason: "Conflict", message: `Canary ${older.metadata.name} has the same target: delete one of them` }

@@ -97,7 +97,7 @@ function conditionsOf({ metadata, status }: Canary, plan: Plan, now: Instant): C
 }
 
 /** A new phase, and a new reason to stall. */
-function episodesOf(before: CanaryStatus | undefined, after: CanaryStatus): Episode[] {
+export function episodesOf(before: CanaryStatus | undefined, after: CanaryStatus): Episode[] {
   const episodes: Episode[] = []
   const ready = conditionOf(after.conditions, "Ready")!
   if (before?.phase !== after.phase) {

@@ -1,10 +1,16 @@
-import { Canary } from "#api/v1alpha1/canary/index.ts"
+import { namesOf } from "#api/names.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
 import { core, type Resource, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
+import { secretPermissions } from "../secrets.ts"
+import { sharingPermissions } from "../sharing.ts"
+import { reachablePermissions } from "./reachable.ts"
+import { servedPermissions } from "./served.ts"
 
-export const canaries = resourceOf(Canary)
+export const canaries = resourceOf(namesOf("Canary"))
+export const metricTemplates = resourceOf(namesOf("MetricTemplate"))
+export const alertProviders = resourceOf(namesOf("AlertProvider"))
 export const deployments = resourceOf(workloadKind("Deployment")!)
 export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
 export const pods = core("pods", "Pod")
@@ -17,6 +23,8 @@ export const endpointSlices: Resource = {
   namespaced: true,
 }
 
+const httpRoutes = { group: "gateway.networking.k8s.io", plural: "httproutes" }
+
 export const canaryFinalizer = "autoimagemanager.io/canary"
 
 /** Workloads, Services and routes are changed only where a namespace has granted it: see the roles. */
@@ -28,5 +36,12 @@ export const permissions: readonly Permission[] = [
   { resource: pods, verbs: ["list", "watch"] },
   { resource: services, verbs: ["list", "watch", "create", "update", "delete"] },
   { resource: endpointSlices, verbs: ["list", "watch"] },
+  { resource: httpRoutes, verbs: ["list", "watch", "create", "update", "delete"] },
+  { resource: metricTemplates, verbs: ["list", "watch"] },
+  { resource: alertProviders, verbs: ["list", "watch"] },
+  ...servedPermissions,
+  ...secretPermissions,
+  ...sharingPermissions,
+  ...reachablePermissions,
   ...grantPermissions,
 ]

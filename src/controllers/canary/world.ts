@@ -10,16 +10,19 @@ import type { Wiring } from "#runtime/controller.ts"
 import { type Held, holdPlain } from "#runtime/kind-controller.ts"
 import { apiVersionOf, type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
+import type { Alerts } from "./alerts.ts"
 import { ownerUid, type PodSeen, readPod, readSlice, type SliceSeen } from "./facts.ts"
 import type { HookCall } from "./hooks.ts"
 import type { Round } from "./measure.ts"
 import { canaries, deployments, endpointSlices, pods, replicaSets, services } from "./resources.ts"
+import { createServed } from "./served.ts"
 
 /** What a Canary is carried out with, beside the cluster. */
 export type Parts = {
   routerOf(canary: Canary): Router | RouteProblem
   measuring?: ((wiring: Wiring) => { checksOf(round: Round): readonly Check[] | undefined }) | undefined
   hooks?: ((wiring: Wiring) => { answerOf(call: HookCall): HookAnswer | undefined }) | undefined
+  alerts?: ((wiring: Wiring) => Pick<Alerts, "send">) | undefined
 }
 
 type Kept = Held<KubeObject>
@@ -39,7 +42,16 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   readonly parts: Parts
   readonly measuring: ReturnType<NonNullable<Parts["measuring"]>> | undefined
   readonly hooks: ReturnType<NonNullable<Parts["hooks"]>> | undefined
-  near(key: string, router: Router | undefined): { readonly near: Near; readonly isCurrent: boolean }
+  readonly alerts: ReturnType<NonNullable<Parts["alerts"]>> | undefined
+  near(
+    key: string,
+    router: Router | undefined,
+  ): {
+    readonly near: Near
+    readonly isCurrent: boolean
+    /** False: the cluster has no such kind of route. */
+    readonly isServed: boolean
+  }
   /** Canaries with the same target. */
   rivals(canary: Canary): readonly Canary[]
   leave(key: string): void
@@ -130,6 +142,16 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     return cache
   }
 
+  const served = createServed(wiring, kind => {
+    for (const [namespace, near] of places) {
+      if (served.isServed(kind) === false) {
+        near.routes.get(kind.kind)?.close()
+        near.routes.delete(kind.kind)
+      }
+      for (const key of users.of(namespace)) enqueue(key)
+    }
+  })
+
   watchGrants(wiring, namespace => {
     for (const [place] of places)
       if (namespace === undefined || namespace === place) for (const key of users.of(place)) enqueue(key)
@@ -142,6 +164,7 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     parts,
     measuring: parts.measuring?.(wiring),
     hooks: parts.hooks?.(wiring),
+    alerts: parts.alerts?.(wiring),
     near(key, router) {
       const { namespace = "" } = nameOf(key)
       users.add(namespace, key)
@@ -149,8 +172,10 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       places.set(namespace, near)
       const { routes: _, ...own } = near
       const caches: Pick<WatchedCache<Projected>, "isCurrent">[] = Object.values(own)
-      if (router && router.kind.kind !== "Service") caches.push(routesOf(namespace, near, router))
-      return { near, isCurrent: caches.every(({ isCurrent }) => isCurrent) }
+      const isServed = router ? served.isServed(router.kind) : true
+      if (router && router.kind.kind !== "Service" && isServed) caches.push(routesOf(namespace, near, router))
+      const isCurrent = isServed !== undefined && caches.every(({ isCurrent }) => isCurrent)
+      return { near, isCurrent, isServed: isServed ?? true }
     },
     rivals({ metadata, spec }) {
       const key = keyOf({ namespace: metadata.namespace, name: spec.targetRef.name })

@@ -1,8 +1,9 @@
 import { namesOf } from "#api/names.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
-import { core, type Resource, resourceOf } from "#runtime/resource.ts"
+import { core, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
+import { customResourceDefinitions } from "../served-kind.ts"
 import { podPermissions } from "./pods.ts"
 import { jobPermissions } from "./pre-cache-jobs.ts"
 import { containerRecreateRequests } from "./stopped.ts"
@@ -11,14 +12,6 @@ export const serviceImages = resourceOf(namesOf("ServiceImage"))
 
 /** A pull that an AlternateImageSource may mend does not count against a tier. */
 export const alternateImageSources = resourceOf(namesOf("AlternateImageSource"))
-
-export const customResourceDefinitions: Resource = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  plural: "customresourcedefinitions",
-  kind: "CustomResourceDefinition",
-  namespaced: false,
-}
 
 export const namespaces = core("namespaces", "Namespace", false)
 

@@ -10,12 +10,12 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { resourceName } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
+import { builtIn, customResourceDefinitions, partsOf, readKind, servedBy } from "../served-kind.ts"
 import { Failover } from "./failover.ts"
 import { FleetPlaces } from "./places.ts"
 import { Pods } from "./pods.ts"
 import { PreCacheJobs } from "./pre-cache-jobs.ts"
-import { customResourceDefinitions, namespaces } from "./resources.ts"
-import { builtIn, partsOf, readKind, servedBy } from "./served-kind.ts"
+import { namespaces } from "./resources.ts"
 
 /** What one ServiceImage manages: its fleet, and the selected objects that another ServiceImage has. */
 export type Claim = {

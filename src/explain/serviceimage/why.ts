@@ -1,5 +1,5 @@
 import type { Reason, TierStatus } from "#api/v1alpha1/serviceimage/index.ts"
-import { partsOf } from "#controllers/serviceimage/served-kind.ts"
+import { partsOf } from "#controllers/served-kind.ts"
 import { leftOutBy } from "#core/fleet/ownership.ts"
 import type { ImageRecord } from "#core/image/record.ts"
 import { targetReader } from "#core/workloads/target-reader.ts"

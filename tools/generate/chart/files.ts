@@ -179,8 +179,8 @@ const labelled = (object: Manifest): Manifest => {
 }
 
 function template(documents: readonly Manifest[]): string {
-  const text = toDocuments(documents)
-  if (text.includes("{{")) throw new Error("a manifest contains {{, which Helm takes for a template")
+  // Helm takes two braces for a template, also in the description of a field: an expression gives them back.
+  const text = toDocuments(documents).replaceAll("{{", '{{ "{{" }}')
   return Object.entries(expressions).reduce((text, [name, expression]) => text.replaceAll(name, expression), text)
 }
 

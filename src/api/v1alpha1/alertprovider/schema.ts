@@ -2,8 +2,8 @@ import { z } from "zod"
 import { ageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import { rules, statusBase } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
+import { namesOf } from "../../names.ts"
 import { httpAddress, secretRef } from "../delivery-fields.ts"
-import { group, version } from "../group.ts"
 import type { ConditionType, Reason } from "./reasons.ts"
 
 const spec = z
@@ -41,14 +41,8 @@ const status = z.object({
   ...statusBase<ConditionType, Reason>({ conditions: 2, message: 512 }),
 })
 
-// Not registered in src/api/names.ts before its controller is there: a definition without one must not be installed.
 export const AlertProvider = defineKind({
-  group,
-  version,
-  kind: "AlertProvider",
-  plural: "alertproviders",
-  scope: "Namespaced",
-  shortNames: [],
+  ...namesOf("AlertProvider"),
   categories: ["all"],
   description: "An AlertProvider is a place that Canaries send alerts to.",
   printerColumns: [{ name: "Type", type: "string", jsonPath: ".spec.type" }, readyColumn, reasonColumn, ageColumn],

@@ -64,6 +64,8 @@ test("kubectl finds and prints it as it did Flagger's", () => {
     kind: "Canary",
     listKind: "CanaryList",
     plural: "canaries",
+    // Beyond Flagger's: where both are installed, `canary` is ambiguous and this is not.
+    shortNames: ["cn"],
     singular: "canary",
     categories: ["aim", "all"],
   })

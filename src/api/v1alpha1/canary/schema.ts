@@ -1,17 +1,11 @@
 import type { z } from "zod"
 import { defineKind, type ObjectOf } from "../../kind.ts"
-import { group, version } from "../group.ts"
+import { namesOf } from "../../names.ts"
 import { spec } from "./spec.ts"
 import { status } from "./status.ts"
 
-// Not registered in src/api/names.ts before its controller is there: a definition without one must not be installed.
 export const Canary = defineKind({
-  group,
-  version,
-  kind: "Canary",
-  plural: "canaries",
-  scope: "Namespaced",
-  shortNames: [],
+  ...namesOf("Canary"),
   categories: ["all"],
   description:
     "A Canary gives a new revision of a workload requests step by step, and promotes it when it proves good.",

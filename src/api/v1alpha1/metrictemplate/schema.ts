@@ -2,8 +2,8 @@ import { z } from "zod"
 import { ageColumn, readyColumn, reasonColumn } from "../../columns.ts"
 import { listAtomic, statusBase } from "../../fields.ts"
 import { defineKind, type ObjectOf } from "../../kind.ts"
+import { namesOf } from "../../names.ts"
 import { optionalHttpAddress, secretRef } from "../delivery-fields.ts"
-import { group, version } from "../group.ts"
 import type { ConditionType, Reason } from "./reasons.ts"
 
 /** Flagger's. One that has no implementation here is refused by the controller. */
@@ -53,14 +53,8 @@ const status = z.object({
   ...statusBase<ConditionType, Reason>({ conditions: 2, message: 512 }),
 })
 
-// Not registered in src/api/names.ts before its controller is there: a definition without one must not be installed.
 export const MetricTemplate = defineKind({
-  group,
-  version,
-  kind: "MetricTemplate",
-  plural: "metrictemplates",
-  scope: "Namespaced",
-  shortNames: [],
+  ...namesOf("MetricTemplate"),
   categories: ["all"],
   description: "A MetricTemplate is a query that Canaries measure with.",
   printerColumns: [

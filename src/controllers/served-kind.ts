@@ -2,6 +2,14 @@ import type { Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
 import { type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 
+export const customResourceDefinitions: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  kind: "CustomResourceDefinition",
+  namespaced: false,
+}
+
 /** A CustomResourceDefinition, reduced to what resolves a target. */
 export type ServedKind = ReturnType<typeof readKind>
 

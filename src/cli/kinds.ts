@@ -16,6 +16,9 @@ const resourceFor = (named: Parameters<typeof namesOf>[0]) =>
   kinds.find(({ resource }) => resource.kind === named)!.resource
 export const serviceImages = resourceFor("ServiceImage")
 export const alternateImageSources = resourceFor("AlternateImageSource")
+export const canaries = resourceFor("Canary")
+export const metricTemplates = resourceFor("MetricTemplate")
+export const alertProviders = resourceFor("AlertProvider")
 
 /** Every kind of ours. */
 export const ours: readonly Resource[] = kinds.map(({ resource }) => resource)

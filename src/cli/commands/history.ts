@@ -1,10 +1,12 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { endOfOperation } from "#core/fleet/rollout-state.ts"
 import type { KubeObject } from "#runtime/resource.ts"
+import { progressOf, type SeenCanary } from "../canary/progress.ts"
 import { type Answer, connectionOf, type Input, type Run, UsageError, type World } from "../command.ts"
-import { alternateImageSources, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { alternateImageSources, canaries, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { isUnobserved, unobservedSentence } from "../operate.ts"
+import { runTable } from "../render/canary.ts"
 import { type Happened, historyTable } from "../render/history.ts"
 import { switchTable } from "../render/source.ts"
 import { toYaml } from "../render/yaml.ts"
@@ -18,11 +20,12 @@ import { fetchAll } from "./get.ts"
 export const run: Run = async (input, world) => {
   const workloads = workloadsIn(input.arguments)
   if (workloads) return historyOfWorkload(input, world, workloads)
-  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources])
+  const { resource, names } = parseReferences(input.arguments, [serviceImages, alternateImageSources, canaries])
   const [name] = names
   if (name === undefined) throw new UsageError(`which one? Write ${shortOf(resource)}/NAME`)
   if (names.length > 1) throw new UsageError("history shows one object: write one name")
   if (resource === alternateImageSources) return historyOfSource(name, input, world)
+  if (resource === canaries) return historyOfCanary(name, input, world)
   const format = input.options.output as "wide" | "json" | "yaml" | undefined
   const client = await world.connect(connectionOf(input))
   try {
@@ -37,6 +40,27 @@ export const run: Run = async (input, world) => {
     }
     const text = historyTable(operations, { view: world.view, now: serverNow(client, world), wide: format === "wide" })
     return { text, exitCode: 0 }
+  } finally {
+    client.close()
+  }
+}
+
+/** The run that is under way, and the last ten that have ended. */
+async function historyOfCanary(name: string, input: Input, world: World): Promise<Answer> {
+  const format = input.options.output as "wide" | "json" | "yaml" | undefined
+  const namespace = await namespaceOf(input, world)
+  const client = await world.connect(connectionOf(input))
+  try {
+    const [object] = await fetchAll<KubeObject>(client, canaries, [name], { namespace })
+    const progress = progressOf(object as unknown as SeenCanary)
+    if (format === "json") return { text: `${JSON.stringify(progress.history, null, 2)}\n`, exitCode: 0 }
+    if (format === "yaml") return { text: toYaml(progress.history), exitCode: 0 }
+    if (!progress.run && progress.history.length === 0) {
+      world.say(`canary/${name} has had no run yet.`)
+      return { text: "", exitCode: 0 }
+    }
+    const how = { view: world.view, now: serverNow(client, world), wide: format === "wide" }
+    return { text: runTable(progress, how), exitCode: 0 }
   } finally {
     client.close()
   }

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream"
 import type { Operation, Reason, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { isInProgress, recordedOperation } from "#core/fleet/operation.ts"
 import type { Inventory } from "#explain/inventory.ts"
@@ -8,7 +9,8 @@ import { closest } from "#lib/closest.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { Failure, type Run } from "../command.ts"
-import { alternateImageSources, ours, parseReferences, serviceImages } from "../kinds.ts"
+import { readText } from "../input.ts"
+import { alternateImageSources, canaries, ours, parseReferences, serviceImages } from "../kinds.ts"
 import { demand, look } from "../look.ts"
 import { planKind } from "../plan-kind.ts"
 import { planSources } from "../plan-sources.ts"
@@ -38,13 +40,23 @@ export type Planned = {
 
 const shownMost = 5
 
-export const run: Run = async (input, world) => {
+export const run: Run = async (input, given) => {
+  let world = given
   if (workloadsToPlan(input.arguments)) return planWorkload(input, world)
   const { resource, names } = parseReferences(input.arguments, ours)
   if (resource === alternateImageSources) return planSources(input, world, names)
+  const isOfDump = input.options.from !== undefined
+  if (resource === canaries && !isOfDump) return (await import("../canary/plan.ts")).planCanaries(input, world, names)
   if (resource !== serviceImages) return planKind(input, world, { resource, names })
   const format = input.options.output as "json" | "yaml" | undefined
   const file = input.options.file as string | undefined
+  if (file !== undefined && input.arguments.length === 0) {
+    const text = await readText(file, world)
+    // Stdin can be read once.
+    world = { ...world, stdin: Readable.from([text]) }
+    const { hasKind, planCanaries } = await import("../canary/plan.ts")
+    if (hasKind(text, canaries.kind) && !hasKind(text, serviceImages.kind)) return planCanaries(input, world, [])
+  }
   const written = file === undefined ? [] : await readManifests(file, world)
   const more = written.map(targetOf)
   const targets = (seen: Inventory) => [...targetsIn(seen), ...more]

@@ -5,12 +5,14 @@ import type { Client } from "#runtime/client/client.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { standingOf } from "#runtime/standing.ts"
+import { progressOf, type SeenCanary } from "../canary/progress.ts"
 import { connectionOf, type Run, UsageError, type View, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { alternateImageSources, canaries, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { painterFor, type Shown } from "../live.ts"
 import { namespaceOf } from "../namespace.ts"
 import { addSample, outlook, type Sample } from "../rate.ts"
+import { canaryBlock, canaryLines } from "../render/canary.ts"
 import { standingBlock, standingLine, titleOf } from "../render/kind.ts"
 import { sourceBlock, sourceLines } from "../render/source.ts"
 import { fittedText, type Outlooks, pictureOf, statusBlock, statusLines } from "../render/status.ts"
@@ -47,7 +49,7 @@ export const run: Run = async (input, world) => {
     if (format === "wide") return { text: tableOf(resource, objects, { ...how, everywhere }), exitCode: 0 }
     if (format) return { text: machineReadable(objects, { format, resource, single: names.length === 1 }), exitCode: 0 }
     if (objects.length === 0) world.say(noneYet(resource, namespace))
-    const text = isRollouts ? picture(objects.map(rolloutOf), how) : othersPicture(resource, objects, world.view)
+    const text = isRollouts ? picture(objects.map(rolloutOf), how) : othersPicture(resource, objects, world, how.now)
     return { text, exitCode: 0 }
   } finally {
     client.close()
@@ -55,32 +57,40 @@ export const run: Run = async (input, world) => {
 }
 
 /** One object of another kind than ServiceImage: as lines, and as a block for a terminal. */
-function linesOf(resource: Resource, object: KubeObject): string {
+function linesOf(resource: Resource, object: KubeObject, { program }: World, now?: Instant): string {
+  if (resource === canaries) return canaryLines(progressOf(object as unknown as SeenCanary), { program, ...at(now) })
   if (resource === alternateImageSources) return sourceLines(sourceOf(object as AlternateImageSource))
   return `${standingLine(shortOf(resource), { ...object.metadata, ...standingOf(object) })}\n`
 }
 
-function blockOf(resource: Resource, object: KubeObject, view: View): string {
+function blockOf(resource: Resource, object: KubeObject, { view, program }: World, now?: Instant): string {
+  if (resource === canaries)
+    return canaryBlock(progressOf(object as unknown as SeenCanary), view, { program, ...at(now) })
   if (resource === alternateImageSources) return sourceBlock(sourceOf(object as AlternateImageSource), view)
   return `${standingBlock({ ...object.metadata, ...standingOf(object) }, view).join("\n")}\n`
 }
 
-const othersPicture = (resource: Resource, objects: readonly KubeObject[], view: View) =>
-  view.isTerminal
-    ? objects.map(object => blockOf(resource, object, view)).join("\n")
-    : objects.map(object => linesOf(resource, object)).join("")
+const at = (now: Instant | undefined) => (now === undefined ? {} : { now })
+
+const othersPicture = (resource: Resource, objects: readonly KubeObject[], world: World, now?: Instant) =>
+  world.view.isTerminal
+    ? objects.map(object => blockOf(resource, object, world, now)).join("\n")
+    : objects.map(object => linesOf(resource, object, world, now)).join("")
 
 type Chosen = { resource: Resource; names: readonly string[]; namespace: string | undefined }
 
 async function watchOthers(client: Client, { resource, names, namespace }: Chosen, world: World): Promise<void> {
-  const { clock, random, signal, view } = world
+  const { clock, random, signal } = world
+  // While it watches, the cluster does not say what time it is.
+  const aheadMs = serverNow(client, world) - clock.now()
   const painter = painterFor<Shown & { object: KubeObject }>(world, {
-    frame: shown =>
+    frame: (shown, now) =>
       shown.length > 0
         ? othersPicture(
             resource,
             shown.map(({ object }) => object),
-            view,
+            world,
+            now + aheadMs,
           )
         : noneYet(resource, namespace),
   })
@@ -93,7 +103,7 @@ async function watchOthers(client: Client, { resource, names, namespace }: Chose
         [...objects.values()]
           .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
           .map(object => {
-            const lines = linesOf(resource, object)
+            const lines = linesOf(resource, object, world)
             return { object, title: titleOf(shortOf(resource), object.metadata), lines, told: () => lines }
           }),
       )

@@ -1,11 +1,12 @@
 import { closest } from "#lib/closest.ts"
 import { formatDuration, parseDuration } from "#lib/duration.ts"
 import type { Client } from "#runtime/client/client.ts"
+import { sleep } from "#runtime/clock.ts"
 import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
 import { standingOf } from "#runtime/standing.ts"
 import { type Answer, connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
-import { ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
+import { canaries, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { standingLine } from "../render/kind.ts"
 import { progressLine } from "../render/status.ts"
@@ -31,7 +32,9 @@ export const run: Run = async (input, world) => {
     ? (await import("../workloads/wait.ts")).changes(resource, namespace!)
     : resource === serviceImages
       ? rollouts()
-      : readiness(resource, namespace)
+      : resource === canaries
+        ? (await import("../canary/wait.ts")).runs(namespace!)
+        : readiness(resource, namespace)
   const client = await world.connect(connectionOf(input))
   try {
     return await waitUntilOver([...new Set(names)], { client, world, timeoutMs, of })
@@ -72,6 +75,8 @@ export type Watched = {
   endsReady?: true
   /** Its state in a line, and how it ended, if it has. */
   read(object: KubeObject): { line: string; is: "complete" | "failed" | undefined; rollout?: Rollout }
+  /** Where another object decides too: why the end that was read is not the end yet. */
+  whyNotYet?(object: KubeObject, client: Client): Promise<string | undefined>
 }
 
 export const rollouts = (judge: (rollout: Rollout) => "complete" | "failed" | undefined = isOver): Watched => ({
@@ -130,7 +135,9 @@ async function waitForOne(name: string, { client, world, timeoutMs, of = rollout
       uid = object.metadata.uid ?? "unknown"
       const { is, ...seen } = of.read(object)
       last = seen
-      if (is) return { name, of, is, ...seen }
+      const notYet = is && (await untilSeen(object))
+      if (is && !notYet) return { name, of, is, ...seen }
+      if (notYet) last = { ...seen, line: `${seen.line}: ${notYet}` }
       if (seen.line !== told) world.say(seen.line)
       told = seen.line
       if (timeoutMs === 0) break
@@ -140,7 +147,22 @@ async function waitForOne(name: string, { client, world, timeoutMs, of = rollout
   }
   world.signal.throwIfAborted()
   return { name, of, is: "timed out", afterMs: timeoutMs, ...last }
+
+  /** The other object is not watched: it is looked at a few times, in case that no event of this one follows. */
+  async function untilSeen(object: KubeObject): Promise<string | undefined> {
+    let why = await of.whyNotYet?.(object, client)
+    for (let look = 0; why !== undefined && look < looksMost && timeoutMs > 0 && !signal.aborted; look++) {
+      await sleep(clock, lookMs, signal).catch(() => {})
+      const again = await client.get<KubeObject>(resource, { name, namespace }).catch(() => undefined)
+      if (!again || of.read(again).is === undefined) return why
+      why = await of.whyNotYet?.(again, client)
+    }
+    return why
+  }
 }
+
+const looksMost = 10
+const lookMs = 1000
 
 const meantBy = async (name: string, client: Client, { resource, namespace }: Watched) =>
   closest(

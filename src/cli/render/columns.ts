@@ -35,11 +35,35 @@ const fetched: Column = {
 const partOf = (object: KubeObject, part: "spec" | "status") =>
   ((object as unknown as Record<string, unknown>)[part] ?? {}) as Fields
 
+const weight: Column = {
+  head: "WEIGHT",
+  cell(object) {
+    const { canaryWeight, phase } = partOf(object, "status")
+    return phase === undefined ? "" : `${canaryWeight ?? 0} %`
+  },
+}
+
+const target: Column = {
+  head: "TARGET",
+  cell(object) {
+    const { kind = "", name = "" } = (partOf(object, "spec").targetRef ?? {}) as { kind?: string; name?: string }
+    return printable(`${kind} ${name}`)
+  },
+}
+
+const provider: Column = {
+  head: "TYPE",
+  cell: object => printable(((partOf(object, "spec").provider ?? {}) as { type?: string }).type ?? ""),
+}
+
 const columns: Readonly<Record<string, readonly Column[]>> = {
   ContainerRecreateRequest: [field("POD", "spec", "podName"), field("NODE", "status", "nodeName")],
   NodeImage: [share("IMAGES"), field("PULLING", "status", "pulling"), field("FAILED", "status", "failed")],
   ImagePullJob: [share("NODES"), field("FAILED", "status", "failed"), fetched, field("IMAGE", "spec", "image")],
   ImageListPullJob: [share("IMAGES")],
+  Canary: [field("PHASE", "status", "phase"), weight, target],
+  MetricTemplate: [provider],
+  AlertProvider: [field("TYPE", "spec", "type")],
 }
 
 /** Between the reason and the age. */

@@ -10,7 +10,7 @@ export const see: readonly Command[] = [
     arguments: [
       {
         name: "KIND[/NAME]",
-        description: "si, si/NAME, si NAME, or the same with ais, crr, ipj, ilpj or nimg (default: si)",
+        description: "si, si/NAME, si NAME, or the same with canary, mt, ap, ais, crr, ipj, ilpj or nimg (default: si)",
         many: true,
         completes: "ours",
       },
@@ -39,12 +39,13 @@ export const see: readonly Command[] = [
       "With --watch the output is kept up to date until Ctrl-C; without a terminal, a line is printed per change.",
       "With deploy, sts or ds: how the last change of a workload stands, pod by pod, also where it is held for an update",
       "in place; kubectl rollout status calls a held StatefulSet complete. -o wide lists every pod.",
+      "With canary: both revisions, the weight and since when, verdicts of metrics, and the gate at which a run waits.",
     ],
     arguments: [
       {
         name: "si/NAME",
         description:
-          "which rollouts (default: all); ais, crr, ipj, ilpj, nimg, deploy, sts or ds, with or without a name, for other kinds",
+          "which rollouts (default: all); canary, mt, ap, ais, crr, ipj, ilpj, nimg, deploy, sts or ds, with or without a name, for other kinds",
         many: true,
         completes: "rollouts",
       },
@@ -59,6 +60,7 @@ export const see: readonly Command[] = [
       { line: "status", says: "all rollouts, now" },
       { line: "status si/dicom-serviceimage-prod -w", says: "one of them, live" },
       { line: "status deploy/web -n shop", says: "how the last change of a Deployment stands" },
+      { line: "status canary/web -n shop -w", says: "a new version on its way, live" },
     ],
     load: () => import("../commands/status.ts"),
   },
@@ -70,11 +72,13 @@ export const see: readonly Command[] = [
       "Exit code 0 when Complete is true for the generation that was last written, never for an earlier one.",
       "Exit code 1 when the rollout is halted or stalled, is deleted, or the time is up. It watches; it does not poll.",
       "With deploy, sts or ds: until every pod has the last change and no hold is left; 1 where it needs a person.",
+      "With canary: until the last change of its target is promoted; 1 where its run failed.",
     ],
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollouts or workloads; with ais, crr, ipj, ilpj or nimg: until the object is ready",
+        description:
+          "which rollouts, workloads or Canaries; with mt, ap, ais, crr, ipj, ilpj or nimg: until the object is ready",
         required: true,
         many: true,
         completes: "rollouts",
@@ -101,11 +105,14 @@ export const see: readonly Command[] = [
       "With deploy/NAME, sts/NAME or ds/NAME: whether its change goes in place or makes other pods, which pods, which nodes",
       "lack the image, which budget blocks. With CONTAINER=IMAGE, as for kubectl set image, or --file: for a change that is",
       "not made yet. The server is asked by a dry run.",
+      "With canary/NAME, or --file with Canaries: objects, weights and sizes of each step, the least duration, gates, what",
+      "does not work or has no effect, and which addresses an administrator must allow.",
     ],
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollouts (default: all); ais for alternate image sources; deploy/NAME [CONTAINER=IMAGE]",
+        description:
+          "which rollouts (default: all); canary; ais for alternate image sources; deploy/NAME [CONTAINER=IMAGE]",
         many: true,
         completes: "rollouts",
       },
@@ -113,7 +120,7 @@ export const see: readonly Command[] = [
     options: [
       {
         flags: "-f, --file <FILE>",
-        description: "ServiceImages, or the workload, that are not applied yet; - is stdin",
+        description: "ServiceImages, Canaries, or the workload, that are not applied yet; - is stdin",
         completes: "files",
       },
       from,
@@ -123,6 +130,7 @@ export const see: readonly Command[] = [
     examples: [
       { line: "plan si/dicom", says: "what happens next" },
       { line: "plan -f serviceimage.yaml", says: "what would happen" },
+      { line: "plan -f canary.yaml -n shop", says: "before a Canary is applied" },
       { line: "plan --from cluster.dump", says: "later, without the cluster" },
       { line: "plan ais/demo -n shop", says: "what is pulled from elsewhere next" },
       { line: "plan deploy/web web=registry.example.com/web:2 -n shop", says: "before kubectl set image" },
@@ -138,7 +146,7 @@ export const see: readonly Command[] = [
       "KIND as with kubectl: dicom, dicoms, Dicom, a short name, dicoms.services.example.com, deploy, sts, ds. With",
       "si/NAME, the rollout itself. With pod/NAME, why its containers are pulled from where they are; with ais/NAME, the",
       "AlternateImageSource itself. With crr, ipj, ilpj or nimg: what it waits for, and which node or image failed, and why.",
-      "Of a workload that is updated in place: the operation, what it waits for, and its pods.",
+      "Of a workload that is updated in place: the operation, what it waits for, and its pods. With canary/NAME: its run.",
       "Without -n, every namespace is searched.",
     ],
     arguments: [{ name: "KIND/NAME", description: "which object", required: true, completes: "objects" }],
@@ -206,11 +214,12 @@ export const see: readonly Command[] = [
       "Images are shortened to their last part, and shown per tier where tiers differ; -o wide shows them in full.",
       "For an alternate image source, what was switched: when, from where to where, and why.",
       "For deploy/NAME, sts/NAME or ds/NAME: the revisions that Kubernetes keeps, with their images and pods.",
+      "For canary/NAME: the last ten runs, how they ended and why, and the user that approved.",
     ],
     arguments: [
       {
         name: "si/NAME",
-        description: "which rollout; or ais/NAME, deploy/NAME, sts/NAME, ds/NAME",
+        description: "which rollout; or canary/NAME, ais/NAME, deploy/NAME, sts/NAME, ds/NAME",
         required: true,
         many: true,
         completes: "rollouts",

@@ -23,10 +23,9 @@ import { idle } from "./idle.ts"
 import { leave } from "./leave.ts"
 import { failedBy, measuring, moved, targetService } from "./moves.ts"
 import { promote } from "./promote.ts"
-import { isStandaloneRatio, ratioFor } from "./ratio.ts"
 import { checksOfHooks, intervalOf, judged, roundOf } from "./rounds.ts"
 import { answerKey, type Sight } from "./sight.ts"
-import { sizeFor } from "./size.ts"
+import { targetSizeAt } from "./size-at.ts"
 import { nextOf, type Position, strategyOf } from "./steps.ts"
 import type { Check } from "./tally.ts"
 
@@ -179,12 +178,9 @@ const promotionPlace = {
 
 /** How requests and pods are to be at this point of the run. */
 function wantedAt({ canary }: Sight, run: Run, position: Position, isFirst: boolean): Wanted {
-  const { analysis, skipAnalysis, canaryReplicas } = canary.spec
+  const { analysis, skipAnalysis } = canary.spec
   const { full } = run.sizes
-  const sizeAt = (weight: number) =>
-    isStandaloneRatio(canary) && weight < 100
-      ? ratioFor(weight, full).target
-      : sizeFor({ strategy: strategyOf(analysis), weight, full, canaryReplicas })
+  const sizeAt = (weight: number) => targetSizeAt(canary, weight, full)
   if (skipAnalysis) return { weight: run.weight, isMirrored: false, targetSize: full }
   if (run.next) return { weight: run.next.weight, isMirrored: run.next.mirrored, targetSize: sizeAt(run.next.weight) }
   const here = { weight: run.weight, isMirrored: run.mirrored }

@@ -12,6 +12,8 @@ import { isCarried, type Touched } from "./template.ts"
 /** The hold of a workload, as the policy writes it with the user's own change. */
 export type Hold = {
   readonly by: string
+  /** Of a Canary: its name. */
+  readonly name?: string
   /** The generation before the change: tells one hold from the next. */
   readonly generation: number
   /** Of a StatefulSet or DaemonSet: what to give back. Absent where it cannot be read. */
@@ -29,11 +31,12 @@ export type UpdateStrategy = {
 }
 
 export function parseHold(text: unknown): Hold | undefined {
-  const { by, generation, original, isStanding, isLent } = objectIn(text)
+  const { by, name, generation, original, isStanding, isLent } = objectIn(text)
   if (typeof by !== "string" || typeof generation !== "number") return undefined
   const strategy = strategyIn(original)
   return {
     by,
+    ...(typeof name === "string" && { name }),
     generation,
     ...(strategy && { original: strategy }),
     ...(isStanding === true && { isStanding }),

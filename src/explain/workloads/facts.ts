@@ -80,6 +80,8 @@ export type WorkloadFacts = {
    * of long ago.
    */
   readonly hold: Hold | undefined
+  /** What its marks name, between two changes too. */
+  readonly holder: Pick<Hold, "by" | "name"> | undefined
   /** No update is under way: a standing hold between two of them, or its own controller does a rolling update. */
   readonly rest: "Standing" | "Lent" | undefined
   /** What holds it is in its spec: a pause, a partition above all pods, or OnDelete. */
@@ -115,6 +117,7 @@ export function readWorkload(object: KubeObject): WorkloadFacts {
     deadlineSeconds: Math.min(spec.progressDeadlineSeconds ?? 600, 86_400),
     isOptedIn: inPlaceStrategies.some(each => each === annotations[strategyAnnotation]),
     hold: rest ? undefined : marked,
+    holder: marked,
     rest,
     isHolding: holdKinds[kind as Kind].isInForce(spec),
     note,

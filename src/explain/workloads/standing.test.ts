@@ -69,8 +69,12 @@ test("a hold that was taken away is a rolling update", () => {
 })
 
 test("the hold of another part of aim is named", () => {
-  const annotations = { "autoimagemanager.io/held": '{"by":"canary","generation":4}' }
-  expect(of({ note: "none", annotations })).toMatchObject({ state: "Waiting", message: "it is held by canary" })
+  const held = (text: string) => of({ note: "none", annotations: { "autoimagemanager.io/held": text } })
+  expect(held('{"by":"another","generation":4}')).toMatchObject({ state: "Waiting", message: "it is held by another" })
+  expect(held('{"by":"canary","name":"web","generation":4}')).toMatchObject({
+    state: "Waiting",
+    message: expect.stringContaining("aim status canary/web -n shop"),
+  })
 })
 
 describe("a workload that is not held", () => {

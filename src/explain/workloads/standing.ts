@@ -1,3 +1,4 @@
+import { canaryHolder } from "#core/canary/hold.ts"
 import { inPlaceHolder } from "#core/in-place/names.ts"
 import { isOfTemplate, noteOf, operationOf } from "#core/in-place/operation.ts"
 import { workloadTarget } from "#core/workloads/workload-target.ts"
@@ -69,7 +70,15 @@ const notTakenUp: Verdict = {
 const isWaiting = ({ rest, isHolding, status }: WorkloadFacts) =>
   rest === "Standing" && isHolding && updatedIn(status) < (status.replicas ?? status.currentNumberScheduled ?? 0)
 
+/** A Canary has it: how far it is, only the Canary says. */
+const underCanary = ({ holder, namespace }: WorkloadFacts): Verdict => ({
+  state: "Waiting",
+  reason: "Held",
+  message: `Canary ${holder!.name ?? ""} proves the change before its pods are the workload's: aim status canary/${holder!.name ?? "NAME"} -n ${namespace}`,
+})
+
 function whileHeld(workload: WorkloadFacts): Verdict {
+  if (workload.holder?.by === canaryHolder) return underCanary(workload)
   const { hold, isHolding, template } = workload
   const note = noteOf(workload)
   if (hold!.by !== inPlaceHolder)
@@ -120,7 +129,7 @@ function byItsController(object: KubeObject, workload: WorkloadFacts): Verdict {
       message: `the ${kind} controller has not observed generation ${generation} yet; the last one is ${observed}`,
     }
   const own = isAbout(workload) ? note : undefined
-  if (isWaiting(workload)) return notTakenUp
+  if (isWaiting(workload)) return workload.holder?.by === canaryHolder ? underCanary(workload) : notTakenUp
   const isDone = workloadTarget(kind, "").isUpToDate(object)
   if (isDone && own?.reason === "RolledBack") return { state: "RolledBack", reason: own.reason, message: own.message }
   if (isDone) return complete(workload)

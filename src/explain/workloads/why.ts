@@ -1,3 +1,4 @@
+import { canaryHolder } from "#core/canary/hold.ts"
 import { parseMark, type WorkloadNote } from "#core/in-place/marks.ts"
 import { inPlaceAnnotation, strategyAnnotation } from "#core/in-place/names.ts"
 import { noteOf } from "#core/in-place/operation.ts"
@@ -20,8 +21,9 @@ export type WhyUpdate = {
 /** How an update in place stands, for a person. Undefined for a workload that has nothing to do with one. */
 export function whyUpdate(sight: Sight): WhyUpdate | undefined {
   const workload = readWorkload(sight.workload)
-  if (!workload.isOptedIn && !workload.hold && !workload.note) return undefined
+  if (!workload.isOptedIn && !workload.holder && !workload.note) return undefined
   const standing = standingOf(sight.workload)
+  if (workload.holder?.by === canaryHolder) return whyUnderCanary(workload, standing)
   const pods = podStandings(sight)
   const { state, reason, operation } = standing
   const isOver = state === "Complete"
@@ -39,6 +41,21 @@ export function whyUpdate(sight: Sight): WhyUpdate | undefined {
     // Under way since the first pod was changed; over since the last.
     since: marks.length > 0 ? Math[isOver ? "max" : "min"](...marks) : undefined,
     isPressing: !isOver,
+  }
+}
+
+function whyUnderCanary({ kind, namespace, name, holder }: WorkloadFacts, standing: Standing): WhyUpdate {
+  const { state, reason, message } = standing
+  const canary = holder!.name ?? "NAME"
+  return {
+    reason: reason || state,
+    sentences: [
+      `${kind} ${namespace}/${name} is held by Canary ${canary}: a change of its template is proven there first.`,
+      ...(message ? [sentence(message)] : []),
+      `How far it is, and what it waits for: aim why canary/${canary} -n ${namespace}.`,
+    ],
+    since: undefined,
+    isPressing: state !== "Complete",
   }
 }
 

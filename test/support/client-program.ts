@@ -7,8 +7,10 @@ import type { ClientLine, ClientOptions, Cookie, Counted, Failure } from "./clie
 const options = JSON.parse(process.argv[2] ?? "{}") as ClientOptions
 const { path, headers, perSecond, connections, requestsMost, secondsMost, answerSeconds } = options
 let { addresses } = options
-// With one agent for each, requests go over all connections in turn; an agent alone would use the same one again.
-const agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true }))
+// With one agent for each, requests go over all connections in turn; an agent alone would use the same one again. A request
+// waits for its connection: on a busy machine an answer comes late, and an agent without a limit then opens another one,
+// which may lead to another pod.
+const agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
 
 const counts = new Map<string, Counted>()
 const cookies = new Map<string, Cookie>()

@@ -4,11 +4,11 @@ import { Canary, type CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { canaryController } from "#controllers/canary/controller.ts"
 import { createMeasuring } from "#controllers/canary/measure.ts"
-import { canaries, deployments, pods } from "#controllers/canary/resources.ts"
+import { canaries, deployments, pods, services } from "#controllers/canary/resources.ts"
 import { routerOf } from "#core/canary/routers/index.ts"
 import type { Egress } from "#egress/index.ts"
 import type { World } from "#test/support/scenario.ts"
-import { application, throughGateway, trafficStory } from "#test/support/traffic.ts"
+import { application, backend, httpRoute, service, throughGateway, trafficStory } from "#test/support/traffic.ts"
 
 // A Canary with its real routers and metrics, under requests at a constant rate: none fails but those that the bad version
 // answered.
@@ -24,10 +24,10 @@ const analysis = {
   metrics: [{ name: "request-success-rate", thresholdRange: { min: 99 } }],
 }
 
-async function story(spec: Partial<CanarySpecInput> & Json, errorRate = 0) {
+async function story(spec: Partial<CanarySpecInput> & Json, errorRate = 0, before: Json[] = []) {
   const told = await trafficStory({ versions: { [v2]: { errorRate } } })
   const { world, prometheus } = told
-  await world.apply(crdOf(Canary) as Json, application("web", { image: v1, replicas: 3 }))
+  await world.apply(crdOf(Canary) as Json, application("web", { image: v1, replicas: 3 }), ...before)
   const get = () => world.get(deployments, "web", "default")
   await world.until("pods are ready", async () => (await get()).status?.availableReplicas === 3, "5m")
   const egress: Egress = {
@@ -207,3 +207,21 @@ for (const [name, { spec, through }] of Object.entries(ways))
       expect(await imagesOf(world)).toEqual(new Set([v2]))
       expect(await world.list(deployments)).toHaveLength(1)
     })
+
+test("a Canary that is deleted gives Service and route back as they were, and no request fails", async () => {
+  const own = [service("web", { app: "web" }), httpRoute("web", [{ backendRefs: [backend("web", 1)] }])]
+  const { world, traffic, until } = await story({ ...throughRoute, revertOnDeletion: true }, 0, own)
+  await until("Initialized")
+  await world.settle("10s")
+  const clients = traffic.send({ perSecond: 200, through: throughGateway })
+  await world.advance("10s")
+  const { metadata } = await world.get(canaries, "web", "default")
+  await Promise.all([
+    world.client.delete(canaries, { name: "web", namespace: "default" }, { uid: metadata.uid }),
+    world.until("it is gone", async () => (await world.list(canaries)).length === 0, "5m"),
+  ])
+  await world.advance("10s")
+  expect(clients.record().failures).toEqual([])
+  const left = (await world.list(services)).map(({ metadata }) => metadata.name)
+  expect(left.filter(name => name.startsWith("web"))).toEqual(["web"])
+})

@@ -205,7 +205,7 @@ function leaveWrites({ client }: World, { sight, router, context, objects }: See
   const { namespace } = sight.canary.metadata
   const resourceOf = (object: RouteObject): Resource =>
     object.kind === "Service" ? serviceResource : { ...router!.kind, namespaced: true }
-  return [...left].flatMap(([before, after]) => {
+  const writes = [...left].flatMap(([before, after]) => {
     const resource = resourceOf(before)
     if (after && isSame(before, after)) return []
     const { name, uid } = before.metadata as { name: string; uid?: string }
@@ -213,8 +213,11 @@ function leaveWrites({ client }: World, { sight, router, context, objects }: See
       after
         ? client.replace(resource, after as unknown as KubeObject)
         : orGone(client.delete(resource, { name, namespace }, { uid: uid ?? "" }))
-    return [() => ({ resource, send: send() })]
+    return [{ before, write: () => ({ resource, send: send() }) }]
   })
+  // The route comes first, and alone: what serves it must have let go of Services before these go.
+  const ofRoute = writes.filter(({ before }) => before.kind !== "Service")
+  return (ofRoute.length > 0 ? ofRoute : writes).map(({ write }) => write)
 }
 
 /** Would a policy hold the workload? A dry run changes its template and shows what the server makes of it. */

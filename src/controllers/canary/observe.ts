@@ -124,7 +124,9 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     },
     routesBySelector: router?.kind.kind === "Service",
     policyHolds: memory.policyHolds,
-    isLeft: canary.metadata.deletionTimestamp !== undefined && isLeft(canary, services, router, context, routeObject),
+    ...(canary.metadata.deletionTimestamp === undefined
+      ? { isLeft: false }
+      : leaving(leftOf(canary, services, router, context, routeObject), routeObject, accepted.ok)),
     answers: new Map(),
   }
   return {
@@ -325,8 +327,13 @@ export function leftOf(
   return left
 }
 
-const isLeft = (...given: Parameters<typeof leftOf>) =>
-  [...leftOf(...given)].every(([object, left]) => left !== undefined && isSame(object, left))
+function leaving(left: ReturnType<typeof leftOf>, route: RouteObject | undefined, isAccepted: boolean) {
+  const isSo = (object: RouteObject) => isSame(object, left.get(object))
+  return {
+    isLeft: [...left.keys()].every(isSo),
+    isRouteGoing: route !== undefined && left.has(route) && isSo(route) && !isAccepted,
+  }
+}
 
 const sizeOf = (workload: KubeObject | undefined): number => (workload as Json | undefined)?.spec.replicas ?? 1
 

@@ -55,6 +55,8 @@ function nextStep(sight: Sight, isOver: boolean): Step {
     const isBack = !source || workload.checksum === source.checksum || !workload.isPaused
     return isBack ? { do: "release" } : { do: "writeBack", set: source.name }
   }
+  // Until then it sends requests to Services that may be about to go.
+  if (sight.isRouteGoing && !isOver) return { message: `the route is not accepted as it is left: ${sight.route.why}` }
   return sight.isLeft ? { do: "removeFinalizer" } : { do: "leave" }
 }
 

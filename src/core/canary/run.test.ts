@@ -445,4 +445,10 @@ describe("a Canary that is deleted", () => {
     expect(decide(sight).act).toBeUndefined()
     expect(decide({ ...sight, now: start + 10 * minute }).act?.do).toBe("deleteTrial")
   })
+
+  test("a route that is not accepted as it is left keeps its Services for the deadline, and not for ever", () => {
+    const sight = going(calm(), { isRouteGoing: true })
+    expect(decide(sight).act).toBeUndefined()
+    expect(decide({ ...sight, now: start + 10 * minute }).act?.do).toBe("leave")
+  })
 })

@@ -116,6 +116,8 @@ export type Sight = {
   readonly policyHolds?: boolean | undefined
   /** Services and route are as they are left when the Canary goes. */
   readonly isLeft: boolean
+  /** The route is as it is left, and what serves it has not taken it over yet. */
+  readonly isRouteGoing?: boolean | undefined
   readonly checks?: readonly Check[] | undefined
   readonly answers: ReadonlyMap<string, HookAnswer>
 }

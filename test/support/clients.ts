@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { onTestFinished } from "vitest"
-import { floor, until } from "./floor.ts"
+import { type AtEnd, floor, until } from "./floor.ts"
 
 /** Clients in the network of a cluster: on its node, beside its pods. */
 
@@ -41,13 +41,13 @@ export type Traffic = {
 }
 
 /** Begins to send requests; killed when the test ends. */
-export function startTraffic(options: TrafficOptions): Traffic {
+export function startTraffic(options: TrafficOptions, atEnd: AtEnd = onTestFinished): Traffic {
   const bounds = { requestsMost: 20_000, secondsMost: 300, answerSeconds: 30 }
   const all: ClientOptions = { path: "/", headers: {}, connections: 0, ...bounds, ...options }
   const program = join(import.meta.dirname, "client-program.ts")
   const inside = [`--net=/proc/${floor().pid}/ns/net`, process.execPath, program, JSON.stringify(all)]
   const child = spawn("nsenter", inside, { stdio: ["pipe", "pipe", "inherit"] })
-  onTestFinished(() => void child.kill("SIGKILL"))
+  atEnd(() => void child.kill("SIGKILL"))
   child.stdin.on("error", () => {}) // it has ended by itself
   const { promise, resolve, reject } = Promise.withResolvers<TrafficResult>()
   promise.catch(() => {}) // the test may be waiting for something else
@@ -74,7 +74,8 @@ export function startTraffic(options: TrafficOptions): Traffic {
 }
 
 /** Sends so many requests and returns what became of them. */
-export const sendTraffic = (options: TrafficOptions & { requestsMost: number }) => startTraffic(options).result
+export const sendTraffic = (options: TrafficOptions & { requestsMost: number }, atEnd?: AtEnd) =>
+  startTraffic(options, atEnd).result
 
 /** How many answers there were of each version. */
 export function byVersion({ answers }: TrafficResult): Record<string, number> {

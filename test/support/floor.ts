@@ -91,12 +91,18 @@ export async function openFloor(): Promise<void> {
   }
 }
 
+/** What is to be done when a test ends. Tests that run side by side have one each, in their context. */
+export type AtEnd = (end: () => void | Promise<void>) => void
+
 /** A namespace for the test that runs; deleted when it ends. Pods can be created in it at once. */
-export async function uniqueNamespace(labels: Record<string, string> = {}): Promise<string> {
+export async function uniqueNamespace(
+  labels: Record<string, string> = {},
+  atEnd: AtEnd = onTestFinished,
+): Promise<string> {
   const { api } = floor()
   const name = `test-${randomBytes(4).toString("hex")}`
   await api.create("/api/v1/namespaces", { metadata: { name, labels } })
-  onTestFinished(() => api.remove(`/api/v1/namespaces/${name}`))
+  atEnd(() => api.remove(`/api/v1/namespaces/${name}`))
   // Without it the server refuses pods.
   await until("the namespace's service account", () => api.find(`/api/v1/namespaces/${name}/serviceaccounts/default`))
   return name
@@ -122,7 +128,12 @@ export async function untilAllowed(account: { namespace: string; name: string },
  * Credentials of a service account that may do what `rules` say, in the whole cluster, and nothing else. They are in
  * force when this returns. What it is given cluster-wide is taken away when the test ends.
  */
-export async function serviceAccountAccess(namespace: string, name: string, rules: Rules = []): Promise<Access> {
+export async function serviceAccountAccess(
+  namespace: string,
+  name: string,
+  rules: Rules = [],
+  atEnd: AtEnd = onTestFinished,
+): Promise<Access> {
   const { api, access } = floor()
   const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`
   await api.create(accounts, { metadata: { name } })
@@ -132,7 +143,7 @@ export async function serviceAccountAccess(namespace: string, name: string, rule
   const subjects = [{ kind: "ServiceAccount", namespace, name }]
   await api.create(`${rbac}/clusterroles`, { metadata, rules })
   await api.create(`${rbac}/clusterrolebindings`, { metadata, roleRef, subjects })
-  onTestFinished(async () => {
+  atEnd(async () => {
     for (const kind of ["clusterrolebindings", "clusterroles"]) await api.remove(`${rbac}/${kind}/${metadata.name}`)
   })
   const { status } = await api.create(`${accounts}/${name}/token`, { spec: { expirationSeconds: 3600 } })
@@ -150,9 +161,9 @@ export async function serviceAccountAccess(namespace: string, name: string, rule
 }
 
 /** Writes a kubeconfig for these credentials and gives its path; removed when the test ends. */
-export function kubeconfigFor(access: Access): string {
+export function kubeconfigFor(access: Access, atEnd: AtEnd = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), "aim-kubeconfig-"))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  atEnd(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, "kubeconfig")
   writeFileSync(file, kubeconfig(access), { mode: 0o600 })
   return file

@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, expect } from "vitest"
+import { approvedAnnotation } from "#api/v1alpha1/canary/annotations.ts"
+import type { CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
+import { policyManifests } from "#cli/manifests/policies.ts"
+import { rulesFor } from "#cli/manifests/rules.ts"
+import { createCanaryController } from "#controllers/canary/controller.ts"
+import { canaryHold } from "#policies/canary-hold.ts"
+import { connect } from "#runtime/client/index.ts"
+import { events } from "#runtime/events.ts"
+import { runManager } from "#runtime/manager.ts"
+import { gateway } from "#tools/kube/gateway.ts"
+import { startTraffic, type Traffic, type TrafficOptions, type TrafficResult } from "./clients.ts"
+import { gatewayAddress, hostOf, pushShop, readyPods, shopDeployment, shopService, weighted } from "./data-planes.ts"
+import { installKinds } from "./fleet.ts"
+import { type AtEnd, floor, type Json, kubeconfigFor, serviceAccountAccess, uniqueNamespace, until } from "./floor.ts"
+import { surroundings } from "./in-process.ts"
+
+/** A Canary on the real floor: the policy, the controller, the application of examples/traffic, and its clients. */
+
+export type Version = "v1" | "v2" | "bad"
+const images = new Map<Version, string>()
+const imageOf = (version: Version): string => images.get(version)!
+
+const policies = policyManifests(canaryHold) as Json[]
+const policyPath = ({ kind, metadata }: Json) =>
+  `/apis/admissionregistration.k8s.io/v1/${kind.toLowerCase().replace(/y$/, "ie")}s/${metadata.name}`
+
+/** The kind, the policy, the controller and the images, for all tests of a file. Prometheus has to be added before. */
+export function useCanaries(): void {
+  const stop = new AbortController()
+  let ended: Promise<number> | undefined
+  const ends: (() => void | Promise<void>)[] = []
+  beforeAll(async () => {
+    const { api } = floor()
+    await installKinds()
+    for (const manifest of policies) await api.apply(policyPath(manifest), manifest)
+    for (const version of ["v1", "v2"] as const) images.set(version, await pushShop(`shop:${version}`))
+    images.set("bad", await pushShop("shop:bad", { ERROR_RATE: "0.5" }))
+    ended = startController(stop.signal, end => void ends.push(end))
+    await policyIsInForce()
+  })
+  afterAll(async () => {
+    const { api } = floor()
+    stop.abort()
+    await ended
+    for (const end of ends) await end()
+    for (const manifest of policies.toReversed()) await api.remove(policyPath(manifest))
+  })
+}
+
+/** With the rights that it declares, and no others. */
+async function startController(signal: AbortSignal, atEnd: AtEnd): Promise<number> {
+  const controller = createCanaryController({ metricsServer: (await floor().add("prometheus"))! })
+  const recording = { resource: events, verbs: ["create", "patch"] } as const
+  const rules = rulesFor([...controller.permissions, recording])
+  const access = await serviceAccountAccess("default", "canaries", rules, atEnd)
+  const { transport } = await connect({ kubeconfig: kubeconfigFor(access, atEnd) })
+  return runManager({ ...surroundings, transport, controllers: [controller], leaderElect: false, signal })
+}
+
+const canariesPath = (namespace: string) => `/apis/autoimagemanager.io/v1alpha1/namespaces/${namespace}/canaries`
+const deploymentsPath = (namespace: string) => `/apis/apps/v1/namespaces/${namespace}/deployments`
+const servicesPath = (namespace: string) => `/api/v1/namespaces/${namespace}/services`
+
+/** A policy is in force some time after it was created: a Deployment without pods shows when. */
+async function policyIsInForce(): Promise<void> {
+  const { api } = floor()
+  const ends: (() => void | Promise<void>)[] = []
+  const namespace = await uniqueNamespace({}, end => void ends.push(end))
+  await api.create(deploymentsPath(namespace), shopDeployment("shop", imageOf("v1"), { replicas: 0 }))
+  await api.create(canariesPath(namespace), canaryManifest(byService({ iterations: 1 })))
+  await until("the policy is in force", async () => {
+    const { metadata } = await api.get(`${deploymentsPath(namespace)}/shop`)
+    const body = { metadata: { resourceVersion: metadata.resourceVersion }, spec: { template: changed } }
+    const tried = await api.patch(`${deploymentsPath(namespace)}/shop?dryRun=All`, body)
+    return tried.metadata.labels?.["autoimagemanager.io/held"] !== undefined
+  })
+  for (const end of ends) await end()
+}
+const changed = { metadata: { annotations: { tried: "policy" } } }
+
+type Spec = Partial<CanarySpecInput> & Json
+type Analysis = Partial<CanarySpecInput["analysis"]>
+
+/** The least interval there is. */
+const analysisOf = (analysis: Analysis): Json => ({ interval: "10s", threshold: 1, ...analysis })
+
+export const byService = (analysis: Analysis, spec: Json = {}): Spec => ({
+  provider: "kubernetes",
+  service: { port: 80, targetPort: "http" },
+  analysis: analysisOf(analysis),
+  ...spec,
+})
+
+export const byRoute = (analysis: Analysis, spec: Json = {}): Spec => ({
+  provider: "gatewayapi:v1",
+  service: { port: 80, targetPort: "http", gatewayRefs: [gateway] },
+  analysis: analysisOf(analysis),
+  ...spec,
+})
+
+export const successRate = { name: "request-success-rate", thresholdRange: { min: 99 } }
+
+const canaryManifest = (spec: Spec): Json => ({
+  apiVersion: "autoimagemanager.io/v1alpha1",
+  kind: "Canary",
+  metadata: { name: "shop" },
+  spec: { targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "shop" }, ...spec },
+})
+
+export type Shop = {
+  namespace: string
+  /** What clients ask, through the gateway or the Service. */
+  through: Pick<TrafficOptions, "addresses" | "headers">
+  /** Clients on fresh and on kept connections. */
+  clients(options?: Partial<TrafficOptions>): Clients
+  create(spec: Spec): Promise<void>
+  canary(): Promise<Json>
+  remove(): Promise<void>
+  deployment(): Promise<Json>
+  /** Those that are not ending. */
+  pods(): Promise<Json[]>
+  /** As `kubectl set image` does. */
+  setVersion(version: Version): Promise<void>
+  kubectl(...args: string[]): Promise<string>
+  until(what: string, isSo: (canary: Json) => unknown): Promise<Json>
+  /** Waits for the end of the run after so many, and gives its record. */
+  untilEnded(runs: number): Promise<Json>
+  /** The ready pods of the revision that a run judges, once there are any. */
+  tested(): Promise<Json[]>
+  approve(...gates: string[]): Promise<void>
+}
+
+export type Clients = {
+  /** Returns when each has had so many more answers. */
+  more(count?: number): Promise<void>
+  stop(): Promise<TrafficResult[]>
+}
+
+/**
+ * A Deployment of the shop with version v1, ready, in a namespace of its own, with the Service that its clients use; and
+ * the route, where they come through the gateway.
+ */
+export async function openShop(
+  atEnd: AtEnd,
+  { replicas = 2, isRouted }: { replicas?: number; isRouted: boolean },
+): Promise<Shop> {
+  const { api, kubectlRun } = floor()
+  const namespace = await uniqueNamespace({}, atEnd)
+  await api.create(deploymentsPath(namespace), shopDeployment("shop", imageOf("v1"), { replicas }))
+  const { spec } = await api.create(servicesPath(namespace), shopService("shop", {}))
+  if (isRouted)
+    await api.create(`/apis/gateway.networking.k8s.io/v1/namespaces/${namespace}/httproutes`, {
+      ...{ apiVersion: "gateway.networking.k8s.io/v1", kind: "HTTPRoute", metadata: { name: "shop" } },
+      spec: { parentRefs: [gateway], hostnames: [hostOf(namespace)], rules: [weighted({ shop: 1 })] },
+    })
+  await readyPods(namespace, replicas, { app: "shop" })
+  const through = isRouted
+    ? { addresses: [gatewayAddress], headers: { host: hostOf(namespace) } }
+    : { addresses: [`${spec.clusterIP}:80`], headers: {} }
+  const canary = () => api.get(`${canariesPath(namespace)}/shop`)
+  const deployment = () => api.get(`${deploymentsPath(namespace)}/shop`)
+  const kubectl = (...args: string[]) => kubectlRun("-n", namespace, ...args)
+  const untilSo: Shop["until"] = (what, isSo) =>
+    until(what, async () => {
+      const now = await canary()
+      return (await isSo(now)) ? now : false
+    }).catch(async cause => {
+      const { status } = await canary()
+      throw new Error(`${what}: the Canary is ${JSON.stringify({ ...status, history: status?.history?.[0] })}`, {
+        cause,
+      })
+    })
+  const shop: Shop = {
+    ...{ namespace, through, canary, deployment, kubectl, until: untilSo },
+    clients: options => startClients({ ...through, ...options }, atEnd),
+    create: async spec => void (await api.create(canariesPath(namespace), canaryManifest(spec))),
+    remove: () => api.remove(`${canariesPath(namespace)}/shop`),
+    async pods() {
+      const { items } = await api.get(`/api/v1/namespaces/${namespace}/pods`)
+      return items.filter(({ metadata }: Json) => !metadata.deletionTimestamp)
+    },
+    setVersion: async version => void (await kubectl("set", "image", "deploy/shop", `shop=${imageOf(version)}`)),
+    async untilEnded(runs) {
+      const { status } = await untilSo(
+        `run ${runs + 1} has ended`,
+        ({ status }) => status?.history?.length > runs && !status.run,
+      )
+      return status.history[0]
+    },
+    async tested() {
+      const { status } = await untilSo("the run has pods", ({ status }) => status?.run?.target.hash)
+      const labels = { "pod-template-hash": status.run.target.hash }
+      return until("one is ready", async () => {
+        const { items } = await api.get(
+          `/api/v1/namespaces/${namespace}/pods?labelSelector=pod-template-hash=${labels["pod-template-hash"]}`,
+        )
+        const ready = items.filter(({ status }: Json) =>
+          status.conditions?.some(({ type, status }: Json) => type === "Ready" && status === "True"),
+        )
+        return ready.length > 0 && ready
+      })
+    },
+    async approve(...tiers) {
+      const { status } = await canary()
+      const text = JSON.stringify({ operation: status.run.id, checksum: status.run.checksum, tiers })
+      await api.patch(`${canariesPath(namespace)}/shop`, { metadata: { annotations: { [approvedAnnotation]: text } } })
+    },
+  }
+  await until("requests are answered", async () => {
+    const { failures } = await startTraffic({ ...through, perSecond: 50, requestsMost: 10 }, atEnd).result
+    return failures.length === 0
+  })
+  return shop
+}
+
+function startClients(options: Pick<TrafficOptions, "addresses"> & Partial<TrafficOptions>, atEnd: AtEnd): Clients {
+  const all: Traffic[] = [0, 4].map(connections => startTraffic({ perSecond: 20, ...options, connections }, atEnd))
+  return {
+    more: async (count = 20) => void (await Promise.all(all.map(client => client.more(count)))),
+    stop: () => Promise.all(all.map(client => client.stop())),
+  }
+}
+
+export const uidsOf = (pods: Json[]): string[] => pods.map(({ metadata }) => metadata.uid).sort()
+
+/** No request was lost, and no version but those named answered with an error. */
+export function expectAnswered(results: TrafficResult[], ...bad: Version[]): void {
+  for (const { failures, answers, sent } of results) {
+    expect(failures).toEqual([])
+    expect(sent).toBeGreaterThan(0)
+    const wrong = answers.filter(({ status, version }) => status !== 200 && !bad.includes(version as Version))
+    expect(wrong).toEqual([])
+  }
+}
+
+/** All versions that answered any of these clients. */
+export const versionsIn = (results: TrafficResult[]): string[] =>
+  [...new Set(results.flatMap(({ answers }) => answers.map(({ version }) => version)))].sort()
+
+/** As after a rolling update of its own: complete, with history, and without a trace of aim. */
+export async function expectOrdinary({ kubectl, deployment }: Shop, revisions: number): Promise<void> {
+  expect(await kubectl("rollout", "status", "deploy/shop", "--timeout=60s")).toContain("successfully rolled out")
+  const history = (await kubectl("rollout", "history", "deploy/shop")).split("\n").filter(line => /^\d/.test(line))
+  expect(history).toHaveLength(revisions)
+  const { metadata, spec } = await deployment()
+  expect(JSON.stringify({ ...metadata, managedFields: [] })).not.toContain("autoimagemanager.io")
+  expect(spec.paused).toBeUndefined()
+}

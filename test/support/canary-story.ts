@@ -69,13 +69,20 @@ export type CanaryOptions = {
   annotations?: Record<string, string>
   /** The policy holds a change in its owner's own write. */
   hasPolicy?: boolean
+  /** What autoscalers measure. */
+  measure?: PullStoryOptions["measure"]
 }
 
 const analysis = { interval: "1m", threshold: 2, stepWeights: [34, 67] }
 
 export async function canaryStory(options: CanaryOptions = {}): Promise<CanaryStory> {
   const { replicas = 3, spec = {}, seed = 1, isAlone = false } = options
-  const story = await pullStory({ nodes: 3, seed, ...(options.lags && { lags: options.lags }) })
+  const story = await pullStory({
+    nodes: 3,
+    seed,
+    measure: options.measure,
+    ...(options.lags && { lags: options.lags }),
+  })
   const { world } = story
   for (const [index, image] of [v1, v2, v3].entries()) story.push(image, { version: "x".repeat(index) })
   await world.apply(crdOf(Canary) as Json, manifestOf(replicas))

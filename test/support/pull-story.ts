@@ -53,6 +53,8 @@ export type PullStoryOptions = {
   pullsPerRegistry?: number
   /** Controllers of the control plane that are behind or stopped, by name. */
   lags?: Readonly<Record<string, Lag>>
+  /** What autoscalers measure. */
+  measure?: NonNullable<Parameters<typeof everyPart>[0]>["measure"]
 }
 
 /** So slow that a story can say in milliseconds how long a pull takes. */
@@ -68,6 +70,7 @@ export async function pullStory({
   seed = 1,
   pullsPerRegistry = 20,
   lags = {},
+  measure,
 }: PullStoryOptions = {}): Promise<PullStory> {
   const description = [{ host, bytesPerSecond: 1000 * bytesPerMs, latencyMs: 0, images: {} }]
   const registries = openRegistries(0, () => description)
@@ -75,7 +78,7 @@ export async function pullStory({
   const onMachines = (found: Nodes) => {
     machines = found
   }
-  const world = await scenario({ seed, parts: everyPart({ nodes: 0, registries, lags, onMachines }) })
+  const world = await scenario({ seed, parts: everyPart({ nodes: 0, registries, lags, measure, onMachines }) })
   await world.apply(...[NodeImage, ImagePullJob, ImageListPullJob].map(kind => crdOf(kind) as Json))
   await world.advance("1s")
   const limits = {

@@ -13,6 +13,7 @@ import type { Json } from "./facts.ts"
 import { contextOf, leftOf, type Memory, type Seen, wantedServices } from "./observe.ts"
 import type { Plan } from "./plan.ts"
 import { canaries, canaryFinalizer, deployments, replicaSets, services as serviceResource } from "./resources.ts"
+import { scalerWrite } from "./scalers.ts"
 import type { World } from "./world.ts"
 
 export type Done = {
@@ -144,6 +145,8 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
         () => ({ resource: deployments, send: client.patch(deployments, { name, namespace }, { type: "json", body }) }),
       ]
     }
+    case "scaler":
+      return [() => scalerWrite(client, seen.objects.scalers, canary, act)]
     case "leave":
       return leaveWrites(world, seen)
     default:

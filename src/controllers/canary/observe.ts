@@ -35,6 +35,7 @@ import type { Look } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { checksumIn, imagesIn, type Json, readMarks, readSet, revisionIn, troubleIn } from "./facts.ts"
 import { canaryFinalizer, services as serviceResource } from "./resources.ts"
+import { observeScalers } from "./scalers.ts"
 import { seenService, sideOfService, type TargetSeen } from "./targets/service.ts"
 import { asRoute, type Near, type World } from "./world.ts"
 
@@ -56,6 +57,7 @@ export type Seen = {
     readonly sets: ReadonlyMap<string, KubeObject>
     readonly services: Partial<Services>
     readonly route?: RouteObject | undefined
+    readonly scalers: ReadonlyMap<string, KubeObject>
   }
 }
 
@@ -64,7 +66,9 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
   const canary = effective(look.object)
   const found = world.parts.routerOf(canary)
   const router = isRouter(found) ? found : undefined
-  const { near, isCurrent, isServed } = world.near(key, router)
+  const { near, isCurrent: isNearCurrent, isServed } = world.near(key, router)
+  const { objects: scalerObjects, isCurrent: areScalersCurrent, ...scaling } = observeScalers(world, key, near, canary)
+  const isCurrent = isNearCurrent && areScalersCurrent
   const { namespace } = canary.metadata
   const named = (name: string) => keyOf({ namespace, name })
   const run = canary.status?.run
@@ -104,6 +108,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     problem: problemOf(world, canary, found, isServed, services, run?.sizes.full ?? sizeOf(workload)),
     hasFinalizer: ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer),
     ...target,
+    ...scaling,
     trouble: trouble && {
       ...trouble,
       isFatal: trouble.isFatal || (trouble.reason === "ImageUnavailable" && graceOver),
@@ -134,7 +139,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     isListed: isCurrent,
     router,
     context,
-    objects: { workload, trial, sets: setObjects, services, route: routeObject },
+    objects: { workload, trial, sets: setObjects, services, route: routeObject, scalers: scalerObjects },
   }
 }
 

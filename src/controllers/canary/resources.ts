@@ -23,6 +23,20 @@ export const endpointSlices: Resource = {
   namespaced: true,
 }
 
+export const autoscalers: Resource = {
+  group: "autoscaling",
+  version: "v2",
+  plural: "horizontalpodautoscalers",
+  kind: "HorizontalPodAutoscaler",
+  namespaced: true,
+}
+export const scaledObjects: Resource = {
+  group: "keda.sh",
+  version: "v1alpha1",
+  plural: "scaledobjects",
+  kind: "ScaledObject",
+  namespaced: true,
+}
 const httpRoutes = { group: "gateway.networking.k8s.io", plural: "httproutes" }
 
 export const canaryFinalizer = "autoimagemanager.io/canary"
@@ -43,5 +57,7 @@ export const permissions: readonly Permission[] = [
   ...secretPermissions,
   ...sharingPermissions,
   ...reachablePermissions,
+  { resource: autoscalers, verbs: ["list", "watch", "update"] },
+  { resource: scaledObjects, verbs: ["list", "watch", "update"] },
   ...grantPermissions,
 ]

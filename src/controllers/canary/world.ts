@@ -14,7 +14,17 @@ import type { Alerts } from "./alerts.ts"
 import { ownerUid, type PodSeen, readPod, readSlice, type SliceSeen } from "./facts.ts"
 import type { HookCall } from "./hooks.ts"
 import type { Round } from "./measure.ts"
-import { canaries, deployments, endpointSlices, pods, replicaSets, services } from "./resources.ts"
+import {
+  autoscalers,
+  canaries,
+  deployments,
+  endpointSlices,
+  pods,
+  replicaSets,
+  scaledObjects,
+  services,
+} from "./resources.ts"
+import { concernedBy } from "./scaled.ts"
 import { createServed } from "./served.ts"
 
 /** What a Canary is carried out with, beside the cluster. */
@@ -34,7 +44,8 @@ export type Near = {
   readonly pods: WatchedCache<PodSeen>
   readonly services: WatchedCache<Kept>
   readonly slices: WatchedCache<SliceSeen>
-  /** By the kind that divides the requests, where that is not a Service. */
+  readonly autoscalers: WatchedCache<Kept>
+  /** By the kind that divides the requests, where that is not a Service; and of KEDA. */
   readonly routes: Map<string, WatchedCache<Kept>>
 }
 
@@ -52,6 +63,8 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
     /** False: the cluster has no such kind of route. */
     readonly isServed: boolean
   }
+  /** Those of KEDA, which are watched only where one scales a target. */
+  scaledObjects(key: string): { readonly cache?: WatchedCache<Kept>; readonly isCurrent: boolean }
   /** Canaries with the same target. */
   rivals(canary: Canary): readonly Canary[]
   leave(key: string): void
@@ -103,8 +116,10 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       }),
       services: open(namespace, services, holdPlain<KubeObject>),
       slices: open(namespace, endpointSlices, readSlice, { service: ({ service }: SliceSeen) => [service] }),
+      autoscalers: open(namespace, autoscalers, holdPlain<KubeObject>),
       routes: new Map(),
     }
+    near.autoscalers.subscribe(wakeScaled)
     /** A Deployment is the target of a Canary, or the trial of one. */
     const wakeDeployment = (key: string, object = near.deployments.get(key)?.object) => {
       for (const each of objects.keysBy("target", key)) enqueue(each)
@@ -127,6 +142,11 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     near.services.subscribe(({ key }) => wakeServices(key))
     near.slices.subscribe(({ before, after }) => wakeServices(keyOf({ namespace, name: (after ?? before)!.service })))
     return near
+  }
+
+  const wakeScaled = (change: Parameters<typeof concernedBy>[0]) => {
+    const { targets, canaries } = concernedBy(change)
+    for (const key of [...targets.flatMap(target => [...objects.keysBy("target", target)]), ...canaries]) enqueue(key)
   }
 
   const wakeServices = (key: string) => {
@@ -177,6 +197,18 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       const isCurrent = isServed !== undefined && caches.every(({ isCurrent }) => isCurrent)
       return { near, isCurrent, isServed: isServed ?? true }
     },
+    scaledObjects(key) {
+      const isServed = served.isServed(scaledObjects)
+      if (!isServed) return { isCurrent: isServed === false }
+      const { namespace = "" } = nameOf(key)
+      const { routes } = places.get(namespace)!
+      const known = routes.get(scaledObjects.kind)
+      if (known) return { cache: known, isCurrent: known.isCurrent }
+      const cache = open(namespace, scaledObjects, holdPlain<KubeObject>)
+      cache.subscribe(wakeScaled)
+      routes.set(scaledObjects.kind, cache)
+      return { cache, isCurrent: cache.isCurrent }
+    },
     rivals({ metadata, spec }) {
       const key = keyOf({ namespace: metadata.namespace, name: spec.targetRef.name })
       const named = [...objects.keysBy("target", key)].flatMap(each => objects.get(each)?.object ?? [])
@@ -197,6 +229,7 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
         Deployment: near?.deployments,
         ReplicaSet: near?.sets,
         Service: near?.services,
+        HorizontalPodAutoscaler: near?.autoscalers,
         Canary: objects,
       }
       const cache = all[resource.kind] ?? near?.routes.get(resource.kind)

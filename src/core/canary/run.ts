@@ -24,6 +24,7 @@ import { leave } from "./leave.ts"
 import { failedBy, measuring, moved, targetService } from "./moves.ts"
 import { promote } from "./promote.ts"
 import { checksOfHooks, intervalOf, judged, roundOf } from "./rounds.ts"
+import { withScalers } from "./scalers.ts"
 import { answerKey, type Sight } from "./sight.ts"
 import { targetSizeAt } from "./size-at.ts"
 import { nextOf, type Position, strategyOf } from "./steps.ts"
@@ -39,7 +40,9 @@ import type { Check } from "./tally.ts"
  *
  * A new phase is reported before the first write that belongs to it.
  */
-export function decide(sight: Sight): Decision {
+export const decide = (sight: Sight): Decision => withScalers(sight, decideRun(sight))
+
+function decideRun(sight: Sight): Decision {
   const { canary, workload, problem } = sight
   if (canary.metadata.deletionTimestamp) return leave(sight)
   const { phase, run } = statusOf(sight)

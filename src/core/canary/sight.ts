@@ -1,5 +1,6 @@
 import type { Canary, Webhook } from "#api/v1alpha1/canary/index.ts"
 import type { Instant } from "#lib/instant.ts"
+import type { ScalerKind, ScalerSeen } from "./scaler.ts"
 import type { Check } from "./tally.ts"
 
 /** What is seen of a Canary and of everything around it. A decision is made from this and from nothing else. */
@@ -103,6 +104,10 @@ export type Sight = {
   readonly sets: readonly SetSeen[]
   readonly trial?: TrialSeen | undefined
   readonly trouble?: TroubleSeen | undefined
+  /** What scales the workload, or did when it was held. */
+  readonly scalers?: readonly ScalerSeen[] | undefined
+  /** The autoscaler that the spec names is not there: in a sentence. */
+  readonly scalerMissing?: string | undefined
   readonly services: {
     readonly source?: ServiceSeen | undefined
     readonly target?: ServiceSeen | undefined
@@ -145,5 +150,7 @@ export type Act =
   | { readonly do: "release" }
   /** The template of this ReplicaSet becomes that of the workload, which stays held. */
   | { readonly do: "writeBack"; readonly set: string }
+  /** An autoscaler no longer scales down, or is as before. */
+  | { readonly do: "scaler"; readonly kind: ScalerKind; readonly name: string; readonly isHeld: boolean }
   /** Services and route are left in order. */
   | { readonly do: "leave" }

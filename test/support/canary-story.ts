@@ -3,7 +3,7 @@ import { Canary, type CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import type { Json } from "#cluster-sim/index.ts"
 import { canaryController } from "#controllers/canary/controller.ts"
-import { canaries, deployments, pods, replicaSets } from "#controllers/canary/resources.ts"
+import { canaries, daemonSets, deployments, pods, replicaSets, statefulSets } from "#controllers/canary/resources.ts"
 import { ownerOf } from "#core/canary/before.ts"
 import type { RouteObject, Router } from "#core/canary/router.ts"
 import type { HookAnswer } from "#core/canary/sight.ts"
@@ -13,11 +13,13 @@ import type { Resource } from "#runtime/resource.ts"
 import { host, type PullStory, type PullStoryOptions, pullStory } from "./pull-story.ts"
 import type { Process, ProcessOptions } from "./scenario.ts"
 
-/** A Deployment of three pods with a Canary, on three nodes. */
+/** A Deployment, or another workload, of three pods with a Canary, on three nodes. */
 export type CanaryStory = Omit<PullStory, "until"> & {
   run(options?: ProcessOptions): Process
   canary(): Promise<Json>
   deployment(): Promise<Json>
+  /** The target, whatever its kind. */
+  workload(): Promise<Json>
   pods(): Promise<Json[]>
   sets(): Promise<Json[]>
   /** As `kubectl set image` does. */
@@ -60,7 +62,12 @@ const plainRouter: Router = {
   restored: () => undefined,
 }
 
+const kinds = { Deployment: deployments, StatefulSet: statefulSets, DaemonSet: daemonSets }
+
 export type CanaryOptions = {
+  kind?: keyof typeof kinds
+  /** `updateStrategy` of a StatefulSet or DaemonSet, and other fields of its spec. */
+  workload?: Json
   replicas?: number
   spec?: Partial<CanarySpecInput>
   seed?: number
@@ -76,16 +83,16 @@ export type CanaryOptions = {
 const analysis = { interval: "1m", threshold: 2, stepWeights: [34, 67] }
 
 export async function canaryStory(options: CanaryOptions = {}): Promise<CanaryStory> {
-  const { replicas = 3, spec = {}, seed = 1, isAlone = false } = options
+  const { replicas = 3, spec = {}, seed = 1, isAlone = false, kind = "Deployment" } = options
   const story = await pullStory({
-    nodes: 3,
+    nodes: kind === "DaemonSet" ? replicas : 3,
     seed,
     measure: options.measure,
     ...(options.lags && { lags: options.lags }),
   })
   const { world } = story
   for (const [index, image] of [v1, v2, v3].entries()) story.push(image, { version: "x".repeat(index) })
-  await world.apply(crdOf(Canary) as Json, manifestOf(replicas))
+  await world.apply(crdOf(Canary) as Json, manifestOf(kind, replicas, options.workload))
   if (options.hasPolicy) await world.apply(...(policyManifests(canaryHold) as Json[]))
   const of = async (resource: Resource) =>
     (await world.list(resource)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
@@ -116,13 +123,14 @@ export async function canaryStory(options: CanaryOptions = {}): Promise<CanarySt
       ),
     canary: () => world.get(canaries, "web", "default"),
     deployment: () => world.get(deployments, "web", "default"),
+    workload: () => world.get(kinds[kind], "web", "default"),
     pods: () => of(pods),
     sets: () => of(replicaSets),
     async setImage(image) {
       const body = { spec: { template: { spec: { containers: [{ name: "web", image }] } } } }
       await inTime(
         world.client.patch(
-          deployments,
+          kinds[kind],
           { name: "web", namespace: "default" },
           { type: "strategic", body },
           { fieldManager: "kubectl-set" },
@@ -148,19 +156,22 @@ export async function canaryStory(options: CanaryOptions = {}): Promise<CanarySt
       return all.filter((weight, index) => weight !== all[index - 1])
     },
   }
-  const isReady = async () => ((await told.deployment()).status?.availableReplicas ?? 0) === replicas
+  const isReady = async () => {
+    const { availableReplicas, numberAvailable } = (await told.workload()).status ?? {}
+    return (availableReplicas ?? numberAvailable ?? 0) === replicas
+  }
   await world.until("all pods are ready", isReady, "5m")
-  await world.apply(canaryManifest(spec, options.annotations))
+  await world.apply(canaryManifest(kind, spec, options.annotations))
   if (!isAlone) told.run()
   return told
 }
 
-const canaryManifest = (spec: Partial<CanarySpecInput>, annotations?: Record<string, string>): Json => ({
+const canaryManifest = (kind: string, spec: Partial<CanarySpecInput>, annotations?: Record<string, string>): Json => ({
   apiVersion: "autoimagemanager.io/v1alpha1",
   kind: "Canary",
   metadata: { name: "web", namespace: "default", ...(annotations && { annotations }) },
   spec: {
-    targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+    targetRef: { apiVersion: "apps/v1", kind, name: "web" } as CanarySpecInput["targetRef"],
     // The route of the stories takes any weight.
     provider: "gatewayapi:v1",
     service: { port: 80, gatewayRefs: [{ name: "gateway" }] },
@@ -169,12 +180,14 @@ const canaryManifest = (spec: Partial<CanarySpecInput>, annotations?: Record<str
   },
 })
 
-const manifestOf = (replicas: number): Json => ({
+const manifestOf = (kind: string, replicas: number, fields: Json = {}): Json => ({
   apiVersion: "apps/v1",
-  kind: "Deployment",
+  kind,
   metadata: { name: "web", namespace: "default" },
   spec: {
-    replicas,
+    ...(kind !== "DaemonSet" && { replicas }),
+    ...(kind === "StatefulSet" && { serviceName: "peers" }),
+    ...fields,
     selector: { matchLabels: { app: "web" } },
     template: {
       metadata: { labels: { app: "web" } },

@@ -4,9 +4,8 @@ import type { RouteObject, Split } from "#core/canary/router.ts"
 import type { Act } from "#core/canary/sight.ts"
 import { heldMark } from "#core/in-place/names.ts"
 import { type PodTemplate, withoutHash } from "#core/in-place/template.ts"
-import type { Instant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
-import { type Outcome, orGone, orThere, outcomeOf, saysNotGranted } from "#runtime/client/outcome.ts"
+import { orGone, orThere, outcomeOf } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf, controlledBy, type KubeObject, type Resource } from "#runtime/resource.ts"
 import type { Json } from "./facts.ts"
@@ -14,28 +13,18 @@ import { contextOf, leftOf, type Memory, type Seen, wantedServices } from "./obs
 import type { Plan } from "./plan.ts"
 import { canaries, canaryFinalizer, deployments, replicaSets, services as serviceResource } from "./resources.ts"
 import { scalerWrite } from "./scalers.ts"
+import { deletePod, setWrites } from "./targets/set-writes.ts"
 import type { World } from "./world.ts"
+import { type Done, settled, soonMs, type Write } from "./write.ts"
 
-export type Done = {
-  readonly lookAgainAt?: Instant | undefined
-  /** The route that the server has confirmed. */
-  readonly split?: Split | undefined
-  readonly refusal?: { readonly reason: "Forbidden" | "Refused" | "WriteFailed"; readonly message: string } | undefined
-  /** The Canary itself was written: its status is reported by the next look, if it is still there. */
-  readonly isWritten?: boolean | undefined
-}
-
-const soonMs = 1000
-const refusedMs = 15_000
 const tries = 3
-
-type Write = { readonly resource: Resource; readonly send: Promise<unknown> }
 
 /** Carries out the one write of a plan, on condition of what was seen, and waits until the caches show it. */
 export async function apply(world: World, seen: Seen, plan: Plan, look: Look<Canary, Memory>): Promise<Done> {
   const { act } = plan
   if (!act || !seen.isListed) return {}
   if (act.do === "tryPolicy") return tryPolicy(world, seen, look)
+  if (act.do === "deletePod") return deletePod(world, seen, act, look.now)
   for (const write of writesOf(world, seen, act)) {
     const { resource, send } = write()
     const outcome = await outcomeOf(send)
@@ -47,15 +36,9 @@ export async function apply(world: World, seen: Seen, plan: Plan, look: Look<Can
   return act.do === "route" ? { split: { weight: act.weight, isMirrored: act.isMirrored } } : {}
 }
 
-function settled(outcome: Outcome<unknown>, now: Instant): Done | undefined {
-  if (outcome.is === "Written") return undefined
-  if (outcome.is !== "Refused") return { lookAgainAt: now + soonMs }
-  const { said, message } = outcome.error
-  const reason = saysNotGranted(message) ? "Forbidden" : "Refused"
-  return { lookAgainAt: now + refusedMs, refusal: { reason, message: said } }
-}
-
 function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
+  const own = setWrites(world, seen, act)
+  if (own) return own
   const { client } = world
   const { canary } = seen.sight
   const { workload, trial, sets } = seen.objects

@@ -3,13 +3,14 @@ import type { Controller } from "#runtime/controller.ts"
 import { type KindController, kindController } from "#runtime/kind-controller.ts"
 import type { Surroundings } from "../surroundings.ts"
 import { messagesOf } from "./announce.ts"
-import { apply, type Done } from "./apply.ts"
+import { apply } from "./apply.ts"
 import { type Memory, newMemory, observe, type Seen } from "./observe.ts"
 import { partsWith } from "./parts.ts"
 import { type Plan, plan } from "./plan.ts"
 import { report } from "./report.ts"
 import { canaries, canaryFinalizer, permissions } from "./resources.ts"
 import { canaryIndexes, openWorld, type Parts, type World } from "./world.ts"
+import type { Done } from "./write.ts"
 
 /**
  * Gives a new revision of a Deployment requests step by step, and makes its very pods the Deployment's own when it proves

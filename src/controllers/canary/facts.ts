@@ -37,6 +37,8 @@ export type PodSeen = {
   readonly hash: string
   readonly labels: Readonly<Record<string, string>>
   readonly isReady: boolean
+  readonly isTerminating: boolean
+  readonly isFinished: boolean
   readonly trouble: PodTrouble | undefined
   readonly restarts: number
 }
@@ -54,6 +56,8 @@ export function readPod(object: KubeObject): PodSeen {
     hash: metadata.labels?.[hashLabel] ?? "",
     labels: metadata.labels ?? {},
     isReady: isReady && !isTerminating && !isFinished,
+    isTerminating,
+    isFinished,
     trouble: isTerminating ? undefined : trouble,
     restarts: Math.max(0, ...restarts),
   }

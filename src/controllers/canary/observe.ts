@@ -9,6 +9,8 @@ import { ratioProblem } from "#core/canary/ratio.ts"
 import { isRouter, type RouteContext, type RouteObject, type Router } from "#core/canary/router.ts"
 import { decide } from "#core/canary/run.ts"
 import {
+  type HashLabel,
+  hashLabelOf,
   releasedService,
   restoredApex,
   type Services,
@@ -28,7 +30,7 @@ import type { Check } from "#core/canary/tally.ts"
 import { isRoutedOnly } from "#core/canary/targets/index.ts"
 import { kindProblem } from "#core/canary/targets/problems.ts"
 import { leftService, routedServices } from "#core/canary/targets/service-revision.ts"
-import { hashLabel } from "#core/in-place/template.ts"
+import { sharesPods } from "#core/canary/targets/shared.ts"
 import { parseInstant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
 import type { Look } from "#runtime/kind-controller.ts"
@@ -37,6 +39,7 @@ import { checksumIn, imagesIn, type Json, readMarks, readSet, revisionIn, troubl
 import { canaryFinalizer, services as serviceResource } from "./resources.ts"
 import { observeScalers } from "./scalers.ts"
 import { seenService, sideOfService, type TargetSeen } from "./targets/service.ts"
+import { seenSet } from "./targets/sets.ts"
 import { asRoute, type Near, type World } from "./world.ts"
 
 /** What this process remembers of a Canary: whether a policy holds its target, and how often that was tried. */
@@ -66,19 +69,22 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
   const canary = effective(look.object)
   const found = world.parts.routerOf(canary)
   const router = isRouter(found) ? found : undefined
-  const { near, isCurrent: isNearCurrent, isServed } = world.near(key, router)
+  const { near, isCurrent: isNearCurrent, isServed } = world.near(key, router, canary.spec.targetRef.kind)
   const { objects: scalerObjects, isCurrent: areScalersCurrent, ...scaling } = observeScalers(world, key, near, canary)
   const isCurrent = isNearCurrent && areScalersCurrent
   const { namespace } = canary.metadata
   const named = (name: string) => keyOf({ namespace, name })
   const run = canary.status?.run
   const isService = isRoutedOnly(canary)
-  const workload = isService ? undefined : near.deployments.get(named(canary.spec.targetRef.name))?.object
+  const ofSet = sharesPods(canary) ? seenSet(near, canary, named(canary.spec.targetRef.name)) : undefined
+  const workload = isService || ofSet ? ofSet?.object : near.deployments.get(named(canary.spec.targetRef.name))?.object
   const checksum = run?.checksum ?? (workload && checksumIn(workload)) ?? ""
-  const trial = near.deployments.get(named(trialNameOf(canary.spec.targetRef.name, checksum)))?.object
-  const { sets, setObjects } = setsOf(near, workload, trial)
+  const trial = ofSet
+    ? undefined
+    : near.deployments.get(named(trialNameOf(canary.spec.targetRef.name, checksum)))?.object
+  const { sets, setObjects } = setsOf(near, ofSet ? undefined : workload, trial)
   const services = existingServices(near, canary)
-  const other = isService ? seenService(near, canary, services) : undefined
+  const other = isService ? seenService(near, canary, services) : ofSet
   const target: TargetSeen = other ?? {
     workload: workload && workloadOf(workload),
     sets,
@@ -101,13 +107,16 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
       : { ok: false as const, why: "it does not exist" }
   const tested = trial && [...setObjects.values()].find(set => ownedBy(set, trial))
   const graceOver = now - (parseInstant(run?.progressAt) ?? now) >= pullGraceMs
-  const trouble = tested && troubleIn(podsOf(near, tested), tested)
+  const trouble = ofSet ? ofSet.trouble : tested && troubleIn(podsOf(near, tested), tested)
   const sight: Sight = {
     canary,
     now,
-    problem: problemOf(world, canary, found, isServed, services, run?.sizes.full ?? sizeOf(workload)),
+    problem: problemOf(world, canary, found, isServed, services, run?.sizes.full ?? target.workload?.size ?? 0),
     hasFinalizer: ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer),
-    ...target,
+    workload: target.workload,
+    sets: target.sets,
+    trial: target.trial,
+    set: target.set,
     ...scaling,
     trouble: trouble && {
       ...trouble,
@@ -128,7 +137,8 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
       why: accepted.ok ? "" : accepted.why,
     },
     routesBySelector: router?.kind.kind === "Service",
-    policyHolds: memory.policyHolds,
+    // No policy holds a set for a Canary: the hold stands between runs.
+    policyHolds: ofSet ? false : memory.policyHolds,
     ...(canary.metadata.deletionTimestamp === undefined
       ? { isLeft: false }
       : leaving(leftOf(canary, services, router, context, routeObject), routeObject, accepted.ok)),
@@ -139,7 +149,14 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     isListed: isCurrent,
     router,
     context,
-    objects: { workload, trial, sets: setObjects, services, route: routeObject, scalers: scalerObjects },
+    objects: {
+      workload,
+      trial,
+      sets: ofSet?.revisions ?? setObjects,
+      services,
+      route: routeObject,
+      scalers: scalerObjects,
+    },
   }
 }
 
@@ -260,20 +277,20 @@ function sidesOf(
     const ready: Record<string, number> = {}
     for (const key of near.slices.keysBy("service", names[role]))
       for (const uid of near.slices.get(key)?.ready ?? []) {
-        const hash = hashOfPod(near, uid)
+        const hash = hashOfPod(near, uid, hashLabelOf(canary))
         if (hash !== undefined) ready[hash] = (ready[hash] ?? 0) + 1
       }
-    return { hash: object.spec?.selector?.[hashLabel] ?? "", ready }
+    return { hash: object.spec?.selector?.[hashLabelOf(canary)] ?? "", ready }
   }
   const [source, target] = [side("source"), side("target")]
   return { ...(source && { source }), ...(target && { target }) }
 }
 
-/** A ready pod, by the revision of its ReplicaSet. */
-function hashOfPod(near: Near, uid: string): string | undefined {
+/** A ready pod, by its revision. */
+function hashOfPod(near: Near, uid: string, label: HashLabel): string | undefined {
   for (const key of near.pods.keysBy("uid", uid)) {
     const pod = near.pods.get(key)
-    if (pod?.isReady) return pod.hash
+    if (pod?.isReady) return pod.labels[label]
   }
   return undefined
 }
@@ -305,7 +322,11 @@ export function wantedServices(
   if (!workload) return {}
   const { spec } = workload as Json
   const containers = spec.template.spec.containers ?? []
-  return servicesOf(canary, hashes, existing, spec.selector.matchLabels ?? {}, hashLabel, containers)
+  const made = (each: RouteContext["hashes"]) =>
+    servicesOf(canary, each, existing, spec.selector.matchLabels ?? {}, hashLabelOf(canary), containers)
+  // Pods of a StatefulSet find each other by this one, whatever their revision.
+  const isOfPeers = spec.serviceName === serviceNamesOf(canary).apex
+  return isOfPeers ? { ...made(hashes), apex: made({ source: hashes.source }).apex } : made(hashes)
 }
 
 /** What is left of each object when the Canary goes; undefined where it is deleted. */
@@ -327,7 +348,7 @@ export function leftOf(
     }
     const isRouted = role === "apex" && router?.kind.kind === "Service" && context
     const plain = isReverted && isRouted ? (router.restored(context, object) ?? object) : object
-    left.set(object, isReverted ? restoredApex(plain) : releasedService(object, hashLabel))
+    left.set(object, isReverted ? restoredApex(plain) : releasedService(object, hashLabelOf(canary)))
   }
   return left
 }
@@ -340,8 +361,6 @@ function leaving(left: ReturnType<typeof leftOf>, route: RouteObject | undefined
   }
 }
 
-const sizeOf = (workload: KubeObject | undefined): number => (workload as Json | undefined)?.spec.replicas ?? 1
-
 function problemOf(
   world: World,
   canary: Canary,
@@ -350,7 +369,7 @@ function problemOf(
   services: Partial<Services>,
   size: number,
 ): Problem | undefined {
-  const unsupported = kindProblem(canary)
+  const unsupported = kindProblem(canary, size)
   if (unsupported) return unsupported
   if (!isRouter(found)) return { reason: found.reason, message: `${found.field}: ${found.message}` }
   const first = found.problemsOf(canary)[0] ?? ratioProblem(canary, size)

@@ -5,9 +5,9 @@ import { formatInstant, type Instant } from "#lib/instant.ts"
 import { conditionOf, type Stated, setConditions } from "#runtime/conditions.ts"
 import type { Report } from "#runtime/kind-controller.ts"
 import type { Episode } from "#runtime/status.ts"
-import type { Done } from "./apply.ts"
 import type { Seen } from "./observe.ts"
 import type { Plan } from "./plan.ts"
+import type { Done } from "./write.ts"
 
 const historyMost = 10
 

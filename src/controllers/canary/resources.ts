@@ -13,6 +13,17 @@ export const metricTemplates = resourceOf(namesOf("MetricTemplate"))
 export const alertProviders = resourceOf(namesOf("AlertProvider"))
 export const deployments = resourceOf(workloadKind("Deployment")!)
 export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
+export const statefulSets = resourceOf(workloadKind("StatefulSet")!)
+export const daemonSets = resourceOf(workloadKind("DaemonSet")!)
+export const controllerRevisions: Resource = {
+  group: "apps",
+  version: "v1",
+  plural: "controllerrevisions",
+  kind: "ControllerRevision",
+  namespaced: true,
+}
+/** Workloads beside Deployments: watched where a Canary has one for its target. */
+export const setResources = { StatefulSet: statefulSets, DaemonSet: daemonSets } as const
 export const pods = core("pods", "Pod")
 export const services = core("services", "Service")
 export const endpointSlices: Resource = {
@@ -47,7 +58,12 @@ export const permissions: readonly Permission[] = [
   { resource: canaries, subresource: "status", verbs: ["update"] },
   { resource: deployments, verbs: ["list", "watch", "create", "patch", "delete"] },
   { resource: replicaSets, verbs: ["list", "watch", "patch", "delete"] },
-  { resource: pods, verbs: ["list", "watch"] },
+  ...[statefulSets, daemonSets].map((resource): Permission => ({ resource, verbs: ["list", "watch", "patch"] })),
+  { resource: controllerRevisions, verbs: ["list", "watch"] },
+  // Pods of a StatefulSet or DaemonSet make room for those of the other revision.
+  { resource: pods, verbs: ["list", "watch", "delete"] },
+  // As a dry run only: the client cannot send another.
+  { resource: pods, subresource: "eviction", verbs: ["create"] },
   { resource: services, verbs: ["list", "watch", "create", "update", "delete"] },
   { resource: endpointSlices, verbs: ["list", "watch"] },
   { resource: httpRoutes, verbs: ["list", "watch", "create", "update", "delete"] },

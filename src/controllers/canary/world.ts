@@ -17,12 +17,14 @@ import type { Round } from "./measure.ts"
 import {
   autoscalers,
   canaries,
+  controllerRevisions,
   deployments,
   endpointSlices,
   pods,
   replicaSets,
   scaledObjects,
   services,
+  setResources,
 } from "./resources.ts"
 import { concernedBy } from "./scaled.ts"
 import { createServed } from "./served.ts"
@@ -45,6 +47,8 @@ export type Near = {
   readonly services: WatchedCache<Kept>
   readonly slices: WatchedCache<SliceSeen>
   readonly autoscalers: WatchedCache<Kept>
+  /** StatefulSets, DaemonSets and ControllerRevisions, where a Canary has such a target. */
+  readonly workloads: Map<string, WatchedCache<Kept>>
   /** By the kind that divides the requests, where that is not a Service; and of KEDA. */
   readonly routes: Map<string, WatchedCache<Kept>>
 }
@@ -57,6 +61,7 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   near(
     key: string,
     router: Router | undefined,
+    kind: string,
   ): {
     readonly near: Near
     readonly isCurrent: boolean
@@ -65,6 +70,7 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   }
   /** Those of KEDA, which are watched only where one scales a target. */
   scaledObjects(key: string): { readonly cache?: WatchedCache<Kept>; readonly isCurrent: boolean }
+  podOf(key: string): PodSeen | undefined
   /** Canaries with the same target. */
   rivals(canary: Canary): readonly Canary[]
   leave(key: string): void
@@ -79,6 +85,8 @@ export const canaryIndexes = {
   service: ({ object }: Held<Canary>) =>
     Object.values(serviceNamesOf(object)).map(name => keyOf({ namespace: object.metadata.namespace, name })),
 }
+
+const isSetKind = (kind: string): kind is keyof typeof setResources => Object.hasOwn(setResources, kind)
 
 const shownMs = 5000
 
@@ -117,6 +125,7 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       services: open(namespace, services, holdPlain<KubeObject>),
       slices: open(namespace, endpointSlices, readSlice, { service: ({ service }: SliceSeen) => [service] }),
       autoscalers: open(namespace, autoscalers, holdPlain<KubeObject>),
+      workloads: new Map(),
       routes: new Map(),
     }
     near.autoscalers.subscribe(wakeScaled)
@@ -137,7 +146,9 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     })
     near.pods.subscribe(({ before, after }) => {
       if (before?.isReady === after?.isReady && before?.trouble?.message === after?.trouble?.message) return
-      for (const key of near.sets.keysBy("uid", (after ?? before)!.owner)) wakeSet(near.sets.get(key)?.object)
+      const { owner } = (after ?? before)!
+      for (const key of near.sets.keysBy("uid", owner)) wakeSet(near.sets.get(key)?.object)
+      for (const cache of near.workloads.values()) for (const key of cache.keysBy("uid", owner)) wakeTarget(key)
     })
     near.services.subscribe(({ key }) => wakeServices(key))
     near.slices.subscribe(({ before, after }) => wakeServices(keyOf({ namespace, name: (after ?? before)!.service })))
@@ -147,6 +158,28 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
   const wakeScaled = (change: Parameters<typeof concernedBy>[0]) => {
     const { targets, canaries } = concernedBy(change)
     for (const key of [...targets.flatMap(target => [...objects.keysBy("target", target)]), ...canaries]) enqueue(key)
+  }
+
+  const wakeTarget = (key: string) => {
+    for (const each of objects.keysBy("target", key)) enqueue(each)
+  }
+
+  function workloadsOf(namespace: string, near: Near, kind: keyof typeof setResources): WatchedCache<Kept>[] {
+    const indexes = {
+      owner: ({ object }: Kept) => [ownerUid(object)],
+      uid: ({ object }: Kept) => [object.metadata.uid ?? ""],
+    }
+    return [setResources[kind], controllerRevisions].map(resource => {
+      const known = near.workloads.get(resource.kind)
+      if (known) return known
+      const cache = open(namespace, resource, holdPlain<KubeObject>, indexes)
+      cache.subscribe(({ key, before, after }) => {
+        const owner = (after ?? before)!.object.metadata.ownerReferences?.find(({ controller }) => controller)
+        wakeTarget(resource === controllerRevisions ? keyOf({ namespace, name: owner?.name ?? "" }) : key)
+      })
+      near.workloads.set(resource.kind, cache)
+      return cache
+    })
   }
 
   const wakeServices = (key: string) => {
@@ -185,13 +218,14 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     measuring: parts.measuring?.(wiring),
     hooks: parts.hooks?.(wiring),
     alerts: parts.alerts?.(wiring),
-    near(key, router) {
+    near(key, router, kind) {
       const { namespace = "" } = nameOf(key)
       users.add(namespace, key)
       const near = places.get(namespace) ?? openNear(namespace)
       places.set(namespace, near)
-      const { routes: _, ...own } = near
+      const { routes: _, workloads: _workloads, ...own } = near
       const caches: Pick<WatchedCache<Projected>, "isCurrent">[] = Object.values(own)
+      if (isSetKind(kind)) caches.push(...workloadsOf(namespace, near, kind))
       const isServed = router ? served.isServed(router.kind) : true
       if (router && router.kind.kind !== "Service" && isServed) caches.push(routesOf(namespace, near, router))
       const isCurrent = isServed !== undefined && caches.every(({ isCurrent }) => isCurrent)
@@ -209,6 +243,7 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       routes.set(scaledObjects.kind, cache)
       return { cache, isCurrent: cache.isCurrent }
     },
+    podOf: key => places.get(nameOf(key).namespace ?? "")?.pods.get(key),
     rivals({ metadata, spec }) {
       const key = keyOf({ namespace: metadata.namespace, name: spec.targetRef.name })
       const named = [...objects.keysBy("target", key)].flatMap(each => objects.get(each)?.object ?? [])
@@ -220,8 +255,8 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       const near = places.get(namespace)
       if (users.has(namespace) || !near) return
       places.delete(namespace)
-      const { routes, ...own } = near
-      for (const cache of [...Object.values(own), ...routes.values()]) cache.close()
+      const { routes, workloads, ...own } = near
+      for (const cache of [...Object.values(own), ...routes.values(), ...workloads.values()]) cache.close()
     },
     async shown(key, resource, { metadata }) {
       const near = places.get(nameOf(key).namespace ?? "")
@@ -232,7 +267,7 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
         HorizontalPodAutoscaler: near?.autoscalers,
         Canary: objects,
       }
-      const cache = all[resource.kind] ?? near?.routes.get(resource.kind)
+      const cache = all[resource.kind] ?? near?.workloads.get(resource.kind) ?? near?.routes.get(resource.kind)
       if (!cache) return
       const waiting = new AbortController()
       const cancel = clock.after(shownMs, () => waiting.abort())

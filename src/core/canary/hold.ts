@@ -8,6 +8,11 @@ export const canaryHolder = "canary"
 export const canaryHoldOf = (name: string, generation: string) =>
   [`{"by":"${canaryHolder}","name":"`, name, `","generation":`, generation, "}"] as const
 
-/** The text of a hold that the controller writes itself: it stands between runs, where no policy holds. */
-export const standingHoldOf = (name: string, generation: number): string =>
-  canaryHoldOf(name, `${generation},"isStanding":true`).join("")
+/**
+ * The text of a hold that the controller writes itself: it stands between runs, where no policy holds. Of a StatefulSet or
+ * DaemonSet it has the strategy that is given back.
+ */
+export const standingHoldOf = (name: string, generation: number, original?: unknown): string => {
+  const before = original === undefined ? "" : `,"original":${JSON.stringify(original)}`
+  return canaryHoldOf(name, `${generation},"isStanding":true${before}`).join("")
+}

@@ -82,12 +82,16 @@ function mending(sight: Sight, source: SetSeen): Act | Wait | undefined {
 /** The hold between runs: marks without a pause are taken off, and where no policy holds the pause stands. */
 function holding(sight: Sight, source: SetSeen): (Partial<Decision> & Wait) | undefined {
   const { workload, policyHolds } = sight
-  const { hold, isPaused, isObserved, checksum } = workload!
+  const { hold, isPaused, isObserved, checksum, size } = workload!
   const isSame = checksum === source.checksum
   if (hold && isPaused)
     return isSame && !hold.isStanding
       ? { act: { do: "release" }, reason: "Reverted", message: "the template is the one that runs: the hold ends" }
       : undefined
+  // A stop in the middle would keep pods of two revisions.
+  const { set } = sight
+  if (set && !(set.isSettled && set.pods.length === size && set.pods.every(({ hash }) => hash === source.hash)))
+    return { reason: "Released", message: `${titleOf(sight.canary)} is rolled out by its own controller` }
   if (hold && isSame && isObserved)
     return hold.isStanding
       ? { act: { do: "hold" }, reason: "Adopting", message: "the workload is held between runs: no policy holds it" }

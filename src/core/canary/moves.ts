@@ -7,7 +7,10 @@ import { targetOf } from "./targets/index.ts"
 
 /** The Service of the target selects its pods before a request can come, and the one of clients only the source. */
 export function targetService(sight: Sight, run: Run): Decision | undefined {
-  const { services } = sight
+  const { services, canary } = sight
+  const settled = targetOf(canary)?.settled?.(sight, run) ?? "done"
+  if (settled !== "done" && "act" in settled)
+    return say(sight, run, { act: settled.act, reason: "Scaling", message: settled.message })
   const source = services.source?.hash ?? run.source.hash
   if (run.target.hash === "" || services.areMade({ source, target: run.target.hash })) return undefined
   return say(sight, run, {

@@ -6,6 +6,7 @@ import { failedBy, moved, targetService } from "./moves.ts"
 import { intervalOf } from "./rounds.ts"
 import type { Sight } from "./sight.ts"
 import { promotionAfter } from "./steps.ts"
+import { mostBefore, paced, sharesPods } from "./targets/shared.ts"
 import { nextTurn, type Turn } from "./turn.ts"
 
 /**
@@ -20,13 +21,19 @@ export function promote(sight: Sight, run: Run): Decision {
     if (turned) return turned
     const isDue = run.weight === 0 || canary.spec.analysis.stepWeightPromotion === 0 || sight.now >= dueAt(sight, run)
     const weight = run.weight < 100 && isDue ? promotionAfter(canary.spec.analysis, run.weight) : run.weight
-    const wanted = { weight, isMirrored: false, targetSize: run.sizes.full }
-    const move = nextMove(arrangedOf(sight, run), wanted, sharesOf(sight))
-    if (move !== "done") return promoting(moved(sight, run, move), run, weight)
+    const arranged = arrangedOf(sight, run)
+    const wanted = paced(
+      canary,
+      arranged,
+      { weight, isMirrored: false, targetSize: sizeOf(sight, run) },
+      run.sizes.full,
+    )
+    const move = nextMove(arranged, wanted, sharesOf(sight))
+    if (move !== "done") return promoting(moved(sight, run, move), run, wanted.weight)
     if (run.weight < 100)
       return say(sight, run, { reason: "Routing", message: shown(run.weight), lookAgainAt: dueAt(sight, run) })
   }
-  const turn = nextTurn(sidesOf(sight), run.target.hash, leastOf(run.sizes.full, sharesOf(sight).target))
+  const turn = nextTurn(sidesOf(sight), run.target.hash, leastOf(sizeOf(sight, run), sharesOf(sight).target))
   if (turn === "done")
     return say(
       sight,
@@ -39,6 +46,9 @@ export function promote(sight: Sight, run: Run): Decision {
     )
   return turning(sight, run, turn)
 }
+
+/** Where both revisions share the pods of one workload, the last of them follows the requests. */
+const sizeOf = ({ canary }: Sight, { sizes: { full } }: Run) => (sharesPods(canary) ? mostBefore(full) : full)
 
 const shown = (weight: number) => `the new revision takes the requests: weight ${weight}`
 

@@ -2,6 +2,7 @@ import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import { providerOf } from "./provider.ts"
 import type { RouteProblem } from "./router.ts"
 import { strategyOf, weightsOf } from "./steps.ts"
+import { sharedSize, sharesPods } from "./targets/shared.ts"
 
 /** How many pods of the target express a weight where no router divides the requests. */
 export type Ratio = {
@@ -47,6 +48,7 @@ const shown = (weight: number) => String(Math.round(10 * weight) / 10)
  */
 export function ratioProblem(canary: Canary, source: number): RouteProblem | undefined {
   if (!isStandaloneRatio(canary) || source <= 0) return undefined
+  if (sharesPods(canary)) return sharedProblem(canary, source)
   const { analysis } = canary.spec
   const field = analysis.stepWeights ? "analysis.stepWeights" : "analysis.stepWeight"
   const weight = weightsOf(analysis).find(each => !isPossible(each, source))
@@ -62,6 +64,20 @@ export function ratioProblem(canary: Canary, source: number): RouteProblem | und
     reason: "WeightNotPossible",
     field,
     message: `${why}; the nearest is ${shown(nearest.weight)} % with ${podsOf(nearest.target)}: write that in stepWeights${more}, or use a gateway (service.gatewayRefs)`,
+  }
+}
+
+/** Pods that replace one another: so many of all of them. */
+function sharedProblem(canary: Canary, full: number): RouteProblem | undefined {
+  const { analysis, targetRef } = canary.spec
+  const nearest = (weight: number) => sharedSize({ strategy: "Weighted", weight, full })
+  const share = (weight: number) => (100 * nearest(weight)) / full
+  const weight = weightsOf(analysis).find(each => each < 100 && Math.abs(share(each) - each) > tolerance)
+  if (weight === undefined) return undefined
+  return {
+    reason: "WeightNotPossible",
+    field: analysis.stepWeights ? "analysis.stepWeights" : "analysis.stepWeight",
+    message: `no number of the ${podsOf(full)} of ${targetRef.kind} ${targetRef.name} gives ${weight} % of the requests; the nearest is ${shown(share(weight))} % with ${podsOf(nearest(weight))}: write that in stepWeights, or use a gateway (service.gatewayRefs)`,
   }
 }
 

@@ -29,6 +29,7 @@ import { answerKey, type Sight } from "./sight.ts"
 import { targetSizeAt } from "./size-at.ts"
 import { nextOf, type Position, strategyOf } from "./steps.ts"
 import type { Check } from "./tally.ts"
+import { firstSize, paced, sharesPods } from "./targets/shared.ts"
 
 /**
  * The state machine of a Canary: from what is seen to the phase, the next status of the run and the next single write. The
@@ -145,7 +146,8 @@ function progress(sight: Sight, before: Run): Decision {
   const wanted = wantedAt(sight, run, position, isFirst)
   const turned = targetService(sight, run)
   if (turned) return turned
-  const move = nextMove(arrangedOf(sight, run), wanted, sharesOf(sight))
+  const arranged = arrangedOf(sight, run)
+  const move = nextMove(arranged, paced(canary, arranged, wanted, run.sizes.full), sharesOf(sight))
   if (move !== "done") return moved(sight, run, move)
   if (canary.spec.skipAnalysis) return skipped(sight, run)
   if (isFirst) return prepare(sight, run, position)
@@ -183,14 +185,17 @@ const promotionPlace = {
 function wantedAt({ canary }: Sight, run: Run, position: Position, isFirst: boolean): Wanted {
   const { analysis, skipAnalysis } = canary.spec
   const { full } = run.sizes
+  const isShared = sharesPods(canary)
   const sizeAt = (weight: number) => targetSizeAt(canary, weight, full)
-  if (skipAnalysis) return { weight: run.weight, isMirrored: false, targetSize: full }
+  if (skipAnalysis)
+    return { weight: run.weight, isMirrored: false, targetSize: isShared ? firstSize(full, full) : full }
   if (run.next) return { weight: run.next.weight, isMirrored: run.next.mirrored, targetSize: sizeAt(run.next.weight) }
   const here = { weight: run.weight, isMirrored: run.mirrored }
   if (!isFirst) return { ...here, targetSize: sizeAt(run.weight) }
   // It has the size of the first weight from the start.
   const first = nextOf(analysis, position)
-  return { ...here, targetSize: first === "promote" ? full : sizeAt(first.weight) }
+  const size = sizeAt(first === "promote" ? 100 : first.weight)
+  return { ...here, targetSize: isShared ? firstSize(size, full) : size }
 }
 
 /** Before the first weight: hooks that prepare. */

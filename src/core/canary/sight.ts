@@ -5,7 +5,7 @@ import type { Check } from "./tally.ts"
 
 /** What is seen of a Canary and of everything around it. A decision is made from this and from nothing else. */
 
-/** The user's Deployment. */
+/** The user's workload. */
 export type WorkloadSeen = {
   readonly name: string
   readonly uid: string
@@ -40,6 +40,29 @@ export type SetSeen = {
   /** How many of them are ready. */
   readonly ready: number
   readonly revision: number
+}
+
+/** A pod of a StatefulSet or DaemonSet. */
+export type SetPod = {
+  readonly name: string
+  /** The revision that it is of. */
+  readonly hash: string
+  /** Of a StatefulSet. */
+  readonly ordinal: number
+  readonly isReady: boolean
+  readonly isGoing: boolean
+}
+
+/** A StatefulSet or DaemonSet, whose pods are of several revisions. */
+export type SetOfPods = {
+  readonly pods: readonly SetPod[]
+  /** How many may be down at once by its own strategy; at least one. */
+  readonly maxUnavailable: number
+  /** Of a StatefulSet: pods from this place on are of the template. The first ordinal is `start`. */
+  readonly partition: number
+  readonly start: number
+  /** Its controller counts every pod as one of the template. */
+  readonly isSettled: boolean
 }
 
 /** The Deployment of the run. */
@@ -103,6 +126,8 @@ export type Sight = {
   /** The ReplicaSets of the workload and of the run. */
   readonly sets: readonly SetSeen[]
   readonly trial?: TrialSeen | undefined
+  /** Where both revisions share the pods of one workload. */
+  readonly set?: SetOfPods | undefined
   readonly trouble?: TroubleSeen | undefined
   /** What scales the workload, or did when it was held. */
   readonly scalers?: readonly ScalerSeen[] | undefined
@@ -148,9 +173,13 @@ export type Act =
   | { readonly do: "hold" }
   /** Takes our marks and our pause from the workload. */
   | { readonly do: "release" }
-  /** The template of this ReplicaSet becomes that of the workload, which stays held. */
+  /** The template of this ReplicaSet or ControllerRevision becomes that of the workload, which stays held. */
   | { readonly do: "writeBack"; readonly set: string }
   /** An autoscaler no longer scales down, or is as before. */
   | { readonly do: "scaler"; readonly kind: ScalerKind; readonly name: string; readonly isHeld: boolean }
+  /** Of a StatefulSet. */
+  | { readonly do: "partition"; readonly at: number }
+  /** A ready one goes if every PodDisruptionBudget lets it. */
+  | { readonly do: "deletePod"; readonly pod: string; readonly isReady: boolean }
   /** Services and route are left in order. */
   | { readonly do: "leave" }

@@ -176,7 +176,7 @@ const refused = (field: string, message: string): Finding => ({ field, message, 
 
 function aroundFindings(canary: Canary, around: Around, full: number | undefined): Finding[] {
   const { targetRef } = canary.spec
-  const problem = kindProblem(canary)
+  const problem = kindProblem(canary, full ?? 0)
   const ratio = full === undefined ? undefined : ratioProblem(canary, full)
   return [
     ...(problem ? [refused("spec.targetRef", problem.message)] : []),

@@ -7,7 +7,7 @@ import type { Json } from "../facts.ts"
 import type { Near } from "../world.ts"
 
 /** What is seen of a target and of its revisions. */
-export type TargetSeen = Pick<Sight, "workload" | "sets" | "trial">
+export type TargetSeen = Pick<Sight, "workload" | "sets" | "trial" | "set">
 
 /**
  * A Service as a workload: always held, because nothing but the route gives requests to what it selects anew. Each

@@ -5,6 +5,7 @@ import { ratioMost } from "../ratio.ts"
 import type { RouteContext, RouteObject, RouteProblem, Router, Split } from "../router.ts"
 import { hashLabelOf } from "../services.ts"
 import { strategyOf, weightsOf } from "../steps.ts"
+import { sharesPods } from "../targets/shared.ts"
 
 /** On the Service, where its selector does not say it: the weight that the number of pods is to give. */
 const weightAnnotation = `${group}/canary-weight`
@@ -63,7 +64,7 @@ function problemsOf(canary: Canary): readonly RouteProblem[] {
   const { analysis, canaryReplicas } = canary.spec
   const strategy = strategyOf(analysis)
   const isRatio = strategy === "Weighted"
-  const high = weightsOf(analysis).find(weight => weight > ratioMost && weight < 100)
+  const high = sharesPods(canary) ? undefined : weightsOf(analysis).find(weight => weight > ratioMost && weight < 100)
   return [
     ...(strategy === "HeaderOrCookie"
       ? [

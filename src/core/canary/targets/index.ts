@@ -1,9 +1,13 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
+import { daemonSetTarget } from "./daemon-set.ts"
 import { serviceTarget } from "./service.ts"
+import { statefulSetTarget } from "./stateful-set.ts"
 import type { Target } from "./target.ts"
 
 const targets: Partial<Record<Canary["spec"]["targetRef"]["kind"], Target>> = {
+  DaemonSet: daemonSetTarget,
   Service: serviceTarget,
+  StatefulSet: statefulSetTarget,
 }
 
 /** Undefined for a Deployment. */

@@ -1,12 +1,16 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import { providerOf } from "../provider.ts"
 import type { Problem } from "../sight.ts"
+import { sharesPods } from "./shared.ts"
 
-/** What a Canary asks of a target of this kind, and that cannot be done with one. */
-export function kindProblem(canary: Canary): Problem | undefined {
+/** What a Canary asks of a target of this kind and size, and that cannot be done with one. */
+export function kindProblem(canary: Canary, size: number): Problem | undefined {
   const { targetRef, service } = canary.spec
-  if (targetRef.kind === "StatefulSet" || targetRef.kind === "DaemonSet")
-    return { reason: "NotSupported", message: `targetRef.kind: ${targetRef.kind} is not implemented here` }
+  if (sharesPods(canary) && size === 1)
+    return {
+      reason: "WeightNotPossible",
+      message: `targetRef: ${targetRef.kind} ${targetRef.name} has one pod, which is of one revision or of the other: give it two, or update it without a Canary`,
+    }
   if (targetRef.kind !== "Service") return undefined
   if (targetRef.apiVersion !== "v1")
     return { reason: "NotSupported", message: `targetRef.apiVersion: only a Service of v1 is routed to` }

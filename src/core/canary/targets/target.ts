@@ -15,6 +15,8 @@ export type Impossible = {
 export type Target = {
   /** A step towards so many pods of the new revision. */
   resized(sight: Sight, run: Run, size: number): Step
+  /** Before requests are given to what has become ready. */
+  settled?(sight: Sight, run: Run): Step
   /** Requests have gone back: a step towards no pod of the new revision. */
   emptied(sight: Sight, run: Run): Step
   /** All requests go to the new revision: a step towards a workload that has nothing else. */

@@ -85,3 +85,15 @@ test("reverted: the run is cancelled, and no pod of the source was touched", asy
   expect(uidsOf(await story.pods())).toEqual(before)
   expect((await story.canary()).status.history[0]).toMatchObject({ result: "Cancelled", reason: "Reverted" })
 })
+
+test("an image that no node can pull ends the run after its grace, and not after the deadline", async () => {
+  const story = await canaryStory()
+  await story.until("Initialized")
+  const before = uidsOf(await story.pods())
+  await story.setImage(`${v1.split(":").slice(0, -1).join(":")}:nowhere`)
+  await story.until("Failed", "90s")
+  await story.world.settle("2m")
+  expect((await story.canary()).status.history[0]).toMatchObject({ result: "RolledBack", reason: "ImageUnavailable" })
+  expect(uidsOf(await story.pods())).toEqual(before)
+  expect(story.weights()).toEqual([0])
+})

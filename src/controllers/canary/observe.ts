@@ -106,7 +106,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
       ? router.isAccepted(context, routeObject)
       : { ok: false as const, why: "it does not exist" }
   const tested = trial && [...setObjects.values()].find(set => ownedBy(set, trial))
-  const graceOver = now - (parseInstant(run?.progressAt) ?? now) >= pullGraceMs
+  const graceOverAt = (parseInstant(run?.progressAt) ?? now) + pullGraceMs
   const trouble = ofSet ? ofSet.trouble : tested && troubleIn(podsOf(near, tested), tested)
   const sight: Sight = {
     canary,
@@ -120,7 +120,7 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
     ...scaling,
     trouble: trouble && {
       ...trouble,
-      isFatal: trouble.isFatal || (trouble.reason === "ImageUnavailable" && graceOver),
+      ...(trouble.reason === "ImageUnavailable" && { isFatal: now >= graceOverAt, fatalAt: graceOverAt }),
     },
     services: {
       ...seenServices,

@@ -1,5 +1,5 @@
 import type { Run } from "#api/v1alpha1/canary/index.ts"
-import { parseInstant } from "#lib/instant.ts"
+import { earliest, parseInstant } from "#lib/instant.ts"
 import type { Move } from "./arrange.ts"
 import { type Decision, ending, say, statusOf, waited } from "./decision.ts"
 import type { Sight } from "./sight.ts"
@@ -45,7 +45,8 @@ export function moved(sight: Sight, run: Run, move: Exclude<Move, "done">): Deci
   const before = statusOf(sight).run ?? run
   const wait = waited(sight, run, before)
   if (wait.isOver) return failedBy(sight, wait.run, `no progress for ${canary.spec.progressDeadlineSeconds} s`)
-  const { lookAgainAt } = wait
+  // Nothing else may happen until then: a kubelet that backs off writes no more to its pods.
+  const lookAgainAt = earliest(wait.lookAgainAt, trouble?.fatalAt)
   const reason = waitReason(sight, move.wait)
   // A gateway takes a moment. What takes longer is worth a report.
   const isBrief = move.wait === "RouteNotAccepted" && sight.now - (parseInstant(run.weightSince) ?? 0) < briefMs

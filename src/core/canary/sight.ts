@@ -92,6 +92,8 @@ export type TroubleSeen = {
   readonly reason: "CrashLoop" | "ImageUnavailable" | "Unhealthy" | "Unschedulable" | "QuotaExceeded"
   readonly message: string
   readonly isFatal: boolean
+  /** When it becomes fatal if it stays. */
+  readonly fatalAt?: Instant | undefined
 }
 
 /** What keeps the Canary from being carried out at all. */

@@ -17,9 +17,12 @@ import { surroundings } from "./in-process.ts"
 
 /** A Canary on the real floor: the policy, the controller, the application of examples/traffic, and its clients. */
 
-export type Version = "v1" | "v2" | "bad"
+export type Version = "v1" | "v2" | "v3" | "bad"
 const images = new Map<Version, string>()
 const imageOf = (version: Version): string => images.get(version)!
+
+/** The shop as another version, that its environment makes a bad one. */
+export const pushVersion = (name: string, env: Record<string, string>) => pushShop(`shop:${name}`, env)
 
 const policies = policyManifests(canaryHold) as Json[]
 const policyPath = ({ kind, metadata }: Json) =>
@@ -34,7 +37,7 @@ export function useCanaries(): void {
     const { api } = floor()
     await installKinds()
     for (const manifest of policies) await api.apply(policyPath(manifest), manifest)
-    for (const version of ["v1", "v2"] as const) images.set(version, await pushShop(`shop:${version}`))
+    for (const version of ["v1", "v2", "v3"] as const) images.set(version, await pushShop(`shop:${version}`))
     images.set("bad", await pushShop("shop:bad", { ERROR_RATE: "0.5" }))
     ended = startController(stop.signal, end => void ends.push(end))
     await policyIsInForce()
@@ -101,7 +104,7 @@ export const byRoute = (analysis: Analysis, spec: Json = {}): Spec => ({
 
 export const successRate = { name: "request-success-rate", thresholdRange: { min: 99 } }
 
-const canaryManifest = (spec: Spec): Json => ({
+export const canaryManifest = (spec: Spec): Json => ({
   apiVersion: "autoimagemanager.io/v1alpha1",
   kind: "Canary",
   metadata: { name: "shop" },
@@ -126,6 +129,8 @@ export type Shop = {
   until(what: string, isSo: (canary: Json) => unknown): Promise<Json>
   /** Waits for the end of the run after so many, and gives its record. */
   untilEnded(runs: number): Promise<Json>
+  /** Waits for the run after so many, and gives the record of the one before. */
+  untilStarted(runs: number): Promise<Json>
   /** The ready pods of the revision that a run judges, once there are any. */
   tested(): Promise<Json[]>
   approve(...gates: string[]): Promise<void>
@@ -188,6 +193,13 @@ export async function openShop(
       )
       return status.history[0]
     },
+    async untilStarted(runs) {
+      const { status } = await untilSo(
+        `run ${runs + 1} has started`,
+        ({ status }) => status?.history?.length >= runs && status.run && status.run.id !== status.history[0].id,
+      )
+      return status.history[0]
+    },
     async tested() {
       const { status } = await untilSo("the run has pods", ({ status }) => status?.run?.target.hash)
       const labels = { "pod-template-hash": status.run.target.hash }
@@ -195,8 +207,11 @@ export async function openShop(
         const { items } = await api.get(
           `/api/v1/namespaces/${namespace}/pods?labelSelector=pod-template-hash=${labels["pod-template-hash"]}`,
         )
-        const ready = items.filter(({ status }: Json) =>
-          status.conditions?.some(({ type, status }: Json) => type === "Ready" && status === "True"),
+        // Pods of an earlier time of the same revision may still be ending.
+        const ready = items.filter(
+          ({ metadata, status }: Json) =>
+            !metadata.deletionTimestamp &&
+            status.conditions?.some(({ type, status }: Json) => type === "Ready" && status === "True"),
         )
         return ready.length > 0 && ready
       })

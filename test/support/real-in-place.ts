@@ -103,7 +103,7 @@ function playKubelet(namespace: string): { isWaiting: boolean } {
  * the fence, 7 to 10 of 20 Deployments then get a second ReplicaSet, and 17 of 20 StatefulSets another pod. After a stop
  * alone changes arrive nearly in their order, and it is 1 and 5.
  */
-async function delayCaches(namespace: string): Promise<void> {
+export async function delayCaches(namespace: string): Promise<void> {
   const { api } = floor()
   const labels = { app: "bystander" }
   // No scheduler has this name, so nothing else writes them.
@@ -125,7 +125,7 @@ async function delayCaches(namespace: string): Promise<void> {
 }
 
 /** The process of one program of this cluster: its command line has the cluster's folder. */
-function pidOf(program: string): number {
+export function pidOf(program: string): number {
   const { folder } = floor()
   const found = readdirSync("/proc").filter(entry => {
     if (!/^\d+$/.test(entry)) return false

@@ -1,13 +1,14 @@
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
+import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { Failure, type Input } from "./command.ts"
 import { fetchAll } from "./commands/get.ts"
-import { serviceImages } from "./kinds.ts"
+import { serviceImages, shortOf } from "./kinds.ts"
 import { countOf } from "./render/status.ts"
 import { defaultTier, type Rollout, rolloutOf, type Seen, type TierProgress } from "./rollout.ts"
 
 /** The patch, if there is one, and what the caller wants to keep of the decision. */
-export type Patch = { spec?: object; metadata?: { annotations: Record<string, string> } }
+export type Patch = { spec?: object; metadata?: { annotations: Record<string, string | null> } }
 
 /** Conflicts that are retried: a rollout writes its status several times a second. */
 const attempts = 10
@@ -19,21 +20,32 @@ const attempts = 10
 export async function change<T extends { patch?: Patch | undefined }>(
   name: string,
   decide: (object: Seen) => T,
-  { client, dryRun = false }: { client: Client; dryRun?: boolean },
+  options: { client: Client; dryRun?: boolean },
 ): Promise<T & { object: Seen }> {
+  return changeObject({ resource: serviceImages, name }, decide, options)
+}
+
+/** The same for an object of any kind. */
+export async function changeObject<O extends KubeObject, T extends { patch?: Patch | undefined }>(
+  { resource, name, namespace }: { resource: Resource; name: string; namespace?: string },
+  decide: (object: O) => T,
+  { client, dryRun = false }: { client: Client; dryRun?: boolean },
+): Promise<T & { object: O }> {
   for (let attempt = 1; ; attempt++) {
-    const [object] = await fetchAll(client, serviceImages, [name])
+    const [object] = await fetchAll<O>(client, resource, [name], { namespace })
     const decided = decide(object!)
     if (!decided.patch) return { ...decided, object: object! }
     const { resourceVersion } = object!.metadata
     const body = { ...decided.patch, metadata: { ...decided.patch.metadata, resourceVersion } }
     try {
-      const written = await client.patch<Seen>(serviceImages, { name }, { type: "merge", body }, { dryRun })
+      const written = await client.patch<O>(resource, { name, namespace }, { type: "merge", body }, { dryRun })
       return { ...decided, object: written }
     } catch (error) {
       if (!isFailure(error, "Conflict")) throw error
       if (attempt === attempts)
-        throw new Failure(`si/${name} kept changing (${attempts} conflicts); nothing was changed, try again`)
+        throw new Failure(
+          `${shortOf(resource)}/${name} kept changing (${attempts} conflicts); nothing was changed, try again`,
+        )
     }
   }
 }

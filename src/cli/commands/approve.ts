@@ -1,6 +1,7 @@
 import { approvedAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
 import { approve, formatApproval, parseApproval } from "#core/fleet/approval.ts"
 import { ownValue } from "#lib/own.ts"
+import { approveCanary, canaryIn } from "../canary/operate.ts"
 import { connectionOf, Failure, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
 import {
@@ -24,6 +25,8 @@ import { rolloutOf, type Seen, type TierProgress } from "../rollout.ts"
 import { noSuchTier } from "../set-image.ts"
 
 export const run: Run = async (input, world) => {
+  const canary = canaryIn(input.arguments)
+  if (canary !== undefined) return approveCanary(canary, input, world)
   const [first, ...named] = input.arguments
   const { name } = parseNamed(first!)
   const dryRun = dryRunOf(input)

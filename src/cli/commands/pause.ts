@@ -1,9 +1,12 @@
+import { canaryIn, pauseCanary } from "../canary/operate.ts"
 import { connectionOf, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
 import { change, doneWords, dryRunOf, nextWords, underWay, underWayWords } from "../operate.ts"
 import { rolloutOf, type Seen } from "../rollout.ts"
 
 export const run: Run = async (input, world) => {
+  const canary = canaryIn(input.arguments)
+  if (canary !== undefined) return pauseCanary(canary, input, world)
   const { name } = parseNamed(input.arguments[0]!)
   const dryRun = dryRunOf(input)
   const client = await world.connect(connectionOf(input))

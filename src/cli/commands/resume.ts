@@ -1,4 +1,5 @@
 import { retryAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
+import { canaryIn, resumeCanary } from "../canary/operate.ts"
 import { connectionOf, type Run } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
 import {
@@ -20,6 +21,8 @@ import { workloadsIn } from "../workloads/words.ts"
 type Decision = { patch?: Patch | undefined; isRetry: boolean }
 
 export const run: Run = async (input, world) => {
+  const canary = canaryIn(input.arguments)
+  if (canary !== undefined) return resumeCanary(canary, input, world)
   const workloads = workloadsIn(input.arguments)
   if (workloads) return resumeWorkload(input, world, workloads)
   const { name } = parseNamed(input.arguments[0]!)

@@ -1,4 +1,5 @@
 import { rollbackAnnotation } from "#api/v1alpha1/serviceimage/annotations.ts"
+import { canaryIn, rollbackCanary } from "../canary/operate.ts"
 import { connectionOf, Failure, type Run, UsageError } from "../command.ts"
 import { parseNamed } from "../kinds.ts"
 import {
@@ -19,6 +20,8 @@ import { workloadsIn } from "../workloads/words.ts"
 import { rollouts, timeoutOf, waitUntilOver } from "./wait.ts"
 
 export const run: Run = async (input, world) => {
+  const canary = canaryIn(input.arguments)
+  if (canary !== undefined) return rollbackCanary(canary, input, world)
   const workloads = workloadsIn(input.arguments)
   if (workloads) return rollbackWorkload(input, world, workloads)
   const { name } = parseNamed(input.arguments[0]!)

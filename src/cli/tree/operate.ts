@@ -41,7 +41,10 @@ export const operate: readonly Command[] = [
     name: "pause",
     group: "Operate",
     summary: "stop stamping; objects under way finish",
-    details: ["Sets spec.paused. Objects that already have their new image continue."],
+    details: [
+      "Sets spec.paused. Objects that already have their new image continue.",
+      "With canary/NAME: its run stays as it is; without a run, spec.suspend is set.",
+    ],
     arguments: [oneRollout],
     options: [dryRun],
     connects: true,
@@ -56,6 +59,7 @@ export const operate: readonly Command[] = [
       "Clears spec.paused. A rollout that was rolled back starts again with the same images, as a new operation.",
       "A halted one continues by itself when the failure is fixed, or with another image: aim set-image.",
       "With deploy/NAME, sts/NAME or ds/NAME: a template that failed in place and was rolled back may be tried again.",
+      "With canary/NAME: a paused run goes on, and a template that failed is tried again.",
     ],
     arguments: [
       {
@@ -80,6 +84,7 @@ export const operate: readonly Command[] = [
     details: [
       "For tiers with requireApproval. Without names: those that wait now. An approval is for one operation: the next",
       "change of images needs a new one. The output names the operation, the image and how many objects get it.",
+      "With canary/NAME: the gate at which its run waits opens, and your name is recorded.",
     ],
     arguments: [
       oneRollout,
@@ -103,6 +108,7 @@ export const operate: readonly Command[] = [
       "Only the last operation can be rolled back. For an earlier one, the error names the aim set-image to use instead.",
       "With deploy/NAME, sts/NAME or ds/NAME: its template is that of an earlier revision again, also while it is held for",
       "an update in place, when kubectl rollout undo refuses. Pods go back in place where they can.",
+      "With canary/NAME: requests go back to the revision before, also after promotion within scaleDownDelaySeconds.",
     ],
     arguments: [
       {

@@ -81,6 +81,8 @@ const good: ReadonlySet<Progress["phase"]> = new Set(["Initialized", "Succeeded"
 
 /** How a wait for the last change ends, if it does. */
 export function endOf({ phase, state }: Pick<Progress, "phase" | "state">): "complete" | "failed" | undefined {
-  if (phase === "Failed" || state === "Stalled") return "failed"
+  if (state === "Stalled") return "failed"
+  // Ready after a failed run: the template is again the one that runs.
+  if (phase === "Failed") return state === "Ready" ? "complete" : "failed"
   return good.has(phase) && state === "Ready" ? "complete" : undefined
 }

@@ -39,6 +39,6 @@ async function whyNotYet({ spec, metadata, status }: Canary, client: Client): Pr
   const { replicas = 1, template } = deployment.spec
   const { observedGeneration = 0, updatedReplicas = 0 } = deployment.status ?? {}
   const isDone = observedGeneration >= (deployment.metadata.generation ?? 0) && updatedReplicas >= replicas
-  const isSeen = status?.phase === "Failed" ? status.lastAppliedSpec === checksumOf(template) : isDone
+  const isSeen = status?.phase === "Failed" ? isDone || status.lastAppliedSpec === checksumOf(template) : isDone
   return isSeen ? undefined : `the last change of Deployment ${name} is not seen yet`
 }

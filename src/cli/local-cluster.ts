@@ -23,6 +23,7 @@ import { runManager } from "#runtime/manager.ts"
 import { type Random, seededRandom } from "#runtime/random.ts"
 import { silentLogger } from "#runtime/silent-logger.ts"
 import { runLocalAgents } from "./local-agents.ts"
+import { gatewayManifests, type LocalTraffic, startTraffic, type TrafficWords } from "./local-traffic.ts"
 import { partOf, targetRole, targetRoleRef } from "./manifests/names.ts"
 import { policies } from "./manifests/policies.ts"
 
@@ -33,6 +34,8 @@ export type LocalClusterOptions = {
   registries?: RegistriesDescription | undefined
   /** Serves the Gateway API, with a gateway. */
   hasGateway?: boolean
+  /** Clients outside, through the gateway, and a Prometheus that every Canary may ask. */
+  traffic?: readonly TrafficWords[]
   saved?: ReturnType<Cluster["store"]["dump"]> | undefined
   /** For a cluster that others reach over HTTP: its users by token, and what signs tokens of service accounts. */
   identity?: { users: Readonly<Record<string, User>>; tokenKey: string }
@@ -48,6 +51,7 @@ export type LocalCluster = {
   readonly client: Client
   /** What its nodes pull from. */
   readonly registries: ReturnType<typeof openRegistries>
+  readonly traffic?: LocalTraffic | undefined
   /** Server-side apply, as kubectl would. */
   apply(...manifests: readonly Json[]): Promise<void>
   /** Ends the controllers, the agents and the simulation. */
@@ -57,9 +61,11 @@ export type LocalCluster = {
 export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
   const { clock, seed = 1, nodes, registries, saved, identity, alsoRun = [], log = silentLogger } = options
   const images = openRegistries(clock.now(), registries)
+  const { traffic: wanted = [] } = options
+  const gateway = options.hasGateway || wanted.length > 0 ? createGateway() : undefined
   const cluster = createCluster({
     ...{ clock, seed, saved },
-    parts: everyPart({ nodes, registries: images, gateway: options.hasGateway ? createGateway() : undefined }),
+    parts: everyPart({ nodes, registries: images, gateway }),
     ...(identity && { ...identity, hasDefaultRoles: true }),
   })
   // Each user of the in-process server closes its own way to it, and none the server.
@@ -78,6 +84,11 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   }
   await apply(...kinds.map(crdOf), ...policies(), everywhere)
 
+  if (wanted.length > 0) await apply(...gatewayManifests)
+  const traffic =
+    wanted.length > 0 && gateway
+      ? await startTraffic(wanted, { cluster, clock, gateway, seed, registries: images })
+      : undefined
   const stopping = new AbortController()
   const run = (list: readonly Controller[], random: Random, signal = stopping.signal) =>
     runManager({
@@ -91,17 +102,22 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     })
   const stopAgents = runLocalAgents(cluster, { seed: seed + 1000, run })
   const running = [
-    run(controllersWith({ registry: asked(images, clock) }), seededRandom(seed + 1)),
+    run(
+      controllersWith({ registry: asked(images, clock), metricsServer: traffic?.metricsServer }),
+      seededRandom(seed + 1),
+    ),
     ...alsoRun.map((each, i) => run([each], seededRandom(seed + 2 + i))),
   ]
   return {
     cluster,
     client,
     registries: images,
+    traffic,
     apply,
     async stop() {
       stopping.abort()
       await Promise.all([...running, stopAgents()])
+      await traffic?.stop()
       cluster.stop()
       client.close()
     },

@@ -5,6 +5,7 @@ export { createGateway, type SimulatedGateway } from "./gateway-api/index.ts"
 export { type ServeOptions, type Serving, serveHttp } from "./http/index.ts"
 export type { Json, Obj } from "./object.ts"
 export {
+  answersOf,
   digestOf,
   everyPart,
   openRegistries,
@@ -13,5 +14,6 @@ export {
   type RegistriesDescription,
 } from "./parts.ts"
 export type { Part, PhysicsWorld, SimulatedNode } from "./physics/world.ts"
+export { createPrometheus } from "./prometheus/index.ts"
 export type { HistoryEntry } from "./store/index.ts"
-export { createTraffic, type Traffic, type TrafficOptions } from "./traffic/index.ts"
+export { type Clients, createTraffic, type Traffic, type TrafficOptions } from "./traffic/index.ts"

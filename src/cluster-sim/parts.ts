@@ -60,6 +60,16 @@ export function digestOf(
   return answer.isFound ? { digest: answer.digest } : { message: answer.message }
 }
 
+/** How the containers of an image answer requests, as far as its description says. */
+export function answersOf(registries: Registries, image: string): { errorRate?: number; latencyMs?: number } {
+  const reference = parseImage(image)
+  const { errorPercent, latencyMs } = ("invalid" in reference ? undefined : registries.find(reference)?.behaviour) ?? {}
+  return {
+    ...(errorPercent !== undefined && { errorRate: errorPercent / 100 }),
+    ...(latencyMs !== undefined && { latencyMs }),
+  }
+}
+
 /** All moving parts of a cluster, in starting order. */
 export function everyPart(options: PartsOptions = {}): ((world: PhysicsWorld) => Part)[] {
   const { lags = {}, gateway, measure, ...rest } = options

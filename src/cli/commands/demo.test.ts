@@ -76,6 +76,26 @@ const sentencesOf = {
     "the shop serves v2 with the same 4 pods",
     "To try next",
   ],
+  traffic: [
+    "A shop of 4 pods on v1",
+    "Initialized",
+    "$ kubectl set image deploy/web web=v2",
+    "Progressing, 20 % of the requests",
+    "Progressing, 50 % of the requests",
+    "Promoting",
+    "Succeeded",
+    "2 of the 2 pods that were tested are the shop's now",
+    "requests were sent meanwhile, and 0 failed",
+    "$ kubectl set image deploy/web web=v3",
+    "(MetricFailed: request-success-rate: ",
+    "Failed (Rejected: ",
+    "Caught at 20 %",
+    "and 0 got no answer",
+    "$ aim why canary/web -n default",
+    "RolledBack (AnalysisFailed: request-success-rate: ",
+    "web:v2   web:v3",
+    "To try next",
+  ],
 }
 
 for (const [story, sentences] of Object.entries(sentencesOf))
@@ -105,7 +125,7 @@ test("--list names the stories, and a story that is not there is wrong usage", a
   expect(await runProgram("bin/aim", ["demo", "opera"])).toMatchObject({
     code: 2,
     output: expect.stringContaining(
-      "opera is not a STORY: write upgrade, canary, registry-outage, restart, pre-pull, in-place",
+      "opera is not a STORY: write upgrade, canary, registry-outage, restart, pre-pull, in-place, traffic",
     ),
   })
 })

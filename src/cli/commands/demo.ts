@@ -22,8 +22,8 @@ export const run: Run = async (input, world) => {
   const told = narrator(world)
   told.tell(`aim demo: ${story.title}.`)
   const clock = scaledClock(world.clock, speed)
-  const { nodes, registries, operators: alsoRun } = story
-  const local = await startLocalCluster({ clock, nodes, registries, alsoRun })
+  const { nodes, registries, operators: alsoRun, traffic = [] } = story
+  const local = await startLocalCluster({ clock, nodes, registries, alsoRun, traffic })
   try {
     await story.tellWith(stageFor(local, { ...world, told, clusterClock: clock }))
   } finally {

@@ -10,6 +10,7 @@ import { scaledClock } from "#runtime/clock.ts"
 import { createLogger } from "#runtime/log.ts"
 import { Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { startLocalCluster } from "../local-cluster.ts"
+import type { TrafficWords } from "../local-traffic.ts"
 import { keepSaving, loadCluster, saveCluster } from "../saved-cluster.ts"
 
 export const run: Run = async (input, world) => {
@@ -25,6 +26,7 @@ export const run: Run = async (input, world) => {
     nodes: wanted.nodes,
     registries,
     hasGateway: wanted.gateway,
+    traffic: wanted.traffic,
     saved: saved || undefined,
     identity: { users: { [secrets.token]: admin }, tokenKey: secrets.tokenKey },
     log,
@@ -98,6 +100,17 @@ function userIn(text: string): Subject {
   return { name, organizations: groups.split(",").filter(Boolean) }
 }
 
+/** `HOST=REQUESTS`. */
+function trafficIn(text: string): TrafficWords {
+  const [, host = "", rate = ""] = /^([a-z0-9.-]+)=(\d+)$/.exec(text) ?? []
+  const perSecond = Number(rate)
+  if (host === "" || perSecond < 1 || perSecond > 1000)
+    throw new UsageError(
+      `--traffic: ${text || '""'} is not HOST=REQUESTS: write shop.example.com=50, at most 1000 a second`,
+    )
+  return { host, perSecond }
+}
+
 function read({ options }: Input) {
   const number = (name: string, least: number, most: number) => {
     const text = String(options[name])
@@ -111,6 +124,7 @@ function read({ options }: Input) {
     port: Math.floor(number("port", 0, 65_535)),
     speed: number("speed", 0.1, 1000),
     gateway: options.gateway === true,
+    traffic: ((options.traffic as string[] | undefined) ?? []).map(trafficIn),
     load: (options.load as string[] | undefined) ?? [],
     kubeconfig: options.writeKubeconfig as string | undefined,
     tls: options.tls !== false,

@@ -1,6 +1,7 @@
 import type { Json, RegistriesDescription } from "#cluster-sim/index.ts"
 import type { Controller } from "#runtime/controller.ts"
 import type { LocalCluster } from "../local-cluster.ts"
+import type { TrafficWords } from "../local-traffic.ts"
 
 /** The means of a story. Its time is the cluster's, which runs faster than real time. */
 export type Stage = {
@@ -23,6 +24,8 @@ export type Story = {
   nodes: number
   /** Default: every registry has every image. */
   registries?: RegistriesDescription
+  /** Clients outside, through a gateway. */
+  traffic?: readonly TrafficWords[]
   /** Operators of the user that run beside ours. */
   operators: readonly Controller[]
   tellWith(stage: Stage): Promise<void>

@@ -29,7 +29,7 @@ export const run: readonly Command[] = [
       {
         name: "STORY",
         description: "which one (default: upgrade)",
-        choices: ["upgrade", "canary", "registry-outage", "restart", "pre-pull", "in-place"],
+        choices: ["upgrade", "canary", "registry-outage", "restart", "pre-pull", "in-place", "traffic"],
       },
     ],
     options: [{ flags: "--list", description: "list the stories" }],
@@ -39,6 +39,7 @@ export const run: readonly Command[] = [
       { line: "demo registry-outage", says: "a registry goes down, and pods start anyway" },
       { line: "demo restart", says: "one container of each pod, in place" },
       { line: "demo pre-pull", says: "images on the nodes before a rollout" },
+      { line: "demo traffic", says: "a good version earns its requests, a bad one is caught" },
       { line: "demo --list", says: "all stories" },
     ],
     load: () => import("../commands/demo.ts"),
@@ -54,6 +55,11 @@ export const run: readonly Command[] = [
     options: [
       { flags: "--nodes <N>", description: "how many nodes", default: "3" },
       { flags: "--gateway", description: "serve the Gateway API, with a gateway that takes Contour's routes" },
+      {
+        flags: "--traffic <HOST=REQUESTS>",
+        description: "clients that send so many requests a second to a host through the gateway; may be repeated",
+        many: true,
+      },
       {
         flags: "--load <FILE>",
         description: "manifests to begin with; may be repeated",

@@ -15,6 +15,8 @@ export type TrafficOptions = {
   seed?: number
   /** How versions answer, by image, or by the hash label of their pods. Others: no errors, 10 ms. */
   versions?: Readonly<Record<string, Partial<Version>>>
+  /** The same, by image, for those that are not in the list. */
+  answersOf?: (image: string) => Partial<Version>
   /** From a change of an EndpointSlice to its effect in kube-proxy and Envoy. */
   endpointsMs?: number
 }
@@ -50,6 +52,7 @@ export function createTraffic(options: TrafficOptions): Traffic {
   const catchUp = () => network.advance(clock.now())
   const versionOf = (pod: Obj) => (): Version => ({
     ...usual,
+    ...options.answersOf?.(pod.spec.containers[0].image),
     ...(versions.get(revisionOf(pod)) ?? versions.get(pod.spec.containers[0].image)),
   })
 

@@ -11,6 +11,9 @@ export type Behaviour = {
   stopExitCode?: number
   /** Ends only by SIGKILL, at the end of its grace period. */
   ignoresTerm?: boolean
+  /** How many percent of the requests it answers with 500, and how long it takes for each. */
+  errorPercent?: number
+  latencyMs?: number
   /** What commands do that are run in it: all the same, or each its own. By default they succeed at once. */
   exec?: CommandRun | ((command: readonly string[]) => CommandRun | undefined)
 }

@@ -123,8 +123,11 @@ class Reader {
       exits: (each, at) => this.#exits(each, at),
       stopsAfter: (each, at) => this.#duration(each, at),
       ignoresTerm: (each, at) => this.#boolean(each, at),
+      errorPercent: (each, at) => this.#number(each, at, 0, 100),
+      latency: (each, at) => this.#duration(each, at),
     })
     const { digest, size, platforms, fault, readyAfter, neverReady, exits, stopsAfter, ignoresTerm } = own as Json
+    const { errorPercent, latency } = own as Json
     const content: Json = {
       digest,
       sizeBytes: size,
@@ -135,6 +138,8 @@ class Reader {
       exits,
       stopsAfterMs: stopsAfter,
       ignoresTerm,
+      errorPercent,
+      latencyMs: latency,
     }
     return Object.fromEntries(Object.entries(content).filter(([, each]) => each !== undefined))
   }

@@ -88,6 +88,65 @@ export const canaryIndexes = {
 
 const isSetKind = (kind: string): kind is keyof typeof setResources => Object.hasOwn(setResources, kind)
 
+const setIndexes = {
+  owner: ({ object }: Kept) => [ownerUid(object)],
+  uid: ({ object }: Kept) => [object.metadata.uid ?? ""],
+}
+
+/** The workloads of a kind with their revisions, watched from the first Canary on that has one for its target. */
+const workloadsOf = (
+  near: Near,
+  kind: keyof typeof setResources,
+  openSet: (resource: Resource) => WatchedCache<Kept>,
+) =>
+  [setResources[kind], controllerRevisions].map(resource => {
+    const cache = near.workloads.get(resource.kind) ?? openSet(resource)
+    near.workloads.set(resource.kind, cache)
+    return cache
+  })
+
+type Open = <T extends Projected>(
+  resource: Resource,
+  project: (object: KubeObject) => T,
+  indexes?: object,
+) => WatchedCache<T>
+
+const nearOf = (open: Open): Near => ({
+  deployments: open(deployments, holdPlain<KubeObject>),
+  sets: open(replicaSets, holdPlain<KubeObject>, setIndexes),
+  pods: open(pods, readPod, {
+    owner: ({ owner }: PodSeen) => [owner],
+    uid: ({ uid }: PodSeen) => [uid],
+  }),
+  services: open(services, holdPlain<KubeObject>),
+  slices: open(endpointSlices, readSlice, { service: ({ service }: SliceSeen) => [service] }),
+  autoscalers: open(autoscalers, holdPlain<KubeObject>),
+  workloads: new Map(),
+  routes: new Map(),
+})
+
+/** What shows the objects of a kind. */
+const cacheOf = (near: Near, kind: string): Pick<Cache<Projected>, "reached"> | undefined =>
+  ({
+    Deployment: near.deployments,
+    ReplicaSet: near.sets,
+    Service: near.services,
+    HorizontalPodAutoscaler: near.autoscalers,
+  })[kind] ??
+  near.workloads.get(kind) ??
+  near.routes.get(kind)
+
+const ownerName = ({ metadata }: KubeObject): string =>
+  metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? ""
+
+/** Resolves when the cache shows this version, or after a few seconds. */
+async function reached(clock: Wiring["clock"], cache: Pick<Cache<Projected>, "reached">, { metadata }: KubeObject) {
+  const waiting = new AbortController()
+  const cancel = clock.after(shownMs, () => waiting.abort())
+  await cache.reached(metadata, metadata.resourceVersion ?? noVersion, waiting.signal).catch(() => {})
+  cancel()
+}
+
 const shownMs = 5000
 
 /** Nothing but Canaries is watched before there is one. Then it is what surrounds them, in their namespaces. */
@@ -111,23 +170,7 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
   }
 
   function openNear(namespace: string): Near {
-    const owner = ({ object }: Kept) => [ownerUid(object)]
-    const near: Near = {
-      deployments: open(namespace, deployments, holdPlain<KubeObject>),
-      sets: open(namespace, replicaSets, holdPlain<KubeObject>, {
-        owner,
-        uid: ({ object }: Kept) => [object.metadata.uid ?? ""],
-      }),
-      pods: open(namespace, pods, readPod, {
-        owner: ({ owner }: PodSeen) => [owner],
-        uid: ({ uid }: PodSeen) => [uid],
-      }),
-      services: open(namespace, services, holdPlain<KubeObject>),
-      slices: open(namespace, endpointSlices, readSlice, { service: ({ service }: SliceSeen) => [service] }),
-      autoscalers: open(namespace, autoscalers, holdPlain<KubeObject>),
-      workloads: new Map(),
-      routes: new Map(),
-    }
+    const near = nearOf((resource, project, indexes) => open(namespace, resource, project, indexes))
     near.autoscalers.subscribe(wakeScaled)
     /** A Deployment is the target of a Canary, or the trial of one. */
     const wakeDeployment = (key: string, object = near.deployments.get(key)?.object) => {
@@ -164,22 +207,13 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     for (const each of objects.keysBy("target", key)) enqueue(each)
   }
 
-  function workloadsOf(namespace: string, near: Near, kind: keyof typeof setResources): WatchedCache<Kept>[] {
-    const indexes = {
-      owner: ({ object }: Kept) => [ownerUid(object)],
-      uid: ({ object }: Kept) => [object.metadata.uid ?? ""],
-    }
-    return [setResources[kind], controllerRevisions].map(resource => {
-      const known = near.workloads.get(resource.kind)
-      if (known) return known
-      const cache = open(namespace, resource, holdPlain<KubeObject>, indexes)
-      cache.subscribe(({ key, before, after }) => {
-        const owner = (after ?? before)!.object.metadata.ownerReferences?.find(({ controller }) => controller)
-        wakeTarget(resource === controllerRevisions ? keyOf({ namespace, name: owner?.name ?? "" }) : key)
-      })
-      near.workloads.set(resource.kind, cache)
-      return cache
+  const openSet = (namespace: string) => (resource: Resource) => {
+    const cache = open(namespace, resource, holdPlain<KubeObject>, setIndexes)
+    cache.subscribe(({ key, before, after }) => {
+      const name = ownerName((after ?? before)!.object)
+      wakeTarget(resource === controllerRevisions ? keyOf({ namespace, name }) : key)
     })
+    return cache
   }
 
   const wakeServices = (key: string) => {
@@ -225,7 +259,7 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       places.set(namespace, near)
       const { routes: _, workloads: _workloads, ...own } = near
       const caches: Pick<WatchedCache<Projected>, "isCurrent">[] = Object.values(own)
-      if (isSetKind(kind)) caches.push(...workloadsOf(namespace, near, kind))
+      if (isSetKind(kind)) caches.push(...workloadsOf(near, kind, openSet(namespace)))
       const isServed = router ? served.isServed(router.kind) : true
       if (router && router.kind.kind !== "Service" && isServed) caches.push(routesOf(namespace, near, router))
       const isCurrent = isServed !== undefined && caches.every(({ isCurrent }) => isCurrent)
@@ -258,21 +292,10 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       const { routes, workloads, ...own } = near
       for (const cache of [...Object.values(own), ...routes.values(), ...workloads.values()]) cache.close()
     },
-    async shown(key, resource, { metadata }) {
+    async shown(key, { kind }, written) {
       const near = places.get(nameOf(key).namespace ?? "")
-      const all: Record<string, Pick<Cache<Projected>, "reached"> | undefined> = {
-        Deployment: near?.deployments,
-        ReplicaSet: near?.sets,
-        Service: near?.services,
-        HorizontalPodAutoscaler: near?.autoscalers,
-        Canary: objects,
-      }
-      const cache = all[resource.kind] ?? near?.workloads.get(resource.kind) ?? near?.routes.get(resource.kind)
-      if (!cache) return
-      const waiting = new AbortController()
-      const cancel = clock.after(shownMs, () => waiting.abort())
-      await cache.reached(metadata, metadata.resourceVersion ?? noVersion, waiting.signal).catch(() => {})
-      cancel()
+      const cache = kind === canaries.kind ? objects : near && cacheOf(near, kind)
+      if (cache) await reached(clock, cache, written)
     },
   }
 }

@@ -137,10 +137,7 @@ export const inPlaceMutants: Record<string, Mutant> = {
     controller,
     "isCurrent && showsOwnWrites(near, memory)",
     "isCurrent",
-    {
-      caughtBy: "that we see late, is brought along",
-      says: "S23",
-    },
+    { tests: `${stories}-budgets`, caughtBy: "a write without an answer keeps its place" },
   ),
   "health that is not waited for": mistake(
     core,

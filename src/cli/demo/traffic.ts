@@ -92,6 +92,8 @@ const podsOn = async (stage: Stage, tag: string): Promise<string[]> =>
 async function look(stage: Stage, phase: string, weight?: number): Promise<{ text: string; isSo: boolean }> {
   const object = await stage.world.client.get(canaries, web)
   const progress = progressOf(object as unknown as SeenCanary)
-  const isSo = progress.phase === phase && (weight === undefined || progress.weight === weight)
+  // A run that has failed stays in the status until its pods are gone, and only then stands in the history.
+  const isOver = phase !== "Failed" || progress.run === undefined
+  const isSo = progress.phase === phase && isOver && (weight === undefined || progress.weight === weight)
   return { text: `  ${canaryLine(progress)}\n`, isSo }
 }

@@ -51,5 +51,9 @@ export function parseAllowance(text: string): { ok: true; allowance: Allowance }
   return { ok: true, allowance: { namespace, host: hostname, port } }
 }
 
+/** For a URL that an administrator named: every namespace may have its host asked. */
+export const allowanceOf = ({ hostname, port, protocol }: URL): string =>
+  `${everyNamespace}=${hostname}:${port || (protocol === "https:" ? 443 : 80)}`
+
 /** A name as namespaces and Services have it. */
 export const isLabel = (text: string) => text.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text)

@@ -1,4 +1,4 @@
-export { type Allowances, parseAllowance, readAllowances } from "./allowances.ts"
+export { type Allowances, allowanceOf, parseAllowance, readAllowances } from "./allowances.ts"
 export { excerptOf } from "./body.ts"
 export { type Foreseen, foresee } from "./foresee.ts"
 export {
@@ -9,4 +9,4 @@ export {
   type EgressOptions,
   type EgressRequest,
 } from "./request.ts"
-export { type EndpointSeen, howToAllow, mayConnect, type Rules, type ServiceSeen } from "./rules.ts"
+export type { EndpointSeen, Rules, ServiceSeen } from "./rules.ts"

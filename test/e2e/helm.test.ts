@@ -83,6 +83,18 @@ test("an option adds what it says and changes nothing else", async () => {
     "PodDisruptionBudget/aim-controller": { spec: { maxUnavailable: 1 } },
   })
   expect(Object.keys(two)).toHaveLength(2)
+  const reached = await added(
+    "allowEgress[0]=shop=prometheus.monitoring.svc:9090,allowEgress[1]=*=10.0.0.7:443",
+    "sharedNamespaces[0]=monitoring",
+    "metricsServer=http://prometheus.monitoring.svc:9090",
+  )
+  expect(Object.keys(reached)).toEqual(["Deployment/aim-controller"])
+  expect(reached["Deployment/aim-controller"].spec.template.spec.containers[0].args.slice(-4)).toEqual([
+    "--allow-egress=shop=prometheus.monitoring.svc:9090",
+    "--allow-egress=*=10.0.0.7:443",
+    "--shared-namespace=monitoring",
+    "--metrics-server=http://prometheus.monitoring.svc:9090",
+  ])
   const monitored = await added("serviceMonitor.enabled=true", "serviceMonitor.labels.release=prometheus")
   const { metadata, spec } = monitored["ServiceMonitor/aim-controller"]
   expect(metadata.labels).toMatchObject({ release: "prometheus" })

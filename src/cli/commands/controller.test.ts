@@ -31,6 +31,16 @@ describe("controller", () => {
     const registries = ["127.0.0.1:5000", "http://registry.inside:80"]
     expect(given({ allowRegistry: registries }).allowRegistries).toEqual(registries)
   })
+  test("what Canaries may reach is gathered", () => {
+    expect(given({})).toMatchObject({ allowEgress: [], sharedNamespaces: [], metricsServer: undefined })
+    const allowEgress = ["shop=prometheus.monitoring.svc:9090", "*=10.0.0.7:443"]
+    const metricsServer = "http://prometheus.monitoring.svc:9090"
+    expect(given({ allowEgress, sharedNamespace: ["monitoring"], metricsServer })).toMatchObject({
+      allowEgress,
+      sharedNamespaces: ["monitoring"],
+      metricsServer,
+    })
+  })
   test("--pulls-per-registry is a number", () => {
     expect([given({}), given({ pullsPerRegistry: "5" })].map(each => each.pullsPerRegistry)).toEqual([20, 5])
     expect(() => given({ pullsPerRegistry: "0" })).toThrow("--pulls-per-registry: 0 is not a number from 1 to 9999")
@@ -46,5 +56,17 @@ describe("controller", () => {
       "--allow-registry: registry is not a registry: write HOST:PORT",
     )
     expect(() => given({ leaseNamespace: "Kube" })).toThrow("--lease-namespace: Kube is not a namespace")
+    expect(() => given({ allowEgress: ["prometheus.monitoring.svc:9090"] })).toThrow(
+      /^--allow-egress: .*NAMESPACE is missing: write NAMESPACE=HOST:PORT/,
+    )
+    expect(() => given({ allowEgress: ["shop=prometheus.monitoring.svc"] })).toThrow("PORT is missing")
+    expect(() => given({ sharedNamespace: ["Shop"] })).toThrow("--shared-namespace: Shop is not a namespace")
+    expect(() => given({ metricsServer: "prometheus:9090" })).toThrow(
+      '--metrics-server: "prometheus:9090": write a URL with http:// or https://',
+    )
+    expect(() => given({ metricsServer: "http://prometheus:9090" })).toThrow(
+      '--metrics-server: "http://prometheus:9090": HOST has no dot: write the whole name, SERVICE.NAMESPACE.svc',
+    )
+    expect(() => given({ metricsServer: "http://me:secret@prometheus.example.com" })).toThrow("leave user and password")
   })
 })

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8"
 import { controllersWith, controllers as everyController } from "#controllers/all.ts"
 import { isUntouched } from "#controllers/untouched.ts"
+import { allowanceOf, parseAllowance } from "#egress/index.ts"
 import { createRegistryClient, parseAllowed } from "#registry/index.ts"
 import { runsInCluster } from "#runtime/client/in-cluster.ts"
 import type { Controller } from "#runtime/controller.ts"
@@ -22,7 +23,9 @@ export const run: Run = async (input, world) => {
   const { clock, random, signal } = world
   const wanted = read(input, isPod, everyController)
   const registry = createRegistryClient({ clock, random, allow: wanted.allowRegistries })
-  const controllers = controllersWith({ registry, pullsPerRegistry: wanted.pullsPerRegistry }).filter(({ name }) =>
+  const { pullsPerRegistry, allowEgress, sharedNamespaces, metricsServer } = wanted
+  const surroundings = { registry, pullsPerRegistry, allowEgress, sharedNamespaces, metricsServer }
+  const controllers = controllersWith(surroundings).filter(({ name }) =>
     wanted.controllers.some(controller => controller.name === name),
   )
   const { transport, namespace, describe } = await world.reach({ ...connectionOf(input), isUnattended: true })
@@ -63,6 +66,10 @@ type Wanted = {
   /** Registries that may be on private addresses. */
   allowRegistries: readonly string[]
   pullsPerRegistry: number
+  /** Where objects of a namespace may have us connect, as `NAMESPACE=HOST:PORT`. */
+  allowEgress: readonly string[]
+  sharedNamespaces: readonly string[]
+  metricsServer: string | undefined
 }
 
 export function read({ options }: Pick<Input, "options">, isPod: boolean, known: readonly Controller[]): Wanted {
@@ -76,6 +83,11 @@ export function read({ options }: Pick<Input, "options">, isPod: boolean, known:
     logLevel: options.logLevel as LogLevel,
     allowRegistries: readRegistries((options.allowRegistry as string[] | undefined) ?? []),
     pullsPerRegistry: readCount("--pulls-per-registry", options.pullsPerRegistry as string),
+    allowEgress: readEgress((options.allowEgress as string[] | undefined) ?? []),
+    sharedNamespaces: ((options.sharedNamespace as string[] | undefined) ?? []).map(name =>
+      checkNamespace(name, "--shared-namespace"),
+    ),
+    metricsServer: readServer(options.metricsServer as string | undefined),
   }
 }
 
@@ -85,6 +97,27 @@ function readRegistries(list: readonly string[]): readonly string[] {
     if (!parsed.ok) throw new UsageError(`--allow-registry: ${parsed.error}`)
   }
   return list
+}
+
+function readEgress(list: readonly string[]): readonly string[] {
+  for (const text of list) {
+    const parsed = parseAllowance(text)
+    if (!parsed.ok) throw new UsageError(`--allow-egress: ${parsed.error}`)
+  }
+  return list
+}
+
+/** It is asked for every Canary that names no other, so it may be anywhere. */
+function readServer(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const wrong = (what: string) => new UsageError(`--metrics-server: ${JSON.stringify(text.slice(0, 300))}: ${what}`)
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw wrong("write a URL with http:// or https://, such as http://prometheus.monitoring.svc:9090")
+  if (url.username || url.password) throw wrong("leave user and password out: they would stand in the pod's arguments")
+  const parsed = parseAllowance(allowanceOf(url))
+  if (!parsed.ok) throw wrong(parsed.error.slice(parsed.error.indexOf(": ") + 2))
+  return text
 }
 
 /** By the kind they are for, in any spelling kubectl would take. */

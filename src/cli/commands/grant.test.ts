@@ -94,11 +94,12 @@ describe("grant", () => {
     const print = (words: string[], options: Json) =>
       run({ arguments: words, options: { controllerNamespace: "aim-system", ...options } }, testWorld(cluster).world)
     const { text } = await print(["a", "b"], { dryRun: true })
-    expect(parseAllDocuments(text).map(document => document.toJS().metadata.namespace)).toEqual(["a", "b"])
+    expect(parseAllDocuments(text).map(document => document.toJS().metadata.namespace)).toEqual(["a", "a", "b", "b"])
     const list = JSON.parse((await print(["a"], { output: "json", pullSecrets: ["quay"] })).text)
     expect(list.items.map(({ kind, metadata }: Json) => `${kind} ${metadata.name}`)).toEqual([
       "Role aim-pull-secrets",
       "RoleBinding aim-pull-secrets",
+      "RoleBinding aim-target-routes",
       "RoleBinding aim-target",
     ])
     expect(cluster.calls).toEqual([])
@@ -119,51 +120,69 @@ describe("grant", () => {
   })
 })
 
-describe("grant --pull-secrets", () => {
-  const named = (names: string[]) => [{ apiGroups: [""], resources: ["secrets"], resourceNames: names, verbs: ["get"] }]
-  test("lets the controllers read the Secrets it names, in a role of the namespace", async () => {
-    const here = await world()
-    const { text } = await ask(here, ["shop"], { pullSecrets: ["quay,harbor", "quay"] })
-    expect(text).toBe(
-      "granted: aim-system/aim-controller may change workloads and read Secrets harbor, quay in namespace shop\n",
-    )
-    const found = await rights(here)
-    expect(Object.keys(found).sort()).toEqual([
-      "shop Role aim-pull-secrets",
-      "shop RoleBinding aim-pull-secrets",
-      "shop RoleBinding aim-target",
-    ])
-    expect(found["shop Role aim-pull-secrets"]!.rules).toEqual(named(["harbor", "quay"]))
-    expect(found["shop RoleBinding aim-pull-secrets"]!.roleRef).toMatchObject({
-      kind: "Role",
-      name: "aim-pull-secrets",
+for (const { option, flag, role: ofSecrets, verbs } of [
+  { option: "pullSecrets", flag: "--pull-secrets", role: "aim-pull-secrets", verbs: ["get"] },
+  { option: "secrets", flag: "--secrets", role: "aim-secrets", verbs: ["get", "list", "watch"] },
+])
+  describe(`grant ${flag}`, () => {
+    const named = (names: string[]) => [{ apiGroups: [""], resources: ["secrets"], resourceNames: names, verbs }]
+    test("lets the controllers read the Secrets it names, in a role of the namespace", async () => {
+      const here = await world()
+      const { text } = await ask(here, ["shop"], { [option]: ["quay,harbor", "quay"] })
+      expect(text).toBe(
+        "granted: aim-system/aim-controller may change workloads and read Secrets harbor, quay in namespace shop\n",
+      )
+      const found = await rights(here)
+      expect(Object.keys(found).sort()).toEqual([
+        `shop Role ${ofSecrets}`,
+        `shop RoleBinding ${ofSecrets}`,
+        "shop RoleBinding aim-target",
+      ])
+      expect(found[`shop Role ${ofSecrets}`]!.rules).toEqual(named(["harbor", "quay"]))
+      expect(found[`shop RoleBinding ${ofSecrets}`]!.roleRef).toMatchObject({
+        kind: "Role",
+        name: ofSecrets,
+      })
+    })
+    test("those named last are those it may read; a grant without any leaves them; revoking takes all away", async () => {
+      const here = await world()
+      await ask(here, ["shop"], { [option]: ["quay"] })
+      await ask(here, ["shop"], { [option]: ["harbor"] })
+      await ask(here, ["shop"])
+      expect((await rights(here))[`shop Role ${ofSecrets}`]!.rules).toEqual(named(["harbor"]))
+      await ask(here, ["shop"], { revoke: true })
+      expect(await rights(here)).toEqual({})
+    })
+    test("touches no role of the same name that is not ours", async () => {
+      const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }]
+      const mine = { apiVersion, kind: "Role", metadata: { name: ofSecrets, namespace: "shop" }, rules }
+      const here = await world(mine)
+      await expect(ask(here, ["shop"], { [option]: ["quay"] })).rejects.toThrow(
+        `namespace shop has another Role named ${ofSecrets}: delete it first`,
+      )
+      await ask(here, ["shop"])
+      await ask(here, ["shop"], { revoke: true })
+      expect(await rights(here)).toEqual({ [`shop Role ${ofSecrets}`]: expect.objectContaining({ rules }) })
+    })
+    test("wants names of Secrets, and no other way of asking", async () => {
+      const here = await world()
+      await expect(ask(here, ["shop"], { [option]: ["../x"] })).rejects.toThrow("../x is not the name of a Secret")
+      await expect(ask(here, [], { all: true, [option]: ["a"] })).rejects.toThrow("leave out --all")
+      await expect(ask(here, ["shop"], { revoke: true, [option]: ["a"] })).rejects.toThrow(`leave out ${flag}`)
     })
   })
-  test("those named last are those it may read; a grant without any leaves them; revoking takes all away", async () => {
-    const here = await world()
-    await ask(here, ["shop"], { pullSecrets: ["quay"] })
-    await ask(here, ["shop"], { pullSecrets: ["harbor"] })
+
+describe("grant of routes", () => {
+  const routes = { ...role, metadata: { name: "aim-target-routes" } }
+  test("is part of a grant where the role is installed, and is revoked with it", async () => {
+    const here = await world(routes)
     await ask(here, ["shop"])
-    expect((await rights(here))["shop Role aim-pull-secrets"]!.rules).toEqual(named(["harbor"]))
+    expect(Object.keys(await rights(here)).sort()).toEqual([
+      "shop RoleBinding aim-target",
+      "shop RoleBinding aim-target-routes",
+    ])
     await ask(here, ["shop"], { revoke: true })
     expect(await rights(here)).toEqual({})
-  })
-  test("touches no role of the same name that is not ours", async () => {
-    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }]
-    const mine = { apiVersion, kind: "Role", metadata: { name: "aim-pull-secrets", namespace: "shop" }, rules }
-    const here = await world(mine)
-    await expect(ask(here, ["shop"], { pullSecrets: ["quay"] })).rejects.toThrow(
-      "namespace shop has another Role named aim-pull-secrets: delete it first",
-    )
-    await ask(here, ["shop"])
-    await ask(here, ["shop"], { revoke: true })
-    expect(await rights(here)).toEqual({ "shop Role aim-pull-secrets": expect.objectContaining({ rules }) })
-  })
-  test("wants names of Secrets, and no other way of asking", async () => {
-    const here = await world()
-    await expect(ask(here, ["shop"], { pullSecrets: ["../x"] })).rejects.toThrow("../x is not the name of a Secret")
-    await expect(ask(here, [], { all: true, pullSecrets: ["a"] })).rejects.toThrow("leave out --all")
-    await expect(ask(here, ["shop"], { revoke: true, pullSecrets: ["a"] })).rejects.toThrow("leave out --pull-secrets")
   })
 })
 
@@ -196,10 +215,9 @@ describe("grant --all", () => {
   })
   test("prints a binding for each namespace", async () => {
     const { text } = await ask(await world(), [], { all: true, output: "yaml" })
-    expect(parseAllDocuments(text).map(document => document.toJS().metadata.namespace)).toEqual([
-      "default",
-      "lab",
-      "shop",
-    ])
+    const all = parseAllDocuments(text).map(document => document.toJS().metadata)
+    expect(all.map(({ namespace, name }) => `${namespace} ${name}`)).toEqual(
+      ["default", "lab", "shop"].flatMap(place => [`${place} aim-target-routes`, `${place} aim-target`]),
+    )
   })
 })

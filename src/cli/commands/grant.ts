@@ -9,6 +9,8 @@ import {
   type Manifest,
   partOf,
   pullSecretsRole,
+  routesRole,
+  secretsRole,
   targetRole,
   targetRoleRef,
 } from "../manifests/names.ts"
@@ -32,8 +34,8 @@ type Wanted = {
   /** Undefined for every existing namespace except those of the system. */
   places: string[] | undefined
   controllerNamespace: string
-  /** Undefined keeps the Secrets that were named before. */
-  pullSecrets: string[] | undefined
+  /** Of each role that reads Secrets, those that were named. One that is left out keeps what was named before. */
+  secrets: readonly Readable[]
   revoke: boolean
   isMeant: boolean
   print: "yaml" | "json" | undefined
@@ -42,8 +44,18 @@ type Wanted = {
 export type Done = {
   place: string
   outcome: "granted" | "already granted" | "revoked" | "nothing to revoke"
-  pullSecrets?: string[] | undefined
+  secrets?: readonly string[]
+  /** HTTPRoutes and ScaledObjects are not among what was granted, and why. */
+  withoutRoutes?: string | undefined
 }
+
+type Readable = { role: string; verbs: string[]; names: string[] }
+
+/** Secrets of registries are read once; those of Canaries, whose pods may use them, are watched by their names. */
+const secretRoles = [
+  { option: "pullSecrets", flag: "--pull-secrets", role: pullSecretsRole, verbs: ["get"] },
+  { option: "secrets", flag: "--secrets", role: secretsRole, verbs: ["get", "list", "watch"] },
+] as const
 
 export const run: Run = async (input, world) => {
   const wanted = read(input)
@@ -65,6 +77,11 @@ export const run: Run = async (input, world) => {
     if (wanted.revoke && !wanted.places && (await revokeEverywhere(client)))
       done.push({ place: "every namespace", outcome: "revoked" })
     if (!wanted.revoke) world.say(await whatItAllows(client, world.program))
+    for (const { place, withoutRoutes } of done)
+      if (withoutRoutes !== undefined)
+        world.say(
+          `not granted in ${place}: HTTPRoutes and ScaledObjects, which Canaries with a gateway or with KEDA need. An account can grant them that holds all rights of ${routesRole} there: ${withoutRoutes}`,
+        )
     return { text: told(done, wanted), exitCode: 0 }
   } finally {
     client.close()
@@ -78,24 +95,28 @@ function read(input: Input): Wanted {
   const given = [...new Set([...names, ...(named ? [named] : [])])]
   if (all && given.length > 0) throw new UsageError(`--all includes ${given[0]}: write one or the other`)
   if (!all && given.length === 0) throw new UsageError("grant needs a NAMESPACE, or --all for every namespace")
-  const secrets = (options.pullSecrets as string[] | undefined)?.flatMap(each => each.split(","))
-  if (all && secrets) throw new UsageError("--pull-secrets belong to one namespace: leave out --all")
-  if (options.revoke && secrets)
-    throw new UsageError("--revoke also revokes the pull secrets: leave out --pull-secrets")
+  const secrets = secretRoles.flatMap(({ option, flag, role, verbs }): Readable[] => {
+    const given = (options[option] as string[] | undefined)?.flatMap(each => each.split(","))
+    if (!given) return []
+    if (all) throw new UsageError(`${flag} belong to one namespace: leave out --all`)
+    if (options.revoke) throw new UsageError(`--revoke also revokes the Secrets: leave out ${flag}`)
+    const names = [...new Set(given.map(name => checkSecret(flag, name)))].sort()
+    return [{ role, verbs: [...verbs], names }]
+  })
   const output = options.output as "yaml" | "json" | undefined
   return {
     places: all ? undefined : given.map(name => checkNamespace(name, "NAMESPACE")),
     controllerNamespace: checkNamespace(options.controllerNamespace as string, "--controller-namespace"),
-    pullSecrets: secrets && [...new Set(secrets.map(checkSecret))].sort(),
+    secrets,
     revoke: Boolean(options.revoke),
     isMeant: Boolean(options.yes),
     print: output ?? (options.dryRun ? "yaml" : undefined),
   }
 }
 
-function checkSecret(name: string): string {
+function checkSecret(flag: string, name: string): string {
   if (isObjectName(name)) return name
-  throw new UsageError(`--pull-secrets: ${name || '""'} is not the name of a Secret`)
+  throw new UsageError(`${flag}: ${name || '""'} is not the name of a Secret`)
 }
 
 /** The namespaces of Kubernetes itself, and ours. Workloads there run the cluster. */
@@ -117,34 +138,37 @@ function whatAllMeans(places: readonly string[], { controllerNamespace }: Wanted
 }
 
 /** The grant itself: this binding lets the controllers act in the namespace. */
-const bindingFor = (place: string, controllerNamespace: string): Manifest & KubeObject => ({
+const bindingFor = (place: string, controllerNamespace: string, roleRef = targetRoleRef): Manifest & KubeObject => ({
   apiVersion: "rbac.authorization.k8s.io/v1",
   kind: "RoleBinding",
-  metadata: { name: targetRole, namespace: place, labels: partOf },
-  roleRef: targetRoleRef,
+  metadata: { name: roleRef.name, namespace: place, labels: partOf },
+  roleRef,
   subjects: [controllerSubject(controllerNamespace)],
 })
 
+const routesRoleRef = { ...targetRoleRef, name: routesRole }
+
 /** Only the named Secrets, in a role of the namespace: a binding elsewhere cannot use it. */
-const pullSecretsFor = (place: string, names: readonly string[], controllerNamespace: string) => {
-  const metadata = { name: pullSecretsRole, namespace: place, labels: partOf }
+const secretsFor = (place: string, { role: name, names, verbs }: Readable, controllerNamespace: string) => {
+  const metadata = { name, namespace: place, labels: partOf }
   const apiVersion = "rbac.authorization.k8s.io/v1"
   return {
     role: {
       ...{ apiVersion, kind: "Role", metadata },
-      rules: [{ apiGroups: [""], resources: ["secrets"], resourceNames: [...names], verbs: ["get"] }],
+      rules: [{ apiGroups: [""], resources: ["secrets"], resourceNames: names, verbs }],
     } satisfies Manifest & KubeObject,
     binding: {
       ...{ apiVersion, kind: "RoleBinding", metadata },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: pullSecretsRole },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name },
       subjects: [controllerSubject(controllerNamespace)],
     } satisfies Manifest & KubeObject,
   }
 }
 
-function print(places: readonly string[], { controllerNamespace, pullSecrets, print }: Wanted): string {
+function print(places: readonly string[], { controllerNamespace, secrets, print }: Wanted): string {
   const objects: Manifest[] = places.flatMap(place => [
-    ...(pullSecrets ? Object.values(pullSecretsFor(place, pullSecrets, controllerNamespace)) : []),
+    ...secrets.flatMap(each => Object.values(secretsFor(place, each, controllerNamespace))),
+    bindingFor(place, controllerNamespace, routesRoleRef),
     bindingFor(place, controllerNamespace),
   ])
   if (print === "yaml") return toDocuments(objects)
@@ -156,15 +180,34 @@ type Subject = { kind?: string; name?: string; namespace?: string }
 type Binding = KubeObject & { roleRef?: { kind?: string; name?: string }; subjects?: Subject[] }
 
 async function grant(client: Client, place: string, wanted: Wanted): Promise<Done> {
-  const { pullSecrets, controllerNamespace } = wanted
+  const { secrets, controllerNamespace } = wanted
   // Before the binding, which the controllers act on at once.
-  if (pullSecrets) {
-    const { role, binding } = pullSecretsFor(place, pullSecrets, controllerNamespace)
+  for (const each of secrets) {
+    const { role, binding } = secretsFor(place, each, controllerNamespace)
     await put(client, roles, role)
     await bind(client, binding, wanted)
   }
+  const withoutRoutes = await bindRoutes(client, place, wanted)
   const isNew = await bind(client, bindingFor(place, controllerNamespace), wanted)
-  return { place, outcome: isNew ? "granted" : "already granted", pullSecrets }
+  const names = [...new Set(secrets.flatMap(({ names }) => names))].sort()
+  return { place, outcome: isNew ? "granted" : "already granted", secrets: names, withoutRoutes }
+}
+
+/** Why HTTPRoutes and ScaledObjects are not granted. An installation of before has no role for them, and needs none. */
+async function bindRoutes(client: Client, place: string, wanted: Wanted): Promise<string | undefined> {
+  try {
+    await client.get(clusterRoles, { name: routesRole })
+  } catch (error) {
+    if (isFailure(error, "NotFound")) return undefined
+    if (!isFailure(error, "Forbidden")) throw error
+  }
+  try {
+    await bind(client, bindingFor(place, wanted.controllerNamespace, routesRoleRef), wanted)
+  } catch (error) {
+    if (!isFailure(error, "Forbidden")) throw error
+    return (error as KubeError).message
+  }
+  return undefined
 }
 
 async function put(client: Client, resource: Resource, object: Manifest & KubeObject): Promise<void> {
@@ -216,9 +259,13 @@ const isControllerOf =
 
 async function revoke(client: Client, place: string, wanted: Wanted): Promise<Done> {
   const isDone = await unbind(client, place, targetRoleRef, wanted)
-  const ofSecrets = await unbind(client, place, { kind: "Role", name: pullSecretsRole }, wanted)
-  if (ofSecrets) await deleteOurRole(client, place)
-  return { place, outcome: isDone || ofSecrets ? "revoked" : "nothing to revoke" }
+  const others = [await unbind(client, place, routesRoleRef, wanted)]
+  for (const { role } of secretRoles) {
+    const isUnbound = await unbind(client, place, { kind: "Role", name: role }, wanted)
+    if (isUnbound) await deleteOurRole(client, place, role)
+    others.push(isUnbound)
+  }
+  return { place, outcome: isDone || others.includes(true) ? "revoked" : "nothing to revoke" }
 }
 
 /** Removes our account from a binding, and deletes the binding when it has no other subject. */
@@ -239,8 +286,8 @@ async function unbind(client: Client, place: string, role: { kind: string; name:
   return true
 }
 
-async function deleteOurRole(client: Client, place: string): Promise<void> {
-  const at = { name: pullSecretsRole, namespace: place }
+async function deleteOurRole(client: Client, place: string, name: string): Promise<void> {
+  const at = { name, namespace: place }
   const [role, binding] = [await orMissing(client.get(roles, at)), await orMissing(client.get(roleBindings, at))]
   if (role && !binding && isOurs(role)) await client.delete(roles, at)
 }
@@ -305,11 +352,9 @@ function told(done: readonly Done[], wanted: Wanted): string {
   return news.map(line => `${sentence(line, wanted)}\n`).join("")
 }
 
-function sentence({ place, outcome, pullSecrets }: Done, { controllerNamespace }: Wanted): string {
+function sentence({ place, outcome, secrets: named = [] }: Done, { controllerNamespace }: Wanted): string {
   const account = `${controllerNamespace}/${controllerName}`
-  const secrets = pullSecrets
-    ? ` and read ${pullSecrets.length === 1 ? "Secret" : "Secrets"} ${pullSecrets.join(", ")}`
-    : ""
+  const secrets = named.length > 0 ? ` and read ${named.length === 1 ? "Secret" : "Secrets"} ${named.join(", ")}` : ""
   switch (outcome) {
     case "granted":
     case "already granted":

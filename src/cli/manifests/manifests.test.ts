@@ -72,7 +72,7 @@ describe("rules", () => {
       .flatMap(({ rules }) => rules as Rule[])
     for (const { apiGroups, resources, verbs } of bound) {
       for (const resource of resources) expect(resource).not.toMatch(/^secrets|^serviceaccounts/)
-      const groups = ["apps", "batch", "gateway.networking.k8s.io", dicoms.group]
+      const groups = ["apps", "batch", "autoscaling", "keda.sh", "gateway.networking.k8s.io", dicoms.group]
       const isWorkload = groups.some(group => apiGroups.includes(group))
       if (isWorkload || resources.includes("pods") || resources.includes("services"))
         for (const verb of verbs) expect(["get", "list", "watch"]).toContain(verb)
@@ -87,7 +87,7 @@ describe("rules", () => {
     const isConfidential = ({ resource }: Permission) => ["secrets", "serviceaccounts"].includes(resource.plural)
     const isRead = new Set<string>(["get", "list", "watch"])
     const isTarget = ({ resource }: Permission) =>
-      ["apps", "batch", "gateway.networking.k8s.io"].includes(resource.group) ||
+      ["apps", "batch", "autoscaling", "keda.sh", "gateway.networking.k8s.io"].includes(resource.group) ||
       (resource.group === "" && ["pods", "services"].includes(resource.plural))
     const reading = sources()
       .controllers.filter(permission => !isConfidential(permission))
@@ -144,6 +144,7 @@ describe("sections", () => {
       "RoleBinding/aim-controller-election",
       "ClusterRole/aim-target",
       "ClusterRole/aim-target-base",
+      "ClusterRole/aim-target-routes",
       "ClusterRole/aim-controller-dicoms.services.example.com",
       "ClusterRole/aim-target-dicoms.services.example.com",
       "ValidatingAdmissionPolicy/aim-serviceimage-serialize-enforce",

@@ -8,6 +8,10 @@ export const imageProgram = { node: "/usr/bin/node", aim: "/app/aim.js" }
 export const targetRole = grantName
 /** In a namespace that named its pull secrets: the Role that reads them, and its binding. */
 export const pullSecretsRole = "aim-pull-secrets"
+/** The same for Secrets that Canaries, MetricTemplates and AlertProviders name. */
+export const secretsRole = "aim-secrets"
+/** What a grant includes where its author holds it: many administrators of namespaces do not. */
+export const routesRole = "aim-target-routes"
 
 export const aggregateToController = { "rbac.autoimagemanager.io/aggregate-to-controller": "true" }
 export const aggregateToTarget = { "rbac.autoimagemanager.io/aggregate-to-target": "true" }

@@ -9,6 +9,7 @@ import {
   controllerSubject,
   type Manifest,
   partOf,
+  routesRole,
   targetRole,
 } from "./names.ts"
 import { rulesFor } from "./rules.ts"
@@ -18,13 +19,22 @@ const workloads = [
   ...workloadKinds,
   { group: "", plural: "pods" },
   { group: "", plural: "services" },
+  { group: "autoscaling", plural: "horizontalpodautoscalers" },
+]
+
+/**
+ * Read everywhere, and written where a namespace has granted it, by a role of their own: an account can grant only what it
+ * holds, and Kubernetes gives administrators of namespaces no right on these.
+ */
+const routes = [
   { group: "gateway.networking.k8s.io", plural: "httproutes" },
+  { group: "keda.sh", plural: "scaledobjects" },
 ]
 
 /** Read only where a namespace has granted it. */
 const accounts = [{ group: "", plural: "serviceaccounts" }]
 
-/** In no printed role: `aim grant --pull-secrets` names the Secrets that may be read, in their namespace. */
+/** In no printed role: `aim grant --pull-secrets` and `--secrets` name the Secrets that may be read, in their namespace. */
 const secrets = [{ group: "", plural: "secrets" }]
 
 const stamping = (resource: ForeignKind): Permission => ({ resource, verbs: ["get", "list", "watch", "patch"] })
@@ -42,7 +52,8 @@ const rbac = "rbac.authorization.k8s.io/v1"
 
 /** All rights of the controllers, from what their code declares. */
 export function roles(declared: Declared, namespace: string): Manifest[] {
-  const { own, onTargets } = split(declared.controllers, workloads)
+  const { own, onTargets } = split(declared.controllers, [...workloads, ...routes])
+  const isRoute = ({ resource }: Permission) => isOneOf(resource, routes)
   return [
     {
       apiVersion: "v1",
@@ -74,7 +85,16 @@ export function roles(declared: Declared, namespace: string): Manifest[] {
       subjects: [controllerSubject(namespace)],
     },
     aggregated(targetRole, aggregateToTarget),
-    ...(onTargets.length > 0 ? [clusterRole(`${targetRole}-base`, aggregateToTarget, onTargets)] : []),
+    ...(onTargets.length > 0
+      ? [
+          clusterRole(
+            `${targetRole}-base`,
+            aggregateToTarget,
+            onTargets.filter(permission => !isRoute(permission)),
+          ),
+        ]
+      : []),
+    ...(onTargets.some(isRoute) ? [clusterRole(routesRole, {}, onTargets.filter(isRoute))] : []),
   ]
 }
 
@@ -88,25 +108,26 @@ export const rolesFor = (foreign: ForeignKind): Manifest[] => {
   ]
 }
 
+const isOneOf = (resource: ForeignKind, kinds: readonly ForeignKind[]) =>
+  kinds.some(({ group, plural }) => group === resource.group && plural === resource.plural)
+
 /**
  * Opt-in is a grant: of the rights that a controller declares on a target, only reading is cluster-wide. The writes
  * go to `aim-target`, which is bound namespace by namespace.
  */
 function split(permissions: readonly Permission[], targets: readonly ForeignKind[]) {
   const isRead = (verb: string) => ["get", "list", "watch"].includes(verb)
-  const isOneOf = ({ resource }: Permission, kinds: readonly ForeignKind[]) =>
-    kinds.some(({ group, plural }) => group === resource.group && plural === resource.plural)
   const verbsOf = (permission: Permission, isWanted: (verb: string) => boolean): Permission[] => {
     const verbs = permission.verbs.filter(isWanted)
     return verbs.length > 0 ? [{ ...permission, verbs }] : []
   }
-  const open = permissions.filter(permission => !isOneOf(permission, secrets))
+  const open = permissions.filter(({ resource }) => !isOneOf(resource, secrets))
   const own = open
-    .filter(permission => !isOneOf(permission, accounts))
-    .flatMap(permission => (isOneOf(permission, targets) ? verbsOf(permission, isRead) : [permission]))
+    .filter(({ resource }) => !isOneOf(resource, accounts))
+    .flatMap(permission => (isOneOf(permission.resource, targets) ? verbsOf(permission, isRead) : [permission]))
   const onTargets = open.flatMap(permission => {
-    if (isOneOf(permission, accounts)) return [permission]
-    return isOneOf(permission, targets) ? verbsOf(permission, verb => !isRead(verb)) : []
+    if (isOneOf(permission.resource, accounts)) return [permission]
+    return isOneOf(permission.resource, targets) ? verbsOf(permission, verb => !isRead(verb)) : []
   })
   return { own, onTargets }
 }
@@ -149,7 +170,7 @@ export function parseForeignKind(text: string): ForeignKind | { wrong: string } 
     return { wrong: `${group} is not an API group: ${example}\n${where}` }
   if (foreignNames.version.test(group))
     return { wrong: `${text} names a version: leave ${group.split(".")[0]} out, roles are for all versions of a kind` }
-  if (workloads.some(workload => workload.plural === plural && workload.group === group))
+  if (isOneOf({ plural, group }, [...workloads, ...routes]))
     return { wrong: `${text} is part of every installation: --for is for other kinds` }
   if (foreignNames.groupsOfOthers.includes(group))
     return { wrong: `${text} cannot be a target: only custom kinds and Deployment, StatefulSet and DaemonSet can` }

@@ -227,13 +227,19 @@ export const operate: readonly Command[] = [
     details: [
       "The controllers read everywhere and may change nothing until a person with the right to do so binds the",
       "ClusterRole aim-target to their account, namespace by namespace. This command writes that RoleBinding.",
-      "No role includes Secrets: --pull-secrets lets them read the named ones, so that private registries can be asked.",
+      "No role includes Secrets: --pull-secrets lets them read the named ones, so that private registries can be asked,",
+      "and --secrets those that Canaries, MetricTemplates and AlertProviders name.",
     ],
     arguments: [{ name: "NAMESPACE", description: "which namespaces", many: true, completes: "namespaces" }],
     options: [
       {
         flags: "--pull-secrets <NAME>",
         description: "Secrets of the namespace they may read, and no others; may be repeated, or a,b",
+        many: true,
+      },
+      {
+        flags: "--secrets <NAME>",
+        description: "the same for Secrets that Canaries and what they measure with name",
         many: true,
       },
       { flags: "--all", description: "every existing namespace except kube-* and the controllers' own" },

@@ -125,6 +125,22 @@ export const run: readonly Command[] = [
         many: true,
       },
       {
+        flags: "--allow-egress <NAMESPACE=HOST:PORT>",
+        description:
+          "a host on any address that metrics, hooks and alerts of a namespace may reach; *=: of all; may be repeated",
+        many: true,
+      },
+      {
+        flags: "--shared-namespace <NAMESPACE>",
+        description: "whose MetricTemplates and AlertProviders Canaries of all others may use; may be repeated",
+        many: true,
+        completes: "namespaces",
+      },
+      {
+        flags: "--metrics-server <URL>",
+        description: "the Prometheus of Canaries that name none",
+      },
+      {
         flags: "--pulls-per-registry <N>",
         description: "how many pulls of ImagePullJobs may be under way at one registry, over all jobs and nodes",
         default: "20",

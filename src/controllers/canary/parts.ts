@@ -1,7 +1,7 @@
 import type { AlertProvider } from "#api/v1alpha1/alertprovider/index.ts"
 import type { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
 import { routerOf } from "#core/canary/routers/index.ts"
-import { createEgress, type Egress, readAllowances } from "#egress/index.ts"
+import { allowanceOf, createEgress, type Egress, readAllowances } from "#egress/index.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { type Held, holdPlain } from "#runtime/kind-controller.ts"
 import { createSecrets } from "../secrets.ts"
@@ -52,8 +52,6 @@ export function partsWith({ allowEgress = [], sharedNamespaces, metricsServer }:
 
 /** An administrator named this server, so every Canary may ask it, wherever it is. */
 function serverAt(url: string, { clock }: Pick<Wiring, "clock">): { url: string; egress: Egress } {
-  const { hostname, port, protocol } = new URL(url)
-  const allowed = `*=${hostname}:${port || (protocol === "https:" ? 443 : 80)}`
-  const rules = { allowances: readAllowances([allowed]), serviceAt: () => undefined }
+  const rules = { allowances: readAllowances([allowanceOf(new URL(url))]), serviceAt: () => undefined }
   return { url, egress: createEgress({ clock, rules }) }
 }

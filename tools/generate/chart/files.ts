@@ -27,11 +27,16 @@ const marks = {
   pullsPerNode: "chart-values-pulls",
   imageGcHighThreshold: "chart-values-threshold",
   agentResources: "chart-values-agent-resources",
+  options: "chart-values-options",
   interval: "chart-values-interval",
   labels: "chart-values-labels",
   plural: "chart-plural",
   group: "chart.group",
 }
+
+/** An argument of the container for each value that is set. */
+const option = (each: string, flag: string) =>
+  `{{- ${each} }}\n            - {{ printf "${flag}=%s" . | quote }}\n            {{- end }}`
 
 /** In the order in which they are replaced: a plural or a group that stands alone may look like a number or a boolean. */
 const expressions = {
@@ -44,6 +49,11 @@ const expressions = {
   [marks.stopsPerMinute]: "{{ .Values.agent.stopsPerMinute | quote }}",
   [marks.pullsPerNode]: "{{ .Values.agent.pullsPerNode | quote }}",
   [marks.imageGcHighThreshold]: "{{ .Values.agent.imageGcHighThreshold | quote }}",
+  [`- ${marks.options}`]: [
+    option("range .Values.allowEgress", "--allow-egress"),
+    option("range .Values.sharedNamespaces", "--shared-namespace"),
+    option("with .Values.metricsServer", "--metrics-server"),
+  ].join(""),
   [marks.interval]: "{{ .Values.serviceMonitor.interval | quote }}",
   [`${marks.labels}: ""`]:
     "{{- range $name, $value := .Values.serviceMonitor.labels }}\n    {{ $name }}: {{ $value | quote }}\n    {{- end }}",
@@ -139,10 +149,11 @@ function openDeployment(): { deployment: Manifest; resources: object } {
   const { namespace, image, replicas, resources } = marks
   const deployment = controllerDeployment({ namespace, image })
   const { spec } = deployment as Manifest & {
-    spec: { replicas: unknown; template: { spec: { containers: { resources: unknown }[] } } }
+    spec: { replicas: unknown; template: { spec: { containers: { args: string[]; resources: unknown }[] } } }
   }
   const [container] = spec.template.spec.containers
   const initially = container!.resources as object
+  container!.args.push(marks.options)
   spec.replicas = replicas
   container!.resources = resources
   return { deployment, resources: initially }

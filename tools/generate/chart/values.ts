@@ -45,6 +45,21 @@ export const chartValues = (resources: { controller: object; agent: object }) =>
       .describe(
         "What the controllers ask for and may use. Memory grows with the fleet: docs/benchmarks.md has numbers.",
       ),
+    allowEgress: z
+      .array(z.string().max(400))
+      .default([])
+      .describe(
+        "Hosts on any address that metrics, hooks and alerts of Canaries may reach, as --allow-egress of aim controller: shop=prometheus.monitoring.svc:9090",
+      ),
+    sharedNamespaces: z
+      .array(z.string().max(63))
+      .default([])
+      .describe("Namespaces whose MetricTemplates and AlertProviders Canaries of all others may use."),
+    metricsServer: z
+      .string()
+      .max(2048)
+      .default("")
+      .describe("The Prometheus of Canaries that name none, such as http://prometheus.monitoring.svc:9090"),
     agent: z
       .strictObject({
         ...enabled(false),

@@ -16,11 +16,15 @@ import { alertProviders, canaries, metricTemplates } from "../kinds.ts"
 const services = core("services", "Service")
 const namespaces: Resource = { ...core("namespaces", "Namespace"), namespaced: false }
 
-type Workload = KubeObject & { spec?: { replicas?: number; template?: { spec?: PodSpec } } }
+export type Workload = KubeObject & { spec?: { replicas?: number; template?: { spec?: PodSpec } } }
 type Place = { namespace: string; name: string }
 
 /** Objects of the same file count as if they were there. */
-export type Beside = { templates: readonly MetricTemplate[]; providers: readonly AlertProvider[] }
+export type Beside = {
+  templates: readonly MetricTemplate[]
+  providers: readonly AlertProvider[]
+  workloads: readonly Workload[]
+}
 
 /** Reads what a plan needs, by name. What may not be read is unknown, and nothing is concluded from it. */
 export async function lookAround(client: Client, canary: Canary, beside: Beside): Promise<Around> {
@@ -78,7 +82,10 @@ export async function lookAround(client: Client, canary: Canary, beside: Beside)
     const { kind, name } = canary.spec.targetRef
     const known = workloadKind(kind)
     if (!known) return undefined
-    const found = await read<Workload>(resourceOf(known), { name, namespace: own })
+    const given = beside.workloads.find(
+      each => each.kind === kind && each.metadata.name === name && (each.metadata.namespace ?? own) === own,
+    )
+    const found = given ?? (await read<Workload>(resourceOf(known), { name, namespace: own }))
     if (typeof found !== "object") return found
     return { replicas: found.spec?.replicas ?? 1, pod: found.spec?.template?.spec ?? {} }
   }

@@ -4,6 +4,7 @@ import { AlertProvider } from "#api/v1alpha1/alertprovider/index.ts"
 import { Canary } from "#api/v1alpha1/canary/index.ts"
 import { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
 import { validate } from "#api/validate.ts"
+import { workloadKind } from "#core/workloads/kinds.ts"
 import { type Outlook, outlookOf } from "#explain/canary/outlook.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { type Answer, connectionOf, Failure, type Input, type World } from "../command.ts"
@@ -13,7 +14,7 @@ import { canaries } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { canaryPlanText } from "../render/canary-plan.ts"
 import { toYaml } from "../render/yaml.ts"
-import { type Beside, lookAround } from "./around.ts"
+import { type Beside, lookAround, type Workload } from "./around.ts"
 import { endOf, progressOf, type SeenCanary } from "./progress.ts"
 
 export type PlannedCanary = Outlook & {
@@ -31,7 +32,7 @@ export async function planCanaries(input: Input, world: World, names: readonly s
   const file = input.options.file as string | undefined
   const namespace = await namespaceOf(input, world)
   const written = file === undefined ? undefined : readWritten(file, await readText(file, world), namespace)
-  const beside: Beside = written ?? { templates: [], providers: [] }
+  const beside: Beside = written ?? { templates: [], providers: [], workloads: [] }
   const client = await world.connect(connectionOf(input))
   try {
     const objects = written
@@ -84,7 +85,12 @@ function readWritten(file: string, text: string, namespace: string): Written {
   if (errors[0]) throw new Failure(`${where}:${errors[0].line}: ${errors[0].message}`)
   const canaries = of<Canary>(Canary)
   if (canaries.length === 0) throw new Failure(`${where} has no Canary`)
-  return { canaries, templates: of<MetricTemplate>(MetricTemplate), providers: of<AlertProvider>(AlertProvider) }
+  return {
+    canaries,
+    templates: of<MetricTemplate>(MetricTemplate),
+    providers: of<AlertProvider>(AlertProvider),
+    workloads: manifests.flatMap(({ value }) => (isWorkload(value) ? [value] : [])),
+  }
 
   function of<T>(kind: Kind): T[] {
     return manifests.filter(({ value }) => isOf(value, kind)).map(each => admitted(kind, each) as T)
@@ -100,6 +106,12 @@ function readWritten(file: string, text: string, namespace: string): Written {
       )
     return { ...object, metadata: { namespace, ...(object as KubeObject).metadata } }
   }
+}
+
+/** Its other fields are the server's to check. */
+function isWorkload(value: unknown): value is Workload {
+  const { kind, metadata } = (value ?? {}) as Partial<KubeObject>
+  return typeof metadata?.name === "string" && workloadKind(kind ?? "") !== undefined
 }
 
 function isOf(value: unknown, { kind, apiVersion }: Kind): boolean {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -130,6 +130,12 @@ test("plan of a Canary and of a file that is not applied", async () => {
   expect(planned).toMatchObject({ exitCode: 1, next: "Nothing was applied." })
   expect("text" in planned && planned.text).toContain("does not work: spec.provider: provider istio has no router here")
   expect("text" in planned && planned.text).toContain("there is no Deployment other in this namespace")
+  write({})
+  const target = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "other" }, spec: { replicas: 5 } }
+  writeFileSync(file, `${readFileSync(file, "utf8")}\n---\n${JSON.stringify(target)}\n`)
+  const withTarget = await printed(world, `aim plan -f ${file} -n default`)
+  expect(withTarget).toContain("100 % of the requests, 5 pods beside 5")
+  expect(withTarget).not.toContain("there is no Deployment")
   write({ targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, service: { name: "two", port: 80 } })
   expect(await printed(world, `aim plan -f ${file} -n default`)).toContain("Canary web has the same target")
   write({ analysis: { interval: "1m" } })

@@ -149,7 +149,7 @@ describe("the command line knows it", () => {
   test("completion", async () => {
     const [script, words, names] = await Promise.all([
       aim("completion", "zsh"),
-      aim("__complete", "objects", "m"),
+      aim("__complete", "objects", "mo"),
       aim("__complete", "ours", "mo/"),
     ])
     expect(script).toContain("_aim_mottos() { _aim_ask mottos }")

@@ -83,11 +83,10 @@ describe("a change of the template is held in the very write", () => {
   const marks = ({ metadata: { labels, annotations }, spec }: Json) => ({
     label: labels?.[heldMark],
     hold: parseHold(annotations?.[heldMark]),
-    name: annotations?.[heldMark] && JSON.parse(annotations[heldMark]).name,
     paused: spec.paused ?? false,
   })
-  const held = { label: "canary", hold: { by: "canary", generation: 1 }, name: "web", paused: true }
-  const free = { label: undefined, hold: undefined, name: undefined, paused: false }
+  const held = { label: "canary", hold: { by: "canary", name: "web", generation: 1 }, paused: true }
+  const free = { label: undefined, hold: undefined, paused: false }
 
   test("and another one keeps the hold of the first", async () => {
     const { change } = await place()

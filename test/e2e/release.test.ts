@@ -227,7 +227,8 @@ test("helm installs it, upgrades it and rolls it back while an image rolls out, 
     "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding,role,rolebinding,serviceaccount,deployment,networkpolicy,poddisruptionbudget,service,servicemonitor",
   ])
   // What a namespace has granted is its own, and goes with it.
-  expect(left.trim().split("\n")).toEqual(["rolebinding.rbac.authorization.k8s.io/aim-target"])
+  const granted = ["aim-target", "aim-target-routes"].map(role => `rolebinding.rbac.authorization.k8s.io/${role}`)
+  expect(left.trim().split("\n")).toEqual(granted)
   expect((await serviceImage()).status.operation).toMatchObject({ id, phase: "Complete" })
   // Under the same name it takes over what it had left.
   await helm("install", "aim", join(made, `aim-${version}.tgz`), "--namespace", "aim-system", ...released)

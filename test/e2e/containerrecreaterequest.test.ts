@@ -156,25 +156,25 @@ test("agent and containerd killed between stop and start: the kubelet starts the
   const story = await begin()
   const kill = await story.agent()
   await story.start([{ name: "app", command: shell(polite) }])
-  // The kubelet starts the container at once the first time, after ten seconds the second, after twenty the third:
-  // enough for a containerd that starts on a busy machine.
-  for (const name of ["first", "second"]) {
+  // The kubelet starts the container at once the first time, after ten seconds the second, after twenty the third, after
+  // forty the fourth: enough for a containerd and an agent that start on a busy machine. Twenty were not.
+  for (const name of ["first", "second", "third"]) {
     await story.request(name, ["app"])
     await story.completed(name)
   }
-  await story.request("third", ["app"])
+  await story.request("fourth", ["app"])
   await until("the container has ended", async () => !containerOf(await story.pod(), "app").state.running)
   await Promise.all([kill(), restartContainerd()])
-  expect(containerOf(await story.pod(), "app").restartCount).toBe(2)
+  expect(containerOf(await story.pod(), "app").restartCount).toBe(3)
   const waiting = await until("the back-off is reported", async () => {
-    const ready = readyOf(await story.of("third"))
+    const ready = readyOf(await story.of("fourth"))
     return ready?.reason === "WaitingForBackOff" ? ready : undefined
   })
   expect(waiting.message).toMatch(/waits with its start until \d{4}-/)
-  expect(readyOf(await story.completed("third")).status).toBe("True")
+  expect(readyOf(await story.completed("fourth")).status).toBe("True")
   expect(containerOf(await story.pod(), "app")).toMatchObject({
-    restartCount: 3,
-    lastState: { terminated: { exitCode: 0, containerID: stateOf(await story.of("third"), "app").containerID } },
+    restartCount: 4,
+    lastState: { terminated: { exitCode: 0, containerID: stateOf(await story.of("fourth"), "app").containerID } },
   })
 })
 

@@ -1,0 +1,7 @@
+export { type ClusterAccess, type Connections, type ConnectionsOptions, createConnections } from "./connections.ts"
+export { createDirectTransport, type DirectOptions } from "./direct.ts"
+export { readSpokeKubeconfig, type SpokeKubeconfig } from "./kubeconfig.ts"
+export { type HeldCluster, type HeldWork, holdCluster, holdWork } from "./ocm/held.ts"
+export { createOcmTransport, type OcmOptions } from "./ocm/transport.ts"
+export { managedClusters, manifestWorks } from "./ocm/work.ts"
+export { routeTransport } from "./route.ts"

@@ -1,0 +1,5 @@
+import { kindView } from "../kind-view.ts"
+import { Details } from "./Details.tsx"
+import { Summary } from "./List.tsx"
+
+export const pull = kindView("pull", Summary, Details)

@@ -98,7 +98,10 @@ async function startAim({ file }: Bundled, { args, nodeFlags, hasOwnCore = false
     return answer.text()
   }
   const isReady = until(`aim ${args[0]} to be ready`, async () => Boolean(await ask("/readyz")), { withinMs: 120_000 })
-  await Promise.race([isReady, ended.then(() => ask("/readyz"))])
+  await Promise.race([isReady, ended.then(() => ask("/readyz"))]).catch(error => {
+    child.kill("SIGKILL")
+    throw error
+  })
   return {
     ask,
     scrape: async () => read(await ask("/metrics")),

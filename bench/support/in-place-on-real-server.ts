@@ -2,6 +2,7 @@ import { policyManifests } from "#cli/manifests/policies.ts"
 import { deployments } from "#controllers/in-place/resources.ts"
 import { heldMark } from "#core/in-place/names.ts"
 import { inPlaceHolds } from "#policies/in-place-hold.ts"
+import type { Policy } from "#policies/policy.ts"
 import { type Client, connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { systemRandom } from "#runtime/random.ts"
@@ -27,7 +28,7 @@ export type HollowCluster = Floor & {
 /** A real control plane with hollow nodes whose containers restart, the policies that hold, and the manager. */
 export async function withHollowCluster<T>(
   aim: Bundled,
-  { nodes }: { nodes: number },
+  { nodes, policies = inPlaceHolds }: { nodes: number; policies?: readonly Policy[] },
   progress: Progress,
   measure: (parts: HollowCluster) => Promise<T>,
 ): Promise<T> {
@@ -40,7 +41,7 @@ export async function withHollowCluster<T>(
   try {
     await prepare(client)
     for (const namespace of namespaces) await grant(client, namespace)
-    await installPolicies(cluster)
+    await installPolicies(cluster, policies)
     manager = await startController(aim, { kubeconfig: cluster.kubeconfig, leaderElect: false })
     const agents = await answerForAgents(client, nodes, ending.signal)
     return await measure({ cluster, client, manager, agents, nodes, progress })
@@ -54,9 +55,9 @@ export async function withHollowCluster<T>(
   }
 }
 
-async function installPolicies({ access }: Cluster): Promise<void> {
+async function installPolicies({ access }: Cluster, policies: readonly Policy[]): Promise<void> {
   const api = connectApi(access)
-  for (const manifest of inPlaceHolds.flatMap(policyManifests) as Json[]) {
+  for (const manifest of policies.flatMap(policyManifests) as Json[]) {
     const plural = `${manifest.kind.toLowerCase().replace(/y$/, "ie")}s`
     await api.create(`/apis/${manifest.apiVersion}/${plural}`, manifest)
   }

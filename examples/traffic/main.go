@@ -132,7 +132,9 @@ func main() {
 		}
 	})
 
-	server := &http.Server{Addr: ":" + setting("PORT", "8080"), Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	// A proxy opens connections for requests that another one then carries, and keeps them; Envoy for an hour. A server
+	// that closes them first does so under a request that is on its way, now and then, and the proxy answers with 503.
+	server := &http.Server{Addr: ":" + setting("PORT", "8080"), Handler: mux, ReadHeaderTimeout: 2 * time.Hour}
 	stopped := make(chan struct{})
 	go func() {
 		signals := make(chan os.Signal, 1)

@@ -5,6 +5,8 @@ import type { Connected } from "#runtime/client/connect.ts"
 import type { Clock } from "#runtime/clock.ts"
 import type { Random } from "#runtime/random.ts"
 
+export { Failure, UsageError } from "#operations/refusal.ts"
+
 /** The headings of `aim --help`, in this order. */
 export const groups = ["See", "Operate", "Install", "Run"] as const
 
@@ -116,16 +118,6 @@ export type World = {
   connect(connection: Connection): Promise<Client>
   /** The connection to the server without a client, for code that brings its own. */
   reach(connection: Connection): Promise<Connected>
-}
-
-/** The user has to type something else: exit code 2. */
-export class UsageError extends Error {
-  override name = "UsageError"
-}
-
-/** The command failed: exit code 1, and the message is printed as it is. */
-export class Failure extends Error {
-  override name = "Failure"
 }
 
 export const connectionOf = ({ options }: Input): Connection => ({

@@ -1,34 +1,21 @@
-import { kindNames, type namesOf } from "#api/names.ts"
-import { group, version } from "#api/v1alpha1/group.ts"
-import { workloadKind } from "#core/workloads/kinds.ts"
 import { closest } from "#lib/closest.ts"
-import { type Resource, resourceOf } from "#runtime/resource.ts"
+import { kindNamed, kindWords, ours, plainWord, serviceImages, shortOf } from "#operations/kinds.ts"
+import type { Resource } from "#runtime/resource.ts"
 import { UsageError } from "./command.ts"
 import { isObjectName } from "./names.ts"
 
-const kinds = kindNames.map(names => ({
-  resource: resourceOf(names),
-  words: [...names.shortNames, names.kind.toLowerCase(), names.plural],
-}))
-
-/** The one object of each kind: commands compare by identity. */
-const resourceFor = (named: Parameters<typeof namesOf>[0]) =>
-  kinds.find(({ resource }) => resource.kind === named)!.resource
-export const serviceImages = resourceFor("ServiceImage")
-export const alternateImageSources = resourceFor("AlternateImageSource")
-export const canaries = resourceFor("Canary")
-export const metricTemplates = resourceFor("MetricTemplate")
-export const alertProviders = resourceFor("AlertProvider")
-
-/** Every kind of ours. */
-export const ours: readonly Resource[] = kinds.map(({ resource }) => resource)
+export {
+  alertProviders,
+  alternateImageSources,
+  canaries,
+  kindNamed,
+  metricTemplates,
+  ours,
+  serviceImages,
+  shortOf,
+} from "#operations/kinds.ts"
 
 export type Reference = { resource: Resource; name?: string }
-
-/** The shortest word for a kind of ours, or for a workload: `si`, `deploy`. */
-export const shortOf = (resource: Resource) =>
-  kinds.find(({ resource: { kind } }) => kind === resource.kind)?.words[0] ??
-  workloadKind(resource.kind)!.shortNames[0]!
 
 /** Reads `si`, `si/NAME`, `serviceimage/NAME` and `serviceimages.autoimagemanager.io/NAME`. */
 function parseReference(text: string): Reference {
@@ -72,23 +59,12 @@ export function parseReferences(
   return { resource, names: named.map(word => parseNamed(word, resource).name) }
 }
 
-const plain = (word: string) => {
-  const lower = word.toLowerCase()
-  return [`.${version}.${group}`, `.${group}`].reduce((name, suffix) => name.replace(suffix, ""), lower)
-}
-
-/** The kind of ours that a word means. */
-export const kindNamed = (word: string) => kinds.find(({ words }) => words.includes(plain(word)))?.resource
-
 const isKindWord = (word: string) => kindNamed(word) !== undefined
 
 function resourceNamed(word: string): Resource {
   const found = kindNamed(word)
   if (found) return found
-  const meant = closest(
-    plain(word),
-    kinds.flatMap(({ words }) => words),
-  )
+  const meant = closest(plainWord(word), kindWords)
   throw new UsageError(
     `${word || '""'} is not a kind of aim: write ${meant ?? ours.map(resource => `${shortOf(resource)} (${resource.kind})`).join(" or ")}`,
   )

@@ -1,13 +1,13 @@
 import { Readable } from "node:stream"
 import type { Condition } from "#api/v1alpha1/serviceimage/index.ts"
 import { applyMergePatch } from "#cluster-sim/schema/merge-patch.ts"
+import type { Seen } from "#operations/rollout.ts"
 import type { Client, ListOptions, Patch, WatchEvent, WriteOptions } from "#runtime/client/client.ts"
 import { KubeError } from "#runtime/client/errors.ts"
 import { virtualClock } from "#runtime/clock.ts"
 import { seededRandom } from "#runtime/random.ts"
 import { type KubeObject, keyOf, type ObjectName, type Resource } from "#runtime/resource.ts"
 import type { World } from "./command.ts"
-import type { Seen } from "./rollout.ts"
 
 /** A cluster in a map, for the tests of commands: enough of list, watch and writes, and trouble when asked for. */
 export function testCluster(...initial: KubeObject[]) {

@@ -2,6 +2,7 @@ import { alternateImageSources, pods } from "#controllers/alternateimagesource/r
 import { readSources } from "#explain/alternateimagesource/reading.ts"
 import { survey } from "#explain/alternateimagesource/survey.ts"
 import { whyPod, whySource } from "#explain/alternateimagesource/why.ts"
+import { whyPodProven } from "#explain/canary/pod.ts"
 import { kindOf } from "#explain/inventory.ts"
 import { whyPodChanged } from "#explain/workloads/why.ts"
 import type { Instant } from "#lib/instant.ts"
@@ -39,7 +40,8 @@ export async function askAboutSources(
     const pod = seen.pod(name)
     if (pod) {
       const answer = whyPod(seen, pod)
-      return { answer: { ...answer, sentences: [...answer.sentences, ...whyPodChanged(pod)] }, now }
+      const more = [...whyPodChanged(pod), ...whyPodProven(inventory, pod)]
+      return { answer: { ...answer, sentences: [...answer.sentences, ...more] }, now }
     }
   } else {
     const source = seen.all.find(({ metadata }) => metadata.name === name)

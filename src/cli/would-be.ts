@@ -22,7 +22,8 @@ export async function readManifests(file: string, world: Pick<World, "stdin">): 
       value: value as Record<string, unknown>,
       at: (path: string) => `${name}:${lineOf(path)}: ${path}`,
     }))
-  if (found.length === 0) throw new Failure(`${name} has no ServiceImage`)
+  if (found.length === 0)
+    throw new Failure(`${name} has neither a ServiceImage nor a Canary: nothing else is planned from a file`)
   return found
 }
 

@@ -7,6 +7,8 @@ import { createNodeImageController } from "./nodeimage/controller.ts"
 import { createImagePullJobController } from "./imagepulljob/controller.ts"
 import { createImageListPullJobController } from "./imagelistpulljob/controller.ts"
 import { createCanaryController } from "./canary/controller.ts"
+import { createMetricTemplateController } from "./metrictemplate/controller.ts"
+import { createAlertProviderController } from "./alertprovider/controller.ts"
 import { createInPlaceController } from "./in-place/controller.ts"
 import type { Surroundings } from "./surroundings.ts"
 
@@ -19,5 +21,7 @@ export const creators: readonly ((surroundings: Surroundings) => Controller)[] =
   createImagePullJobController,
   createImageListPullJobController,
   createCanaryController,
+  createMetricTemplateController,
+  createAlertProviderController,
   createInPlaceController,
 ]

@@ -9,6 +9,8 @@ export type Surroundings = {
   allowEgress?: readonly string[] | undefined
   /** Namespaces whose MetricTemplates and AlertProviders all others may use. */
   sharedNamespaces?: readonly string[] | undefined
+  /** Providers of Canaries that are off otherwise. */
+  allowProviders?: readonly string[] | undefined
   /** The Prometheus of metrics that name none. */
   metricsServer?: string | undefined
 }

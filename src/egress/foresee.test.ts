@@ -1,4 +1,5 @@
 import { expect, test } from "vitest"
+import { readAllowances } from "./allowances.ts"
 import { foresee } from "./foresee.ts"
 
 const flag = (place: string, isCertain = true) => ({
@@ -34,4 +35,11 @@ test("a certificate that is not checked needs an administrator, wherever it is",
   // Its name has no dot, so that no flag can name it.
   expect(foresee({ ...asked, url: "https://prometheus" })).toMatchObject({ need: "Change" })
   expect(foresee({ ...asked, url: "http://prometheus" })).toEqual({ need: "None" })
+})
+
+test("what an administrator has allowed needs nothing more", () => {
+  const url = "http://prometheus.monitoring.svc:9090"
+  const allowances = readAllowances(["shop=prometheus.monitoring.svc:9090"])
+  expect(foresee({ namespace: "shop", url, allowances })).toEqual({ need: "None" })
+  expect(foresee({ namespace: "other", url, allowances })).toMatchObject({ need: "Allowance" })
 })

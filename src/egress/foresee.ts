@@ -1,13 +1,13 @@
 import { isIP } from "node:net"
 import { forbiddenAddress } from "./address.ts"
-import { parseAllowance } from "./allowances.ts"
+import { type Allowances, parseAllowance } from "./allowances.ts"
 import { hostAndPort } from "./endpoint.ts"
 import { type Asked, routeOf } from "./rules.ts"
-import { targetOf } from "./target.ts"
+import { type Headers, targetOf } from "./target.ts"
 
 /** What can be said of an address without a cluster. */
 export type Foreseen =
-  /** A public host, as far as its name says, or a Service of the namespace that asks. */
+  /** A public host, as far as its name says, a Service of the namespace that asks, or what is allowed already. */
   | { need: "None" }
   /** `flag` allows it. Where `isCertain` is false it may be a public host: `shop.com` is also a Service of a namespace. */
   | { need: "Allowance"; flag: string; isCertain: boolean; why: string }
@@ -18,13 +18,23 @@ const none = { has: () => false }
 /** A Service of the namespace that asks is taken to be in order: whether it is, only a cluster can say. */
 const inOrder = { type: "ClusterIP", hasSelector: true, endpoints: [] }
 
-/** Which flag an administrator needs before this URL can be used from this namespace. `isUnchecked`: any certificate will do. */
-export function foresee(asked: { namespace: string; url: string; isUnchecked?: boolean }): Foreseen {
-  const { namespace, url, isUnchecked = false } = asked
-  const target = targetOf({ namespace, url }, { allowances: none })
+type Named = {
+  namespace: string
+  url: string
+  /** Any certificate will do. */
+  isUnchecked?: boolean
+  headers?: Headers
+  /** What an administrator has allowed, where that is known. */
+  allowances?: Allowances
+}
+
+/** Which flag an administrator needs before this URL can be used from this namespace. */
+export function foresee({ namespace, url, headers, isUnchecked = false, allowances = none }: Named): Foreseen {
+  const target = targetOf({ namespace, url, ...(headers && { headers }) }, { allowances })
   if ("ok" in target) return { need: "Change", why: target.message }
   const { hostname: host, port, isSecure } = target
   const place = { namespace, host, port }
+  if (allowances.has(place)) return { need: "None" }
   const route = routeOf(place, { allowances: none, serviceAt: () => inOrder })
   // Without ready pods such a Service is unreachable, which is no matter of rules.
   const isOwnService = route.ok ? route.by === "Service" : route.class === "Unreachable"

@@ -9,6 +9,9 @@ export const clip = (text: string, length: number) =>
 export const withoutControls = (text: string, instead: string) =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, instead)
 
+/** Text from other writers, made safe for a terminal and for a page. */
+export const printable = (text: string) => withoutControls(text, "\ufffd")
+
 /** At most `length` characters, an ellipsis in the middle where text was cut: the end is often the most useful part. */
 export function clipMiddle(text: string, length: number): string {
   if (text.length <= length) return text

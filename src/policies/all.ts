@@ -4,6 +4,7 @@ import { alternateImageSourceNewPods } from "./alternateimagesource-new-pods.ts"
 import { canaryApproval } from "./canary-approval.ts"
 import { alertProviderAuthor, canaryAuthor, metricTemplateAuthor } from "./canary-author.ts"
 import { canaryHold } from "./canary-hold.ts"
+import { canarySnapshots } from "./canary-snapshots.ts"
 import { containerRecreateRequestAuthor } from "./containerrecreaterequest-author.ts"
 import { imagePullJobAuthor } from "./imagepulljob-author.ts"
 import { inPlaceHolds } from "./in-place-hold.ts"
@@ -34,4 +35,5 @@ export const policies: readonly Policy[] = [
   ...inPlaceHolds,
   // Of two that would hold, the one before it does: this one leaves alone what is held.
   canaryHold,
+  canarySnapshots,
 ]

@@ -1,6 +1,6 @@
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
-import { mayPatch, named, type ValidatingPolicy } from "./policy.ts"
+import { mayDeliver, mayPatch, named, type ValidatingPolicy } from "./policy.ts"
 
 /** The workloads whose templates we could change. Of a custom kind we change only pods, so `pods` covers it. */
 const workloads = workloadKinds.map(({ group, name, plural }) => ({
@@ -51,7 +51,7 @@ export const alternateImageSourceAuthor: ValidatingPolicy = {
     variables,
     validations: [
       {
-        expression: mayPatch("", "pods"),
+        expression: `${mayPatch("", "pods")} || ${mayDeliver(AlternateImageSource)}`,
         reason: "Forbidden",
         message: "an AlternateImageSource patches pods, and you may not patch pods in its namespace",
         messageExpression:
@@ -62,7 +62,7 @@ export const alternateImageSourceAuthor: ValidatingPolicy = {
         const isMeant = `variables.targets.exists(targets, sets.intersects(targets, [${spellings(workload)}]))`
         const says = `this AlternateImageSource is for ${resource}, and you may not patch ${resource} in`
         return {
-          expression: `!(variables.changesAnyTemplate || ${isMeant}) || ${mayPatch(group, plural)}`,
+          expression: `!(variables.changesAnyTemplate || ${isMeant}) || ${mayPatch(group, plural)} || ${mayDeliver(AlternateImageSource)}`,
           reason: "Forbidden" as const,
           message: `${says} its namespace`,
           messageExpression: `'${says} namespace ' + request.namespace`,

@@ -1,7 +1,8 @@
 import { AlertProvider } from "#api/v1alpha1/alertprovider/index.ts"
 import { Canary } from "#api/v1alpha1/canary/index.ts"
 import { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
-import { mayPatch, named, type ValidatingPolicy } from "./policy.ts"
+import { routeKinds } from "#core/canary/routers/index.ts"
+import { mayDeliver, mayPatch, named, type ValidatingPolicy } from "./policy.ts"
 
 type Kind = { readonly group: string; readonly version: string; readonly plural: string }
 
@@ -17,24 +18,37 @@ const rule = ({ group, version, plural }: Kind) => ({
 /** Annotations, labels and finalizers need no more than the right to write the object. */
 const specOnly = named({ spec: "request.operation == 'CREATE' || object.spec != oldObject.spec" })
 
+const isOam = "object.spec.?provider.orValue('') == 'oam'"
+const hasGateway = "object.spec.?service.?gatewayRefs.orValue([]).size() > 0"
+
+/** A component without a Gateway is routed by the mesh. */
+const byProvider = (providers: readonly string[]): string =>
+  [
+    `object.spec.?provider.orValue('') in [${providers.map(provider => `'${provider}'`).join(", ")}]`,
+    ...(providers.includes("smi:v1alpha2") ? [`(${isOam} && !(${hasGateway}))`] : []),
+  ].join(" || ")
+
 /** What a Canary has patched, and when. An expression can afford two checks, so each is a validation of its own. */
 const patched = [
   ...["Deployment", "StatefulSet", "DaemonSet"].map(kind => ({
     group: "apps",
     resource: `${kind.toLowerCase()}s`,
-    when: `object.spec.targetRef.kind == '${kind}'`,
+    when: `object.spec.targetRef.kind == '${kind}'${kind === "Deployment" ? ` || ${isOam}` : ""}`,
   })),
   { group: "", resource: "services", when: "true" },
-  {
-    group: "gateway.networking.k8s.io",
-    resource: "httproutes",
-    // Without a provider, gatewayRefs decide.
-    when: "has(object.spec.provider) ? object.spec.provider.startsWith('gatewayapi') : object.spec.?service.?gatewayRefs.orValue([]).size() > 0",
-  },
+  ...routeKinds.map(({ group, plural, providers }) => ({
+    group,
+    resource: plural,
+    when: providers.some(provider => provider.startsWith("gatewayapi"))
+      ? // Without a provider, gatewayRefs decide.
+        `has(object.spec.provider) && object.spec.provider != 'oam' ? object.spec.provider.startsWith('gatewayapi') : ${hasGateway}`
+      : byProvider(providers),
+  })),
   {
     group: "autoscaling",
     resource: "horizontalpodautoscalers",
-    when: "object.spec.?autoscalerRef.?kind.orValue('') == 'HorizontalPodAutoscaler'",
+    // That of a component's workload is found by itself, and moved to the next one.
+    when: `object.spec.?autoscalerRef.?kind.orValue('') == 'HorizontalPodAutoscaler' || ${isOam}`,
   },
   {
     group: "keda.sh",
@@ -65,7 +79,7 @@ export const canaryAuthor: ValidatingPolicy = {
         const name = group ? `${resource}.${group}` : resource
         const says = `this Canary has ${name} patched, and you may not patch them in`
         return {
-          expression: `!(${when}) || ${mayPatch(group, resource)}`,
+          expression: `!(${when}) || ${mayPatch(group, resource)} || ${mayDeliver(Canary)}`,
           reason: "Forbidden" as const,
           message: `${says} its namespace`,
           messageExpression: `'${says} namespace ' + request.namespace`,

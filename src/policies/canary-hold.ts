@@ -1,17 +1,8 @@
 import { Canary } from "#api/v1alpha1/canary/index.ts"
 import { canaryHolder, canaryHoldOf } from "#core/canary/hold.ts"
+import { holdBegins } from "#core/in-place/marks.ts"
 import { heldMark } from "#core/in-place/names.ts"
-import {
-  deploymentStop,
-  entry,
-  hasNewTemplate,
-  held,
-  isHeld,
-  isInPlace,
-  isReleased,
-  isRewritten,
-  pauses,
-} from "./hold-marks.ts"
+import { deploymentStop, entry, hasNewTemplate, held, isHeld, isReleased, isRewritten, pauses } from "./hold-marks.ts"
 import { type MutatingPolicy, named } from "./policy.ts"
 
 const [begins, , middle, , ends] = canaryHoldOf("", "")
@@ -22,6 +13,8 @@ const isOurs = (object: string) => `${held(object)}.startsWith(${beginning})`
 
 const isTarget = [
   "params.spec.targetRef.kind == 'Deployment'",
+  // A revision of an OAM component is a workload of its own: nothing is held there.
+  "params.spec.?provider.orValue('') != 'oam'",
   "params.spec.targetRef.apiVersion.startsWith('apps/')",
   "params.spec.targetRef.name == object.metadata.name",
 ].join(" && ")
@@ -43,6 +36,12 @@ const isHolding = `${mayHold} && (${hasNewTemplate} || (${deploymentStop.isAgain
 
 /** The marks go with the release and with nothing else, also while the Canary is being deleted: its controller reads them. */
 const hasLostMark = `${isHeld("oldObject")} && !${isReleased(deploymentStop)} && (!${isHeld("object")} || ${isRewritten})`
+
+/**
+ * One hold per workload. An update in place holds in the same write, by its own policy or with a stamp of aim's: the
+ * Canary has adopted the Deployment, so it is the one that holds, whichever policy comes first.
+ */
+const isTakenOver = `(${held("object")}.startsWith('${holdBegins}') && !${deploymentStop.isStopped("oldObject")})`
 
 /**
  * Holds a Deployment in the very write that changes its template, where a Canary of the namespace names it: the
@@ -69,12 +68,10 @@ export const canaryHold: MutatingPolicy = {
     matchConditions: named({
       target: isTarget,
       "holds-or-marks": `(${isHolding}) || (${hasLostMark})`,
-      "not-of-its-owner": `${isHeld("oldObject")} || !(${deploymentStop.isOwners}) || ${isOurs("object")}`,
-      // One hold per workload: where the owner asks for updates in place, those hold.
-      "not-in-place": `${isHeld("oldObject")} || !(${isInPlace})`,
+      "not-of-its-owner": `${isHeld("oldObject")} || !(${deploymentStop.isOwners}) || ${isOurs("object")} || ${isTakenOver}`,
       "not-held-by-another": `!${isHeld("oldObject")} || ${isOurs("oldObject")}`,
       // Of two Canaries for one Deployment the first holds.
-      "not-held-by-another-now": `${isHeld("oldObject")} || !${isHeld("object")} || ${isOurs("object")}`,
+      "not-held-by-another-now": `${isHeld("oldObject")} || !${isHeld("object")} || ${isOurs("object")} || ${isTakenOver}`,
     }),
     variables: named({
       // After `kubectl rollout undo` the new object may carry the hold of long ago: only the old object's counts.

@@ -1,5 +1,5 @@
 import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
-import { mayPatch, type ValidatingPolicy } from "./policy.ts"
+import { mayDeliver, mayPatch, type ValidatingPolicy } from "./policy.ts"
 
 /** The author of a request must hold the right that a restart comes down to: to change pods of that namespace. */
 export const containerRecreateRequestAuthor: ValidatingPolicy = {
@@ -22,7 +22,7 @@ export const containerRecreateRequestAuthor: ValidatingPolicy = {
     variables: [],
     validations: [
       {
-        expression: mayPatch("", "pods"),
+        expression: `${mayPatch("", "pods")} || ${mayDeliver(ContainerRecreateRequest)}`,
         reason: "Forbidden",
         message: "a ContainerRecreateRequest restarts containers, and you may not patch pods in its namespace",
         messageExpression:

@@ -12,6 +12,9 @@ const may = (verb: string, of: { group: string; resource: string }, isInNamespac
     `.check('${verb}').allowed()`,
   ].join("")
 
+/** Of the two kinds that this is about, the one of the request; in all namespaces, as `mayDeliver`. */
+const delivers = `authorizer.group('${group}').resource(request.resource.resource).check('deliver').allowed()`
+
 const nodesDirectly =
   "a job without podSelector selects nodes directly, and you may not create nodeimages: write podSelector, for the nodes on which your pods run"
 
@@ -54,7 +57,7 @@ export const imagePullJobAuthor: ValidatingPolicy = {
       },
       {
         messageExpression: `'${nodesDirectly}'`,
-        expression: `has(object.spec.podSelector) || ${may("create", { group, resource: nodeImages }, false)}`,
+        expression: `has(object.spec.podSelector) || ${may("create", { group, resource: nodeImages }, false)} || ${delivers}`,
         reason: "Forbidden",
         message: nodesDirectly,
       },

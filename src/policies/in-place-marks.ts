@@ -1,3 +1,4 @@
+import { namesOf } from "#api/names.ts"
 import { holdBegins, holdOf, noteBeginning } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
 import {
@@ -17,6 +18,8 @@ import type { ResourceRule } from "./policy.ts"
 /** What the policies of updates in place ask about a workload, in CEL. */
 
 const isNotHeldByAnother = `!${isHeld("oldObject")} || ${held("oldObject")}.startsWith('${holdBegins}')`
+
+const canary = namesOf("Canary")
 
 const note = (object: string) => annotation(object, inPlaceAnnotation)
 const [, , holdEnds] = holdOf("")
@@ -42,6 +45,8 @@ export const conditionsOf = (stop: Stop) => ({
   "holds-or-marks": `(${isHolding(stop)}) || (${hasLostMark(stop)})`,
   "not-of-its-owner": `${isHeld("oldObject")} || !(${stop.isOwners})`,
   "not-held-by-another": isNotHeldByAnother,
+  // The Deployment of a run of a Canary belongs to that run.
+  "not-of-a-run": `!object.metadata.?ownerReferences.orValue([]).exists(each, each.kind == '${canary.kind}' && each.apiVersion.startsWith('${canary.group}/'))`,
 })
 
 /** A list of operations that writes label, annotation and, where it is lost, the note. */

@@ -52,3 +52,11 @@ export const named = (expressions: Readonly<Record<string, string>>): NamedExpre
 /** Whether the author of the request may patch a resource in the namespace of the request. */
 export const mayPatch = (group: string, resource: string) =>
   `authorizer.group('${group}').resource('${resource}').namespace(request.namespace).check('patch').allowed()`
+
+/**
+ * Whether the author is a hub that delivers objects of this kind: it holds the verb `deliver` on the kind, and need not
+ * hold the rights on workloads that the controllers use. It stands in for no right on Secrets. In all namespaces: the
+ * owner of one namespace often has every verb on our kinds in it, and is no hub for that.
+ */
+export const mayDeliver = ({ group, plural }: { group: string; plural: string }) =>
+  `authorizer.group('${group}').resource('${plural}').check('deliver').allowed()`

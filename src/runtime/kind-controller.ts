@@ -70,6 +70,11 @@ export type KindController<O extends WithStatus, World, Memory, Seen, Plan exten
   reports: "before" | "after"
   /** The next status, or undefined where there is none yet. A kind without a status of ours has no report. */
   report?(seen: Seen, plan: Plan, done: Done | undefined, now: Instant): Report<O["status"]> | undefined
+  /**
+   * The status is written even if it is unchanged: the answer proves that the object has not changed since it was read.
+   * For plans whose writes the status declares before they are sent.
+   */
+  declares?(plan: Plan): boolean
   /** Called with the reported status, for metrics. */
   onReported?(world: World, look: Look<O, Memory>, status: O["status"], plan: Plan, done: Done | undefined): void
   /** The object is gone, or is no longer selected. May return when to look again. */
@@ -101,7 +106,8 @@ export function kindController<O extends WithStatus, World, Memory, Seen, Plan e
       async function report(look: Look<O, Memory>, seen: Seen, plan: Plan, done: Done | undefined): Promise<void> {
         const next = kind.report?.(seen, plan, done, wiring.clock.now())
         if (!next) return
-        await statuses.write(look.object, next.status, next.episodes)
+        const write = kind.declares?.(plan) ? statuses.prove : statuses.write
+        await write(look.object, next.status, next.episodes)
         kind.onReported?.(world, look, next.status, plan, done)
       }
 

@@ -86,10 +86,34 @@ export const core = (plural: string, kind: string, namespaced = true): Resource 
   namespaced,
 })
 
+export const controllerRevisions: Resource = {
+  group: "apps",
+  version: "v1",
+  plural: "controllerrevisions",
+  kind: "ControllerRevision",
+  namespaced: true,
+}
+
+export const endpointSlices: Resource = {
+  group: "discovery.k8s.io",
+  version: "v1",
+  plural: "endpointslices",
+  kind: "EndpointSlice",
+  namespaced: true,
+}
+
 export const podDisruptionBudgets: Resource = {
   group: "policy",
   version: "v1",
   plural: "poddisruptionbudgets",
   kind: "PodDisruptionBudget",
   namespaced: true,
+}
+
+export const mutatingPolicies: Resource = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  plural: "mutatingadmissionpolicies",
+  kind: "MutatingAdmissionPolicy",
+  namespaced: false,
 }

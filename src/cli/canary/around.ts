@@ -1,16 +1,17 @@
 import type { AlertProvider } from "#api/v1alpha1/alertprovider/index.ts"
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import type { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
+import { type PodSpec, snapshotPolicy } from "#core/canary/config-refs.ts"
+import { planned } from "#core/canary/rollout-plan.ts"
 import { isRouter, type RouteObject } from "#core/canary/router.ts"
 import { routerOf } from "#core/canary/routers/index.ts"
 import { type Services, serviceNamesOf } from "#core/canary/services.ts"
 import { isSharedBy, placeOf } from "#core/canary/sharing.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
-import type { PodSpec } from "#explain/canary/configs.ts"
 import type { Around } from "#explain/canary/outlook.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
-import { core, type KubeObject, keyOf, type Resource, resourceOf } from "#runtime/resource.ts"
+import { core, type KubeObject, keyOf, mutatingPolicies, type Resource, resourceOf } from "#runtime/resource.ts"
 import { alertProviders, canaries, metricTemplates } from "../kinds.ts"
 
 const services = core("services", "Service")
@@ -38,7 +39,7 @@ export async function lookAround(client: Client, canary: Canary, beside: Beside)
       throw error
     }
   }
-  const { metrics, alerts } = canary.spec.analysis
+  const { metrics, alerts } = planned(canary).spec.analysis
   const places = (refs: readonly ({ name: string; namespace?: string | undefined } | undefined)[]) =>
     refs.flatMap(ref => (ref ? [placeOf(ref, own)] : []))
   const templates = await all(
@@ -57,6 +58,7 @@ export async function lookAround(client: Client, canary: Canary, beside: Beside)
   return {
     workload: await workloadOf(),
     services: await servicesOf(),
+    takesSnapshots: await isThere(snapshotPolicy),
     route: await routeOf(),
     rivals: await rivalsOf(),
     template: place => templates.get(keyOf(place))?.object as MetricTemplate | "Missing" | undefined,
@@ -71,6 +73,12 @@ export async function lookAround(client: Client, canary: Canary, beside: Beside)
       found.set(keyOf(place), { place, object: there ?? (await read(resource, place)) })
     }
     return found
+  }
+
+  /** A kind that is not served answers as a missing object does. */
+  async function isThere(name: string): Promise<boolean | undefined> {
+    const found = await read(mutatingPolicies, { name })
+    return found === undefined ? undefined : found !== "Missing"
   }
 
   async function isShared(name: string): Promise<boolean | undefined> {

@@ -1,13 +1,14 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import { checksumOf } from "#core/canary/checksum.ts"
+import { isOfComponent } from "#core/canary/provider.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
+import { endOf, progressOf, type SeenCanary } from "#operations/canary/progress.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { type KubeObject, resourceOf } from "#runtime/resource.ts"
 import type { Watched } from "../commands/wait.ts"
 import { canaries } from "../kinds.ts"
 import { canaryLine } from "../render/canary.ts"
-import { endOf, progressOf, type SeenCanary } from "./progress.ts"
 
 const deployments = resourceOf(workloadKind("Deployment")!)
 
@@ -30,7 +31,8 @@ type Deployment = KubeObject & {
 /** A change of the workload does not change the Canary: until its controller has looked, its status is about the last run. */
 async function whyNotYet({ spec, metadata, status }: Canary, client: Client): Promise<string | undefined> {
   const { kind, name } = spec.targetRef
-  if (kind !== "Deployment") return undefined
+  // A revision of an OAM component is compared by its name too.
+  if (kind !== "Deployment" || isOfComponent({ spec })) return undefined
   const deployment = await client.get<Deployment>(deployments, { name, namespace: metadata.namespace }).catch(error => {
     if (isFailure(error, "NotFound", "Forbidden")) return undefined
     throw error

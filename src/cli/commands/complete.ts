@@ -1,12 +1,12 @@
 import type { KindPlural } from "#api/names.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
+import { imagesIn, type Seen } from "#operations/rollout.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { core, type KubeObject, type Resource, resourceOf } from "#runtime/resource.ts"
 import { type Completes, connectionOf, type Input, type Run, type World } from "../command.ts"
 import { kindNamed, ours, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { restartable } from "../restart/target.ts"
-import { imagesIn, type Seen } from "../rollout.ts"
 import { updatable } from "../workloads/words.ts"
 
 type Asked = {

@@ -41,6 +41,13 @@ describe("controller", () => {
       metricsServer,
     })
   })
+  test("--allow-provider is gathered", () => {
+    expect(given({}).allowProviders).toEqual([])
+    expect(given({ allowProvider: ["smi:v1alpha2"] }).allowProviders).toEqual(["smi:v1alpha2"])
+    expect(() => given({ allowProvider: ["linkerd"] })).toThrow(
+      "--allow-provider: linkerd is no provider that is off: write smi:v1alpha2 or istio",
+    )
+  })
   test("--pulls-per-registry is a number", () => {
     expect([given({}), given({ pullsPerRegistry: "5" })].map(each => each.pullsPerRegistry)).toEqual([20, 5])
     expect(() => given({ pullsPerRegistry: "0" })).toThrow("--pulls-per-registry: 0 is not a number from 1 to 9999")

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8"
 import { controllersWith, controllers as everyController } from "#controllers/all.ts"
 import { isUntouched } from "#controllers/untouched.ts"
+import { providersOff } from "#core/canary/routers/index.ts"
 import { allowanceOf, parseAllowance } from "#egress/index.ts"
 import { createRegistryClient, parseAllowed } from "#registry/index.ts"
 import { runsInCluster } from "#runtime/client/in-cluster.ts"
@@ -8,6 +9,7 @@ import type { Controller } from "#runtime/controller.ts"
 import { usualRenewDeadlineMs } from "#runtime/leader.ts"
 import { createLogger, type LogLevel } from "#runtime/log.ts"
 import { runManager } from "#runtime/manager.ts"
+import { startQuietCollection } from "#runtime/quiet-collection.ts"
 import { startWatchdog } from "#runtime/watchdog.ts"
 import { connectionOf, type Input, type Run, UsageError } from "../command.ts"
 import { readCount } from "../count.ts"
@@ -23,8 +25,8 @@ export const run: Run = async (input, world) => {
   const { clock, random, signal } = world
   const wanted = read(input, isPod, everyController)
   const registry = createRegistryClient({ clock, random, allow: wanted.allowRegistries })
-  const { pullsPerRegistry, allowEgress, sharedNamespaces, metricsServer } = wanted
-  const surroundings = { registry, pullsPerRegistry, allowEgress, sharedNamespaces, metricsServer }
+  const { pullsPerRegistry, allowEgress, sharedNamespaces, allowProviders, metricsServer } = wanted
+  const surroundings = { registry, pullsPerRegistry, allowEgress, sharedNamespaces, allowProviders, metricsServer }
   const controllers = controllersWith(surroundings).filter(({ name }) =>
     wanted.controllers.some(controller => controller.name === name),
   )
@@ -39,6 +41,7 @@ export const run: Run = async (input, world) => {
   })
   // A leader whose event loop stands still has lost its Lease: a standby, or a restart of this pod, must take over.
   const stopWatchdog = startWatchdog({ stillMs: usualRenewDeadlineMs })
+  const stopCollection = startQuietCollection()
   const exitCode = await runManager({
     transport,
     controllers,
@@ -52,7 +55,10 @@ export const run: Run = async (input, world) => {
     log,
     userAgent: `aim/${world.version}`,
     signal,
-  }).finally(stopWatchdog)
+  }).finally(() => {
+    stopWatchdog()
+    stopCollection()
+  })
   return { text: "", exitCode: exitCode === 0 ? 0 : 1 }
 }
 
@@ -69,6 +75,8 @@ type Wanted = {
   /** Where objects of a namespace may have us connect, as `NAMESPACE=HOST:PORT`. */
   allowEgress: readonly string[]
   sharedNamespaces: readonly string[]
+  /** Providers of Canaries that are off otherwise. */
+  allowProviders: readonly string[]
   metricsServer: string | undefined
 }
 
@@ -87,8 +95,15 @@ export function read({ options }: Pick<Input, "options">, isPod: boolean, known:
     sharedNamespaces: ((options.sharedNamespace as string[] | undefined) ?? []).map(name =>
       checkNamespace(name, "--shared-namespace"),
     ),
+    allowProviders: readProviders((options.allowProvider as string[] | undefined) ?? []),
     metricsServer: readServer(options.metricsServer as string | undefined),
   }
+}
+
+function readProviders(list: readonly string[]): readonly string[] {
+  const wrong = list.find(name => !providersOff.includes(name))
+  if (wrong === undefined) return list
+  throw new UsageError(`--allow-provider: ${wrong} is no provider that is off: write ${providersOff.join(" or ")}`)
 }
 
 function readRegistries(list: readonly string[]): readonly string[] {

@@ -1,8 +1,8 @@
 import { parseManifests } from "#api/manifest.ts"
+import { printable } from "#lib/text.ts"
 import { Failure, type Run, UsageError } from "../command.ts"
 import { convert, type TargetWords } from "../convert/index.ts"
 import { inputName, readText } from "../input.ts"
-import { printable } from "../render/paint.ts"
 import { toDocuments } from "../render/yaml.ts"
 
 export const run: Run = async (input, world) => {
@@ -13,7 +13,8 @@ export const run: Run = async (input, world) => {
   const where = inputName(file)
   if (errors[0]) throw new Failure(`${where}:${errors[0].line}: ${errors[0].message}`)
   if (manifests.length === 0) throw new Failure(`${where} has no manifest`)
-  const conversions = manifests.map(({ value, lineOf }) => ({ ...convert(value, target), lineOf }))
+  const all = manifests.map(({ value }) => value)
+  const conversions = manifests.map(({ value, lineOf }) => ({ ...convert(value, target, all), lineOf }))
   const said = (lineOf: (path: string) => number, path: string, message: string) =>
     printable(`${where}:${lineOf(path)}: ${path ? `${path}: ` : ""}${message}`)
 

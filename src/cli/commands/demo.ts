@@ -1,4 +1,6 @@
+import { rolloutOf, type Seen } from "#operations/rollout.ts"
 import { type Clock, scaledClock, sleep } from "#runtime/clock.ts"
+import { dashboardOf, present, startDashboard, untilEnded } from "../browser/serve.ts"
 import { Failure, type Run, UsageError, type World } from "../command.ts"
 import { stories } from "../demo/all.ts"
 import type { Stage, Story } from "../demo/story.ts"
@@ -7,7 +9,6 @@ import { type LocalCluster, startLocalCluster } from "../local-cluster.ts"
 import { parse } from "../program.ts"
 import { statusBlock, statusLines } from "../render/status.ts"
 import { readableWidth, twoColumns, wrappedText } from "../render/wrap.ts"
-import { rolloutOf, type Seen } from "../rollout.ts"
 
 /** A minute of the cluster takes three real seconds: slow enough to see, fast enough to keep watching. */
 const speed = 20
@@ -24,9 +25,21 @@ export const run: Run = async (input, world) => {
   const clock = scaledClock(world.clock, speed)
   const { nodes, registries, operators: alsoRun, traffic = [] } = story
   const local = await startLocalCluster({ clock, nodes, registries, alsoRun, traffic })
+  const dashboard = input.options.dashboard
+    ? await startDashboard(world, dashboardOf(local, { speed, cluster: "the demo", clock }))
+    : undefined
+  const endShowing = dashboard && present(dashboard, world, { opens: world.view.isTerminal })
   try {
+    // The story begins when a page watches.
+    while (dashboard && dashboard.streams === 0) await sleep(world.clock, frameMs, world.signal)
     await story.tellWith(stageFor(local, { ...world, told, clusterClock: clock }))
+    if (dashboard) {
+      told.tell("The story is over; the cluster and the dashboard stay until Ctrl-C.")
+      await untilEnded(world)
+    }
   } finally {
+    endShowing?.()
+    await dashboard?.close()
     await local.stop()
   }
   return { text: told.end(story), exitCode: 0 }

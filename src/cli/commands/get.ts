@@ -1,18 +1,16 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { closest } from "#lib/closest.ts"
 import type { Instant } from "#lib/instant.ts"
+import { columnsOf } from "#operations/columns.ts"
+import { fetchAll } from "#operations/fetch.ts"
+import type { Seen } from "#operations/rollout.ts"
 import type { Client } from "#runtime/client/client.ts"
-import { isFailure } from "#runtime/client/errors.ts"
-import { listAll } from "#runtime/client/list-all.ts"
-import type { KubeObject, Resource } from "#runtime/resource.ts"
-import { connectionOf, Failure, type Run, UsageError, type World } from "../command.ts"
+import type { Resource } from "#runtime/resource.ts"
+import { connectionOf, type Run, UsageError, type World } from "../command.ts"
 import { follow } from "../follow.ts"
 import { alternateImageSources, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
-import { columnsOf } from "../render/columns.ts"
 import { kindTable } from "../render/kind.ts"
 import { machineReadable, rolloutTable, sourceTable } from "../render/table.ts"
-import type { Seen } from "../rollout.ts"
 import { serverNow } from "../server-now.ts"
 
 export const run: Run = async (input, world) => {
@@ -97,34 +95,3 @@ async function watch(client: Client, table: Table, world: World, chosen: Chosen)
 
 export const noneYet = ({ kind }: Resource, namespace?: string) =>
   `There is no ${kind}${namespace === undefined ? "" : ` in namespace ${namespace}`} yet. docs/kinds/${kind.toLowerCase()}.md shows how to write one.`
-
-/** The objects of these names, or all; a missing name is an error that suggests the closest one. */
-export async function fetchAll<T extends KubeObject = Seen>(
-  client: Client,
-  resource: Resource,
-  names: readonly string[],
-  { namespace, labelSelector }: { namespace?: string | undefined; labelSelector?: string | undefined } = {},
-): Promise<T[]> {
-  if (names.length === 1) {
-    const found = await client.get<T>(resource, { name: names[0]!, namespace }).catch(error => {
-      if (isFailure(error, "NotFound")) return undefined // the list below tells whether the name or the kind is missing
-      throw error
-    })
-    if (found) return [found]
-  }
-  const selected = labelSelector === undefined ? {} : { labelSelector }
-  const { items: all } = await listAll<T>(client, resource, { namespace, ...selected })
-  const found = all.filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
-  const missing = names.filter(name => !found.some(({ metadata }) => metadata.name === name))
-  const where = namespace === undefined ? "" : ` in namespace ${namespace}`
-  if (missing.length > 0) throw new Failure(missing.map(name => missingMessage(name, where, resource, all)).join("\n"))
-  return found
-}
-
-function missingMessage(name: string, where: string, resource: Resource, all: readonly KubeObject[]): string {
-  const meant = closest(
-    name,
-    all.map(({ metadata }) => metadata.name),
-  )
-  return `there is no ${resource.kind} ${name}${where}${meant ? `; did you mean ${shortOf(resource)}/${meant}?` : ""}`
-}

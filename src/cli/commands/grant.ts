@@ -45,7 +45,7 @@ export type Done = {
   place: string
   outcome: "granted" | "already granted" | "revoked" | "nothing to revoke"
   secrets?: readonly string[]
-  /** HTTPRoutes and ScaledObjects are not among what was granted, and why. */
+  /** Routes and ScaledObjects are not among what was granted, and why. */
   withoutRoutes?: string | undefined
 }
 
@@ -80,7 +80,7 @@ export const run: Run = async (input, world) => {
     for (const { place, withoutRoutes } of done)
       if (withoutRoutes !== undefined)
         world.say(
-          `not granted in ${place}: HTTPRoutes and ScaledObjects, which Canaries with a gateway or with KEDA need. An account can grant them that holds all rights of ${routesRole} there: ${withoutRoutes}`,
+          `not granted in ${place}: HTTPRoutes, HTTPProxies, TraefikServices, VirtualServices, TrafficSplits and ScaledObjects, which Canaries with a gateway or with KEDA need. An account can grant them that holds all rights of ${routesRole} there: ${withoutRoutes}`,
         )
     return { text: told(done, wanted), exitCode: 0 }
   } finally {
@@ -193,7 +193,7 @@ async function grant(client: Client, place: string, wanted: Wanted): Promise<Don
   return { place, outcome: isNew ? "granted" : "already granted", secrets: names, withoutRoutes }
 }
 
-/** Why HTTPRoutes and ScaledObjects are not granted. An installation of before has no role for them, and needs none. */
+/** Why routes and ScaledObjects are not granted. An installation of before has no role for them, and needs none. */
 async function bindRoutes(client: Client, place: string, wanted: Wanted): Promise<string | undefined> {
   try {
     await client.get(clusterRoles, { name: routesRole })

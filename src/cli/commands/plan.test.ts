@@ -78,9 +78,21 @@ describe("plan -f, with each file of examples/ and the cluster that they are for
       })
     else
       test(`${file} has none, which is reported`, async () => {
-        await expect(planOf(examples + file)).rejects.toThrow(new Failure(`${examples + file} has no ServiceImage`))
+        await expect(planOf(examples + file)).rejects.toThrow(
+          new Failure(
+            `${examples + file} has neither a ServiceImage nor a Canary: nothing else is planned from a file`,
+          ),
+        )
       })
   }
+})
+
+test("plan -f says how Canaries beside a ServiceImage are planned", async () => {
+  const canary = "---\napiVersion: autoimagemanager.io/v1alpha1\nkind: Canary\nmetadata: {name: web}\n"
+  const said: string[] = []
+  const stdin = Readable.from([textOf(`${examples}dicom/serviceimage.yaml`) + canary])
+  await planOf("-", { stdin, say: (line: string) => said.push(line) })
+  expect(said).toContain("Canaries of - are planned by: aim plan canary -f -")
 })
 
 const dicoms = { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" }

@@ -55,7 +55,9 @@ export const run: Run = async (input, given) => {
     // Stdin can be read once.
     world = { ...world, stdin: Readable.from([text]) }
     const { hasKind, planCanaries } = await import("../canary/plan.ts")
-    if (hasKind(text, canaries.kind) && !hasKind(text, serviceImages.kind)) return planCanaries(input, world, [])
+    const hasCanary = hasKind(text, canaries.kind)
+    if (hasCanary && !hasKind(text, serviceImages.kind)) return planCanaries(input, world, [])
+    if (hasCanary) world.say(`Canaries of ${file} are planned by: aim plan canary -f ${file}`)
   }
   const written = file === undefined ? [] : await readManifests(file, world)
   const more = written.map(targetOf)

@@ -42,6 +42,40 @@ const ask = ({ world }: World, words: string[], options: Record<string, unknown>
 const read = (here: World, name: string, kind = "Deployment"): Promise<Json> =>
   here.client.get(resourceOf(workloadKind(kind)!), { name, namespace: "shop" })
 
+describe("release of what a Canary holds, without its controller", () => {
+  const by = (name: string, more = "") => `{"by":"canary","name":"${name}","generation":3${more}}`
+  const ofCanary = (kind: string, held: string, spec: Json): Json => {
+    const object = workload(kind, "web", held, spec)
+    return { ...object, metadata: { ...object.metadata, labels: { [heldMark]: "canary" } } }
+  }
+  const rolling = { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1 } }
+  const cases: Record<string, { held: string; spec: Json; word: string; is: Json }> = {
+    Deployment: { held: by("web"), spec: { paused: true }, word: "deploy/web", is: { paused: undefined } },
+    StatefulSet: {
+      held: by("web", `,"isStanding":true,"original":${JSON.stringify({ type: "RollingUpdate" })}`),
+      spec: { serviceName: "web", updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 2 } } },
+      word: "sts/web",
+      is: { updateStrategy: expect.not.objectContaining({ rollingUpdate: { partition: 2 } }) },
+    },
+    DaemonSet: {
+      held: by("web", `,"isStanding":true,"original":${JSON.stringify(rolling)}`),
+      spec: { updateStrategy: { type: "OnDelete" } },
+      word: "ds/web",
+      is: { updateStrategy: expect.objectContaining({ type: "RollingUpdate" }) },
+    },
+  }
+  for (const [kind, { held, spec, word, is }] of Object.entries(cases))
+    for (const words of [[word], []])
+      test(`${kind}, by ${words[0] ?? "--all"}`, async () => {
+        const here = await world(ofCanary(kind, held, spec))
+        const { text } = await ask(here, words, { all: words.length === 0 })
+        expect(text).toBe(`${word} of namespace shop is released: its own controller goes on with its template\n`)
+        const { metadata, spec: after } = await read(here, "web", kind)
+        expect([metadata.labels?.[heldMark], metadata.annotations?.[heldMark]]).toEqual([undefined, undefined])
+        expect({ paused: after.paused, updateStrategy: after.updateStrategy }).toMatchObject(is)
+      })
+})
+
 describe("release", () => {
   test("gives the Deployment back as it was, and its pods serve", async () => {
     const here = await world(deployment("web", hold, { paused: true }), drained)
@@ -189,8 +223,8 @@ describe("release", () => {
   })
 
   test("refuses the hold of another, and what is never held", async () => {
-    const here = await world(deployment("web", '{"by":"canary","generation":1}', { paused: true }))
-    await expect(ask(here, ["deploy/web"])).rejects.toThrow("is held by canary")
+    const here = await world(deployment("web", '{"by":"another","generation":1}', { paused: true }))
+    await expect(ask(here, ["deploy/web"])).rejects.toThrow("is held by another")
     await expect(ask(here, ["pod/web"])).rejects.toThrow(
       "pod/web is never held: write one of deploy/NAME, sts/NAME, ds/NAME",
     )

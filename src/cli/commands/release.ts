@@ -1,4 +1,5 @@
 import { imagePullJobs, pods } from "#controllers/in-place/resources.ts"
+import { canaryHolder } from "#core/canary/hold.ts"
 import { holdKinds } from "#core/in-place/hold.ts"
 import { lostHold, parseHold, parseNote } from "#core/in-place/marks.ts"
 import { heldMark, inPlaceAnnotation, inPlaceHolder } from "#core/in-place/names.ts"
@@ -9,6 +10,7 @@ import { formatSelector } from "#lib/label-selector.ts"
 import { nameSome } from "#lib/text.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
+import { releaseFromCanary } from "../canary/release.ts"
 import { connectionOf, Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { namespaceOf } from "../namespace.ts"
 import { dryRunOf } from "../operate.ts"
@@ -41,9 +43,8 @@ async function wanted(client: Client, input: Input, world: World): Promise<Found
   const found: Found[] = []
   if (options.all) {
     const { namespace } = connectionOf(input)
-    const labelSelector = `${heldMark}=${inPlaceHolder}`
     for (const kind of kinds) {
-      const { items } = await client.list<Workload>(kind.resource, { namespace, labelSelector })
+      const { items } = await client.list<Workload>(kind.resource, { namespace, labelSelector: heldMark })
       found.push(...items.map(object => ({ kind, object })))
     }
     return found
@@ -63,13 +64,14 @@ async function release(
   const isMarked = (annotations[heldMark] ?? labels[heldMark]) !== undefined
   if (!isMarked) return `${title} is not held`
   if (isDryRun) return `${title} would be released (dry run: nothing was written)`
+  if (labels[heldMark] === canaryHolder) return releaseFromCanary(client, found, title)
   const released = await patched(client, found, ({ metadata, spec }) => {
     const { annotations = {}, labels = {}, resourceVersion = "" } = metadata
     const isOurs = labels[heldMark] === inPlaceHolder
     const lost = isOurs ? lostHold(annotations[heldMark], parseNote(annotations[inPlaceAnnotation])) : undefined
     const hold = parseHold(annotations[heldMark]) ?? lost
     if (!hold) return undefined
-    if (hold.by !== inPlaceHolder) throw new Failure(`${title} is held by ${hold.by}, and not for an update in place`)
+    if (hold.by !== inPlaceHolder) throw new Failure(`${title} is held by ${hold.by}, which aim does not know`)
     const before = parseNote(annotations[inPlaceAnnotation])
     const note = { operation: `${hold.generation}-`, touched: untouched, from: {}, to: {}, ...before }
     const { isStanding: _, ...released } = { ...note, reason: "Released", message: "by aim release" }

@@ -109,11 +109,11 @@ describe("wait", () => {
   })
   test("fails when it is stalled, or is not there", async () => {
     const stalled = [
-      condition("Ready", "False", "InvalidRepository"),
-      condition("Stalled", "True", "InvalidRepository", "x:1 has a tag"),
+      condition("Ready", "False", "DiskFull"),
+      condition("Stalled", "True", "DiskFull", "node-1 has no space left"),
     ]
     await expect(ask(wait, source(stalled))).rejects.toThrow(
-      "ais/demo -n shop Stalled (InvalidRepository: x:1 has a tag)",
+      "ais/demo -n shop Stalled (DiskFull: node-1 has no space left)",
     )
     await expect(ask(wait, switched, ["ais/demoo"])).rejects.toThrow(
       "there is no AlternateImageSource demoo in namespace shop; did you mean ais/demo?",

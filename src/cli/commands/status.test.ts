@@ -110,6 +110,14 @@ describe("what does not fit", () => {
     await end()
   })
 
+  test("what an analysis found stands beside its tier", async () => {
+    const analysis = { verdict: "BadMetric", message: "errors: 9 is above 5", failedChecks: 1, percent: 100 }
+    const tier = { ...tierStatus({ upgradeTier: "early", total: 5, upToDate: 5, is: "InProgress" }), analysis }
+    const { frame, end } = await watching(testCluster(serviceImage("web", { status: { tierStatus: [tier] } })))
+    expect(frame().replaceAll(/\s+/g, " ")).toContain("BadMetric errors: 9 is above 5 (1 failed check)")
+    await end()
+  })
+
   test("the reason is broken between words, and not cut", async () => {
     const message =
       "tier early: 1 of 4 up to date at step 25%; soaking until 2026-11-15T12:00:00Z and then a few more words follow"

@@ -1,27 +1,26 @@
 import type { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
-import { countOf } from "#core/fleet/tiers.ts"
 import type { Instant } from "#lib/instant.ts"
+import { progressOf, type SeenCanary } from "#operations/canary/progress.ts"
+import { fetchAll } from "#operations/fetch.ts"
+import { paceKeeper } from "#operations/pace-keeper.ts"
+import { type Rollout, rolloutOf, type Seen } from "#operations/rollout.ts"
+import { sourceOf } from "#operations/source.ts"
 import type { Client } from "#runtime/client/client.ts"
-import type { Clock } from "#runtime/clock.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { standingOf } from "#runtime/standing.ts"
-import { progressOf, type SeenCanary } from "../canary/progress.ts"
 import { connectionOf, type Run, UsageError, type View, type World } from "../command.ts"
 import { follow } from "../follow.ts"
 import { alternateImageSources, canaries, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { painterFor, type Shown } from "../live.ts"
 import { namespaceOf } from "../namespace.ts"
-import { addSample, outlook, type Sample } from "../rate.ts"
 import { canaryBlock, canaryLines } from "../render/canary.ts"
 import { standingBlock, standingLine, titleOf } from "../render/kind.ts"
 import { sourceBlock, sourceLines } from "../render/source.ts"
-import { fittedText, type Outlooks, pictureOf, statusBlock, statusLines } from "../render/status.ts"
+import { fittedText, pictureOf, statusBlock, statusLines } from "../render/status.ts"
 import { machineReadable } from "../render/table.ts"
-import { isGoing, type Rollout, rolloutOf, type Seen, type TierProgress } from "../rollout.ts"
 import { serverNow } from "../server-now.ts"
-import { sourceOf } from "../source.ts"
 import { workloadsIn } from "../workloads/words.ts"
-import { fetchAll, noneYet, tableOf } from "./get.ts"
+import { noneYet, tableOf } from "./get.ts"
 
 type Format = "wide" | "name" | "json" | "yaml"
 
@@ -138,7 +137,7 @@ async function watch(client: Client, names: readonly string[], world: World): Pr
       const rollouts = [...objects.values()]
         .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
         .map(rolloutOf)
-      pace.note(rollouts)
+      for (const rollout of rollouts) pace.note(rollout)
       painter.show(
         rollouts.map(rollout => ({
           rollout,
@@ -150,30 +149,5 @@ async function watch(client: Client, names: readonly string[], world: World): Pr
     }
   } finally {
     painter.end()
-  }
-}
-
-/** Remembers the progress of each tier, for its rate. A new operation starts over. */
-function paceKeeper(clock: Clock) {
-  let kept = new Map<string, Sample[]>()
-  const keyOf = ({ name, operation }: Rollout, { tier }: TierProgress) => `${name}/${operation?.id}/${tier}`
-  return {
-    note(rollouts: readonly Rollout[]) {
-      const next: typeof kept = new Map()
-      for (const rollout of rollouts)
-        for (const tier of rollout.tiers) {
-          const key = keyOf(rollout, tier)
-          // Time in which a tier was idle does not count for its rate.
-          const before = isGoing(tier) ? (kept.get(key) ?? []) : []
-          next.set(key, addSample(before, { at: clock.now(), done: tier.upToDate }))
-        }
-      kept = next
-    },
-    outlooks:
-      (rollout: Rollout): Outlooks =>
-      tier => {
-        const aim = tier.step ? countOf(`${tier.step.percent}%`, tier.total) : tier.total
-        return outlook(kept.get(keyOf(rollout, tier)) ?? [], { left: aim - tier.upToDate, now: clock.now() })
-      },
   }
 }

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { parse } from "yaml"
 import { ContainerRecreateRequest } from "#api/v1alpha1/containerrecreaterequest/index.ts"
+import { accessIn } from "#test/support/kubeconfig.ts"
 import { type Program, runProgram, startProgram } from "#test/support/program.ts"
 import { type Access, connectApi, type Json, until } from "#tools/kube/api.ts"
 
@@ -22,12 +22,6 @@ async function up(...args: string[]): Promise<Up> {
   const kubeconfig = await Promise.race([said, program.ended.then(() => expect.fail(program.output))])
   const access = accessIn(await readFile(kubeconfig, "utf8"))
   return { program, kubeconfig, access, get: path => connectApi(access).get(path) }
-}
-
-function accessIn(kubeconfig: string): Access {
-  const { clusters, users } = parse(kubeconfig)
-  const { server, "certificate-authority-data": authority } = clusters[0].cluster
-  return { server, certificateAuthority: Buffer.from(authority, "base64").toString(), token: users[0].user.token }
 }
 
 /** The end of patience with a program that should end by itself: one that spins hears no other signal. */

@@ -8,6 +8,7 @@ import { type Certificate, createAuthority, type Subject } from "#lib/certificat
 import type { Transport } from "#runtime/client/index.ts"
 import { scaledClock } from "#runtime/clock.ts"
 import { createLogger } from "#runtime/log.ts"
+import { dashboardOf, present, startDashboard } from "../browser/serve.ts"
 import { Failure, type Input, type Run, UsageError, type World } from "../command.ts"
 import { startLocalCluster } from "../local-cluster.ts"
 import type { TrafficWords } from "../local-traffic.ts"
@@ -43,8 +44,14 @@ export const run: Run = async (input, world) => {
     welcome({ url: serving.url, kubeconfig, nodes: wanted.nodes, program: world.program, isRestored: Boolean(saved) }),
   )
 
+  const dashboard = wanted.dashboard
+    ? await startDashboard(world, dashboardOf(local, { speed: wanted.speed, cluster: serving.url, clock }))
+    : undefined
+  const endShowing = dashboard && present(dashboard, world, { opens: world.view.isTerminal })
   const keeping = wanted.data ? keepSaving(local.cluster, wanted.data, world) : undefined
   await new Promise<void>(done => world.signal.addEventListener("abort", () => done(), { once: true }))
+  endShowing?.()
+  await dashboard?.close()
   await serving.close()
   await local.stop()
   await keeping
@@ -131,6 +138,7 @@ function read({ options }: Input) {
     users: ((options.user as string[] | undefined) ?? []).map(userIn),
     data: options.data as string | undefined,
     registries: options.registries as string | undefined,
+    dashboard: options.dashboard === true,
   }
 }
 

@@ -1,5 +1,7 @@
 import { closest } from "#lib/closest.ts"
 import { formatDuration, parseDuration } from "#lib/duration.ts"
+import { type Rollout, rolloutOf, type Seen } from "#operations/rollout.ts"
+import { progressLine } from "#operations/words.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { sleep } from "#runtime/clock.ts"
 import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
@@ -9,8 +11,6 @@ import { follow } from "../follow.ts"
 import { canaries, ours, parseReferences, serviceImages, shortOf } from "../kinds.ts"
 import { namespaceOf } from "../namespace.ts"
 import { standingLine } from "../render/kind.ts"
-import { progressLine } from "../render/status.ts"
-import { type Rollout, rolloutOf, type Seen } from "../rollout.ts"
 import { workloadsIn } from "../workloads/words.ts"
 
 /** How the waiting for one rollout ended. */

@@ -49,6 +49,28 @@ export function differencesOf(canary: Canary): Remark[] {
   ]
 }
 
+/** The same of a template: what the number is about. */
+export function differencesOfTemplate({ spec: { provider, query } }: MetricTemplate): Remark[] {
+  const { type } = provider
+  if (type === "datadog" || type === "dynatrace" || type === "splunk")
+    return [
+      {
+        path: "spec.provider.type",
+        message:
+          "measured over the interval of the metric, where Flagger goes back ten of them: write an interval that is longer than data are late",
+      },
+    ]
+  if (type === "graphite" && !/(^|&)\s*from=/.test(query))
+    return [
+      {
+        path: "spec.query",
+        message:
+          "the mean over the interval of the metric, where Flagger takes the newest value of a day: consolidateBy() in the target names another function",
+      },
+    ]
+  return []
+}
+
 const hasPrimary = /primary/i
 
 /** Flagger's copy NAME-primary is no workload here: a text that means its pods finds nothing. */

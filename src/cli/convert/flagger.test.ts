@@ -55,8 +55,8 @@ const says = (value: Json) => converted(value).said.filter(line => line !== left
 const cases: Record<string, [spec: Json, ...says: string[]]> = {
   "a manifest that works": [{}],
   "a provider that has no router here": [
-    { provider: "istio" },
-    "spec.provider: aim refuses it: provider istio has no router here",
+    { provider: "linkerd" },
+    "spec.provider: aim refuses it: provider linkerd has no router here",
   ],
   "no provider": [{ provider: undefined }, "spec: no provider: gatewayapi:v1 here, where Flagger takes the flag"],
   "fields that nothing reads": [
@@ -177,8 +177,8 @@ const template = (provider: Json, query = "sum(x)"): Json => ({
 
 test("templates: metric services that are not here, addresses, Secrets, queries", () => {
   expect(converted(template({ type: "prometheus", address: "http://prometheus:9090" })).said).toEqual([])
-  expect(converted(template({ type: "datadog", secretRef: { name: "keys" } })).said).toEqual([
-    expect.stringContaining("spec.provider.type: aim refuses it: provider.type datadog has no implementation here"),
+  expect(converted(template({ type: "cloudwatch", secretRef: { name: "keys" } })).said).toEqual([
+    expect.stringContaining("spec.provider.type: aim refuses it: provider.type cloudwatch has no implementation here"),
     "spec.provider.secretRef: aim reads a Secret only where it is granted: run `aim grant shop --secrets keys`",
   ])
   const far = template(
@@ -192,6 +192,39 @@ test("templates: metric services that are not here, addresses, Secrets, queries"
     ],
     allowances: ["--allow-egress shop=prometheus.istio-system:9090"],
   })
+})
+
+test("templates of other services than Prometheus: what is measured, where, and with which keys", () => {
+  const grant =
+    "spec.provider.secretRef: aim reads a Secret only where it is granted: run `aim grant shop --secrets keys`"
+  const secretRef = { name: "keys" }
+  expect(converted(template({ type: "datadog", secretRef }))).toMatchObject({
+    said: [expect.stringContaining("spec.provider.type: measured over the interval of the metric"), grant],
+    allowances: [],
+  })
+  expect(converted(template({ type: "datadog" })).said).toContain(
+    "spec.provider: aim refuses it: provider.secretRef is missing: name a Secret with the keys datadog_api_key and datadog_application_key",
+  )
+  expect(converted(template({ type: "newrelic", secretRef })).said).toEqual([grant])
+  const sockets = converted(template({ type: "splunk", address: "wss://stream.us1.signalfx.com", secretRef }))
+  expect(sockets.object.spec).toMatchObject({ provider: { address: "https://stream.us1.signalfx.com" } })
+  expect(sockets.said).toContain("spec.provider.address: asked by HTTP: written as http")
+  const inside = converted(template({ type: "splunk", address: "http://api.monitoring.svc", secretRef }))
+  expect(inside.allowances).toEqual(["--allow-egress shop=stream.monitoring.svc:80"])
+})
+
+test("a template of Graphite", () => {
+  const graphite = { type: "graphite", address: "http://graphite.monitoring" }
+  expect(converted(template(graphite, "target=sum(a.*)"))).toMatchObject({
+    said: [expect.stringContaining("spec.query: the mean over the interval"), expect.stringContaining("must allow it")],
+    allowances: ["--allow-egress shop=graphite.monitoring:80"],
+  })
+  expect(converted(template({ ...graphite, address: "http://graphite" }, "target=sum(a.*)&from=-5min")).said).toEqual(
+    [],
+  )
+  expect(converted(template({ ...graphite, address: "http://graphite" }, "target=sum(a.*&from=-5min")).said).toEqual([
+    "spec.query: aim refuses it: the query does not parse at line 1, column 11: ( is not closed by )",
+  ])
 })
 
 test("an AlertProvider: its Secret and its proxy", () => {

@@ -6,7 +6,7 @@ import { validate } from "#api/validate.ts"
 import { addressesOf, addressesOfProvider, addressesOfTemplate, type NamedAddress } from "#core/canary/addresses.ts"
 import { type Finding, findingsOf, findingsOfTemplate } from "#core/canary/findings.ts"
 import { foresee } from "#egress/index.ts"
-import { differencesOf, leftOf, ofPrimary, sharedNamespaces } from "./flagger-remarks.ts"
+import { differencesOf, differencesOfTemplate, leftOf, ofPrimary, sharedNamespaces } from "./flagger-remarks.ts"
 import { type Conversion, isObject, type Json, judged, type Remark } from "./judged.ts"
 
 const flaggerVersion = "flagger.app/v1beta1"
@@ -66,13 +66,15 @@ function withAnalysis(spec: unknown, remarks: Remark[]): { spec: unknown; isRena
 }
 
 function metricTemplate(value: Json): Conversion {
-  return examined(MetricTemplate, value, value.spec, [], object => {
+  const remarks: Remark[] = []
+  return examined(MetricTemplate, value, withoutSockets(value.spec, remarks), remarks, object => {
     const template = object as unknown as MetricTemplate
     const reach = reachOf(value, addressesOfTemplate(template))
     const { secretRef } = template.spec.provider
     return {
       remarks: [
         ...findingsOfTemplate(template).map(remarkOf),
+        ...differencesOfTemplate(template),
         ...ofPrimary(template),
         ...reach.remarks,
         ...grantRemark(value, "spec.provider.secretRef", secretRef),
@@ -80,6 +82,15 @@ function metricTemplate(value: Json): Conversion {
       allowances: reach.allowances,
     }
   })
+}
+
+/** Flagger takes the address of Splunk's sockets too; aim asks by HTTP at the same host. */
+function withoutSockets(spec: unknown, remarks: Remark[]): unknown {
+  if (!isObject(spec) || !isObject(spec.provider)) return spec
+  const { address } = spec.provider
+  if (typeof address !== "string" || !/^wss?:/.test(address)) return spec
+  remarks.push({ path: "spec.provider.address", message: "asked by HTTP: written as http" })
+  return { ...spec, provider: { ...spec.provider, address: address.replace(/^ws/, "http") } }
 }
 
 function alertProvider(value: Json): Conversion {

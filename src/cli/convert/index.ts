@@ -2,6 +2,7 @@ import { kinds } from "#api/kinds.ts"
 import { AlternateImageSource } from "#api/v1alpha1/alternateimagesource/index.ts"
 import { group } from "#api/v1alpha1/group.ts"
 import { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
+import { argo, argoKinds } from "./argo.ts"
 import { flagger, flaggerKinds } from "./flagger.ts"
 import { type Conversion, isObject, type Json, judged, type Remark } from "./judged.ts"
 import { openKruise, openKruiseKinds } from "./openkruise.ts"
@@ -14,10 +15,14 @@ const convertible = [
   "ServiceImage of any group",
   `${openKruiseKinds.join(", ")} of apps.kruise.io (v1alpha1, v1beta1)`,
   `${flaggerKinds.join(", ")} of flagger.app/v1beta1`,
+  `${argoKinds.join(", ")} of argoproj.io/v1alpha1`,
 ].join(", ")
 
-/** Converts a manifest of the originals into one of ours, validated as on the server, with a remark on everything lost. */
-export function convert(value: unknown, target?: TargetWords): Conversion {
+/**
+ * Converts a manifest of the originals into one of ours, validated as on the server, with a remark on everything lost.
+ * `beside` are all manifests of the file: some say what belongs together only there.
+ */
+export function convert(value: unknown, target?: TargetWords, beside: readonly unknown[] = []): Conversion {
   const { apiVersion, kind } = isObject(value) ? value : {}
   const from = typeof apiVersion === "string" ? (apiVersion.split("/")[0] ?? "") : ""
   if (isObject(value) && from === group && kinds.some(each => each.kind === kind))
@@ -28,6 +33,8 @@ export function convert(value: unknown, target?: TargetWords): Conversion {
   if (openKruises) return openKruises
   const flaggers = isObject(value) ? flagger(value) : undefined
   if (flaggers) return flaggers
+  const argos = isObject(value) ? argo(value, beside) : undefined
+  if (argos) return argos
   if (isObject(value) && kind === ServiceImage.kind) return serviceImage(value, target)
   const found = isObject(value) ? `${kind ?? "no kind"} of ${apiVersion ?? "no apiVersion"}` : "no object"
   return { ok: false, problems: [{ path: "", message: `${found} cannot be converted; these can: ${convertible}` }] }

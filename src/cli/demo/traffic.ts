@@ -1,5 +1,5 @@
 import { type Json, parseRegistries } from "#cluster-sim/index.ts"
-import { progressOf, type SeenCanary } from "../canary/progress.ts"
+import { progressOf, type SeenCanary } from "#operations/canary/progress.ts"
 import { canaries } from "../kinds.ts"
 import { canaryLine } from "../render/canary.ts"
 import { change, imageChange, podsOf, shop, web } from "./shop.ts"

@@ -31,6 +31,12 @@ const rulesOf = (objects: readonly Manifest[], name: string) =>
   objects.find(({ kind, metadata }) => kind.endsWith("Role") && metadata.name === name)?.rules as Rule[]
 const names = (objects: readonly Manifest[]) => objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`)
 
+/** Groups of workloads, of what scales them, and of what divides requests: namespaces grant what may be written there. */
+const ofNamespaces = [
+  ...["apps", "batch", "autoscaling", "keda.sh"],
+  ...["gateway.networking.k8s.io", "projectcontour.io", "split.smi-spec.io", "traefik.io", "networking.istio.io"],
+]
+
 describe("rules", () => {
   test("hold exactly what is declared: same group and verbs share a rule, twice declared is once", () => {
     const also: Permission = { resource: { group: "example.com", plural: "gadgets" }, verbs: ["list", "watch"] }
@@ -71,9 +77,8 @@ describe("rules", () => {
       )
       .flatMap(({ rules }) => rules as Rule[])
     for (const { apiGroups, resources, verbs } of bound) {
-      for (const resource of resources) expect(resource).not.toMatch(/^secrets|^serviceaccounts/)
-      const groups = ["apps", "batch", "autoscaling", "keda.sh", "gateway.networking.k8s.io", dicoms.group]
-      const isWorkload = groups.some(group => apiGroups.includes(group))
+      for (const resource of resources) expect(resource).not.toMatch(/^secrets|^serviceaccounts|^configmaps/)
+      const isWorkload = [...ofNamespaces, dicoms.group].some(group => apiGroups.includes(group))
       if (isWorkload || resources.includes("pods") || resources.includes("services"))
         for (const verb of verbs) expect(["get", "list", "watch"]).toContain(verb)
     }
@@ -84,11 +89,11 @@ describe("rules", () => {
   test("of this version are those its controllers declare, no others", () => {
     const printed = rulesOf(manifests({ ...wanted, section: "rbac" }, sources()), "aim-controller-base")
     // Changing workloads, pods, Services and routes, and reading Secrets, is what each namespace grants for itself.
-    const isConfidential = ({ resource }: Permission) => ["secrets", "serviceaccounts"].includes(resource.plural)
+    const isConfidential = ({ resource }: Permission) =>
+      ["secrets", "serviceaccounts", "configmaps"].includes(resource.plural)
     const isRead = new Set<string>(["get", "list", "watch"])
     const isTarget = ({ resource }: Permission) =>
-      ["apps", "batch", "autoscaling", "keda.sh", "gateway.networking.k8s.io"].includes(resource.group) ||
-      (resource.group === "" && ["pods", "services"].includes(resource.plural))
+      ofNamespaces.includes(resource.group) || (resource.group === "" && ["pods", "services"].includes(resource.plural))
     const reading = sources()
       .controllers.filter(permission => !isConfidential(permission))
       .map(permission =>
@@ -191,6 +196,8 @@ describe("sections", () => {
       "MutatingAdmissionPolicyBinding/aim-in-place-hold-daemonsets-everywhere",
       "MutatingAdmissionPolicy/aim-canary-hold",
       "MutatingAdmissionPolicyBinding/aim-canary-hold",
+      "MutatingAdmissionPolicy/aim-canary-snapshots",
+      "MutatingAdmissionPolicyBinding/aim-canary-snapshots",
       "NetworkPolicy/aim-controller",
       "Deployment/aim-controller",
     ])

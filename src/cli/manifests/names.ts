@@ -1,4 +1,4 @@
-import { grantName } from "#core/grant.ts"
+import { grantName, secretsGrantName } from "#core/grant.ts"
 
 /** Names that several manifests, and those of users, refer to. */
 export const controllerName = "aim-controller"
@@ -9,7 +9,7 @@ export const targetRole = grantName
 /** In a namespace that named its pull secrets: the Role that reads them, and its binding. */
 export const pullSecretsRole = "aim-pull-secrets"
 /** The same for Secrets that Canaries, MetricTemplates and AlertProviders name. */
-export const secretsRole = "aim-secrets"
+export const secretsRole = secretsGrantName
 /** What a grant includes where its author holds it: many administrators of namespaces do not. */
 export const routesRole = "aim-target-routes"
 

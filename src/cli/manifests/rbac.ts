@@ -1,5 +1,6 @@
 import { group as ownGroup } from "#api/v1alpha1/group.ts"
 import { builtInGroups } from "#api/v1alpha1/serviceimage/index.ts"
+import { routeKinds } from "#core/canary/routers/index.ts"
 import { workloadKinds } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
 import {
@@ -26,13 +27,13 @@ const workloads = [
  * Read everywhere, and written where a namespace has granted it, by a role of their own: an account can grant only what it
  * holds, and Kubernetes gives administrators of namespaces no right on these.
  */
-const routes = [
-  { group: "gateway.networking.k8s.io", plural: "httproutes" },
-  { group: "keda.sh", plural: "scaledobjects" },
-]
+const routes = [...routeKinds, { group: "keda.sh", plural: "scaledobjects" }]
 
-/** Read only where a namespace has granted it. */
-const accounts = [{ group: "", plural: "serviceaccounts" }]
+/** Read, and written, only where a namespace has granted it. */
+const granted = [
+  { group: "", plural: "serviceaccounts" },
+  { group: "", plural: "configmaps" },
+]
 
 /** In no printed role: `aim grant --pull-secrets` and `--secrets` name the Secrets that may be read, in their namespace. */
 const secrets = [{ group: "", plural: "secrets" }]
@@ -123,10 +124,10 @@ function split(permissions: readonly Permission[], targets: readonly ForeignKind
   }
   const open = permissions.filter(({ resource }) => !isOneOf(resource, secrets))
   const own = open
-    .filter(({ resource }) => !isOneOf(resource, accounts))
+    .filter(({ resource }) => !isOneOf(resource, granted))
     .flatMap(permission => (isOneOf(permission.resource, targets) ? verbsOf(permission, isRead) : [permission]))
   const onTargets = open.flatMap(permission => {
-    if (isOneOf(permission.resource, accounts)) return [permission]
+    if (isOneOf(permission.resource, granted)) return [permission]
     return isOneOf(permission.resource, targets) ? verbsOf(permission, verb => !isRead(verb)) : []
   })
   return { own, onTargets }

@@ -1,10 +1,10 @@
 import type { Stage } from "#explain/canary/outlook.ts"
 import { formatDuration } from "#lib/duration.ts"
-import { counted } from "#lib/text.ts"
+import { counted, printable } from "#lib/text.ts"
 import type { PlannedCanary } from "../canary/plan.ts"
 import type { World } from "../command.ts"
 import { titleOf } from "./kind.ts"
-import { paint, printable } from "./paint.ts"
+import { paint } from "./paint.ts"
 import { wrappedText } from "./wrap.ts"
 
 const strategies = {
@@ -18,7 +18,7 @@ const kinds = { Refused: "does not work", NoEffect: "no effect", Missing: "missi
 /** `aim plan canary/NAME`. */
 export function canaryPlanText(plan: PlannedCanary, { view }: Pick<World, "view">): string {
   const { bold, yellow, red } = paint(view)
-  const { state, objects, stages, gates, findings, addresses, shared, leastMs, isSkipped } = plan
+  const { state, objects, stages, gates, findings, addresses, configs, leastMs, isSkipped } = plan
   const now = state ? `${state.phase}${state.reason && state.reason !== state.phase ? ` (${state.reason})` : ""}` : ""
   const list = (title: string, items: readonly string[]) =>
     items.length > 0 ? [`  ${title}:`, ...items.map(item => printable(`    ${item}`))] : []
@@ -32,7 +32,10 @@ export function canaryPlanText(plan: PlannedCanary, { view }: Pick<World, "view"
     ...list("a run", [...stages.map(stage => stageWords(stage, plan)), promotionWords(plan)]),
     `  takes: ${isSkipped ? "as long as pods take to become ready" : `at least ${formatDuration(leastMs)}, and the time that pods take to become ready`}`,
     ...list("hooks and gates", gates),
-    ...list("both revisions read", shared),
+    ...list(
+      "configuration",
+      configs.map(({ name, what }) => `${name}  ${what}`),
+    ),
     ...findings.map(({ field, message, kind }) =>
       (kind === "Refused" ? red : yellow)(printable(`  ${kinds[kind]}: ${field}: ${message}`)),
     ),

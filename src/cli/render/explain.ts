@@ -1,6 +1,6 @@
+import { printable } from "#lib/text.ts"
 import { KubeError } from "#runtime/client/errors.ts"
 import { Failure, UsageError } from "../command.ts"
-import { printable } from "./paint.ts"
 
 /** An error for the user: what was tried, what came back, what to do. */
 export function explain(error: unknown, program: string): { message: string; exitCode: 1 | 2 } {

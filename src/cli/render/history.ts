@@ -1,10 +1,11 @@
 import type { HistoryEntry } from "#api/v1alpha1/serviceimage/index.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
+import { printable } from "#lib/text.ts"
+import { countOf } from "#operations/words.ts"
 import type { View } from "../command.ts"
 import { shortened } from "./image.ts"
-import { paint, printable } from "./paint.ts"
-import { countOf } from "./status.ts"
+import { paint } from "./paint.ts"
 import { tableOf } from "./table.ts"
 
 /** As in the status, with the current operation; fields that an older controller did not write are missing. */

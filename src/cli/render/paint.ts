@@ -1,5 +1,4 @@
 import { styleText } from "node:util"
-import { withoutControls } from "#lib/text.ts"
 import type { View } from "../command.ts"
 
 type Style = "bold" | "dim" | "cyan" | "green" | "yellow" | "red"
@@ -18,6 +17,3 @@ export function paint({ colours }: Pick<View, "colours">): Record<Style, (text: 
     red: style("red"),
   }
 }
-
-/** Text from other writers, made safe for a terminal. */
-export const printable = (text: string) => withoutControls(text, "\ufffd")

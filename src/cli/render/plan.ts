@@ -1,11 +1,11 @@
-import type { Outlook, Stage } from "#explain/serviceimage/outlook.ts"
+import type { Outlook, Stage, TierOutlook } from "#explain/serviceimage/outlook.ts"
 import { formatDuration } from "#lib/duration.ts"
 import type { Instant } from "#lib/instant.ts"
-import { nameSome } from "#lib/text.ts"
+import { counted, nameSome, printable } from "#lib/text.ts"
+import { inWords, objects, tierTitle, tierWord } from "#operations/words.ts"
 import type { View } from "../command.ts"
 import type { Planned } from "../commands/plan.ts"
-import { inWords, objects, tierTitle, tierWord } from "../operate.ts"
-import { paint, printable } from "./paint.ts"
+import { paint } from "./paint.ts"
 import { wrappedText } from "./wrap.ts"
 
 /** `aim plan`, for one rollout: its state, what happens next and then, how long that takes, and what is left out. */
@@ -60,17 +60,22 @@ const ofOne: Record<string, string> = {
 const singular = (words: string) => words.replace(/^\w+/, verb => ofOne[verb] ?? verb).replace(/\btheir\b/, "its")
 
 function stageWords({ priority, tiers, approvals, soakMs }: Stage): string {
-  const each = tiers.map(({ name, objects: count, pods, underWay, ...tier }) => {
+  const each = tiers.map(({ name, objects: count, pods, underWay, judged, ...tier }) => {
     const facts = [
       `${count} to stamp${pods > 0 ? ` (${pods} ${pods === 1 ? "pod" : "pods"})` : ""}${count > 0 ? howWords(tier) : ""}`,
       underWay > 0 ? `${underWay} under way` : "",
       approvals.includes(name) ? "waits for a person" : "",
+      judged ? judgedWords(judged) : "",
     ].filter(Boolean)
     return `${tierTitle(name)}: ${facts.join(", ")}`
   })
-  const soak = soakMs > 0 ? `; soaks ${formatDuration(soakMs)} in all` : ""
+  const soaks = tiers.some(({ judged }) => judged) ? "soaks and is judged for" : "soaks"
+  const soak = soakMs > 0 ? `; ${soaks} ${formatDuration(soakMs)} in all` : ""
   return `priority ${priority}: ${each.join("; ")}${soak}`
 }
+
+const judgedWords = ({ by, interval, threshold }: NonNullable<TierOutlook["judged"]>) =>
+  `judged every ${interval} by ${inWords(by.map(printable))}, ${counted(threshold, "failed check")} ${threshold === 1 ? "halts" : "halt"} it`
 
 /** What their own controllers do with the pods of custom kinds is not known here. */
 function howWords({ how, inPlace }: Pick<Stage["tiers"][number], "how" | "inPlace">): string {
@@ -83,10 +88,11 @@ function takesWords({ stages, msAtLeast }: Outlook, name: string, program: strin
   const sum = (of: (stage: Stage) => number) => stages.reduce((total, stage) => total + of(stage), 0)
   const [paceMs, soakMs] = [sum(stage => stage.paceMs), sum(stage => stage.soakMs)]
   const settleMs = sum(stage => stage.settleMs)
+  const isJudged = stages.some(({ tiers }) => tiers.some(({ judged }) => judged))
   const parts = [
     paceMs > 0 ? `${formatDuration(paceMs)} by pace` : "",
     settleMs > 0 ? `${formatDuration(settleMs)} of settling` : "",
-    soakMs > 0 ? `${formatDuration(soakMs)} of soaking` : "",
+    soakMs > 0 ? `${formatDuration(soakMs)} of ${isJudged ? "soaking and judging" : "soaking"}` : "",
   ].filter(Boolean)
   const approvals = stages.flatMap(stage => stage.approvals)
   const least = msAtLeast > 0 ? `at least ${formatDuration(msAtLeast)} (${parts.join(", ")})` : "nothing delays it"

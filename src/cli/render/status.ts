@@ -1,22 +1,21 @@
 import { formatDuration } from "#lib/duration.ts"
-import { clip, counted } from "#lib/text.ts"
+import { clip, counted, printable } from "#lib/text.ts"
+import { leftWords, type Outlook, rateWords } from "#operations/rate.ts"
+import {
+  defaultTier,
+  isGoing,
+  type Rollout,
+  type State,
+  type StepProgress,
+  type TierProgress,
+} from "#operations/rollout.ts"
+import { countOf, goalOf, isGoingBack, progressLine } from "#operations/words.ts"
 import type { Instant } from "#runtime/clock.ts"
 import type { View } from "../command.ts"
-import { leftWords, type Outlook, rateWords } from "../rate.ts"
-import { defaultTier, isGoing, type Rollout, type State, type StepProgress, type TierProgress } from "../rollout.ts"
 import { shortDigest } from "./image.ts"
-import { paint, printable } from "./paint.ts"
+import { paint } from "./paint.ts"
 import { dayTime } from "./time.ts"
 import { wrapped } from "./wrap.ts"
-
-/** One rollout in one line: for logs, pipes and the progress of `aim wait`. */
-export function progressLine(rollout: Rollout): string {
-  const { name, state, reason, message, currentPriority, tiers } = rollout
-  const counts = state === "NotSeenYet" ? "" : ` ${countOf(rollout)} ${goalOf(rollout)}`
-  const priority = tiers.length > 1 && state === "InProgress" ? `, priority ${currentPriority}` : ""
-  const why = [reason && reason !== state ? reason : "", printable(message)].filter(Boolean).join(": ")
-  return `si/${name} ${state}${counts}${priority}${why ? ` (${why})` : ""}`
-}
 
 /** What a watch knows about a tier in addition to the object. */
 export type Outlooks = (tier: TierProgress) => Outlook
@@ -138,21 +137,19 @@ function notesOf(
   { perMinute, msLeft }: Outlook,
   now?: Instant,
 ): string[] {
-  const { step, awaitsApproval } = tier
+  const { step, awaitsApproval, analysis } = tier
   const goes = isGoing(tier)
   return [
     tier.unmanaged ? `${tier.unmanaged} unmanaged` : "",
     tier.ignoredFailures ? `${tier.ignoredFailures} failed${state === "Halted" ? "" : " and ignored"}` : "",
     step && tier.priority === currentPriority ? stepWords(step, now) : "",
+    analysis ? analysisWords(analysis) : "",
     awaitsApproval ? "waits for approval" : "",
     goes && perMinute !== undefined ? rateWords(perMinute) : "",
     goes && msLeft !== undefined ? `${leftWords(msLeft)}${isPart(step) ? " in this step" : ""}` : "",
   ].filter(Boolean)
 }
 
-/** During a rollback, done means that an object runs its former image. */
-const isGoingBack = ({ state }: Rollout) => state === "RollingBack" || state === "RolledBack"
-const goalOf = (rollout: Rollout) => (isGoingBack(rollout) ? "as before" : "up to date")
 /** The image that a tier gets; during a rollback, the image that it returns to, if known. */
 function imageWords({ image, proven }: TierProgress, rollout: Rollout, room?: number): string {
   const shown = (text: string, prefix = "") =>
@@ -169,6 +166,11 @@ function stepWords({ percent, soaksUntil }: StepProgress, now?: Instant): string
     return `step ${percent}%, soaking for ${formatDuration(Math.max(0, soaksUntil - now))} more`
   if (soaksUntil !== undefined) return `step ${percent}%, soaking until ${dayTime(soaksUntil)}`
   return percent < 100 ? `step ${percent}%` : ""
+}
+
+function analysisWords({ verdict, message, failedChecks }: NonNullable<TierProgress["analysis"]>): string {
+  const failed = failedChecks > 0 ? ` (${counted(failedChecks, "failed check")})` : ""
+  return `${verdict === "Good" ? "judged" : verdict} ${printable(message)}${failed}`
 }
 
 const lostPodLines = ({ lostPods }: Rollout) =>
@@ -215,8 +217,6 @@ function barOf({ total, updated, upToDate }: TierProgress, width: number, view: 
   const begun = Math.max(done, share(updated))
   return green("█".repeat(done)) + yellow("▒".repeat(begun - done)) + dim("░".repeat(width - begun))
 }
-
-export const countOf = ({ upToDate, total }: { upToDate: number; total: number }) => `${upToDate}/${total}`
 
 const failureLines = (tier: TierProgress) =>
   tier.failures.map(({ reason, scope, count, examples }) => {

@@ -1,7 +1,8 @@
 import { isWell } from "#explain/alternateimagesource/equivalence.ts"
+import { printable } from "#lib/text.ts"
 import type { View } from "../command.ts"
 import type { Verified } from "../commands/verify.ts"
-import { paint, printable } from "./paint.ts"
+import { paint } from "./paint.ts"
 import { tableOf } from "./table.ts"
 
 /** `aim verify`: a line for each image at each repository. */

@@ -1,8 +1,9 @@
 import type { ImageRecord } from "#core/image/record.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
+import { printable } from "#lib/text.ts"
 import type { View } from "../command.ts"
-import { paint, printable } from "./paint.ts"
+import { paint } from "./paint.ts"
 import { wrapped } from "./wrap.ts"
 
 /** What every answer of `aim why` has. */

@@ -52,11 +52,11 @@ export const install: readonly Command[] = [
   {
     name: "convert",
     group: "Install",
-    summary: "convert manifests of Flagger, Kuiper, Saffire, OpenKruise and the original ServiceImage",
+    summary: "convert manifests of Flagger, Argo Rollouts, Kuiper, Saffire, OpenKruise and the original ServiceImage",
     details: [
       "An AlternateImageSource of Kuiper or Saffire, with or without targets, a ServiceImage of another group, or OpenKruise's",
       "ContainerRecreateRequest, ImagePullJob, ImageListPullJob and NodeImage, or Flagger's Canary, MetricTemplate and",
-      "AlertProvider. YAML on stdout, checked as the server would; on stderr, with line numbers, what was dropped or guessed,",
+      "AlertProvider, or a Rollout and the AnalysisTemplates of Argo Rollouts, in one file. YAML on stdout, checked as the server would; on stderr, with line numbers, what was dropped or guessed,",
       "what does not work here, and the flags that allow the addresses in it. All of a file or none.",
     ],
     options: [

@@ -12,6 +12,8 @@ export const operate: readonly Command[] = [
       "the tier's own image, so that it follows the default. Nothing is written when no tier gets another image.",
       "Refused (1) while an operation is in progress or a generation is unobserved, unless --supersede is given.",
       "A halted rollout is not in progress. If the object changes in between, it is checked again before the write.",
+      "With canary/NAME: IMAGE, or CONTAINER=IMAGE, is written to the Canary's target with your own rights, and a run proves",
+      "it. Refused while a run is under way, unless --supersede is given: another change ends the run.",
     ],
     arguments: [
       oneRollout,
@@ -34,6 +36,7 @@ export const operate: readonly Command[] = [
       { line: "set-image si/dicom registry.example.com/dicom:v3", says: "for every tier without its own image" },
       { line: "set-image si/dicom earlyAccess=registry.example.com/dicom:v4", says: "for one tier" },
       { line: "set-image si/dicom registry.example.com/dicom:v3 --wait --timeout 30m", says: "in a pipeline" },
+      { line: "set-image canary/web shop/web:2 -n shop --wait", says: "until the Canary has promoted or rejected it" },
     ],
     load: () => import("../commands/set-image.ts"),
   },
@@ -200,11 +203,12 @@ export const operate: readonly Command[] = [
   {
     name: "release",
     group: "Operate",
-    summary: "give workloads back that are held for an update in place",
+    summary: "give workloads back that are held for an update in place or by a Canary",
     details: [
       "Works without the controllers. The workload is as it was before it was held, with its present template: its own",
       "controller goes on from there, and a change that is not in all pods yet becomes a rolling update. Pods that were",
-      "drained serve again, and pull jobs of the update are deleted.",
+      "drained serve again, and pull jobs of the update are deleted. What a Canary held is rolled out without a proof, and",
+      "the answer says what becomes of its run and its Services.",
     ],
     arguments: [
       { name: "WORKLOAD", description: "deploy/NAME, sts/NAME or ds/NAME", many: true, completes: "workloads" },

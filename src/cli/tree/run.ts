@@ -32,7 +32,10 @@ export const run: readonly Command[] = [
         choices: ["upgrade", "canary", "registry-outage", "restart", "pre-pull", "in-place", "traffic"],
       },
     ],
-    options: [{ flags: "--list", description: "list the stories" }],
+    options: [
+      { flags: "--list", description: "list the stories" },
+      { flags: "--dashboard", description: "show it in a browser: begins when the page is open, stays until Ctrl-C" },
+    ],
     examples: [
       { line: "demo", says: "the upgrade of a fleet, with a failure" },
       { line: "demo canary", says: "steps, an image that cannot be pulled, and a rollback" },
@@ -40,6 +43,7 @@ export const run: readonly Command[] = [
       { line: "demo restart", says: "one container of each pod, in place" },
       { line: "demo pre-pull", says: "images on the nodes before a rollout" },
       { line: "demo traffic", says: "a good version earns its requests, a bad one is caught" },
+      { line: "demo --dashboard", says: "the same in a browser" },
       { line: "demo --list", says: "all stories" },
     ],
     load: () => import("../commands/demo.ts"),
@@ -89,12 +93,33 @@ export const run: readonly Command[] = [
         completes: "files",
       },
       { flags: "--speed <X>", description: "how many times faster than real time it runs", default: "1" },
+      { flags: "--dashboard", description: "show it in a browser too, where everything can be operated" },
     ],
     examples: [
       { line: "up", says: "an empty cluster, until Ctrl-C" },
       { line: "up --load fleet.yaml --data ./cluster --speed 10", says: "a fleet that is kept for the next time" },
     ],
     load: () => import("../commands/up.ts"),
+  },
+  {
+    name: "dashboard",
+    group: "Run",
+    summary: "watch and operate rollouts in a browser",
+    details: [
+      "On loopback, with your kubeconfig: you see what you may list, and nothing can be changed without --operate.",
+      "It prints an address that works once and for a minute. docs/dashboard.md explains how it is kept yours.",
+    ],
+    connects: true,
+    options: [
+      { flags: "--port <N>", description: "where it listens (default: any free one)" },
+      { flags: "--no-open", description: "print the address, and open no browser" },
+      { flags: "--operate", description: "let the page approve, pause, resume, roll back and set images" },
+    ],
+    examples: [
+      { line: "dashboard", says: "watch" },
+      { line: "dashboard --operate", says: "and change" },
+    ],
+    load: () => import("../commands/dashboard.ts"),
   },
   {
     name: "controller",
@@ -135,6 +160,11 @@ export const run: readonly Command[] = [
         description: "whose MetricTemplates and AlertProviders Canaries of all others may use; may be repeated",
         many: true,
         completes: "namespaces",
+      },
+      {
+        flags: "--allow-provider <PROVIDER>",
+        description: "a provider of Canaries that is off otherwise: smi:v1alpha2 or istio; may be repeated",
+        many: true,
       },
       {
         flags: "--metrics-server <URL>",

@@ -4,24 +4,23 @@ import { heldMark } from "#core/in-place/names.ts"
 import { type PodFacts, readPod } from "#core/in-place/pod.ts"
 import { type Sight, sightsOf } from "#explain/workloads/facts.ts"
 import { formatSelector, type LabelSelector } from "#lib/label-selector.ts"
+import { fetchAll } from "#operations/fetch.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { isFailure } from "#runtime/client/errors.ts"
 import { listAll } from "#runtime/client/list-all.ts"
-import { type KubeObject, podDisruptionBudgets, type Resource, resourceOf } from "#runtime/resource.ts"
+import {
+  controllerRevisions,
+  type KubeObject,
+  podDisruptionBudgets,
+  type Resource,
+  resourceOf,
+} from "#runtime/resource.ts"
 import type { World } from "../command.ts"
-import { fetchAll } from "../commands/get.ts"
 import type { Followed } from "../follow-several.ts"
 import { pods, replicaSets } from "../restart/target.ts"
 import { serverNow } from "../server-now.ts"
 import type { Workloads } from "./words.ts"
 
-const controllerRevisions: Resource = {
-  group: "apps",
-  version: "v1",
-  plural: "controllerrevisions",
-  kind: "ControllerRevision",
-  namespaced: true,
-}
 const nodeImages = resourceOf(namesOf("NodeImage"))
 
 type Asked = Workloads & { namespace: string | undefined }

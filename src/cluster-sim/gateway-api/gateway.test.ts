@@ -80,6 +80,22 @@ test("new weights have an effect before they are reported, and both take their t
   expect((await said())[0][0]).toBe("Accepted True Accepted 2")
 })
 
+test("clusters that no route names go before the routes change, and new ones come after", async () => {
+  const { create, clock, advance, gateway, send } = await world({ streamMs: 1000 })
+  await create(`${own}/httproutes`, "HTTPRoute", "web", route(10, { rules: [{ backendRefs: [backends(10)[0]] }] }))
+  await advance("5s")
+  const seen: string[] = []
+  const named = () => gateway.routes()[0]!.route.spec.rules[0].backendRefs.map(({ name }: Json) => name)
+  gateway.onRoutes(() => seen.push(`route to ${named()}, clusters ${[...gateway.clusters()]}`))
+  await send("PATCH", `${own}/httproutes/web`, { spec: { rules: [{ backendRefs: [backends(10)[1]] }] } })
+  await clock.advance(5000)
+  expect(seen).toEqual([
+    "route to web-primary, clusters ",
+    "route to web-canary, clusters ",
+    "route to web-canary, clusters default/web-canary",
+  ])
+})
+
 test("a gateway that is stopped goes on with the routes it has, and reads the others when it resumes", async () => {
   const { create, advance, said, weights, gateway, send } = await world()
   await create(`${own}/httproutes`, "HTTPRoute", "web", route(10))

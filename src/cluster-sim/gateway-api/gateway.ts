@@ -6,17 +6,21 @@ import type { Part, PhysicsWorld } from "../physics/world.ts"
 import { StatusError } from "../status-error.ts"
 import { installGatewayApi } from "./definitions.ts"
 import { type AppliedRoute, type Condition, plan, type Report } from "./plan.ts"
+import { planProxies } from "./proxies.ts"
+import { planTraefik, podsIn, traefikVersion } from "./traefik.ts"
 
 /**
- * A gateway as Contour with Envoy is one: it takes routes over after a while, and reports it later still. Its faults
- * concern what reads the API; the routes in effect stay as they are then, as Envoy goes on without Contour.
+ * A gateway as Contour with Envoy is one: it takes routes over after a while, and reports it later still. Routes are
+ * HTTPRoutes and Contour's own HTTPProxies. It also serves IngressRoutes, as Traefik does. Its faults concern what reads the API; the routes in effect stay as they are then, as Envoy goes on without Contour.
  */
 export type SimulatedGateway = {
-  /** The moving part, for the parts of a cluster. It installs the kinds of the Gateway API where they are missing. */
+  /** The moving part, for the parts of a cluster. It installs the kinds that it reads where they are missing. */
   part(world: PhysicsWorld): Part
   /** The routes in effect. */
   routes(): readonly AppliedRoute[]
-  /** Called right after the routes in effect changed. */
+  /** The Services (`NAMESPACE/NAME`) that requests can be sent to: those for which Envoy has a cluster. */
+  clusters(): ReadonlySet<string>
+  /** Called right after the routes in effect, or the Services they can reach, changed. */
   onRoutes(listener: () => void): () => void
   /** Nothing is read and nothing is reported from now on. */
   stop(): void
@@ -32,17 +36,28 @@ export type GatewayOptions = {
   effectMs?: number
   /** From the effect to the status that reports it. Default: about 50. */
   reportMs?: number
+  /**
+   * Contour sends routes and clusters to Envoy by separate streams, in no order (its issues 1178 and 2151). What is
+   * played is the worst order: clusters that no route names any more go first, then routes change, then new clusters
+   * come, so far apart. Default: 20.
+   */
+  streamMs?: number
   /** What the class publishes; Contour publishes none. */
   supportedFeatures?: readonly string[]
 }
 
 const version = "gateway.networking.k8s.io/v1"
+const proxyVersion = "projectcontour.io/v1"
+
+type Effect = { readonly routes: readonly AppliedRoute[]; readonly clusters: ReadonlySet<string> }
 
 export function createGateway(options: GatewayOptions = {}): SimulatedGateway {
   const { controllerName = "projectcontour.io/gateway-controller", effectMs = 150, reportMs = 50 } = options
-  const { supportedFeatures = [] } = options
+  const { supportedFeatures = [], streamMs = 20 } = options
   const listeners = new Set<() => void>()
-  let routes: readonly AppliedRoute[] = []
+  let effect: Effect = { routes: [], clusters: new Set() }
+  /** Steps of the last change that are still to come. */
+  let coming: Partial<Effect>[] = []
   let isStopped = false
   let refusal: ((route: Obj) => string | undefined) | undefined
   /** Reads everything again, soon. Set while the part runs. */
@@ -59,7 +74,7 @@ export function createGateway(options: GatewayOptions = {}): SimulatedGateway {
 
     function build(timers: Timers) {
       if (isStopped) return
-      const next = plan({
+      const ofRoutes = plan({
         ...{ controllerName, supportedFeatures },
         classes: all(version, "GatewayClass"),
         gateways: all(version, "Gateway"),
@@ -69,12 +84,50 @@ export function createGateway(options: GatewayOptions = {}): SimulatedGateway {
         namespace: name => find("Namespace", { name }),
         refusal: route => refusal?.(route),
       })
+      const ofProxies = planProxies({
+        proxies: all(proxyVersion, "HTTPProxy"),
+        gateways: ofRoutes.gateways,
+        service: name => find("Service", name),
+        refusal: proxy => refusal?.(proxy),
+      })
+      const ofTraefik = planTraefik({
+        ingressRoutes: all(traefikVersion, "IngressRoute"),
+        traefikServices: all(traefikVersion, "TraefikService"),
+        gateways: ofRoutes.gateways,
+        service: name => find("Service", name),
+        pods: name => podsIn(all("discovery.k8s.io/v1", "EndpointSlice"), name),
+        refusal: object => refusal?.(object),
+      })
+      const next = {
+        applied: [...ofRoutes.applied, ...ofProxies.applied, ...ofTraefik],
+        reports: [...ofRoutes.reports, ...ofProxies.reports],
+      }
+      const { routes } = effect
       const isNew = next.applied.length !== routes.length || next.applied.some((each, at) => !isSame(each, routes[at]))
-      routes = next.applied
-      if (isNew) for (const listener of [...listeners]) listener()
+      if (isNew || coming.length > 0) stream(next.applied, timers)
       timers.after(jitter(random, reportMs), () => {
         if (!isStopped) for (const report of next.reports) write(world, report)
       })
+    }
+
+    /** One after another, each with its effect. A change that comes meanwhile begins from what is there. */
+    function stream(applied: readonly AppliedRoute[], timers: Timers) {
+      const { clusters } = effect
+      const named = servicesIn(applied)
+      const stay = new Set([...clusters].filter(each => named.has(each)))
+      const steps: Partial<Effect>[] = [
+        ...(stay.size < clusters.size ? [{ clusters: stay }] : []),
+        { routes: applied },
+        ...(stay.size < named.size ? [{ clusters: named }] : []),
+      ]
+      coming = steps
+      const go = () => {
+        if (coming !== steps) return
+        effect = { ...effect, ...steps.shift() }
+        for (const listener of [...listeners]) listener()
+        if (steps.length > 0) timers.after(streamMs, go)
+      }
+      go()
     }
 
     return {
@@ -95,6 +148,9 @@ export function createGateway(options: GatewayOptions = {}): SimulatedGateway {
           [version, "GatewayClass"],
           [version, "Gateway"],
           [version, "HTTPRoute"],
+          [proxyVersion, "HTTPProxy"],
+          [traefikVersion, "IngressRoute"],
+          [traefikVersion, "TraefikService"],
           ["gateway.networking.k8s.io/v1beta1", "ReferenceGrant"],
           ["v1", "Service"],
         ].map(([apiVersion, kind]) =>
@@ -102,6 +158,9 @@ export function createGateway(options: GatewayOptions = {}): SimulatedGateway {
             if (!before || hasNews(before, object)) look?.()
           }),
         )
+        // Envoy follows endpoints by itself.
+        const onPods = () => all(traefikVersion, "TraefikService").length > 0 && look?.()
+        heard.push(storage.subscribe(storage.kind("discovery.k8s.io/v1", "EndpointSlice")!, onPods))
         look()
         return () => {
           for (const stop of heard) stop()
@@ -114,7 +173,8 @@ export function createGateway(options: GatewayOptions = {}): SimulatedGateway {
 
   return {
     part,
-    routes: () => routes,
+    routes: () => effect.routes,
+    clusters: () => effect.clusters,
     onRoutes(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -131,6 +191,19 @@ export function createGateway(options: GatewayOptions = {}): SimulatedGateway {
       look?.()
     },
   }
+}
+
+/** Every Service that a rule names, with a weight or without one. */
+function servicesIn(applied: readonly AppliedRoute[]): ReadonlySet<string> {
+  const named = applied.flatMap(({ route }) =>
+    (route.spec.rules ?? []).flatMap(({ backendRefs = [], filters = [] }: Json) => {
+      const copies = filters.flatMap(({ requestMirror }: Json) => (requestMirror ? [requestMirror.backendRef] : []))
+      return [...backendRefs, ...copies].map(
+        ({ namespace = route.metadata.namespace, name }: Json) => `${namespace}/${name}`,
+      )
+    }),
+  )
+  return new Set(named)
 }
 
 /** Its own status is no news. A deleted object is: its last state differs in nothing but the version. */

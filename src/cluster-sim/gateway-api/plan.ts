@@ -30,12 +30,13 @@ const group = "gateway.networking.k8s.io"
  * Decides which routes are in effect and what the gateway reports of classes, gateways and routes. The conditions have
  * no time yet; all of them are about the generation that was read.
  */
-export function plan(snapshot: Snapshot): Plan {
+export function plan(snapshot: Snapshot): Plan & { gateways: string[] } {
   const classes = snapshot.classes.filter(({ spec }) => spec.controllerName === snapshot.controllerName)
   const names = new Set(classes.map(({ metadata }) => metadata.name))
   const gateways = snapshot.gateways.filter(({ spec }) => names.has(spec.gatewayClassName))
   const judged = snapshot.routes.map(route => judgeRoute(snapshot, gateways, route))
   return {
+    gateways: gateways.map(keyOf),
     applied: judged.flatMap(({ applied }) => applied ?? []),
     reports: [
       ...classes.map(object => ({ object, status: classStatus(snapshot, object) })),

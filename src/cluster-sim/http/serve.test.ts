@@ -27,6 +27,12 @@ test("the same server over a socket, protobuf bodies included", async () => {
   expect(await read.json()).toMatchObject({ kind: "ConfigMap", data: { a: "b" } })
 })
 
+test("connections that are not used are left to their client, for as long as a real server leaves them", async () => {
+  const { url } = await world()
+  const { headers } = await fetch(`${url}/version`)
+  expect(headers.get("keep-alive")).toBe("timeout=90")
+})
+
 test("a watch streams, and the server stops it when the client closes it", async () => {
   const { url, cluster } = await world()
   const ending = new AbortController()

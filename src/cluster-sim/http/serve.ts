@@ -35,6 +35,8 @@ export async function serveHttp(transport: Transport, options: ServeOptions = {}
   }
   const server = tls ? loadHttps().createServer(secured(tls), listener) : createServer(listener)
   server.requestTimeout = 0 // a watch has its own timeout
+  // As a real API server. Clients close earlier: a request that is on its way when a server closes is lost.
+  server.keepAliveTimeout = 90_000
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
     server.listen(port, host, resolve)

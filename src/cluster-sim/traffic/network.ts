@@ -34,6 +34,8 @@ export type NetworkState = {
   /** By `NAMESPACE/NAME`; a Service without an entry does not exist. */
   readonly services: Map<string, readonly Endpoint[]>
   routes: readonly AppliedRoute[]
+  /** Those that the gateway can send requests to. Undefined: all. */
+  clusters?: ReadonlySet<string> | undefined
 }
 
 export type ClientsOptions = {
@@ -166,9 +168,11 @@ export function createNetwork(start: Instant, random: Random): Network {
     if (!choice.isMatched) return fail(asker, "NoRoute")
     for (const backend of choice.mirrors) copy(backend, asker)
     const { backend } = choice
-    if (!backend || !state.services.has(`${backend.namespace}/${backend.service}`)) return fail(asker, "NoBackend")
+    const name = backend && `${backend.namespace}/${backend.service}`
+    if (!backend || !(backend.pods || state.services.has(name!))) return fail(asker, "NoBackend")
     const behind = { ...asker, backend }
-    const uid = endpointOf(backend, true)
+    if (!backend.pods && state.clusters?.has(name!) === false) return fail(behind, "NoCluster")
+    const uid = backend.pods ? pick(backend.pods) : endpointOf(backend, true)
     if (uid === undefined) return fail(behind, "NoEndpoint")
     work(uid, behind, { timeoutMs: choice.timeoutMs, done: () => keepCookies(client, choice, options) })
   }

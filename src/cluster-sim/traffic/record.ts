@@ -2,10 +2,11 @@ import type { Instant } from "#lib/instant.ts"
 
 /**
  * Why a request got no answer of a version. `NoRoute`: the gateway serves no rule for it. `NoBackend`: the rule names
- * no Service that is there. `NoEndpoint`: no ready pod stands behind the Service. `Refused`: the pod is gone, and what
- * divides requests has not noticed yet. `Cut`: the pod ended while it worked on the request. `TimedOut`: by the route.
+ * no Service that is there. `NoCluster`: the gateway does not know that Service yet, or not any more. `NoEndpoint`: no
+ * ready pod stands behind the Service. `Refused`: the pod is gone, and what divides requests has not noticed yet. `Cut`:
+ * the pod ended while it worked on the request. `TimedOut`: by the route.
  */
-export type Why = "NoRoute" | "NoBackend" | "NoEndpoint" | "Refused" | "Cut" | "TimedOut"
+export type Why = "NoRoute" | "NoBackend" | "NoCluster" | "NoEndpoint" | "Refused" | "Cut" | "TimedOut"
 
 /** One request that failed, and not because a version answered so. */
 export type Failure = {

@@ -13,7 +13,13 @@ export type Asked = {
 }
 
 /** A Service as a route names it. */
-export type Backend = { readonly namespace: string; readonly service: string; readonly port: number }
+export type Backend = {
+  readonly namespace: string
+  readonly service: string
+  readonly port: number
+  /** Of a route of Traefik, which sends requests to these and does not ask for Services again. */
+  readonly pods?: readonly string[]
+}
 
 export type Choice = {
   /** Undefined where no rule matches, or where the rule names no backend with a weight. */
@@ -99,10 +105,11 @@ const valueMatches = ({ type = "Exact", value }: Json, found: string | undefined
 function choiceOf({ backendRefs = [], filters = [], timeouts }: Json, route: Obj, chance: () => number): Choice {
   const backendRef = byWeight(backendRefs, chance)
   const all = [...filters, ...(backendRef?.filters ?? [])]
-  const asBackend = ({ namespace = route.metadata.namespace, name, port }: Json): Backend => ({
+  const asBackend = ({ namespace = route.metadata.namespace, name, port, pods }: Json): Backend => ({
     namespace,
     service: name,
     port,
+    ...(pods && { pods }),
   })
   const timeoutMs = milliseconds(timeouts?.backendRequest ?? timeouts?.request)
   return {

@@ -96,9 +96,9 @@ export function createTraffic(options: TrafficOptions): Traffic {
   }
 
   function seeRoutes() {
-    const routes = gateway?.routes() ?? []
+    const [routes, clusters] = [gateway?.routes() ?? [], gateway?.clusters()]
     network.put(clock.now(), state => {
-      state.routes = routes
+      Object.assign(state, { routes, clusters })
     })
   }
 

@@ -1,4 +1,6 @@
 import type { PullFailure } from "#api/v1alpha1/alternateimagesource/index.ts"
+import { canaryHolder } from "#core/canary/hold.ts"
+import { endedLabel, targetOfRun } from "#core/canary/run-object.ts"
 import { repositoryTextOf, sameSource } from "#core/image/equivalent.ts"
 import { classify, isHeldBack } from "#core/image/pull-failure.ts"
 import { decisionAnnotation, type ImageRecord, parseFailover } from "#core/image/record.ts"
@@ -15,7 +17,7 @@ import { clip, clipMiddle } from "#lib/text.ts"
 import type { Projected } from "#runtime/cache/cache.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 
-/** The owner of an object, by its controller's owner reference. */
+/** The owner of an object, by its controller's owner reference. Without a uid: the one of this name, whichever it is. */
 export type Owner = { readonly group: string; readonly kind: string; readonly name: string; readonly uid: string }
 
 export type Container = { readonly name: string; readonly image: string; readonly isInit: boolean }
@@ -35,7 +37,7 @@ export type WorkloadFacts = Projected & {
   readonly revision: string | undefined
   /** Our last change of it. */
   readonly decision: ImageRecord | undefined
-  /** It is held for an update in place, or being given back: the label goes last. */
+  /** It is held for an update in place or by a Canary, or being given back: the label goes last. */
   readonly isUpdated: boolean
   /** For a workload that asks for updates in place: what a change of its template has to write beside. */
   readonly inPlace: HoldFacts | undefined
@@ -94,17 +96,33 @@ export function readWorkload(object: KubeObject, kind = object.kind ?? ""): Work
     name: metadata.name,
     namespace: metadata.namespace ?? "",
     labels: metadata.labels ?? none,
-    owner: ownerOf(metadata as Json),
+    owner: targetAsOwner(object, kind) ?? ownerOf(metadata as Json),
     containers: containersOf(podSpecOf(object)),
     isGitOps: isGitOps(metadata as Json),
     isDeleting: metadata.deletionTimestamp !== undefined,
     matchLabels: isObject(matchLabels) ? (matchLabels as Record<string, string>) : undefined,
     revision: revisionOf(object),
     decision: parseFailover(mapOf(metadata, "annotations")[decisionAnnotation]),
-    isUpdated: Object.hasOwn(metadata.labels ?? none, heldMark) && (!isHeldNow(object) || isUnderWay(object)),
+    isUpdated: isUpdated(object),
     inPlace: readOptIn(kind, object),
   }
 }
+
+/** A Canary holds a workload between runs too where no policy does, and only pods tell whether one is under way. */
+function isUpdated(object: KubeObject): boolean {
+  const holder = (object.metadata.labels ?? none)[heldMark]
+  return holder === canaryHolder || (holder !== undefined && (!isHeldNow(object) || isUnderWay(object)))
+}
+
+/** The Deployment of a run of a Canary: its pods are the target's, which it is known by the name of. */
+function targetAsOwner(object: KubeObject, kind: string): Owner | undefined {
+  const name = kind === "Deployment" ? targetOfRun(object) : undefined
+  return name === undefined ? undefined : { group: "apps", kind: "deployment", name, uid: "" }
+}
+
+/** The run of this Deployment is being given up. */
+export const isRunOver = ({ owner, isDeleting, labels }: Pick<WorkloadFacts, "owner" | "isDeleting" | "labels">) =>
+  owner?.uid === "" && (isDeleting || Object.hasOwn(labels, endedLabel))
 
 function revisionOf(object: KubeObject): string | undefined {
   const status = field(object, "status")

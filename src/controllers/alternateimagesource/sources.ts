@@ -382,8 +382,7 @@ export class Sources {
     if (hasMoved) {
       // What the workload owns may become a root, or no longer be one. What owns it has pods whose owner was unknown
       // before.
-      for (const each of [before, after])
-        for (const owned of this.#workloads.below(space, each?.uid)) claims.touch(owned)
+      for (const each of [before, after]) for (const owned of this.#workloads.below(kind, each)) claims.touch(owned)
       const top = after && this.#workloads.topOf({ kind, facts: after })
       if (top) claims.touch(refOf(top.kind.name, space, top.facts.name))
     }

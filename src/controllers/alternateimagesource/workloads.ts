@@ -7,7 +7,7 @@ import { type CacheGroup, cacheGroup } from "#runtime/cache/group.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import type { Root } from "./claims.ts"
-import { isHeld, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
+import { isHeld, isRunOver, type Owner, type PodFacts, readPod, readWorkload, type WorkloadFacts } from "./facts.ts"
 import type { Workload } from "./group.ts"
 import { pods, type WorkloadKind, workloadKinds } from "./resources.ts"
 import { inVersionOf, isRead, isTellable, podAsRoot, refOf, rootFrom, strangerAsRoot } from "./roots.ts"
@@ -90,10 +90,18 @@ export class Workloads {
   }
 
   /** Everything that is owned by something, directly or not. */
-  below(space: string, uid: string | undefined): Iterable<string> {
-    if (uid === undefined) return []
-    const next = (ref: string) => this.#owned.of(`${space} ${this.foundAt(ref)?.facts.uid}`)
-    return ownerWalk([...this.#owned.of(`${space} ${uid}`)], { next, idOf: ref => ref })
+  below(kind: WorkloadKind, facts: WorkloadFacts | undefined): Iterable<string> {
+    if (!facts) return []
+    const next = (ref: string) => this.#ownedBy(this.foundAt(ref))
+    return ownerWalk(this.#ownedBy({ kind, facts }), { next, idOf: ref => ref })
+  }
+
+  /** What names the workload as its owner, and the runs that prove a change of it. */
+  #ownedBy(found: Found | undefined): readonly string[] {
+    if (!found) return []
+    const { namespace: space, uid, name } = found.facts
+    const runs = found.kind.name === "deployment" ? this.#owned.of(placeOf(space, { uid: "", name })) : []
+    return [...this.#owned.of(placeOf(space, { uid, name })), ...runs]
   }
 
   /**
@@ -125,13 +133,14 @@ export class Workloads {
   }
 
   /** How many pods a workload has, its own and those of what it owns. */
-  podsOf({ uid, namespace: space, type }: Workload): number {
+  podsOf({ type, namespace: space, name, uid }: Workload): number {
     if (type.kind === "pod") return 1
-    let count = 0
-    const next = (each: string) =>
-      [...this.#owned.of(`${space} ${each}`)].map(ref => this.foundAt(ref)?.facts.uid ?? "")
-    for (const each of ownerWalk([uid], { next, idOf: each => each }))
-      count += this.#podsOwned.get(`${space} ${each}`) ?? 0
+    const own = this.#podsOwned.get(placeOf(space, { uid, name })) ?? 0
+    const found = this.foundAt(refOf(type.kind, space, name))
+    if (found?.facts.uid !== uid) return own
+    let count = own
+    for (const ref of this.below(found.kind, found.facts))
+      count += this.#podsOwned.get(placeOf(space, this.foundAt(ref)?.facts ?? none)) ?? 0
     return count
   }
 
@@ -172,7 +181,7 @@ export class Workloads {
       if (kind.name !== owner.kind) continue
       const key = `${space}/${owner.name}`
       const facts = this.#newest(kind, key, cache.get(key))
-      if (facts?.uid === owner.uid) return { kind, facts }
+      if (facts && (owner.uid === "" || facts.uid === owner.uid)) return { kind, facts }
     }
     return undefined
   }
@@ -186,7 +195,9 @@ export class Workloads {
       return isStranger ? strangerAsRoot(pod, pod.owner) : undefined
     }
     const top = this.topOf(found)
-    if (top.facts.isDeleting) return undefined
+    // What a Canary takes back is left to it.
+    const above = this.#above(found.facts.owner, pod.namespace)
+    if (top.facts.isDeleting || (above && isRunOver(above.facts))) return undefined
     const root = rootFrom(top.kind, top.facts)
     return isHeld(top.facts) ? inVersionOf(pod, found === top ? undefined : found.facts, root) : root
   }
@@ -200,8 +211,8 @@ export class Workloads {
     if (before?.uid !== after?.uid || before?.owner?.uid !== after?.owner?.uid) {
       const { namespace: space, name } = (after ?? before)!
       const ref = refOf(kind.name, space, name)
-      if (before?.owner) this.#owned.delete(`${space} ${before.owner.uid}`, ref)
-      if (after?.owner) this.#owned.add(`${space} ${after.owner.uid}`, ref)
+      if (before?.owner) this.#owned.delete(placeOf(space, before.owner), ref)
+      if (after?.owner) this.#owned.add(placeOf(space, after.owner), ref)
     }
     this.#listeners.workloadChanged(kind, before, after)
   }
@@ -214,11 +225,16 @@ export class Workloads {
 
   #countPod(pod: PodFacts | undefined, by: number): void {
     if (!pod?.owner) return
-    const id = `${pod.namespace} ${pod.owner.uid}`
+    const id = placeOf(pod.namespace, pod.owner)
     const count = (this.#podsOwned.get(id) ?? 0) + by
     if (count > 0) this.#podsOwned.set(id, count)
     else this.#podsOwned.delete(id)
   }
 }
+
+const none = { uid: "", name: "" }
+
+/** Where what an owner has is found; without a uid by its name. */
+const placeOf = (space: string, { uid, name }: Pick<Owner, "uid" | "name">) => `${space} ${uid || `named ${name}`}`
 
 const idOf = (kind: WorkloadKind | undefined, key: string) => `${kind?.name ?? "pod"} ${key}`

@@ -3,8 +3,8 @@ import type { CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import { serve } from "#egress/test-servers.ts"
 import { systemClock } from "#runtime/clock.ts"
 import { silentLogger } from "#runtime/silent-logger.ts"
+import { canaryWith, type JudgingWorld, judgingWorld } from "../test-judging.ts"
 import { type CanaryMessage, createAlerts } from "./alerts.ts"
-import { canaryWith, type JudgingWorld, judgingWorld } from "./test-judging.ts"
 
 /** Pauses pass at once. */
 const clock = { ...systemClock, after: (ms: number, call: () => void) => systemClock.after(ms <= 2000 ? 0 : ms, call) }
@@ -17,7 +17,10 @@ async function sending(
 ) {
   const { wiring, deps, secretsRead } = judgingWorld(world)
   const [told, counted]: [string[], string[]] = [[], []]
-  const counter = { add: ({ result = "" } = {}) => void counted.push(result), remove: () => {} }
+  const counter = {
+    add: ({ result = "" } = {}, by = 1) => void (by && counted.push(result)),
+    remove: () => {},
+  }
   const alerts = createAlerts(
     {
       ...wiring,

@@ -10,6 +10,7 @@ import type { Wiring } from "#runtime/controller.ts"
 import type { Held } from "#runtime/kind-controller.ts"
 import type { Secrets } from "../secrets.ts"
 import type { Sharing } from "../sharing.ts"
+import { canaryMetrics } from "./metrics.ts"
 
 export type CanaryMessage = Message & {
   /** The Canary's present phase and the checksum of its run: event hooks are sent them. */
@@ -48,11 +49,9 @@ export function createAlerts(
 ): Alerts {
   const { clock, signal, log, events } = wiring
   const inTurn = createLimiter(atOnce).run
-  const sent = wiring.metrics?.counter({
-    name: "canary_alerts_total",
-    help: "Alerts and event hooks of Canaries, by whether they were accepted.",
-    labels: ["result"],
-  })
+  const sent = wiring.metrics?.counter({ name: "canary_alerts_total", ...canaryMetrics.canary_alerts_total })
+  // A rate needs a first zero.
+  for (const result of ["sent", "failed"]) sent?.add({ result }, 0)
   const open = new Set<Promise<void>>()
 
   /** What could not be sent, or undefined. */

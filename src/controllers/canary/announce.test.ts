@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import type { Canary, CanaryStatus } from "#api/v1alpha1/canary/index.ts"
+import { canaryWith } from "../test-judging.ts"
 import { messagesOf } from "./announce.ts"
-import { canaryWith } from "./test-judging.ts"
 
 const condition = (type: string, status: string, reason: string, message = "") => ({
   type,

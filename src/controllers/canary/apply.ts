@@ -1,14 +1,17 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import { canaryHolder, standingHoldOf } from "#core/canary/hold.ts"
 import type { RouteObject, Split } from "#core/canary/router.ts"
+import { endedLabel } from "#core/canary/run-object.ts"
 import type { Act } from "#core/canary/sight.ts"
 import { heldMark } from "#core/in-place/names.ts"
-import { type PodTemplate, withoutHash } from "#core/in-place/template.ts"
+import { withoutHash } from "#core/in-place/template.ts"
 import { isSame } from "#lib/same.ts"
 import { orGone, orThere, outcomeOf } from "#runtime/client/outcome.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { apiVersionOf, controlledBy, type KubeObject, type Resource } from "#runtime/resource.ts"
+import { configWrites } from "./config-writes.ts"
 import type { Json } from "./facts.ts"
+import type { KeptWorkload } from "./kept.ts"
 import { contextOf, leftOf, type Memory, type Seen, wantedServices } from "./observe.ts"
 import type { Plan } from "./plan.ts"
 import { canaries, canaryFinalizer, deployments, replicaSets, services as serviceResource } from "./resources.ts"
@@ -37,7 +40,7 @@ export async function apply(world: World, seen: Seen, plan: Plan, look: Look<Can
 }
 
 function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
-  const own = setWrites(world, seen, act)
+  const own = configWrites(world, seen, act) ?? setWrites(world, seen, act)
   if (own) return own
   const { client } = world
   const { canary } = seen.sight
@@ -79,9 +82,12 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
         }),
       ]
     case "scaleTrial":
-      return [patch(deployments, trial, { spec: { replicas: act.size } })]
+      // It has its ReplicaSet, and nothing but a size will change: a paused Deployment scales, and makes no other.
+      return [patch(deployments, trial, { spec: { replicas: act.size, paused: true } })]
     case "pauseTrial":
       return [patch(deployments, trial, { spec: { paused: true } })]
+    case "endTrial":
+      return [patch(deployments, trial, { metadata: { labels: { [endedLabel]: "true" } } })]
     case "deleteTrial":
       return trial ? [remove(deployments, trial)] : []
     case "moveSet":
@@ -105,7 +111,7 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
     }
     case "release": {
       // The label goes last: a write that takes both marks is no release to the policy, and it would bring them back.
-      let released = workload!
+      let released: KubeObject = workload!
       const first = patch(deployments, released, {
         metadata: { annotations: { [heldMark]: null } },
         spec: { paused: null },
@@ -118,7 +124,7 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
       return [() => ({ resource: deployments, send: send() }), last]
     }
     case "writeBack": {
-      const template = withoutHash((sets.get(act.set) as Json).spec.template as PodTemplate)
+      const template = withoutHash(sets.get(act.set)!.template.whole)
       const { name, resourceVersion } = workload!.metadata
       const body = [
         { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion },
@@ -128,6 +134,8 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
         () => ({ resource: deployments, send: client.patch(deployments, { name, namespace }, { type: "json", body }) }),
       ]
     }
+    case "resize":
+      return [patch(deployments, seen.objects.revisions?.get(act.workload), { spec: { replicas: act.size } })]
     case "scaler":
       return [() => scalerWrite(client, seen.objects.scalers, canary, act)]
     case "leave":
@@ -138,8 +146,8 @@ function writesOf(world: World, seen: Seen, act: Act): (() => Write)[] {
 }
 
 /** The Deployment of a run: the workload's selector and template, and no annotation that a ReplicaSet would inherit. */
-function trialManifest(canary: Canary, workload: KubeObject, seen: Seen, size: number): KubeObject {
-  const { spec } = workload as Json
+function trialManifest(canary: Canary, workload: KeptWorkload, seen: Seen, size: number): KubeObject {
+  const { spec, template } = workload
   const { name } = canary.metadata
   const { paused: _, replicas: _replicas, ...rest } = spec
   return {
@@ -151,7 +159,7 @@ function trialManifest(canary: Canary, workload: KubeObject, seen: Seen, size: n
       labels: { "autoimagemanager.io/canary-run": name.slice(0, 63) },
       ownerReferences: [controlledBy(canaries, canary.metadata)],
     },
-    spec: { ...rest, replicas: size },
+    spec: { ...rest, template: template.whole, replicas: size },
   } as KubeObject
 }
 
@@ -177,7 +185,7 @@ function routeWrites({ client }: World, seen: Seen, { weight, isMirrored }: Spli
   const { router, sight, objects } = seen
   if (!router) return []
   const resource = { ...router.kind, namespaced: true }
-  const context = contextOf(sight.canary, sight.services, sight.canary.status?.run)
+  const context = contextOf(sight.canary, sight.services, sight.canary.status?.run, sight.component)
   const before = objects.route
   const after = router.routed(context, before, { weight, isMirrored }) as unknown as KubeObject
   if (before && isSame(before, after)) return []

@@ -4,6 +4,7 @@ import { type KindController, kindController } from "#runtime/kind-controller.ts
 import type { Surroundings } from "../surroundings.ts"
 import { messagesOf } from "./announce.ts"
 import { apply } from "./apply.ts"
+import { type CanaryMetrics, createCanaryMetrics } from "./metrics.ts"
 import { type Memory, newMemory, observe, type Seen } from "./observe.ts"
 import { partsWith } from "./parts.ts"
 import { type Plan, plan } from "./plan.ts"
@@ -23,7 +24,9 @@ export const createCanaryController = (surroundings: Surroundings): Controller =
 /** The same with other routers, metrics, hooks and alerts. */
 export const canaryController = (parts: Parts): Controller => kindController(canaryKind(parts))
 
-const canaryKind = (parts: Parts): KindController<Canary, World, Memory, Seen, Plan, Done> => ({
+type Measured = World & { readonly metrics: CanaryMetrics }
+
+const canaryKind = (parts: Parts): KindController<Canary, Measured, Memory, Seen, Plan, Done> => ({
   name: "canary",
   resource: canaries,
   permissions,
@@ -31,15 +34,23 @@ const canaryKind = (parts: Parts): KindController<Canary, World, Memory, Seen, P
   turns: { of: key => key.slice(0, key.indexOf("/")), most: 2 },
   indexes: canaryIndexes,
   finalizer: canaryFinalizer,
-  open: (wiring, objects) => openWorld(parts, wiring, objects),
+  open: (wiring, objects) => ({
+    ...openWorld(parts, wiring, objects),
+    metrics: createCanaryMetrics(wiring.metrics),
+  }),
   remember: newMemory,
   observe,
   plan,
   apply,
   reports: "after",
   report,
-  onReported({ alerts }, { object }, status) {
-    if (alerts && status) for (const message of messagesOf(object, status)) alerts.send(object, message)
+  onReported({ alerts, metrics }, { key, object }, status) {
+    if (!status) return
+    metrics.publish(key, object, status)
+    if (alerts) for (const message of messagesOf(object, status)) alerts.send(object, message)
   },
-  forget: (world, key) => world.leave(key),
+  forget({ leave, metrics }, key) {
+    metrics.forget(key)
+    leave(key)
+  },
 })

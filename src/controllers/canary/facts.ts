@@ -1,30 +1,16 @@
-import { checksumOf } from "#core/canary/checksum.ts"
+import { type PodSpec, snapshotsIn } from "#core/canary/config-refs.ts"
 import { canaryHolder } from "#core/canary/hold.ts"
 import type { SetSeen, TroubleSeen } from "#core/canary/sight.ts"
 import { parseHold } from "#core/in-place/marks.ts"
 import { heldMark, strategyAnnotation } from "#core/in-place/names.ts"
-import { hashLabel, imagesOf, type PodTemplate } from "#core/in-place/template.ts"
+import { hashLabel } from "#core/in-place/template.ts"
 import { controllerOf, type PodTrouble, readPod as readTrouble } from "#core/pods/pod-facts.ts"
+import { Interner } from "#lib/interner.ts"
 import type { KubeObject } from "#runtime/resource.ts"
+import { type KeptWorkload, revisionKey } from "./kept.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: what the server sends
 export type Json = Record<string, any>
-
-const revisionKey = "deployment.kubernetes.io/revision"
-
-const checksums = new WeakMap<object, string>()
-
-/** Templates change rarely, and a look compares many. */
-export function checksumIn(object: KubeObject): string {
-  const known = checksums.get(object)
-  if (known !== undefined) return known
-  const made = checksumOf((object as Json).spec.template as PodTemplate)
-  checksums.set(object, made)
-  return made
-}
-
-export const imagesIn = (object: KubeObject): readonly string[] =>
-  [...imagesOf((object as Json).spec.template).values()].slice(0, 8)
 
 export const revisionIn = ({ metadata }: KubeObject): number => Number(metadata.annotations?.[revisionKey] ?? 0) || 0
 
@@ -41,13 +27,31 @@ export type PodSeen = {
   readonly isFinished: boolean
   readonly trouble: PodTrouble | undefined
   readonly restarts: number
+  /** ConfigMaps by name. */
+  readonly snapshots: readonly string[]
 }
 
-export function readPod(object: KubeObject): PodSeen {
+const noNames: readonly string[] = []
+
+/** Enough for pods that follow each other in a list: these have the most in common. */
+const sharedMax = 4096
+
+/** Reads pods for a cache. The labels of a revision and its uid are kept once for all of its pods: they are half of a pod. */
+export function podReader(): (object: KubeObject) => PodSeen {
+  const revisions = new Interner<Pick<PodSeen, "owner" | "hash" | "labels">>(sharedMax)
+  return object => {
+    const pod = readPod(object)
+    const { owner, hash, labels } = pod
+    return { ...pod, ...revisions.share(JSON.stringify([owner, labels]), { owner, hash, labels }) }
+  }
+}
+
+function readPod(object: KubeObject): PodSeen {
   const { resourceVersion, owner, trouble, isFinished, isTerminating } = readTrouble(object)
   const { metadata, status = {} } = object as Json
   const conditions: Json[] = status.conditions ?? []
   const isReady = conditions.some(({ type, status: is }) => type === "Ready" && is === "True")
+  const snapshots = snapshotsIn(((object as Json).spec ?? {}) as PodSpec)
   const restarts = (status.containerStatuses ?? []).map(({ restartCount = 0 }: Json) => restartCount as number)
   return {
     resourceVersion,
@@ -60,6 +64,7 @@ export function readPod(object: KubeObject): PodSeen {
     isFinished,
     trouble: isTerminating ? undefined : trouble,
     restarts: Math.max(0, ...restarts),
+    snapshots: snapshots.length > 0 ? snapshots : noNames,
   }
 }
 
@@ -104,21 +109,17 @@ export const ownerUid = ({ metadata }: KubeObject): string => controllerOf(metad
 
 const hashIn = (object: KubeObject): string => String(object.metadata.labels?.[hashLabel] ?? "")
 
-export function readSet(object: KubeObject, owner: SetSeen["owner"], ready: number): SetSeen {
-  const { spec } = object as Json
-  return {
-    name: object.metadata.name,
-    owner,
-    hash: hashIn(object),
-    checksum: checksumIn(object),
-    images: imagesIn(object),
-    size: spec.replicas ?? 1,
-    ready,
-    revision: revisionIn(object),
-  }
-}
+export const readSet = (object: KeptWorkload, owner: SetSeen["owner"], ready: number): SetSeen => ({
+  name: object.metadata.name,
+  owner,
+  hash: hashIn(object),
+  ...object.template.facts,
+  size: object.spec.replicas ?? 1,
+  ready,
+  revision: revisionIn(object),
+})
 
-/** Our marks, and whether another part of aim has the workload. */
+/** Our marks, and in which way another part of aim has the workload. */
 export function readMarks({ metadata }: KubeObject) {
   const annotation = metadata.annotations?.[heldMark]
   const hold = parseHold(annotation)
@@ -127,7 +128,12 @@ export function readMarks({ metadata }: KubeObject) {
   const isOurs = label === canaryHolder && (annotation === undefined || hold?.by === canaryHolder)
   const strategy = metadata.annotations?.[strategyAnnotation]
   const isInPlace = strategy === "InPlaceIfPossible" || strategy === "InPlaceOnly"
-  const other = label !== undefined && !isOurs ? label : isInPlace ? `its annotation ${strategyAnnotation}` : undefined
+  const other =
+    label !== undefined && !isOurs
+      ? `${label} holds it: wait for that, or end it with aim release`
+      : isInPlace
+        ? `its annotation ${strategyAnnotation} asks for updates in place: remove the annotation, or delete the Canary`
+        : undefined
   return {
     hold: isOurs ? { isStanding: hold?.isStanding === true } : undefined,
     otherHolder: other,

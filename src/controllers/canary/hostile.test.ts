@@ -3,10 +3,11 @@ import type { CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import type { Rules } from "#egress/index.ts"
 import { internet, serve } from "#egress/test-servers.ts"
 import { silentLogger } from "#runtime/silent-logger.ts"
+import { createHooks } from "../hooks.ts"
+import { createMeasuring } from "../measure.ts"
+import { canaryWith, type JudgingWorld, judgingWorld, roundOf, untilThere } from "../test-judging.ts"
 import { createAlerts } from "./alerts.ts"
-import { createHooks } from "./hooks.ts"
-import { createMeasuring } from "./measure.ts"
-import { canaryWith, type JudgingWorld, judgingWorld, roundOf, untilThere } from "./test-judging.ts"
+import { callFor } from "./questions.ts"
 
 // What a tenant of namespace `shop` can write, and what must not come of it: a connection to a place that is not public
 // and not the tenant's own, a Secret of another namespace, or text of another namespace in the tenant's status.
@@ -177,7 +178,7 @@ async function played({ analysis = {}, spec = {} }: Attempt) {
   for (const check of checks) told.push("why" in check ? check.why : check.verdict)
   const hooks = createHooks(world.wiring, world.deps)
   for (const each of canary.spec.analysis.webhooks) {
-    const call = { key: "shop/web", canary, hook: each, runId: "r", round: 1, phase: "Waiting", checksum: "c" }
+    const call = callFor("shop/web", canary, { id: "r", checksum: "c" }, { hook: each, round: 1, phase: "Waiting" })
     const answer = await untilThere(() => hooks.answerOf(call))
     expect(answer.yes).toBe(false)
     told.push(answer.why)

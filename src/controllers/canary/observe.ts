@@ -1,13 +1,19 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import { withoutOwner } from "#core/canary/before.ts"
+import { checksumOf } from "#core/canary/checksum.ts"
+import { withMark } from "#core/canary/config-refs.ts"
 import { cookiesOf } from "#core/canary/cookies.ts"
 import type { Decision } from "#core/canary/decision.ts"
 import { asRouted, effective } from "#core/canary/effective.ts"
-import { trialNameOf } from "#core/canary/idle.ts"
+import { metricProblem } from "#core/canary/metric-problem.ts"
+import { unnamedScaler } from "#core/canary/oam.ts"
+import { isOfComponent } from "#core/canary/provider.ts"
 import type { QueryValues } from "#core/canary/query-template.ts"
 import { ratioProblem } from "#core/canary/ratio.ts"
+import { planProblem } from "#core/canary/rollout-plan.ts"
 import { isRouter, type RouteContext, type RouteObject, type Router } from "#core/canary/router.ts"
 import { decide } from "#core/canary/run.ts"
+import { endedLabel, trialNameOf } from "#core/canary/run-object.ts"
 import {
   type HashLabel,
   hashLabelOf,
@@ -18,14 +24,7 @@ import {
   serviceProblemsOf,
   servicesOf,
 } from "#core/canary/services.ts"
-import {
-  answerKey,
-  type HookAnswer,
-  type Problem,
-  type ServiceSeen,
-  type SetSeen,
-  type Sight,
-} from "#core/canary/sight.ts"
+import { answerKey, type HookAnswer, type Problem, type ServiceSeen, type Sight } from "#core/canary/sight.ts"
 import type { Check } from "#core/canary/tally.ts"
 import { isRoutedOnly } from "#core/canary/targets/index.ts"
 import { kindProblem } from "#core/canary/targets/problems.ts"
@@ -35,15 +34,25 @@ import { parseInstant } from "#lib/instant.ts"
 import { isSame } from "#lib/same.ts"
 import type { Look } from "#runtime/kind-controller.ts"
 import { type KubeObject, keyOf } from "#runtime/resource.ts"
-import { checksumIn, imagesIn, type Json, readMarks, readSet, revisionIn, troubleIn } from "./facts.ts"
+import { budgetsOver } from "./budgets.ts"
+import { type Json, readMarks, revisionIn, troubleIn } from "./facts.ts"
+import type { KeptWorkload, WithTemplate } from "./kept.ts"
+import { callFor, roundFor } from "./questions.ts"
+import { podsOf, setsOf } from "./replica-sets.ts"
 import { canaryFinalizer, services as serviceResource } from "./resources.ts"
 import { observeScalers } from "./scalers.ts"
+import { scaledOf, seenComponent } from "./targets/component.ts"
 import { seenService, sideOfService, type TargetSeen } from "./targets/service.ts"
 import { seenSet } from "./targets/sets.ts"
 import { asRoute, type Near, type World } from "./world.ts"
 
 /** What this process remembers of a Canary: whether a policy holds its target, and how often that was tried. */
-export type Memory = { policyHolds?: boolean | undefined; tries: number }
+export type Memory = {
+  policyHolds?: boolean | undefined
+  tries: number
+  /** Queries are read once for each generation of the spec. */
+  metrics?: { readonly generation: number; readonly problem: Problem | undefined }
+}
 export const newMemory = (): Memory => ({ tries: 0 })
 
 /** The objects as they were read, beside what they mean. */
@@ -55,12 +64,17 @@ export type Seen = {
   readonly router: Router | undefined
   readonly context: RouteContext | undefined
   readonly objects: {
-    readonly workload?: KubeObject | undefined
-    readonly trial?: KubeObject | undefined
-    readonly sets: ReadonlyMap<string, KubeObject>
+    readonly workload?: KeptWorkload | undefined
+    readonly trial?: KeptWorkload | undefined
+    /** ReplicaSets or ControllerRevisions by name. */
+    readonly sets: ReadonlyMap<string, WithTemplate>
+    /** The workloads of the revisions of a component, by name. */
+    readonly revisions?: ReadonlyMap<string, KubeObject>
     readonly services: Partial<Services>
     readonly route?: RouteObject | undefined
     readonly scalers: ReadonlyMap<string, KubeObject>
+    /** Snapshots of this Canary by name, with their uids. */
+    readonly snapshots: ReadonlyMap<string, string>
   }
 }
 
@@ -70,28 +84,30 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
   const found = world.parts.routerOf(canary)
   const router = isRouter(found) ? found : undefined
   const { near, isCurrent: isNearCurrent, isServed } = world.near(key, router, canary.spec.targetRef.kind)
-  const { objects: scalerObjects, isCurrent: areScalersCurrent, ...scaling } = observeScalers(world, key, near, canary)
+  const ofComponent = isOfComponent(canary) ? seenComponent(near, canary) : undefined
+  const scaled = ofComponent ? scaledOf(ofComponent) : canary.spec.targetRef
+  const scalersSeen = observeScalers(world, key, near, canary, scaled)
+  const { objects: scalerObjects, isCurrent: areScalersCurrent, ...scaling } = scalersSeen
   const isCurrent = isNearCurrent && areScalersCurrent
   const { namespace } = canary.metadata
   const named = (name: string) => keyOf({ namespace, name })
   const run = canary.status?.run
   const isService = isRoutedOnly(canary)
   const ofSet = sharesPods(canary) ? seenSet(near, canary, named(canary.spec.targetRef.name)) : undefined
-  const workload = isService || ofSet ? ofSet?.object : near.deployments.get(named(canary.spec.targetRef.name))?.object
-  const checksum = run?.checksum ?? (workload && checksumIn(workload)) ?? ""
-  const trial = ofSet
-    ? undefined
-    : near.deployments.get(named(trialNameOf(canary.spec.targetRef.name, checksum)))?.object
-  const { sets, setObjects } = setsOf(near, ofSet ? undefined : workload, trial)
+  const own = ofSet ?? ofComponent
+  const workload = isService || own ? own?.object : near.deployments.get(named(canary.spec.targetRef.name))?.object
+  const checksum = run?.checksum ?? workload?.template.facts.checksum ?? ""
+  const trial = own ? undefined : near.deployments.get(named(trialNameOf(canary.spec.targetRef.name, checksum)))?.object
+  const { sets, setObjects } = ofComponent ?? setsOf(near, ofSet ? undefined : workload, trial)
   const services = existingServices(near, canary)
-  const other = isService ? seenService(near, canary, services) : ofSet
+  const other = isService ? seenService(near, canary, services) : own
   const target: TargetSeen = other ?? {
     workload: workload && workloadOf(workload),
     sets,
     trial: trial && trialOf(trial, canary),
   }
   const seenServices = sidesOf(near, canary, services)
-  const context = target.workload && contextOf(canary, seenServices, run)
+  const context = target.workload && contextOf(canary, seenServices, run, ofComponent?.component)
   const routeObject =
     router &&
     context &&
@@ -101,23 +117,29 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
       )?.object,
       router.kind,
     )
-  const accepted =
-    router && context && routeObject
-      ? router.isAccepted(context, routeObject)
-      : { ok: false as const, why: "it does not exist" }
+  const route = routeSeen(router, context, routeObject)
   const tested = trial && [...setObjects.values()].find(set => ownedBy(set, trial))
   const graceOverAt = (parseInstant(run?.progressAt) ?? now) + pullGraceMs
-  const trouble = ofSet ? ofSet.trouble : tested && troubleIn(podsOf(near, tested), tested)
+  const trouble = own ? own.trouble : tested && troubleIn(podsOf(near, tested), tested)
+  const { configs, snapshots } = configsOf(world, key, near, canary, target, workload)
   const sight: Sight = {
     canary,
     now,
-    problem: problemOf(world, canary, found, isServed, services, run?.sizes.full ?? target.workload?.size ?? 0),
+    problem:
+      planProblem(canary) ??
+      ofComponent?.problem ??
+      (ofComponent && !run ? unnamedScaler(canary, scaling.scalers) : undefined) ??
+      problemOf(world, canary, found, isServed, services, run?.sizes.full ?? target.workload?.size ?? 0) ??
+      metricsOf(canary, memory),
     hasFinalizer: ((canary.metadata as Json).finalizers ?? []).includes(canaryFinalizer),
     workload: target.workload,
     sets: target.sets,
     trial: target.trial,
     set: target.set,
+    component: ofComponent?.component,
+    configs,
     ...scaling,
+    budgets: () => budgetsOver(near, ofSet ? uidsOf([workload]) : uidsOf(setObjects.values()), hashLabelOf(canary)),
     trouble: trouble && {
       ...trouble,
       ...(trouble.reason === "ImageUnavailable" && { isFatal: now >= graceOverAt, fatalAt: graceOverAt }),
@@ -131,17 +153,13 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
         )
       },
     },
-    route: {
-      split: router && context && routeObject ? router.splitIn(context, routeObject) : undefined,
-      isAccepted: accepted.ok,
-      why: accepted.ok ? "" : accepted.why,
-    },
+    route,
     routesBySelector: router?.kind.kind === "Service",
     // No policy holds a set for a Canary: the hold stands between runs.
     policyHolds: ofSet ? false : memory.policyHolds,
     ...(canary.metadata.deletionTimestamp === undefined
       ? { isLeft: false }
-      : leaving(leftOf(canary, services, router, context, routeObject), routeObject, accepted.ok)),
+      : leaving(leftOf(canary, services, router, context, routeObject), routeObject, route)),
     answers: new Map(),
   }
   return {
@@ -153,14 +171,45 @@ export function observe(world: World, look: Look<Canary, Memory>): Seen {
       workload,
       trial,
       sets: ofSet?.revisions ?? setObjects,
+      ...(ofComponent && { revisions: ofComponent.revisions }),
       services,
       route: routeObject,
       scalers: scalerObjects,
+      snapshots,
     },
   }
 }
 
+const uidsOf = (objects: Iterable<KubeObject | undefined>) => [...objects].flatMap(object => object?.metadata.uid ?? [])
+
 const pullGraceMs = 60_000
+
+/** Of the workload's template, and of the revisions that have pods. */
+function configsOf(
+  world: World,
+  key: string,
+  near: Near,
+  canary: Canary,
+  { workload, sets }: TargetSeen,
+  object: KeptWorkload | undefined,
+): { configs?: Sight["configs"]; snapshots: ReadonlyMap<string, string> } {
+  if (!workload?.configs || !object) return { snapshots: new Map() }
+  const templates = [workload.configs, ...sets.flatMap(({ size, configs }) => (size > 0 && configs ? [configs] : []))]
+  const names = new Set(templates.flatMap(({ refs }) => refs.map(each => each.key)))
+  const { snapshots, ...seen } = world.configs.seen(key, canary, names)
+  return {
+    configs: {
+      ...seen,
+      snapshots: snapshots.map(({ name, owner }) => ({
+        name,
+        owner,
+        isRead: near.pods.keysBy("snapshot", name).size > 0,
+      })),
+      checksumWith: mark => checksumOf(withMark(object.template.whole, mark)),
+    },
+    snapshots: new Map(snapshots.map(({ name, uid }) => [name, uid])),
+  }
+}
 
 /** The same look decides with the answers that are there, and asks for those that are not. */
 function answeredBy(world: World, key: string, sight: Sight): Pick<Seen, "sight" | "decision"> {
@@ -171,11 +220,12 @@ function answeredBy(world: World, key: string, sight: Sight): Pick<Seen, "sight"
   if (!run || (asks.hooks.length === 0 && !asks.round)) return { sight, decision }
   const answers = new Map<string, HookAnswer>()
   for (const ask of asks.hooks) {
-    const call = { key, canary, runId: run.id, checksum: run.checksum, ...ask }
-    const answer = world.hooks ? world.hooks.answerOf(call) : { yes: false, why: noWay("call hooks"), at: sight.now }
+    const answer = world.hooks
+      ? world.hooks.answerOf(callFor(key, canary, run, ask))
+      : { yes: false, why: noWay("call hooks"), at: sight.now }
     if (answer) answers.set(answerKey(ask), answer)
   }
-  const round = asks.round && { key, canary, runId: run.id, values: valuesOf(canary, run), ...asks.round }
+  const round = asks.round && roundFor(key, canary, { runId: run.id, values: valuesOf(canary, run), ...asks.round })
   const checks = round && (world.measuring ? world.measuring.checksOf(round) : unmeasured(canary))
   return answers.size === 0 && !checks ? { sight, decision } : { sight: { ...sight, answers, checks } }
 }
@@ -191,6 +241,7 @@ const valuesOf = (canary: Canary, run: NonNullable<NonNullable<Canary["status"]>
   target: run.target.workload ?? "",
   source: run.source.workload ?? "",
   revision: run.target.hash,
+  sourceRevision: run.source.hash,
   service: serviceNamesOf(canary).apex,
   ingress: canary.spec.ingressRef?.name ?? "",
   route: canary.spec.routeRef?.name ?? serviceNamesOf(canary).apex,
@@ -201,30 +252,23 @@ const valuesOf = (canary: Canary, run: NonNullable<NonNullable<Canary["status"]>
 const ownedBy = (set: KubeObject, { metadata }: KubeObject) =>
   (set.metadata.ownerReferences ?? []).some(({ uid, controller }) => controller && uid === metadata.uid)
 
-const podsOf = (near: Near, set: KubeObject) =>
-  [...near.pods.keysBy("owner", set.metadata.uid ?? "")].flatMap(key => near.pods.get(key) ?? [])
-
-function setsOf(near: Near, workload: KubeObject | undefined, trial: KubeObject | undefined) {
-  const setObjects = new Map<string, KubeObject>()
-  const sets: SetSeen[] = []
-  for (const [owner, by] of [
-    ["user", workload],
-    ["trial", trial],
-  ] as const) {
-    if (!by) continue
-    for (const key of near.sets.keysBy("owner", by.metadata.uid ?? "")) {
-      const object = near.sets.get(key)?.object
-      if (!object || object.metadata.deletionTimestamp) continue
-      setObjects.set(object.metadata.name, object)
-      sets.push(readSet(object, owner, podsOf(near, object).filter(({ isReady }) => isReady).length))
-    }
+function routeSeen(
+  router: Router | undefined,
+  context: RouteContext | undefined,
+  object: RouteObject | undefined,
+): Sight["route"] {
+  if (!router || !context || !object) return { isAccepted: false, why: "it does not exist" }
+  const accepted = router.isAccepted(context, object)
+  return {
+    split: router.splitIn(context, object),
+    isAccepted: accepted.ok,
+    why: accepted.ok ? "" : accepted.why,
+    isUnderWay: router.isUnderWay?.(context, object),
   }
-  sets.sort((a, b) => (a.name < b.name ? -1 : 1))
-  return { sets, setObjects }
 }
 
-function workloadOf(object: KubeObject): Sight["workload"] {
-  const { metadata, spec, status = {} } = object as Json
+function workloadOf(object: KeptWorkload): Sight["workload"] {
+  const { metadata, spec, status } = object as Json
   return {
     name: metadata.name,
     uid: metadata.uid,
@@ -233,24 +277,24 @@ function workloadOf(object: KubeObject): Sight["workload"] {
     isObserved: (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
     isPaused: spec.paused === true,
     ...readMarks(object),
-    checksum: checksumIn(object),
-    images: imagesIn(object),
+    ...object.template.facts,
     revision: revisionIn(object),
     updated: status.updatedReplicas ?? 0,
   }
 }
 
-function trialOf(object: KubeObject, canary: Canary): Sight["trial"] {
-  const { metadata, spec, status = {} } = object as Json
-  const conditions: Json[] = status.conditions ?? []
+function trialOf(object: KeptWorkload, canary: Canary): Sight["trial"] {
+  const { metadata, spec, status } = object as Json
+  const conditions: Json[] = status.conditions
   const isObserved = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0)
   return {
     name: metadata.name,
     isOurs: (metadata.ownerReferences ?? []).some(({ uid }: Json) => uid === canary.metadata.uid),
     isGoing: metadata.deletionTimestamp !== undefined,
     size: spec.replicas ?? 1,
-    checksum: checksumIn(object),
+    checksum: object.template.facts.checksum,
     isPaused: spec.paused === true,
+    isEnded: metadata.labels?.[endedLabel] !== undefined,
     isPauseSeen: spec.paused === true && isObserved && conditions.some(({ reason }) => reason === "DeploymentPaused"),
   }
 }
@@ -299,10 +343,11 @@ export function contextOf(
   canary: Canary,
   services: { source?: ServiceSeen | undefined; target?: ServiceSeen | undefined },
   run: NonNullable<Canary["status"]>["run"] | undefined,
+  component: Sight["component"],
 ): RouteContext {
   const cookies = cookiesOf(canary, run)
   return {
-    canary: asRouted(canary, services, run),
+    canary: asRouted(canary, services, run, component),
     ...(cookies && { cookies }),
     services: serviceNamesOf(canary),
     hashes: {
@@ -314,14 +359,15 @@ export function contextOf(
 
 export function wantedServices(
   canary: Canary,
-  workload: KubeObject | undefined,
+  workload: KeptWorkload | undefined,
   hashes: RouteContext["hashes"],
   existing: Partial<Services>,
 ): Partial<Services> {
   if (isRoutedOnly(canary)) return routedServices(canary, hashes, existing)
   if (!workload) return {}
-  const { spec } = workload as Json
-  const containers = spec.template.spec.containers ?? []
+  const { spec, template } = workload
+  // Of all that is asked for here, only the ports of containers are not at hand.
+  const { containers = [] } = (canary.spec.service?.portDiscovery ? template.whole.spec : undefined) ?? ({} as Json)
   const made = (each: RouteContext["hashes"]) =>
     servicesOf(canary, each, existing, spec.selector.matchLabels ?? {}, hashLabelOf(canary), containers)
   // Pods of a StatefulSet find each other by this one, whatever their revision.
@@ -353,12 +399,10 @@ export function leftOf(
   return left
 }
 
-function leaving(left: ReturnType<typeof leftOf>, route: RouteObject | undefined, isAccepted: boolean) {
+function leaving(left: ReturnType<typeof leftOf>, route: RouteObject | undefined, seen: Sight["route"]) {
   const isSo = (object: RouteObject) => isSame(object, left.get(object))
-  return {
-    isLeft: [...left.keys()].every(isSo),
-    isRouteGoing: route !== undefined && left.has(route) && isSo(route) && !isAccepted,
-  }
+  const isTurned = route !== undefined && left.has(route) && (seen.isUnderWay || isSo(route))
+  return { isLeft: [...left.keys()].every(isSo), isRouteGoing: isTurned && !seen.isAccepted }
 }
 
 function problemOf(
@@ -383,6 +427,14 @@ function problemOf(
   if (older)
     return { reason: "Conflict", message: `Canary ${older.metadata.name} has the same target: delete one of them` }
   return serviceProblemsOf(canary, services)[0]
+}
+
+function metricsOf(canary: Canary, memory: Memory): Problem | undefined {
+  const { generation = 0 } = canary.metadata
+  if (memory.metrics?.generation === generation) return memory.metrics.problem
+  const problem = metricProblem(canary)
+  memory.metrics = { generation, problem }
+  return problem
 }
 
 function isBefore(a: Canary, b: Canary): boolean {

@@ -1,7 +1,10 @@
 import type { Canary, CanaryStatus, Condition, Phase, Run } from "#api/v1alpha1/canary/index.ts"
+import { configStatusOf } from "#core/canary/configs.ts"
 import { cookieFields } from "#core/canary/cookies.ts"
 import { plain } from "#core/canary/plain.ts"
+import { rollingOf } from "#core/canary/rolling.ts"
 import { formatInstant, type Instant } from "#lib/instant.ts"
+import { isSame } from "#lib/same.ts"
 import { conditionOf, type Stated, setConditions } from "#runtime/conditions.ts"
 import type { Report } from "#runtime/kind-controller.ts"
 import type { Episode } from "#runtime/status.ts"
@@ -11,7 +14,10 @@ import type { Done } from "./write.ts"
 
 const historyMost = 10
 
-/** The status after a look: the weight in it is the one that was read, or that the server has confirmed. */
+/**
+ * The status after a look: the weight in it is the one that was read, or that the server has confirmed. A look that has
+ * written something is followed by another, so what holds for a moment is not reported, unless the next process needs it.
+ */
 export function report(
   { sight, isListed }: Seen,
   plan: Plan,
@@ -31,11 +37,17 @@ export function report(
     sessionAffinityCookie: _target,
     primarySessionAffinityCookie: _source,
     previousSessionAffinityCookie: _previous,
+    trackedConfigs: _tracked,
+    configs: _configs,
+    untrackedConfigs: _untracked,
+    rollingState: _state,
+    currentBatch: _batch,
     ...rest
   } = before ?? ({} as Partial<CanaryStatus>)
   const applied = plan.lastApplied ?? lastAppliedSpec
   const promoted = plan.lastPromoted ?? lastPromotedSpec
   const failed = done?.refusal
+  const told = failed ? { ...plan, ...failed, isStalled: failed.reason !== "BudgetSpent", isReady: false } : plan
   const status: CanaryStatus = {
     ...rest,
     phase: plan.phase,
@@ -46,12 +58,28 @@ export function report(
     ...(promoted !== undefined && { lastPromotedSpec: promoted }),
     lastTransitionTime: isNew ? formatInstant(now) : (before?.lastTransitionTime ?? formatInstant(now)),
     observedGeneration: canary.metadata.generation ?? 0,
-    conditions: conditionsOf(canary, failed ? { ...plan, ...failed, isStalled: true, isReady: false } : plan, now),
+    conditions: conditionsOf(canary, told, now),
     ...cookieFields(canary, run, plan.ended),
+    ...rollingOf(canary, plan.phase, run),
+    ...configStatusOf(sight, { run, ended: plan.ended }),
     ...(run && { run }),
     history,
   }
+  const isPassing = plan.isBrief || (plan.act !== undefined && !done?.split)
+  if (isPassing && !failed && before && isSame(keptOf(before), keptOf(status))) return undefined
   return { status, episodes: episodesOf(before, status) }
+}
+
+/** What a process needs that goes on from a status, or what a person has to know at once. Objects show the rest. */
+function keptOf({ run, conditions, canaryWeight: _, ...rest }: CanaryStatus) {
+  const stalled = conditionOf(conditions, "Stalled")
+  return { ...rest, stalled: [stalled?.status, stalled?.reason], run: run && recordOf(run) }
+}
+
+function recordOf(run: Run) {
+  const { reason: _, message: _message, sizes: _sizes, target, ...rest } = run
+  const { weight: _weight, mirrored: _mirrored, weightSince: _since, progressAt: _at, ...record } = rest
+  return { ...record, target: target.workload }
 }
 
 /** A route that was written has the weight from then on. */

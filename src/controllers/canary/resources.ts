@@ -1,38 +1,30 @@
 import { namesOf } from "#api/names.ts"
+import { routeKinds } from "#core/canary/routers/index.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
-import { core, type Resource, resourceOf } from "#runtime/resource.ts"
+import {
+  controllerRevisions,
+  core,
+  endpointSlices,
+  podDisruptionBudgets,
+  type Resource,
+  resourceOf,
+} from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
-import { secretPermissions } from "../secrets.ts"
-import { sharingPermissions } from "../sharing.ts"
-import { reachablePermissions } from "./reachable.ts"
+import { judgingPermissions } from "../way-out.ts"
+import { configPermissions } from "./configs.ts"
 import { servedPermissions } from "./served.ts"
 
 export const canaries = resourceOf(namesOf("Canary"))
-export const metricTemplates = resourceOf(namesOf("MetricTemplate"))
 export const alertProviders = resourceOf(namesOf("AlertProvider"))
 export const deployments = resourceOf(workloadKind("Deployment")!)
 export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
 export const statefulSets = resourceOf(workloadKind("StatefulSet")!)
 export const daemonSets = resourceOf(workloadKind("DaemonSet")!)
-export const controllerRevisions: Resource = {
-  group: "apps",
-  version: "v1",
-  plural: "controllerrevisions",
-  kind: "ControllerRevision",
-  namespaced: true,
-}
 /** Workloads beside Deployments: watched where a Canary has one for its target. */
 export const setResources = { StatefulSet: statefulSets, DaemonSet: daemonSets } as const
 export const pods = core("pods", "Pod")
 export const services = core("services", "Service")
-export const endpointSlices: Resource = {
-  group: "discovery.k8s.io",
-  version: "v1",
-  plural: "endpointslices",
-  kind: "EndpointSlice",
-  namespaced: true,
-}
 
 export const autoscalers: Resource = {
   group: "autoscaling",
@@ -48,8 +40,6 @@ export const scaledObjects: Resource = {
   kind: "ScaledObject",
   namespaced: true,
 }
-const httpRoutes = { group: "gateway.networking.k8s.io", plural: "httproutes" }
-
 export const canaryFinalizer = "autoimagemanager.io/canary"
 
 /** Workloads, Services and routes are changed only where a namespace has granted it: see the roles. */
@@ -64,15 +54,20 @@ export const permissions: readonly Permission[] = [
   { resource: pods, verbs: ["list", "watch", "delete"] },
   // As a dry run only: the client cannot send another.
   { resource: pods, subresource: "eviction", verbs: ["create"] },
+  // They bind what a run takes away.
+  { resource: podDisruptionBudgets, verbs: ["list", "watch"] },
   { resource: services, verbs: ["list", "watch", "create", "update", "delete"] },
   { resource: endpointSlices, verbs: ["list", "watch"] },
-  { resource: httpRoutes, verbs: ["list", "watch", "create", "update", "delete"] },
-  { resource: metricTemplates, verbs: ["list", "watch"] },
+  ...routeKinds.map(
+    ({ group, plural }): Permission => ({
+      resource: { group, plural },
+      verbs: ["list", "watch", "create", "update", "delete"],
+    }),
+  ),
   { resource: alertProviders, verbs: ["list", "watch"] },
   ...servedPermissions,
-  ...secretPermissions,
-  ...sharingPermissions,
-  ...reachablePermissions,
+  ...judgingPermissions,
+  ...configPermissions,
   { resource: autoscalers, verbs: ["list", "watch", "update"] },
   { resource: scaledObjects, verbs: ["list", "watch", "update"] },
   ...grantPermissions,

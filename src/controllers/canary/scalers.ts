@@ -2,6 +2,7 @@ import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import {
   freedScaler,
   heldScaler,
+  movedScaler,
   notedBy,
   readScaler,
   type ScalerKind,
@@ -9,7 +10,9 @@ import {
   scales,
 } from "#core/canary/scaler.ts"
 import type { Act } from "#core/canary/sight.ts"
+import type { WatchedCache } from "#runtime/cache/cache.ts"
 import type { Client } from "#runtime/client/client.ts"
+import type { Held } from "#runtime/kind-controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
 import { autoscalers, scaledObjects } from "./resources.ts"
 import { asRoute, type Near, type World } from "./world.ts"
@@ -36,9 +39,15 @@ export type ScalersSeen = {
  * What scales the target, named by the Canary or not, and what has our note. An autoscaler that KEDA has made is written
  * by KEDA, so its ScaledObject is what counts.
  */
-export function observeScalers(world: World, key: string, near: Near, canary: Canary): ScalersSeen {
+export function observeScalers(
+  world: World,
+  key: string,
+  near: Near,
+  canary: Canary,
+  targetRef: { readonly kind: string; readonly name: string },
+): ScalersSeen {
   const { metadata, spec } = canary
-  const { autoscalerRef, targetRef } = spec
+  const { autoscalerRef } = spec
   const objects = new Map<string, KubeObject>()
   const scalers: ScalerSeen[] = []
   const add = (kind: ScalerKind, object: KubeObject) => {
@@ -49,12 +58,16 @@ export function observeScalers(world: World, key: string, near: Near, canary: Ca
     scalers.push(readScaler(kind, route, { canary: metadata.name, isOfTarget }))
   }
   let usesKeda = autoscalerRef?.kind === "ScaledObject"
-  for (const [, { object }] of near.autoscalers.entries()) {
+  const concerned = (cache: WatchedCache<Held<KubeObject>>) => {
+    const keys = new Set([...cache.keysBy("target", targetRef.name), ...cache.keysBy("noted", metadata.name)])
+    return [...keys].flatMap(each => cache.get(each)?.object ?? [])
+  }
+  for (const object of concerned(near.autoscalers)) {
     if (kedaOwner(object) === undefined) add("HorizontalPodAutoscaler", object)
     else if (scales(asRoute(object, autoscalers)!, targetRef)) usesKeda = true
   }
   const keda = usesKeda ? world.scaledObjects(key) : { isCurrent: true }
-  for (const [, { object }] of keda.cache?.entries() ?? []) add("ScaledObject", object)
+  for (const object of keda.cache ? concerned(keda.cache) : []) add("ScaledObject", object)
   scalers.sort((a, b) => (keyIn(a.kind, a.name) < keyIn(b.kind, b.name) ? -1 : 1))
   const isMissing = autoscalerRef !== undefined && !objects.has(keyIn(autoscalerRef.kind, autoscalerRef.name))
   return {
@@ -71,10 +84,11 @@ export function scalerWrite(
   client: Client,
   objects: ReadonlyMap<string, KubeObject>,
   canary: Canary,
-  { kind, name, isHeld }: Extract<Act, { do: "scaler" }>,
+  { kind, name, isHeld, to }: Extract<Act, { do: "scaler" }>,
 ) {
   const resource = resources[kind]
   const object = asRoute(objects.get(keyIn(kind, name)), resource)!
-  const next = isHeld ? heldScaler(kind, object, canary.metadata.name) : freedScaler(kind, object)
+  const free = () => (to === undefined ? freedScaler(kind, object) : movedScaler(kind, object, to))
+  const next = isHeld ? heldScaler(kind, object, canary.metadata.name) : free()
   return { resource, send: client.replace(resource, next as unknown as KubeObject) }
 }

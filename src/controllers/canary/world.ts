@@ -8,26 +8,36 @@ import { noVersion } from "#lib/resource-version.ts"
 import type { Cache, Projected, WatchedCache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import { type Held, holdPlain } from "#runtime/kind-controller.ts"
-import { apiVersionOf, type KubeObject, keyOf, nameOf, type Resource } from "#runtime/resource.ts"
+import {
+  apiVersionOf,
+  controllerRevisions,
+  endpointSlices,
+  type KubeObject,
+  keyOf,
+  nameOf,
+  podDisruptionBudgets,
+  type Resource,
+} from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
+import type { HookCall } from "../hooks.ts"
+import type { Round } from "../measure.ts"
 import type { Alerts } from "./alerts.ts"
-import { ownerUid, type PodSeen, readPod, readSlice, type SliceSeen } from "./facts.ts"
-import type { HookCall } from "./hooks.ts"
-import type { Round } from "./measure.ts"
+import { type Configs, configMaps, createConfigs } from "./configs.ts"
+import { ownerUid, type PodSeen, podReader, readSlice, type SliceSeen } from "./facts.ts"
+import { type KeptWorkload, keepRevision, keepWorkload, type WithTemplate } from "./kept.ts"
 import {
   autoscalers,
   canaries,
-  controllerRevisions,
   deployments,
-  endpointSlices,
   pods,
   replicaSets,
   scaledObjects,
   services,
   setResources,
 } from "./resources.ts"
-import { concernedBy } from "./scaled.ts"
+import { concernedBy, scalerIndexes } from "./scaled.ts"
 import { createServed } from "./served.ts"
+import { deploymentIndexes, namesAround } from "./targets/component.ts"
 
 /** What a Canary is carried out with, beside the cluster. */
 export type Parts = {
@@ -41,14 +51,15 @@ type Kept = Held<KubeObject>
 
 /** What is watched of a namespace that has a Canary. */
 export type Near = {
-  readonly deployments: WatchedCache<Kept>
-  readonly sets: WatchedCache<Kept>
+  readonly deployments: WatchedCache<Held<KeptWorkload>>
+  readonly sets: WatchedCache<Held<KeptWorkload>>
   readonly pods: WatchedCache<PodSeen>
   readonly services: WatchedCache<Kept>
   readonly slices: WatchedCache<SliceSeen>
   readonly autoscalers: WatchedCache<Kept>
+  readonly budgets: WatchedCache<Kept>
   /** StatefulSets, DaemonSets and ControllerRevisions, where a Canary has such a target. */
-  readonly workloads: Map<string, WatchedCache<Kept>>
+  readonly workloads: Map<string, WatchedCache<Held<WithTemplate>>>
   /** By the kind that divides the requests, where that is not a Service; and of KEDA. */
   readonly routes: Map<string, WatchedCache<Kept>>
 }
@@ -58,6 +69,7 @@ export type World = Pick<Wiring, "client" | "clock" | "events"> & {
   readonly measuring: ReturnType<NonNullable<Parts["measuring"]>> | undefined
   readonly hooks: ReturnType<NonNullable<Parts["hooks"]>> | undefined
   readonly alerts: ReturnType<NonNullable<Parts["alerts"]>> | undefined
+  readonly configs: Configs
   near(
     key: string,
     router: Router | undefined,
@@ -82,6 +94,9 @@ export const canaryIndexes = {
   target: ({ object }: Held<Canary>) => [
     keyOf({ namespace: object.metadata.namespace, name: object.spec.targetRef.name }),
   ],
+  /** Of a component: the workload that answers at first. */
+  source: ({ object: { metadata, spec } }: Held<Canary>) =>
+    spec.sourceRef ? [keyOf({ namespace: metadata.namespace, name: spec.sourceRef.name })] : [],
   service: ({ object }: Held<Canary>) =>
     Object.values(serviceNamesOf(object)).map(name => keyOf({ namespace: object.metadata.namespace, name })),
 }
@@ -93,11 +108,13 @@ const setIndexes = {
   uid: ({ object }: Kept) => [object.metadata.uid ?? ""],
 }
 
+const keeperOf = (resource: Resource) => (resource === controllerRevisions ? keepRevision : keepWorkload)
+
 /** The workloads of a kind with their revisions, watched from the first Canary on that has one for its target. */
 const workloadsOf = (
   near: Near,
   kind: keyof typeof setResources,
-  openSet: (resource: Resource) => WatchedCache<Kept>,
+  openSet: (resource: Resource) => WatchedCache<Held<WithTemplate>>,
 ) =>
   [setResources[kind], controllerRevisions].map(resource => {
     const cache = near.workloads.get(resource.kind) ?? openSet(resource)
@@ -107,20 +124,22 @@ const workloadsOf = (
 
 type Open = <T extends Projected>(
   resource: Resource,
-  project: (object: KubeObject) => T,
+  project: (object: KubeObject, before?: T) => T,
   indexes?: object,
 ) => WatchedCache<T>
 
 const nearOf = (open: Open): Near => ({
-  deployments: open(deployments, holdPlain<KubeObject>),
-  sets: open(replicaSets, holdPlain<KubeObject>, setIndexes),
-  pods: open(pods, readPod, {
+  deployments: open(deployments, keepWorkload, deploymentIndexes),
+  sets: open(replicaSets, keepWorkload, setIndexes),
+  pods: open(pods, podReader(), {
     owner: ({ owner }: PodSeen) => [owner],
     uid: ({ uid }: PodSeen) => [uid],
+    snapshot: ({ snapshots }: PodSeen) => snapshots,
   }),
   services: open(services, holdPlain<KubeObject>),
   slices: open(endpointSlices, readSlice, { service: ({ service }: SliceSeen) => [service] }),
-  autoscalers: open(autoscalers, holdPlain<KubeObject>),
+  autoscalers: open(autoscalers, holdPlain<KubeObject>, scalerIndexes),
+  budgets: open(podDisruptionBudgets, holdPlain<KubeObject>),
   workloads: new Map(),
   routes: new Map(),
 })
@@ -135,6 +154,18 @@ const cacheOf = (near: Near, kind: string): Pick<Cache<Projected>, "reached"> | 
   })[kind] ??
   near.workloads.get(kind) ??
   near.routes.get(kind)
+
+/** A Deployment is the target of a Canary, or a revision of the component that is the target: keys of both. */
+const targetsAround = (near: Near | undefined, key: string, object = near?.deployments.get(key)?.object) => [
+  key,
+  ...(near && object ? namesAround(near, object).map(name => keyOf({ ...nameOf(key), name })) : []),
+]
+
+/** The Canaries that name this workload. */
+const namedBy = (objects: Cache<Held<Canary>>, key: string): readonly string[] => [
+  ...objects.keysBy("target", key),
+  ...objects.keysBy("source", key),
+]
 
 const ownerName = ({ metadata }: KubeObject): string =>
   metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? ""
@@ -154,11 +185,12 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
   const { client, clock, events, enqueue } = wiring
   const places = new Map<string, Near>()
   const users = new MultiMap()
+  const configs = createConfigs(wiring)
 
   function open<T extends Projected>(
     namespace: string,
     resource: Resource,
-    project: (object: KubeObject) => T,
+    project: (object: KubeObject, before?: T) => T,
     indexes = {},
   ): WatchedCache<T> {
     const cache = wiring.watch<T>(resource, { namespace, project, indexes })
@@ -172,9 +204,8 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
   function openNear(namespace: string): Near {
     const near = nearOf((resource, project, indexes) => open(namespace, resource, project, indexes))
     near.autoscalers.subscribe(wakeScaled)
-    /** A Deployment is the target of a Canary, or the trial of one. */
     const wakeDeployment = (key: string, object = near.deployments.get(key)?.object) => {
-      for (const each of objects.keysBy("target", key)) enqueue(each)
+      for (const each of targetsAround(near, key, object)) wakeTarget(each)
       const canary = object?.metadata.ownerReferences?.find(({ kind }) => kind === canaries.kind)
       if (canary) enqueue(keyOf({ namespace, name: canary.name }))
     }
@@ -200,15 +231,16 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
 
   const wakeScaled = (change: Parameters<typeof concernedBy>[0]) => {
     const { targets, canaries } = concernedBy(change)
-    for (const key of [...targets.flatMap(target => [...objects.keysBy("target", target)]), ...canaries]) enqueue(key)
+    const around = targets.flatMap(key => targetsAround(places.get(nameOf(key).namespace ?? ""), key))
+    for (const key of [...around.flatMap(each => namedBy(objects, each)), ...canaries]) enqueue(key)
   }
 
   const wakeTarget = (key: string) => {
-    for (const each of objects.keysBy("target", key)) enqueue(each)
+    for (const each of namedBy(objects, key)) enqueue(each)
   }
 
   const openSet = (namespace: string) => (resource: Resource) => {
-    const cache = open(namespace, resource, holdPlain<KubeObject>, setIndexes)
+    const cache = open<Held<WithTemplate>>(namespace, resource, keeperOf(resource), setIndexes)
     cache.subscribe(({ key, before, after }) => {
       const name = ownerName((after ?? before)!.object)
       wakeTarget(resource === controllerRevisions ? keyOf({ namespace, name }) : key)
@@ -252,6 +284,7 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
     measuring: parts.measuring?.(wiring),
     hooks: parts.hooks?.(wiring),
     alerts: parts.alerts?.(wiring),
+    configs,
     near(key, router, kind) {
       const { namespace = "" } = nameOf(key)
       users.add(namespace, key)
@@ -272,32 +305,37 @@ export function openWorld(parts: Parts, wiring: Wiring, objects: WatchedCache<He
       const { routes } = places.get(namespace)!
       const known = routes.get(scaledObjects.kind)
       if (known) return { cache: known, isCurrent: known.isCurrent }
-      const cache = open(namespace, scaledObjects, holdPlain<KubeObject>)
+      const cache = open(namespace, scaledObjects, holdPlain<KubeObject>, scalerIndexes)
       cache.subscribe(wakeScaled)
       routes.set(scaledObjects.kind, cache)
       return { cache, isCurrent: cache.isCurrent }
     },
     podOf: key => places.get(nameOf(key).namespace ?? "")?.pods.get(key),
-    rivals({ metadata, spec }) {
-      const key = keyOf({ namespace: metadata.namespace, name: spec.targetRef.name })
-      const named = [...objects.keysBy("target", key)].flatMap(each => objects.get(each)?.object ?? [])
-      return named.filter(each => each.spec.targetRef.kind === spec.targetRef.kind)
-    },
+    rivals: canary => rivalsOf(objects, canary),
     leave(key) {
       const { namespace = "" } = nameOf(key)
       users.delete(namespace, key)
+      configs.leave(key)
       const near = places.get(namespace)
       if (users.has(namespace) || !near) return
       places.delete(namespace)
       const { routes, workloads, ...own } = near
       for (const cache of [...Object.values(own), ...routes.values(), ...workloads.values()]) cache.close()
     },
-    async shown(key, { kind }, written) {
-      const near = places.get(nameOf(key).namespace ?? "")
-      const cache = kind === canaries.kind ? objects : near && cacheOf(near, kind)
+    async shown(key, resource, written) {
+      const { namespace = "" } = nameOf(key)
+      const own = resource === canaries ? objects : resource === configMaps ? configs.cacheOf(namespace) : undefined
+      const near = places.get(namespace)
+      const cache = own ?? (near && cacheOf(near, resource.kind))
       if (cache) await reached(clock, cache, written)
     },
   }
+}
+
+function rivalsOf(objects: Cache<Held<Canary>>, { metadata, spec }: Canary): Canary[] {
+  const key = keyOf({ namespace: metadata.namespace, name: spec.targetRef.name })
+  const named = [...objects.keysBy("target", key)].flatMap(each => objects.get(each)?.object ?? [])
+  return named.filter(each => each.spec.targetRef.kind === spec.targetRef.kind)
 }
 
 export const asRoute = (object: KubeObject | undefined, resource: { group: string; version: string; kind: string }) =>

@@ -7,7 +7,9 @@ export type Done = {
   readonly lookAgainAt?: Instant | undefined
   /** The route that the server has confirmed. */
   readonly split?: Split | undefined
-  readonly refusal?: { readonly reason: "Forbidden" | "Refused" | "WriteFailed"; readonly message: string } | undefined
+  readonly refusal?:
+    | { readonly reason: "BudgetSpent" | "Forbidden" | "Refused" | "WriteFailed"; readonly message: string }
+    | undefined
   /** The Canary itself was written: its status is reported by the next look, if it is still there. */
   readonly isWritten?: boolean | undefined
 }

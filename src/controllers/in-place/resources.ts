@@ -1,20 +1,13 @@
 import { namesOf } from "#api/names.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
 import type { Permission } from "#runtime/controller.ts"
-import { core, podDisruptionBudgets, type Resource, resourceOf } from "#runtime/resource.ts"
+import { controllerRevisions, core, podDisruptionBudgets, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 
 export const deployments = resourceOf(workloadKind("Deployment")!)
 export const replicaSets = resourceOf(workloadKind("ReplicaSet")!)
 export const statefulSets = resourceOf(workloadKind("StatefulSet")!)
 export const daemonSets = resourceOf(workloadKind("DaemonSet")!)
-export const controllerRevisions: Resource = {
-  group: "apps",
-  version: "v1",
-  plural: "controllerrevisions",
-  kind: "ControllerRevision",
-  namespaced: true,
-}
 export const pods = core("pods", "Pod")
 export const nodes = core("nodes", "Node", false)
 export const imagePullJobs = resourceOf(namesOf("ImagePullJob"))

@@ -58,7 +58,8 @@ export function beginStamps(
       ...decided,
       ...(tier !== undefined && { tier }),
     })
-    const patch = reader.patchFor(member, images, { [decisionAnnotation]: decision }, strategy)
+    const hasCanary = fleet.proofOf(key) !== undefined
+    const patch = reader.patchFor(member, images, { [decisionAnnotation]: decision }, { strategy, hasCanary })
     const outcome = await outcomeOf(client.patch(resource, nameOf(key), patch)).catch(error => {
       outcomes.unused(stamp)
       fleet.retry(namespace)

@@ -5,6 +5,7 @@ import type { Member } from "#core/fleet/member.ts"
 import type { Standing } from "#core/fleet/standing.ts"
 import { countOf } from "#core/fleet/tiers.ts"
 import { blockedReasons } from "#core/in-place/own-hold.ts"
+import type { Judging } from "./analysis.ts"
 import type { JudgedTier } from "./judge.ts"
 import type { Snapshot } from "./plan.ts"
 import type { Fence, Intent } from "./stamps.ts"
@@ -99,6 +100,15 @@ export const checks = [
   { of: "Tier", name: "failedWrites", applies: ({ view }) => view.has("WriteFailed") },
   { of: "Tier", name: "blockedInPlace", applies: ({ view }) => blockedReasons.some(reason => view.has(reason)) },
   { of: "Tier", name: "reopened", applies: tier => tier.isReopened },
+  {
+    // A step that soaks and was good so far, or was not judged yet, says how long it soaks.
+    of: "Tier",
+    name: "judging",
+    stops: true,
+    sparesNew: true,
+    applies: ({ judging, soaksUntil }) =>
+      judging !== undefined && !judging.isGood && (soaksUntil === undefined || isAgainst(judging)),
+  },
   { of: "Tier", name: "soaking", stops: true, sparesNew: true, applies: tier => tier.soaksUntil !== undefined },
   { of: "Tier", name: "stamped", applies: ({ view, step }) => view.cohort(step).stale === 0 },
   {
@@ -216,6 +226,8 @@ function appliesTo(check: Check, { object, standing, rollout, tier, turn, intent
   if (intent || !turn) return intent?.waitsFor === check.name
   return !(check.sparesNew && isNew) && check.applies(turn, object)
 }
+
+const isAgainst = ({ verdict }: Judging) => verdict !== undefined && verdict !== "Good"
 
 /** A write to the object is under way or may still arrive, or our copy of it is known to be old. */
 const isTaken = ({ unsure, busy, outdated }: Turn["fence"], { key, member }: Waiting) =>

@@ -17,13 +17,16 @@ import { memoriesOf } from "#runtime/memories.ts"
 import { nameOf } from "#runtime/resource.ts"
 import { type StatusWriter, statusWriter } from "#runtime/status.ts"
 import type { Surroundings } from "../surroundings.ts"
+import { wayOutWith } from "../way-out.ts"
 import { beginStamps, beginTouches, type Outcomes } from "./apply.ts"
+import { readEndpoints } from "./endpoints.ts"
 import { type Memory, newMemory, pass, takeOver } from "./memory.ts"
 import { createServiceImageMetrics, type ServiceImageMetrics, tierNumbers } from "./metrics.ts"
 import { observe } from "./observe.ts"
 import { pin } from "./pins.ts"
-import { type Plan, plan } from "./plan.ts"
+import { type Plan, plan, type Snapshot } from "./plan.ts"
 import { applyJobs } from "./pre-cache-jobs.ts"
+import { checksFor, type Judges } from "./questions.ts"
 import { storyOf, whenToReport } from "./report.ts"
 import { permissions, serviceImages } from "./resources.ts"
 import { type Claim, Targets } from "./targets.ts"
@@ -32,9 +35,13 @@ import { trustOf } from "./trust.ts"
 /**
  * Brings a fleet to the images its ServiceImage names, tier by tier. Reads ServiceImages, CustomResourceDefinitions,
  * Namespaces, the target's objects and the pods behind them; writes the image of those objects, ImagePullJobs for
- * pre-caching and the ServiceImage's status. Without a registry, specs that ask for digests are refused.
+ * pre-caching and the ServiceImage's status. Where a tier has an analysis, it asks metric services and hooks as a Canary
+ * does. Without a registry, specs that ask for digests are refused.
  */
-export const createServiceImageController = ({ registry }: Surroundings = {}): Controller => ({
+export const createServiceImageController = (
+  surroundings: Surroundings = {},
+  judgesIn: (wiring: Wiring) => Judges = judgesWith(surroundings),
+): Controller => ({
   name: "serviceimage",
   permissions,
   concurrency: 4,
@@ -45,7 +52,11 @@ export const createServiceImageController = ({ registry }: Surroundings = {}): C
     cache.subscribe(({ key, initial }) => wiring.enqueue(key, { background: initial }))
     const statuses = statusWriter<ServiceImage>(wiring, serviceImages)
     const memories = memoriesOf(newMemory)
-    const tools = { targets, metrics, registry, cache, statuses }
+    // What they watch is watched from the first step that is judged.
+    let open: Judges | undefined
+    const judges = () => (open ??= judgesIn(wiring))
+    const { registry } = surroundings
+    const tools = { targets, metrics, registry, cache, statuses, judges }
 
     return {
       warm(name) {
@@ -84,7 +95,13 @@ export const createServiceImageController = ({ registry }: Surroundings = {}): C
   },
 })
 
-type Tools = Surroundings & {
+function judgesWith(surroundings: Surroundings): (wiring: Wiring) => Judges {
+  const { measuring, hooks } = wayOutWith(surroundings)
+  return wiring => ({ measuring: measuring(wiring), hooks: hooks(wiring) })
+}
+
+type Tools = Pick<Surroundings, "registry"> & {
+  judges(): Judges
   targets: Targets
   metrics: ServiceImageMetrics
   cache: Cache<Held<ServiceImage>>
@@ -94,7 +111,7 @@ type Tools = Surroundings & {
 /** Observes, decides, reports, and begins to write. */
 async function look(
   wiring: Wiring,
-  { targets, metrics, registry, cache, statuses }: Tools,
+  { targets, metrics, registry, cache, statuses, judges }: Tools,
   { name, uid }: { name: string; uid: string },
   memory: Memory,
 ): Promise<{ lookAgainAt?: Instant | undefined; hasBegun?: boolean }> {
@@ -114,19 +131,33 @@ async function look(
 
   const seen = observe(targets, serviceImage, memory, { now, electionID: wiring.identity })
   if (!seen) return { lookAgainAt: now + listingMs } // nothing can be said before the first list is in; its end wakes us too
-  const next = plan(seen.snapshot)
+  const next = planned(seen.snapshot, judges)
   count(metrics, serviceImage, next)
   const reportAt = await report(statuses, clock, serviceImage, next, memory)
   if (seen.claim) catchUp(wiring, seen.claim, memory)
   const actedAt = seen.claim && act(wiring, metrics, seen.claim, serviceImage, next, memory)
+  const endpointsAt = seen.claim && lookAtEndpoints(wiring, targets, seen.claim, next, memory)
   const { refusedJobs: refused } = memory
   const jobsAt = await applyJobs(wiring.client, serviceImage, next.jobs, { refused, now })
-  return { lookAgainAt: earliest(reportAt, actedAt, jobsAt, next.lookAgainAt), hasBegun: next.stamps.length > 0 }
+  return {
+    lookAgainAt: earliest(reportAt, actedAt, jobsAt, endpointsAt, next.lookAgainAt),
+    hasBegun: next.stamps.length > 0,
+  }
+}
+
+/** The same look decides with the answers that are there, and asks for those that are not. */
+function planned(snapshot: Snapshot, judges: () => Judges): Plan {
+  const next = plan(snapshot)
+  if (next.asks.length === 0) return next
+  const checks = checksFor(next.asks, { ...next, serviceImage: snapshot.serviceImage }, judges())
+  return checks.size === 0 ? next : plan({ ...snapshot, checks })
 }
 
 /** How soon to look again when a list is not complete, or when objects turned out to have changed. */
 const listingMs = 5000
 const conflictMs = 1000
+/** How long after one look at the endpoints the next may begin, also where the first failed. */
+const endpointsMs = 30_000
 /** How long one look may continue from batch to batch before the other ServiceImages get their turn. */
 const lookMsMost = 30_000
 
@@ -173,6 +204,39 @@ function catchUp({ enqueue, signal }: Wiring, { cache, name }: Claim, memory: Me
     },
     () => {}, // the process ends
   )
+}
+
+/**
+ * Begins to look at the endpoints of a complete rollout, beside the loop. Where they cannot be read, nothing is known of
+ * them, and nothing is said. Returns when to look again.
+ */
+function lookAtEndpoints(
+  wiring: Wiring,
+  targets: Pick<Targets, "imagesAt">,
+  { name, fleet }: Claim,
+  { endpointsAt: dueAt, status }: Plan,
+  { endpoints }: Memory,
+): Instant | undefined {
+  if (dueAt === undefined || endpoints.isOpen) return undefined
+  const now = wiring.clock.now()
+  const at = Math.max(dueAt, (endpoints.triedAt ?? Number.NEGATIVE_INFINITY) + endpointsMs)
+  if (at > now) return at
+  endpoints.isOpen = true
+  endpoints.triedAt = now
+  const { completedAt = "", operation } = status
+  const around = { namespaces: [...fleet.namespaces()], images: Object.values(operation?.images ?? {}) }
+  readEndpoints(wiring, { ...around, imagesAt: pod => targets.imagesAt(pod) })
+    .then(
+      found => {
+        endpoints.found = { ...found, completedAt }
+      },
+      error => wiring.log.info("endpoints are not known", { key: name, error }),
+    )
+    .finally(() => {
+      endpoints.isOpen = false
+      wiring.enqueue(name)
+    })
+  return undefined
 }
 
 /** Begins the touches and the stamps. Returns when to look again. */

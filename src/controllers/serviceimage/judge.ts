@@ -4,6 +4,7 @@ import {
   type Operation,
   type Reason,
   type ServiceImage,
+  type TierAnalysisStatus,
   type TierStatus,
 } from "#api/v1alpha1/serviceimage/index.ts"
 import { parseApproval } from "#core/fleet/approval.ts"
@@ -16,6 +17,7 @@ import { formatDuration } from "#lib/duration.ts"
 import { formatInstant, type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
 import { nameSome } from "#lib/text.ts"
+import { failureOf, goodPercentOf, type Judging, judgeStep, judgingWords, type RoundCheck } from "./analysis.ts"
 import { type Rollout, type TierCheckName, tierChecks } from "./checks.ts"
 
 /** A tier, and how far it has come. */
@@ -34,6 +36,10 @@ export type JudgedTier = EffectiveTier & {
   step: number
   upToDateAt: Instant | undefined
   soaksUntil: Instant | undefined
+  /** The current step is up to date, and the tier has an analysis. */
+  judging: Judging | undefined
+  /** What the analysis has found in this operation. */
+  found: TierAnalysisStatus | undefined
   isAwaitingApproval: boolean
   /** It waits until its nodes have its image: they are asked for it now or later, and the wait ends then. */
   preCaching: { readonly words: string; readonly isDue: boolean; readonly endsAt?: Instant } | undefined
@@ -43,15 +49,46 @@ export type JudgedTier = EffectiveTier & {
 
 export type Halt = { reason: Reason; message: string; isEarly?: boolean }
 
+type Status = ServiceImage["status"]
+
+/** What is known of a tier beside its objects. */
+type Known = {
+  before: TierStatus | undefined
+  /** The status is about this operation. */
+  isKnown: boolean
+  /** What was found of this image is not yet decided, and goes on in a new operation: another tier has another image. */
+  isUndecided: boolean
+  /** The operation was complete before: what it reopens is not judged again. */
+  isOver: boolean
+  checks: readonly RoundCheck[] | undefined
+  now: Instant
+}
+
 type Judged = Pick<
   JudgedTier,
-  "isComplete" | "isReopened" | "isRegressed" | "isHeldBack" | "halt" | "step" | "upToDateAt" | "soaksUntil"
+  | "isComplete"
+  | "isReopened"
+  | "isRegressed"
+  | "isHeldBack"
+  | "halt"
+  | "step"
+  | "upToDateAt"
+  | "soaksUntil"
+  | "judging"
+  | "found"
 >
 
-export type Seen = { serviceImage: ServiceImage; operation: Operation; tiers: readonly TierView[]; now: Instant }
+export type Seen = {
+  serviceImage: ServiceImage
+  operation: Operation
+  tiers: readonly TierView[]
+  /** What was found in the round that is due, by tier. */
+  checks?: ReadonlyMap<string, readonly RoundCheck[]> | undefined
+  now: Instant
+}
 
 /** The tiers in the order in which they are worked. */
-export function judgeTiers({ serviceImage, operation, tiers, now }: Seen): JudgedTier[] {
+export function judgeTiers({ serviceImage, operation, tiers, checks, now }: Seen): JudgedTier[] {
   const { metadata, spec, status } = serviceImage
   const isKnown = status?.operation?.id === operation.id
   const approval = parseApproval(metadata.annotations?.[approvedAnnotation])
@@ -60,32 +97,40 @@ export function judgeTiers({ serviceImage, operation, tiers, now }: Seen): Judge
     const view = tiers.find(each => each.rule.name === tier.name)!
     const before = status?.tierStatus.find(each => each.upgradeTier === tier.name)
     const image = ownValue(operation.images, tier.name) ?? tier.image
-    const judged = judge({ ...tier, image }, view, before, isKnown, now)
+    const isUndecided = isKnown || isUndecidedBefore({ ...tier, image }, before, status)
+    const isOver = operation.endedAt !== undefined
+    const known = { before, isKnown, isUndecided, isOver, checks: checks?.get(tier.name), now }
+    const judged = judge({ ...tier, image }, view, known)
     const hasToDo = !judged.isComplete && !judged.isReopened && view.counted.stale > 0
     const isAwaitingApproval = tier.requireApproval && hasToDo && !approved.includes(tier.name)
     return { ...tier, image, view, before, ...judged, isAwaitingApproval, preCaching: undefined, lacks: "" }
   })
 }
 
+/** The operation before was judging this tier with the same image, and did not take it back. */
+function isUndecidedBefore({ name, image, analysis }: EffectiveTier, before: TierStatus | undefined, status: Status) {
+  const { images, phase } = status?.operation ?? {}
+  if (!analysis || !before || !images || isTrue(before.conditions, "Complete")) return false
+  const was = ownValue(images, name)
+  return was !== undefined && sameImage(was, image) && phase !== "RollingBack" && phase !== "RolledBack"
+}
+
 /**
  * Once a tier is complete, only an object with a wrong image reopens it. An object that lost its health does not. While
  * the operation goes on, it holds back the tiers that come after: the image may be the cause.
  */
-function judge(
-  tier: EffectiveTier,
-  view: TierView,
-  before: TierStatus | undefined,
-  isKnown: boolean,
-  now: Instant,
-): Judged {
+function judge(tier: EffectiveTier, view: TierView, known: Known): Judged {
+  const { before, isKnown, isUndecided } = known
   const last = tier.steps.length - 1
-  const nothing = {
+  const nothing: Omit<Judged, "isComplete" | "step"> = {
     halt: undefined,
     upToDateAt: undefined,
     soaksUntil: undefined,
     isReopened: false,
     isRegressed: false,
     isHeldBack: false,
+    judging: undefined,
+    found: isUndecided && tier.analysis ? before?.analysis : undefined,
   }
   const wasComplete = isTrue(before?.conditions, "Complete") && sameImage(before!.newDeploymentImage, tier.image)
   const hasStale = view.counted.stale > 0
@@ -99,31 +144,90 @@ function judge(
   // steps were passed before.
   if (isKnown && hasStale && isSaid(before, "TierReopened"))
     return { ...nothing, isComplete: false, isReopened: true, halt: haltOf(tier, view, last), step: last }
-  // There is nothing to wait for where a tier has no objects, or where an operation finds all of them done.
   const { total, done } = view.counted
-  if (total === 0 || (!isKnown && done === total)) return { ...nothing, isComplete: true, step: last }
+  // An image that proved bad is not proved good by taking its objects away.
+  const halt = total === 0 ? foundAgainst(tier, nothing.found, { isUpToDate: false }) : undefined
+  if (halt) return { ...nothing, isComplete: false, halt, step: last }
+  // There is nothing to wait for where a tier has no objects, or where an operation finds all of them done.
+  if (total === 0 || (!isUndecided && done === total)) return { ...nothing, isComplete: true, step: last }
+  return judgeSteps(tier, view, known, nothing)
+}
 
-  const known = isKnown ? before?.step : undefined
+function judgeSteps(
+  tier: EffectiveTier,
+  view: TierView,
+  { before, isUndecided, isOver, checks, now }: Known,
+  nothing: Omit<Judged, "isComplete" | "step">,
+): Judged {
+  const last = tier.steps.length - 1
+  const known = isUndecided ? before?.step : undefined
   let step = known
     ? Math.max(
         0,
         tier.steps.findIndex(({ percent }) => percent >= known.percent),
       )
     : 0
+  let found = nothing.found
   for (; ; step++) {
-    const halt = haltOf(tier, view, step)
-    const { total, stale, waiting, settling } = view.cohort(step)
+    const halt = haltOf(tier, view, step) ?? foundAgainst(tier, found, { isUpToDate: false })
+    const { total, stale, waiting, settling, guessed } = view.cohort(step)
     const isHeldBack = step > 0 && view.cohort(step - 1).waiting > 0
-    if (halt || stale > 0 || waiting > 0 || settling > 0)
-      return { ...nothing, isComplete: false, halt, step, isHeldBack }
     const { percent, soakMs } = tier.steps[step]!
     const since = known?.percent === percent ? parseInstant(known.upToDateAt) : undefined
+    if (halt || stale > 0 || waiting > 0 || settling > 0) {
+      // A process that has just started sees objects that settle, until it knows their pods. The step goes on where it was.
+      const isSeenAnew = !halt && stale === 0 && waiting === 0 && settling === guessed
+      return {
+        ...nothing,
+        found,
+        isComplete: false,
+        halt,
+        step,
+        isHeldBack,
+        upToDateAt: isSeenAnew ? since : undefined,
+      }
+    }
     const upToDateAt = since ?? now
     // A step that adds no objects has soaked with the one before.
-    const soaksUntil = step > 0 && view.cohort(step - 1).total === total ? now : upToDateAt + soakMs
-    if (soaksUntil > now) return { ...nothing, isComplete: false, step, upToDateAt, soaksUntil }
-    if (step === last) return { ...nothing, isComplete: true, step, upToDateAt }
+    const addsNone = step > 0 && view.cohort(step - 1).total === total
+    const soaksUntil = addsNone ? now : upToDateAt + soakMs
+    const isToJudge = total > 0 && !isOver && !isFoundGood(tier, view, step, found)
+    const judging = isToJudge ? judgingOf(tier, { percent, upToDateAt, before: found, checks, now }) : undefined
+    if (judging) found = judging.kept
+    if (soaksUntil > now || judging?.isGood === false) {
+      const soaks = soaksUntil > now ? { soaksUntil } : {}
+      const halt = foundAgainst(tier, found, { isUpToDate: judging?.verdict !== undefined })
+      return { ...nothing, found, isComplete: false, halt, step, upToDateAt, ...soaks, judging }
+    }
+    if (step === last) return { ...nothing, found, isComplete: true, step, upToDateAt }
   }
+}
+
+/** A step that adds no objects to one that a round found good. Not to the one before: the spec may have got other steps. */
+function isFoundGood(
+  { analysis, steps }: EffectiveTier,
+  view: TierView,
+  step: number,
+  found: Judged["found"],
+): boolean {
+  const good = analysis && goodPercentOf(analysis, found)
+  const index = steps.findIndex(({ percent }) => percent === good)
+  return index >= 0 && index < step && view.cohort(index).total === view.cohort(step).total
+}
+
+const judgingOf = ({ analysis, ...tier }: EffectiveTier, step: Parameters<typeof judgeStep>[1]): Judging | undefined =>
+  analysis && judgeStep({ ...tier, analysis }, step)
+
+/** A tier whose analysis has failed stays halted, also while its objects change. */
+function foundAgainst(
+  { analysis, ...tier }: EffectiveTier,
+  found: Judged["found"],
+  of: Parameters<typeof failureOf>[2],
+): Halt | undefined {
+  const failure = analysis && failureOf({ ...tier, analysis }, found, of)
+  if (!failure) return undefined
+  const at = tier.steps.length > 1 ? ` at step ${found!.percent}%` : ""
+  return { ...failure, message: `${tierTitle(tier.name)}${at}: ${failure.message}` }
 }
 
 /** This many failures, without a single success, are no coincidence. */
@@ -223,9 +327,14 @@ const wordsFor: Record<TierCheckName, Words> = {
     reason: "TierReopened",
     message: `${progress}; ${counted.stale} ${counted.stale === 1 ? "has" : "have"} another image again`,
   }),
-  soaking: ({ soaksUntil }, progress) => ({
+  judging(tier, progress) {
+    const { analysis, judging } = tier
+    const { reason, words } = judgingWords({ ...tier, analysis: analysis! }, judging!)
+    return { reason, message: `${progress}; ${words}` }
+  },
+  soaking: ({ soaksUntil, judging }, progress) => ({
     reason: "Soaking",
-    message: `${progress}; soaking until ${formatInstant(soaksUntil!)}`,
+    message: `${progress}; soaking until ${formatInstant(soaksUntil!)}${judging?.verdict === "Good" ? `; ${judging.kept!.message}` : ""}`,
   }),
   stamped(tier, progress) {
     const { view, step } = tier

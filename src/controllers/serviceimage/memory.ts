@@ -4,6 +4,7 @@ import { type Pace, refill } from "#core/fleet/pace.ts"
 import { Batch } from "#lib/batch.ts"
 import type { Instant } from "#lib/instant.ts"
 import { writesAtOnce } from "./apply.ts"
+import type { FoundEndpoints } from "./endpoints.ts"
 import type { Pinning } from "./pins.ts"
 import type { RefusedJob } from "./pre-cache.ts"
 import type { Claim } from "./targets.ts"
@@ -29,6 +30,8 @@ export type Memory = {
   writes: Batch
   /** Jobs for pre-caching that the server refused, by key. */
   refusedJobs: Map<string, RefusedJob>
+  /** What was found behind the Services of a complete rollout, whether they are being looked at, and when that began. */
+  endpoints: { found?: FoundEndpoints; isOpen: boolean; triedAt?: Instant }
   /** What the writes were decided for. */
   aim?: string
   /** The version of the ServiceImage, as another leader wrote it, since which we have read the objects. */
@@ -50,6 +53,7 @@ export function newMemory(): Memory {
     writes: new Batch({ all: writesAtOnce, owner: atOnceIn, order: "Oldest" }),
     behind: "No",
     refusedJobs: new Map(),
+    endpoints: { isOpen: false },
   }
 }
 

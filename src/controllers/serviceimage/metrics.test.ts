@@ -48,14 +48,37 @@ const operation = (phase: Operation["phase"], id = "g1"): Operation => ({
   failed: 0,
 })
 
+const judged: ServiceImageStatus["tierStatus"][number] = {
+  upgradeTier: "early",
+  newDeploymentImage: "",
+  conditions: [],
+  total: 0,
+  updated: 0,
+  upToDate: 0,
+  newcomers: 0,
+  unmanaged: 0,
+  ignoredFailures: 0,
+  regressed: 0,
+  failures: [],
+  analysis: {
+    of: "a1",
+    percent: 50,
+    checkedAt: "2026-03-01T10:06:00Z",
+    verdict: "BadMetric",
+    message: "errors: 9 is above 5",
+    failedChecks: 2,
+  },
+}
+
 const calm: ServiceImageStatus = {
   observedGeneration: 1,
   conditions: [condition("False", "NotStalled")],
   progress: "",
   currentPriority: 1,
-  tierStatus: [],
+  tierStatus: [judged],
   unmatched: 0,
   lostPods: 3,
+  oldEndpoints: { checkedAt: "2026-03-01T10:06:00Z", pods: 2, message: "a Service leads" },
   history: [],
   electionID: "",
   inflight: [],
@@ -110,6 +133,21 @@ describe("what a view says", () => {
         "tier_instances_to_update tier=(default)": 5,
         "tier_failures tier=early reason=Timeout": 2,
       },
+    },
+    "counts what a tier's analysis found": {
+      given: view(),
+      says: {
+        "tier_failed_checks tier=early": 2,
+        "tier_failed_checks tier=(default)": undefined,
+        "tier_judged_timestamp_seconds tier=early": Date.parse("2026-03-01T10:06:00Z") / 1000,
+        "tier_verdict tier=early verdict=BadMetric": 1,
+        "tier_verdict tier=early verdict=Good": undefined,
+      },
+    },
+    "counts old pods behind Services only where some were found": { given: view(), says: { old_endpoints: 2 } },
+    "and is silent where none were": {
+      given: view({ oldEndpoints: undefined }),
+      says: { old_endpoints: undefined },
     },
     "gives times as Unix seconds": {
       given: view(),
@@ -202,7 +240,7 @@ describe("publishing", () => {
     const { registry, metrics } = start()
     metrics.publish(view())
     metrics.publish(view({}, undefined, "db"))
-    expect(await text(registry, 'tier="early"')).toHaveLength(18)
+    expect(await text(registry, 'tier="early"')).toHaveLength(24)
     expect(await text(registry, 'reason="Timeout"')).toHaveLength(2)
 
     metrics.publish(view({}, [tier("early", { priority: 1 })]))

@@ -7,7 +7,7 @@ import { seriesOf } from "#runtime/series.ts"
 type Declared = {
   type: "gauge" | "counter"
   /** The unit of the number, or what it stands for. */
-  unit: "instances" | "pods" | "unix seconds" | "0 or 1" | "priority" | "stamps" | "rollouts"
+  unit: "instances" | "pods" | "unix seconds" | "0 or 1" | "priority" | "stamps" | "rollouts" | "checks"
   labels: readonly string[]
   help: string
 }
@@ -15,6 +15,26 @@ type Declared = {
 const overall = { type: "gauge", labels: ["serviceimage"] } as const
 const perTier = { type: "gauge", labels: ["serviceimage", "tier"] } as const
 const instances = { unit: "instances" } as const
+
+/** Of tiers with an analysis. */
+const judgementMetrics = {
+  serviceimage_tier_failed_checks: {
+    ...perTier,
+    unit: "checks",
+    help: "Failed checks of the tier's analysis in this upgrade; absent where the tier has none.",
+  },
+  serviceimage_tier_judged_timestamp_seconds: {
+    ...perTier,
+    unit: "unix seconds",
+    help: "When the tier was last judged by its analysis; absent before.",
+  },
+  serviceimage_tier_verdict: {
+    type: "gauge",
+    unit: "0 or 1",
+    labels: ["serviceimage", "tier", "verdict"],
+    help: "1 for what the last round of the tier's analysis found: Good, BadMetric, HookSaidNo, NoData or MetricError.",
+  },
+} as const satisfies Record<string, Declared>
 
 /**
  * Every metric of a ServiceImage, without the prefix `aim_`. Documentation, dashboard and alerts are generated from
@@ -52,6 +72,11 @@ export const serviceImageMetrics = {
     ...overall,
     unit: "pods",
     help: "Pods on nodes that no longer answer, which may still run another image.",
+  },
+  serviceimage_old_endpoints: {
+    ...overall,
+    unit: "pods",
+    help: "Pods with another version that a Service led to when the upgrade was complete; absent where none were found.",
   },
   serviceimage_upgrading: {
     ...overall,
@@ -147,6 +172,7 @@ export const serviceImageMetrics = {
     labels: ["serviceimage", "tier", "reason"],
     help: "Objects of the tier that fail, by why.",
   },
+  ...judgementMetrics,
   serviceimage_stamps_total: {
     type: "counter",
     unit: "stamps",
@@ -221,6 +247,7 @@ export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[
   say("serviceimage_instances_regressed", all.regressed)
   say("serviceimage_ignored_failures", all.ignored)
   say("serviceimage_lost_pods", status.lostPods)
+  say("serviceimage_old_endpoints", status.oldEndpoints?.pods)
 
   const current = total(tiers.filter(({ priority }) => priority === status.currentPriority))
   say("serviceimage_current_priority", status.currentPriority)
@@ -242,6 +269,13 @@ export function samplesOf({ serviceImage, status, tiers }: MetricsView): Sample[
     say("serviceimage_tier_instances_regressed", numbers.regressed, tier)
     say("serviceimage_tier_ignored_failures", numbers.ignored, tier)
     for (const { reason, count } of numbers.failures) say("serviceimage_tier_failures", count, { ...tier, reason })
+  }
+  for (const { upgradeTier, analysis } of status.tierStatus) {
+    if (!analysis) continue
+    const tier = { tier: upgradeTier || defaultTierLabel }
+    say("serviceimage_tier_failed_checks", analysis.failedChecks, tier)
+    say("serviceimage_tier_judged_timestamp_seconds", unixSeconds(analysis.checkedAt), tier)
+    say("serviceimage_tier_verdict", 1, { ...tier, verdict: analysis.verdict })
   }
   return samples
 }

@@ -7,6 +7,7 @@ import { effectiveTiers } from "#core/fleet/tiers.ts"
 import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { type Instant, parseInstant } from "#lib/instant.ts"
 import { ownValue } from "#lib/own.ts"
+import { knownEndpoints } from "./endpoints.ts"
 import type { Memory } from "./memory.ts"
 import type { Snapshot } from "./plan.ts"
 import type { PreCacheSight } from "./pre-cache.ts"
@@ -14,7 +15,7 @@ import type { Claim } from "./targets.ts"
 import { findProblem } from "./validate.ts"
 
 /** The part of a claim from which a plan is made. */
-export type Counted = Pick<Claim, "resource" | "fleet" | "conflicts" | "places"> & {
+export type Counted = Pick<Claim, "resource" | "fleet" | "conflicts" | "places" | "areProofsKnown"> & {
   readonly cache: Pick<Claim["cache"], "hasSynced" | "failure">
 }
 
@@ -45,6 +46,7 @@ export function observe<T extends Counted>(
     unmatched: new IndexedHeap(),
     conflicts: undefined,
     preCache: undefined,
+    endpoints: knownEndpoints(serviceImage, operation, memory.endpoints.found),
     pace: { pods: pace.pods, readyAt: readyAt(pace, podsPerSecond) },
     fence: {
       electionID,
@@ -74,6 +76,8 @@ export function observe<T extends Counted>(
     return { snapshot: { ...base, target, fleetChangesAt: now + listingMs }, claim }
   }
 
+  // A stamp holds a workload in one way, and a Canary in another.
+  if (!claim.areProofsKnown) return undefined
   fleet.advance(now)
   const jobs = targets.jobsOf(serviceImage)
   const [conflict] = conflicts.values()

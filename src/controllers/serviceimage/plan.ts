@@ -1,10 +1,18 @@
-import type { Operation, Reason, ServiceImage, ServiceImageStatus } from "#api/v1alpha1/serviceimage/index.ts"
+import type {
+  OldEndpoints,
+  Operation,
+  Reason,
+  ServiceImage,
+  ServiceImageStatus,
+} from "#api/v1alpha1/serviceimage/index.ts"
 import type { TierView, Unmatched } from "#core/fleet/fleet.ts"
 import { lastGoodImage } from "#core/fleet/operation.ts"
 import { earliest, type Instant, parseInstant } from "#lib/instant.ts"
 import { counted, nameSome } from "#lib/text.ts"
+import type { Round, RoundCheck } from "./analysis.ts"
 import { type RolloutCheckName, rolloutChecks } from "./checks.ts"
-import { describeTier, type JudgedTier, judgeTiers } from "./judge.ts"
+import { endpointsDueAt, endpointsSentence } from "./endpoints.ts"
+import { describeTier, type Halt, type JudgedTier, judgeTiers } from "./judge.ts"
 import { type JobWrite, jobWrites, type PreCacheSight, preCached } from "./pre-cache.ts"
 import { type Allowance, choose, type Fence, intend, type Queue, type Stamp } from "./stamps.ts"
 import { statusOf, type Verdict } from "./status.ts"
@@ -23,6 +31,10 @@ export type Snapshot = {
   conflicts: { count: number; with: string } | undefined
   /** Undefined where the spec does not ask for it and no job is left of it. */
   preCache: PreCacheSight | undefined
+  /** What is known of Services that lead to another version, since the rollout is complete. */
+  endpoints?: OldEndpoints | undefined
+  /** What was found in the rounds that are due, by tier. */
+  checks?: ReadonlyMap<string, readonly RoundCheck[]> | undefined
   /** How many pods may be disturbed right now without exceeding `pace`, and when there may be one more. */
   pace: { pods: number; readyAt: Instant }
   fence: Fence
@@ -42,6 +54,10 @@ export type Plan = {
   stamps: readonly Stamp[] // in order; stopping after any of them is safe
   /** ImagePullJobs that bring images to nodes before their tier. */
   jobs: readonly JobWrite[]
+  /** Rounds that are due. The same plan with their checks in the snapshot says what they mean. */
+  asks: readonly Round[]
+  /** When the endpoints of Services are looked at; it holds back nothing. */
+  endpointsAt?: Instant | undefined
   /** The tiers as they were judged, for metrics and explanations. */
   tiers: readonly JudgedTier[]
   /** The tiers at work: those of the highest unfinished priority, or of the lowest during a rollback. */
@@ -93,6 +109,7 @@ function planBack(seen: Snapshot): Plan {
       isAwaitingApproval: false,
       halt: undefined,
       soaksUntil: undefined,
+      judging: undefined,
       step: tier.steps.length - 1,
     }),
   )
@@ -128,23 +145,29 @@ function concluded(
   const { fence, fleetChangesAt, pace, now } = seen
   const queue = intend(order, { rollout: { seen, active }, newImage, reason, pods: pace.pods, fence })
   const { stamps, intents, declares } = choose(queue.intents, fence)
+  const judged = active.flatMap(({ judging }) => judging ?? [])
   const soaks = active.flatMap(tier => [tier.soaksUntil, tier.preCaching?.endsAt])
+  const rounds = judged.flatMap(({ dueAt }) => (dueAt > now ? [dueAt] : []))
   // A rollback waits for no images: the old ones were there.
   const jobs = jobWrites(seen, reason === "RolledBack" ? [] : tiers)
   // While the pace delays an object, another look is due as soon as one more pod is allowed.
   const isHeldBack = active.some(tier => tier.view.cohort(tier.step).stale > 0) && !seen.serviceImage.spec.paused
   const paceAt = isHeldBack && pace.readyAt > now ? pace.readyAt : undefined
+  const status = statusOf(seen, verdict, inflightOf(fence, intents), { tiers, active, newImage, jobs })
+  const endpointsAt = verdict.isComplete ? endpointsDueAt(status.completedAt, seen.endpoints, now) : undefined
   return {
-    status: statusOf(seen, verdict, inflightOf(fence, intents), { tiers, active, newImage, jobs }),
+    status,
+    endpointsAt,
     declares,
     intents,
     touches: [...fence.unsure],
     stamps,
     jobs,
+    asks: judged.flatMap(({ ask }) => ask ?? []),
     tiers,
     active,
     queue,
-    lookAgainAt: earliest(fleetChangesAt, paceAt, verdict.lookAgainAt, ...soaks),
+    lookAgainAt: earliest(fleetChangesAt, paceAt, verdict.lookAgainAt, ...soaks, ...rounds),
   }
 }
 
@@ -154,7 +177,8 @@ function impossiblePlan(seen: Snapshot, verdict: Verdict): Plan {
   const status = statusOf(seen, verdict, inflightOf(seen.fence, intents), undefined)
   const touches = [...seen.fence.unsure]
   const queue = { intents: [], turns: [] }
-  return { status, declares: false, intents, touches, stamps: [], jobs: [], tiers: [], active: [], queue, lookAgainAt }
+  const none = { stamps: [], jobs: [], asks: [], tiers: [], active: [] }
+  return { status, declares: false, intents, touches, ...none, queue, lookAgainAt }
 }
 
 /** Every object that a write may be under way to, in a fixed order. */
@@ -188,9 +212,9 @@ const paused = ({ active }: Judged): Verdict | undefined =>
 const earlyHaltMs = 30_000
 
 function halted({ seen: { serviceImage, operation, now }, active }: Judged): Verdict {
-  const halt = active.find(tier => tier.halt)!.halt!
-  // Images that are not there yet are no failure of what was stamped.
-  if (serviceImage.spec.onFailure !== "Rollback" || halt.reason === "PreCacheIncomplete") return stopped(halt)
+  const halts = active.flatMap(tier => tier.halt ?? [])
+  const halt = halts.find(isOfImage) ?? halts[0]!
+  if (serviceImage.spec.onFailure !== "Rollback" || !isOfImage(halt)) return stopped(halt)
   const haltedAt = parseInstant(
     serviceImage.status?.conditions.find(({ type, status }) => type === "Halted" && status === "True")
       ?.lastTransitionTime,
@@ -207,6 +231,9 @@ function halted({ seen: { serviceImage, operation, now }, active }: Judged): Ver
     lookAgainAt: now,
   }
 }
+
+/** Images that are not there yet are no failure of what was stamped, and missing data says nothing about it. */
+const isOfImage = ({ reason }: Halt): boolean => reason !== "PreCacheIncomplete" && reason !== "NoData"
 
 const stopped = ({ reason, message }: { reason: Reason; message: string }): Verdict => ({
   reason,
@@ -234,13 +261,14 @@ function conflicting({ seen: { conflicts } }: Judged): Verdict {
   }
 }
 
-function complete({ seen: { unmatched, serviceImage }, tiers }: Judged): Verdict {
+function complete({ seen: { unmatched, serviceImage, endpoints }, tiers }: Judged): Verdict {
   const of = (count: (view: TierView) => number) => sum(tiers, tier => count(tier.view))
   const left =
     unmatched.size > 0
       ? `; ${unmatched.size} in no tier are left alone (${nameSome(unmatched.firstItems(2), unmatched.size)})`
       : ""
-  const rest = newcomersSentence(tiers, serviceImage.spec.paused) + lostSentence(tiers) + left
+  const rest =
+    newcomersSentence(tiers, serviceImage.spec.paused) + lostSentence(tiers) + endpointsSentence(endpoints) + left
   const done = { isComplete: true, phase: "Complete", degraded: degradedSentence(tiers) } as const
   if (of(view => view.total) === 0)
     return { ...done, reason: "NoObjects", message: `no object matches the target${rest}` }
@@ -292,10 +320,20 @@ function lostSentence(tiers: readonly JudgedTier[]): string {
 }
 
 function rolling(active: readonly JudgedTier[]): Verdict {
-  const said = active.map(tier => describeTier(tier, { active }))
+  // A metric that cannot be asked for before a person acts is said first: it is what the rollout stands at.
+  const order = active.toSorted((a, b) => Number(needsPerson(b)) - Number(needsPerson(a)))
+  const said = order.map(tier => describeTier(tier, { active }))
   const first = said.find(({ reason }) => reason !== "AwaitingApproval") ?? said[0]!
-  return { reason: first.reason, message: said.map(each => each.message).join("; "), isInProgress: true }
+  const isStalled = first.reason === "MetricError" && order.some(needsPerson)
+  return {
+    reason: first.reason,
+    message: said.map(each => each.message).join("; "),
+    isInProgress: true,
+    ...(isStalled && { isStalled }),
+  }
 }
+
+const needsPerson = ({ judging }: JudgedTier): boolean => judging?.kept?.needsPerson ?? false
 
 function back({ seen: { operation }, tiers, active }: Judged): Verdict {
   const { id, cause = "" } = operation

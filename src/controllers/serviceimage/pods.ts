@@ -73,6 +73,11 @@ export class Pods {
     return this.#watching?.isReliable ? this.#watching.index.placesOf(root) : undefined
   }
 
+  /** The images of any pod; undefined where it is not known. */
+  imagesAt(pod: string): readonly string[] | undefined {
+    return this.#watching?.isReliable ? this.#watching.imagesAt(pod) : undefined
+  }
+
   get isReliable(): boolean {
     return this.#watching?.isReliable ?? false
   }
@@ -92,7 +97,12 @@ type Surroundings = Pick<Wiring, "watch" | "clock">
 
 const toldAtOnce = 500
 
-type Watching = { readonly isReliable: boolean; readonly index: PodIndex; close(): void }
+type Watching = {
+  readonly isReliable: boolean
+  readonly index: PodIndex
+  imagesAt(pod: string): readonly string[] | undefined
+  close(): void
+}
 
 /** Opens the caches that the index is kept from, and returns it with them. */
 export function openIndex(wiring: Pick<Wiring, "watch">, onChange: (uid: string) => void) {
@@ -126,6 +136,7 @@ export function openIndex(wiring: Pick<Wiring, "watch">, onChange: (uid: string)
   })
   return {
     index,
+    imagesAt: (pod: string) => podCache.get(pod)?.images,
     ready: group.ready,
     close() {
       group.close()
@@ -136,7 +147,7 @@ export function openIndex(wiring: Pick<Wiring, "watch">, onChange: (uid: string)
 
 function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching {
   let [isReliable, isClosed] = [false, false]
-  const { index, ready, close } = openIndex(wiring, uid => isReliable && onChange(uid))
+  const { index, imagesAt, ready, close } = openIndex(wiring, uid => isReliable && onChange(uid))
 
   /** In portions: reporting ten thousand objects at once would take a tenth of a second. */
   function tellOf(uids: Iterator<string>): void {
@@ -158,6 +169,7 @@ function watch(wiring: Surroundings, onChange: (uid: string) => void): Watching 
       return isReliable
     },
     index,
+    imagesAt,
     close() {
       isClosed = true
       isReliable = false

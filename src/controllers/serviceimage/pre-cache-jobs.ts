@@ -8,11 +8,12 @@ import type { Client } from "#runtime/client/client.ts"
 import { outcomeOf } from "#runtime/client/outcome.ts"
 import { conditionOf } from "#runtime/conditions.ts"
 import type { Permission, Wiring } from "#runtime/controller.ts"
-import { apiVersionOf, type KubeObject, keyOf, resourceOf } from "#runtime/resource.ts"
+import { apiVersionOf, controlledBy, type KubeObject, keyOf, resourceOf } from "#runtime/resource.ts"
+import { whyUnlisted } from "../unlisted.ts"
 import type { Job, JobWrite, PreCacheSight, RefusedJob } from "./pre-cache.ts"
 
 export const imagePullJobs = resourceOf(namesOf("ImagePullJob"))
-const { apiVersion, kind } = { apiVersion: apiVersionOf(namesOf("ServiceImage")), kind: "ServiceImage" }
+const serviceImages = resourceOf(namesOf("ServiceImage"))
 
 export const jobPermissions: readonly Permission[] = [
   { resource: imagePullJobs, verbs: ["list", "watch", "create", "patch", "delete"] },
@@ -86,13 +87,8 @@ export class PreCacheJobs {
   }
 }
 
-function whyUnknown({ failure }: Pick<WatchedCache<Kept>, "failure">): PreCacheSight["unknown"] {
-  const words =
-    failure?.kind === "NotFound"
-      ? "the cluster does not serve ImagePullJob: apply the output of aim manifests crds"
-      : failure?.kind === "Forbidden"
-        ? "aim may not list imagepulljobs: apply the output of aim manifests rbac"
-        : undefined
+function whyUnknown(cache: Pick<WatchedCache<Kept>, "failure">): PreCacheSight["unknown"] {
+  const words = whyUnlisted(imagePullJobs, cache)
   return { words: words ?? "pull jobs are being read", isLasting: words !== undefined }
 }
 
@@ -100,7 +96,7 @@ function readJob(object: KubeObject): Kept {
   const { metadata } = object
   const { spec, status } = object as unknown as ImagePullJob
   const { resourceVersion = "", namespace = "", name, uid = "", generation } = metadata
-  const owner = metadata.ownerReferences?.find(each => each.controller && each.kind === kind)
+  const owner = metadata.ownerReferences?.find(each => each.controller && each.kind === serviceImages.kind)
   if (!owner) return { resourceVersion }
   // Its end wakes the ServiceImage, which may need another.
   if (metadata.deletionTimestamp) return { resourceVersion, owner: { uid: owner.uid, name: owner.name } }
@@ -159,7 +155,7 @@ export async function applyJobs(
   return earliest(unknownAt, ...[...refused.values()].map(({ retryAt }) => retryAt))
 }
 
-function send(client: Client, { name, uid = "" }: ServiceImage["metadata"], write: JobWrite): Promise<unknown> {
+function send(client: Client, owner: ServiceImage["metadata"], write: JobWrite): Promise<unknown> {
   if (write.do === "delete")
     return client.delete(imagePullJobs, write.job, { uid: write.job.uid, propagationPolicy: "Background" })
   if (write.do === "change") {
@@ -174,7 +170,7 @@ function send(client: Client, { name, uid = "" }: ServiceImage["metadata"], writ
       name: write.name,
       namespace: write.namespace,
       // It goes with its ServiceImage.
-      ownerReferences: [{ apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }],
+      ownerReferences: [controlledBy(serviceImages, owner)],
     },
     spec: write.spec,
   } as never)

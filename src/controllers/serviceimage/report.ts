@@ -39,6 +39,7 @@ function gist({ conditions, tierStatus, operation, ...rest }: ServiceImageStatus
       name: tier.upgradeTier,
       image: tier.newDeploymentImage,
       step: tier.step,
+      analysis: tier.analysis,
       conditions: words(tier.conditions),
       failures: tier.failures.map(({ reason, scope }) => ({ reason, scope })),
     })),
@@ -58,9 +59,15 @@ export type Episode = { type: "Normal" | "Warning"; reason: Reason; message: str
 
 /** What is worth an event: the turning points of a rollout, never one per object. */
 export function storyOf({ spec, status: before }: ServiceImage, next: ServiceImageStatus): Episode[] {
+  // A check that halts the rollout is told of as the halt.
+  const isHalted = next.conditions.some(({ type }) => type === "Halted")
   return [
     ...beginning(spec, before, next),
-    ...next.tierStatus.flatMap(tier => [...chapter(before, tier), ...refusals(before, tier)]),
+    ...next.tierStatus.flatMap(tier => [
+      ...chapter(before, tier),
+      ...(isHalted ? [] : failedCheck(before, tier)),
+      ...refusals(before, tier),
+    ]),
     ...turns(before, next),
   ]
 }
@@ -102,6 +109,15 @@ function chapter(before: ServiceImageStatus | undefined, tier: TierStatus): Epis
     return say(now.reason, " waits for aim approve")
   const isFurther = was?.step && tier.step && tier.step.percent > was.step.percent
   return isFurther ? say("RollingOut", ` goes on to ${tier.step!.percent}%`) : []
+}
+
+function failedCheck(before: ServiceImageStatus | undefined, tier: TierStatus): Episode[] {
+  const was = before?.tierStatus.find(each => each.upgradeTier === tier.upgradeTier)
+  if (!tier.analysis || tier.analysis.failedChecks <= (was?.analysis?.failedChecks ?? 0)) return []
+  const { verdict, message, failedChecks } = tier.analysis
+  if (verdict === "Good") return []
+  const title = titleOf(tier.upgradeTier)
+  return [{ type: "Warning", reason: verdict, message: `${title}: ${message} (failed check ${failedChecks})` }]
 }
 
 /** Refusals of the server that are new: one for each class in each tier, with the server's own message. */

@@ -4,6 +4,7 @@ import type { Permission } from "#runtime/controller.ts"
 import { core, resourceOf } from "#runtime/resource.ts"
 import { grantPermissions } from "../grants.ts"
 import { customResourceDefinitions } from "../served-kind.ts"
+import { judgingPermissions } from "../way-out.ts"
 import { podPermissions } from "./pods.ts"
 import { jobPermissions } from "./pre-cache-jobs.ts"
 import { containerRecreateRequests } from "./stopped.ts"
@@ -12,6 +13,9 @@ export const serviceImages = resourceOf(namesOf("ServiceImage"))
 
 /** A pull that an AlternateImageSource may mend does not count against a tier. */
 export const alternateImageSources = resourceOf(namesOf("AlternateImageSource"))
+
+/** A workload with a Canary is up to date when that has promoted the image. */
+export const canaries = resourceOf(namesOf("Canary"))
 
 export const namespaces = core("namespaces", "Namespace", false)
 
@@ -25,7 +29,9 @@ export const permissions: readonly Permission[] = [
   ...podPermissions,
   ...jobPermissions,
   { resource: alternateImageSources, verbs: ["list", "watch"] },
+  { resource: canaries, verbs: ["list", "watch"] },
   { resource: containerRecreateRequests, verbs: ["list", "watch"] },
+  ...judgingPermissions,
   // Each namespace decides which of these may be changed: the roles allow the patch only where it was granted.
   ...workloadKinds
     .filter(({ isTarget }) => isTarget)

@@ -105,6 +105,7 @@ function factsOf(seen: Snapshot, verdict: Verdict, inflight: string[], judged: J
     unmatched: unmatched.size,
     lostPods: sum(tiers, tier => tier.view.lostPods),
     ...pullJobsOf(seen, judged),
+    oldEndpoints: isComplete && seen.endpoints && seen.endpoints.pods > 0 ? seen.endpoints : undefined,
     operation: {
       ...operation,
       phase: verdict.phase ?? (isBack(operation.phase) ? operation.phase : "InProgress"),
@@ -173,6 +174,7 @@ function tierStatusOf(
     // In a complete tier, every object that is not up to date and did not fail in it has lost its health since.
     regressed: isComplete ? view.counted.waiting + view.regressedAndFailed : view.regressed,
     ...stepOf(tier),
+    ...(tier.found && { analysis: tier.found }),
     failures: failuresOf(view, view.cohort(tier.step).total, examples),
   }
 }
@@ -194,9 +196,9 @@ function doneWords({ counted: { total, done, settling } }: TierView): string {
     : `${upToDate} up to date, ${total - upToDate} failed or regressed`
 }
 
-/** Only for a tier with steps, or with a soak that has to survive a restart. */
-function stepOf({ steps, step, upToDateAt }: JudgedTier): Pick<TierStatus, "step"> {
-  if (steps.length === 1 && steps[0]!.soakMs === 0) return {}
+/** Only for a tier with steps, or with a soak or an analysis that has to survive a restart. */
+function stepOf({ steps, step, upToDateAt, analysis }: JudgedTier): Pick<TierStatus, "step"> {
+  if (steps.length === 1 && steps[0]!.soakMs === 0 && !analysis) return {}
   const at = upToDateAt === undefined ? {} : { upToDateAt: formatInstant(upToDateAt) }
   return { step: { percent: steps[step]!.percent, ...at } }
 }

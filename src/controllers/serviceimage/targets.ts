@@ -3,19 +3,21 @@ import { Fleet, type FleetRules } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
 import { historyOf } from "#core/fleet/operation.ts"
 import { byPrecedence, leftOutBy, ownerOf } from "#core/fleet/ownership.ts"
+import { isHoldable } from "#core/in-place/own-hold.ts"
 import { type TargetReader, targetReader } from "#core/workloads/target-reader.ts"
 import type { Instant } from "#lib/instant.ts"
 import type { WatchedCache } from "#runtime/cache/cache.ts"
 import type { Wiring } from "#runtime/controller.ts"
 import type { KubeObject, Resource } from "#runtime/resource.ts"
-import { resourceName } from "#runtime/resource.ts"
+import { apiVersionOf, resourceName } from "#runtime/resource.ts"
 import { watchGrants } from "../grants.ts"
 import { builtIn, customResourceDefinitions, partsOf, readKind, servedBy } from "../served-kind.ts"
 import { Failover } from "./failover.ts"
 import { FleetPlaces } from "./places.ts"
 import { Pods } from "./pods.ts"
 import { PreCacheJobs } from "./pre-cache-jobs.ts"
-import { namespaces } from "./resources.ts"
+import { Proofs, type Workload } from "./proofs.ts"
+import { canaries, namespaces } from "./resources.ts"
 
 /** What one ServiceImage manages: its fleet, and the selected objects that another ServiceImage has. */
 export type Claim = {
@@ -28,9 +30,11 @@ export type Claim = {
   readonly conflicts: ReadonlyMap<string, string>
   /** Where its pods run, if it asks for pre-caching. */
   readonly places: Pick<FleetPlaces, "isKnown" | "of"> | undefined
+  /** Which of its objects have a Canary is known. */
+  readonly areProofsKnown: boolean
 }
 
-type Claimant = Claim & {
+type Claimant = Omit<Claim, "areProofsKnown"> & {
   fleet: Fleet
   conflicts: Map<string, string>
   places: FleetPlaces | undefined
@@ -64,6 +68,7 @@ export class Targets {
   readonly #pods: Pods
   readonly #failover: Failover
   readonly #jobs: PreCacheJobs
+  readonly #proofs: Proofs
   readonly #watched = new Map<string, Watched>()
   /** Every claimant of a resource, however it reads it, in the order of precedence. */
   readonly #claimants = new Map<string, Claimant[]>()
@@ -76,7 +81,12 @@ export class Targets {
     this.#kinds.subscribe(({ before, after }) => {
       for (const kind of [before, after])
         for (const name of this.#wanted.get(kind?.id ?? "") ?? []) wiring.enqueue(name)
+      if ((after ?? before)!.id === canaryKind.id) this.#lookForCanaries()
     })
+    this.#kinds.synced().then(
+      () => this.#lookForCanaries(),
+      () => {},
+    )
     this.#namespaces = wiring.watch(namespaces, { project: readNamespace })
     this.#namespaces.subscribe(({ key, initial }) => {
       if (!initial) for (const watched of this.#watched.values()) this.#offerNamespace(watched, key)
@@ -86,6 +96,7 @@ export class Targets {
     this.#pods.subscribe(uid => this.#traced(uid))
     this.#failover = new Failover(wiring, uid => this.#traced(uid))
     this.#jobs = new PreCacheJobs(wiring)
+    this.#proofs = new Proofs(wiring, target => this.#proven(target))
   }
 
   /** The claim of a ServiceImage with its fleet under the present rules, or undefined if its kind is not served. */
@@ -107,7 +118,7 @@ export class Targets {
         )
     if (spec.preCache === "Never") claimant.places = undefined
     else claimant.places ??= new FleetPlaces(claimant.fleet, this.#pods)
-    return claimant
+    return { ...claimant, areProofsKnown: !builtIn(spec.target) || this.#areProofsKnown }
   }
 
   #fleetOf(serviceImage: ServiceImage, rules: FleetRules, now: Instant): Fleet {
@@ -117,6 +128,11 @@ export class Targets {
   /** Its jobs for pre-caching, if it has any or is going to. */
   jobsOf(serviceImage: ServiceImage) {
     return this.#jobs.of(serviceImage)
+  }
+
+  /** The images of any pod; undefined where it is not known. */
+  imagesAt(pod: string): readonly string[] | undefined {
+    return this.#pods.imagesAt(pod)
   }
 
   /** Opens the cache that a claim would read, without a claim. */
@@ -212,6 +228,7 @@ export class Targets {
       else this.#claimants.delete(kind)
       this.#offerAll(kind)
     }
+    this.#lookForCanaries()
     if (this.#watched.size > 0) return
     this.#pods.close()
     this.#failover.close()
@@ -228,6 +245,7 @@ export class Targets {
     this.#watched.set(id, watched)
     this.#pods.open()
     this.#failover.open()
+    this.#lookForCanaries()
     cache.subscribe(({ key, before, after, initial }) => {
       if (before && before.uid !== after?.uid) {
         watched.keys.delete(before.uid)
@@ -270,6 +288,33 @@ export class Targets {
     }
   }
 
+  /** Only where the kind is served, and as long as the objects of a ServiceImage may have a Canary. */
+  #lookForCanaries(): void {
+    const isServed = [...this.#kinds.keysBy("kind", canaryKind.id)].some(key =>
+      servedBy(this.#kinds.get(key)!, canaryKind),
+    )
+    const isNeeded = [...this.#watched.values()].some(({ resource }) => isHoldable(resource.kind))
+    if (isServed && isNeeded) this.#proofs.open()
+    else this.#proofs.close()
+    this.#proven(undefined)
+  }
+
+  /** Where the definitions of kinds cannot be read, whether Canaries are served is not known either. */
+  get #areProofsKnown(): boolean {
+    return (this.#kinds.hasSynced || this.#kinds.failure !== undefined) && this.#proofs.isKnown
+  }
+
+  /** The Canary of a workload has changed; without one: it is known for all of them. */
+  #proven(target: Workload | undefined): void {
+    for (const { resource, claimants } of this.#watched.values()) {
+      if (target && resource.kind !== target.kind) continue
+      for (const { fleet, name } of claimants) {
+        if (target && fleet.get(target.key)) fleet.proof(target.key, this.#proofs.of(target))
+        if (!target || fleet.get(target.key)) this.#wiring.enqueue(name)
+      }
+    }
+  }
+
   #offerAll(kind: string): void {
     for (const watched of this.#watched.values())
       if (resourceName(watched.resource) === kind)
@@ -291,7 +336,9 @@ export class Targets {
       if (claimant === owner) {
         claimant.conflicts.delete(key)
         const isNew = claimant.fleet.get(key)?.uid !== member!.uid
-        claimant.fleet.set(key, member!, isNew ? this.#traceOf(member!) : undefined)
+        if (isNew)
+          claimant.fleet.set(key, member!, this.#traceOf(member!), this.#proofs.of({ kind: resource.kind, key }))
+        else claimant.fleet.set(key, member!)
         if (isNew) claimant.places?.traced(key)
         else claimant.places?.changed(key)
       } else {
@@ -308,6 +355,11 @@ export class Targets {
   }
 
   readonly #labelsOf = (namespace: string) => this.#namespaces.get(namespace)?.labels
+}
+
+const canaryKind = {
+  ...partsOf({ apiVersion: apiVersionOf(canaries), kind: canaries.kind }),
+  apiVersion: apiVersionOf(canaries),
 }
 
 const watchId = (resource: Resource, { image, health }: Target) =>

@@ -19,6 +19,8 @@ export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: 
   const tiers = effectiveTiers(spec)
   if (new Set(tiers.map(tier => tier.name)).size < tiers.length)
     return { reason: "InvalidTiers", message: "two entries of spec.tiers have the same upgradeTier" }
+  if (!spec.analysisNamespace && tiers.some(({ analysis }) => analysis))
+    return { reason: "InvalidTiers", message: `spec.analysisNamespace: ${noNamespace}` }
   for (const { name, image } of tiers) {
     const field = spec.tiers.some(tier => tier.upgradeTier === name && tier.image)
       ? `the image of tier "${name}"`
@@ -28,6 +30,9 @@ export function findProblem(spec: ServiceImageSpec): { reason: Reason; message: 
   }
   return undefined
 }
+
+const noNamespace =
+  "a tier has an analysis: write the namespace whose MetricTemplates and Secrets it names, and on whose behalf it is asked"
 
 /** With InPlaceIfPossible such objects are updated by their own controllers. A spec that forbids that is refused. */
 const notInPlace = (tier: string, kind: string) =>

@@ -1,6 +1,7 @@
 import type { AlertProvider } from "#api/v1alpha1/alertprovider/index.ts"
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import type { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
+import { addressOf } from "./metric-services/index.ts"
 
 /** An address that a manifest names, and that is connected to on behalf of its namespace. */
 export type NamedAddress = {
@@ -17,12 +18,16 @@ export const addressesOf = ({ spec }: Canary): readonly NamedAddress[] => [
     url,
     isUnchecked: disableTLS,
   })),
+  ...(spec.rolloutPlan?.rolloutWebhooks ?? []).map(({ url }, index) => ({
+    field: `spec.rolloutPlan.rolloutWebhooks[${index}].url`,
+    ...{ url, isUnchecked: false },
+  })),
 ]
 
-export const addressesOfTemplate = ({ spec: { provider } }: MetricTemplate): readonly NamedAddress[] =>
-  provider.address
-    ? [{ field: "spec.provider.address", url: provider.address, isUnchecked: provider.insecureSkipVerify }]
-    : []
+export function addressesOfTemplate({ spec: { provider } }: MetricTemplate): readonly NamedAddress[] {
+  const url = addressOf(provider)
+  return url ? [{ field: "spec.provider.address", url, isUnchecked: provider.insecureSkipVerify }] : []
+}
 
 export const addressesOfProvider = ({ spec: { address } }: AlertProvider): readonly NamedAddress[] =>
   address ? [{ field: "spec.address", url: address, isUnchecked: false }] : []

@@ -7,6 +7,8 @@ export type Route = {
   readonly isMirrored: boolean
   /** What serves the route has taken it over as it is written. */
   readonly isAccepted: boolean
+  /** Requests pass to our backends in stages, and the last is not written yet. */
+  readonly isUnderWay?: boolean | undefined
 }
 
 /** How things are: the source answers, the target is to replace it. */
@@ -32,7 +34,8 @@ export type Move =
  * - The target grows before its share does, and its share falls before it shrinks.
  */
 export function nextMove({ source, target, route }: Arranged, wanted: Wanted, shares: ReadyShares): Move {
-  const isRouted = route.weight === wanted.weight && route.isMirrored === wanted.isMirrored
+  if (route.isUnderWay && !route.isAccepted) return { wait: "RouteNotAccepted" }
+  const isRouted = !route.isUnderWay && route.weight === wanted.weight && route.isMirrored === wanted.isMirrored
   if (isRouted) {
     if (target.size < wanted.targetSize) return { do: "scale", targetSize: wanted.targetSize }
     if (!route.isAccepted) return { wait: "RouteNotAccepted" }

@@ -13,6 +13,8 @@ export type Decision = {
   /** A run that is over with this decision. */
   readonly ended?: EndedRun | undefined
   readonly act?: Act | undefined
+  /** It holds for a moment: where it lasts, a later look reports it. */
+  readonly isBrief?: boolean | undefined
   /** What it lacks. With the answers, the same look decides further. */
   readonly asks: Asks
   readonly reason: Reason
@@ -100,6 +102,10 @@ export function sourceOf(sight: Sight, run: Run | null = statusOf(sight).run ?? 
   const { sets, workload } = sight
   const own = sets.filter(({ owner }) => owner === "user")
   if (run) return own.find(({ hash }) => hash === run.source.hash)
+  return mostReady(own, workload)
+}
+
+function mostReady(own: readonly SetSeen[], workload: Sight["workload"]): SetSeen | undefined {
   const counts = (set: SetSeen) => [
     Math.min(set.ready, set.size),
     set.size,
@@ -112,6 +118,19 @@ export function sourceOf(sight: Sight, run: Run | null = statusOf(sight).run ?? 
     return at < 0 ? 0 : right[at]! - left[at]!
   })[0]
 }
+
+/**
+ * Nothing holds the workload of a component: where it is restarted during a run, its own controller replaces its pods, and
+ * the source is the ReplicaSet that has most of them.
+ */
+function followed({ component, sets, workload }: Sight, { source }: Run): Run["source"] {
+  if (!component?.source || component.source.name === component.target?.name) return source
+  const own = sets.filter(set => set.workload === source.workload && set.workload === component.source?.name)
+  return { ...source, hash: mostReady(own, workload)?.hash ?? source.hash }
+}
+
+/** The workload of a component that answered is gone. */
+export const isSourceLost = ({ component }: Sight): boolean => component !== undefined && !component.source
 
 /** The ReplicaSet of the revision that is judged: of the run's Deployment, or handed over. */
 export function testedOf({ sets }: Sight, run: Run): SetSeen | undefined {
@@ -138,12 +157,20 @@ export function arrangedOf(sight: Sight, run: Run): Arranged {
   const { services, route, trial } = sight
   const source = sourceOf(sight, run)
   return {
-    source: { size: source?.size ?? 0, ready: services.source?.ready[run.source.hash] ?? 0 },
+    source: {
+      size: sight.component?.source?.size ?? source?.size ?? 0,
+      ready: services.source?.ready[run.source.hash] ?? 0,
+    },
     target: {
       size: trial && !trial.isGoing ? trial.size : 0,
       ready: run.target.hash === "" ? 0 : (services.target?.ready[run.target.hash] ?? 0),
     },
-    route: { weight: weightOf(sight), isMirrored: route.split?.isMirrored ?? false, isAccepted: route.isAccepted },
+    route: {
+      weight: weightOf(sight),
+      isMirrored: route.split?.isMirrored ?? false,
+      isAccepted: route.isAccepted,
+      isUnderWay: route.isUnderWay,
+    },
   }
 }
 
@@ -163,8 +190,9 @@ export const sidesOf = (sight: Sight): Sides => ({
 })
 
 /** The run with what is seen now: its weight is the one that is routed. */
-export function refreshed(sight: Sight, run: Run): Run {
+export function refreshed(sight: Sight, recorded: Run): Run {
   const { now, workload, route, trial } = sight
+  const run = { ...recorded, source: followed(sight, recorded) }
   const tested = testedOf(sight, run)
   const weight = route.split ? weightOf(sight) : run.weight
   const mirrored = route.split ? route.split.isMirrored : run.mirrored
@@ -173,7 +201,7 @@ export function refreshed(sight: Sight, run: Run): Run {
   const isThere = next !== undefined && next.weight === weight && next.mirrored === mirrored
   return {
     ...rest,
-    ...(next && !isThere && { next }),
+    ...(next && !isThere && !isSourceLost(sight) && { next }),
     target: { ...run.target, ...(tested && { hash: tested.hash }) },
     sizes: {
       full: Math.max(run.sizes.full, workload?.size ?? 0),
@@ -184,6 +212,16 @@ export function refreshed(sight: Sight, run: Run): Run {
     mirrored,
     ...(hasMoved && { weightSince: formatInstant(now), progressAt: formatInstant(now) }),
   }
+}
+
+/** What usually takes a moment is worth a report when it takes longer. */
+const briefMs = 5000
+
+/** A wait that has just begun, by the last progress that was reported. */
+export function briefly(sight: Sight): Pick<Decision, "isBrief" | "lookAgainAt"> | undefined {
+  const since = parseInstant(statusOf(sight).run?.progressAt)
+  const lookAgainAt = since === undefined ? sight.now : since + briefMs
+  return sight.now < lookAgainAt ? { isBrief: true, lookAgainAt } : undefined
 }
 
 /** When waiting has lasted for the deadline. It counts from the last progress, or from when the waiting began. */
@@ -205,6 +243,7 @@ const waits: ReadonlySet<Reason> = new Set<Reason>([
   "Unschedulable",
   "QuotaExceeded",
   "PullingImage",
+  "BudgetSpent",
   "Scaling",
   "Started",
 ])

@@ -1,18 +1,24 @@
 import type { Run } from "#api/v1alpha1/canary/index.ts"
 import { parseInstant } from "#lib/instant.ts"
-import { type Decision, endedRun, ending, say, sourceOf, statusOf, testedOf } from "./decision.ts"
+import { briefly, type Decision, endedRun, ending, say, sourceOf, statusOf, testedOf } from "./decision.ts"
 import { hooksOf } from "./gates.ts"
 import { type HandOver, type HandOverStep, nextOfHandOver } from "./hand-over.ts"
+import { turned } from "./promote.ts"
 import { type Act, type Asks, answerKey, type Sight } from "./sight.ts"
 import { targetOf } from "./targets/index.ts"
 import type { Impossible, Step } from "./targets/target.ts"
 
-/** Finalising: the tested ReplicaSet becomes the workload's own, and the pods of the revision before go. */
+/**
+ * Finalising: the Services turn, the tested ReplicaSet becomes the workload's own, and the pods of the revision before
+ * go.
+ */
 export function finalise(sight: Sight, run: Run): Decision {
   const { canary, now } = sight
   const tested = testedOf(sight, run)
   const since = parseInstant(statusOf(sight).lastTransitionTime) ?? now
   const drainedAt = since + canary.spec.scaleDownDelaySeconds * 1000
+  const turning = turned(sight, run)
+  if (turning) return turning
   if (tested?.owner !== "user" && now < drainedAt)
     return say(sight, run, {
       act: ready(sight, run),
@@ -23,7 +29,7 @@ export function finalise(sight: Sight, run: Run): Decision {
   const step = handOverStep(sight, run)
   if (step !== "done") {
     if ("act" in step) return say(sight, run, { act: step.act, reason: "HandingOver", message: step.message })
-    if ("wait" in step) return say(sight, run, { reason: "HandingOver", message: step.wait })
+    if ("wait" in step) return say(sight, run, { reason: "HandingOver", message: step.wait, ...briefly(sight) })
     if (tested?.owner === "user")
       return say(sight, run, { reason: "Conflict", message: step.impossible, isStalled: true })
     return ending(sight, run, step.reason, step.impossible)

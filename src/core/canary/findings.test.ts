@@ -1,8 +1,9 @@
 import { expect, test } from "vitest"
 import { Canary } from "#api/v1alpha1/canary/index.ts"
+import type { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
 import { validate } from "#api/validate.ts"
 import { flaggerFields, flaggerManifest } from "#test/support/manifests/flagger-fields.ts"
-import { findingsOf } from "./findings.ts"
+import { findingsOf, findingsOfTemplate } from "./findings.ts"
 
 /**
  * Fields of Flagger that do nothing here, or that are refused, by the provider that the rest of the manifest asks for.
@@ -56,9 +57,26 @@ for (const [provider, reported] of Object.entries(without))
 
 test("a provider without a router is refused", () => {
   for (const provider of flaggerFields.Canary.provider!.filter(
-    each => !/^(gatewayapi|kubernetes)/.test(String(each)),
+    each => !/^(gatewayapi|contour|traefik|istio|kubernetes|smi:v1alpha2)/.test(String(each)),
   )) {
     const { object } = validate(Canary, flaggerManifest("Canary", "provider", provider))
     expect(findingsOf(object as Canary)[0]).toMatchObject({ field: "spec.provider", kind: "Refused" })
   }
+})
+
+test("a query that does not parse is refused with its place, in a Canary and in a template", () => {
+  const query = "sum(rate(errors[{{ interval }}])"
+  const manifest = flaggerManifest("Canary", "analysis.metrics[0].query", query)
+  const found = findingsOf(validate(Canary, manifest).object as Canary).filter(({ field }) => /query$/.test(field))
+  expect(found).toEqual([
+    {
+      field: "spec.analysis.metrics[0].query",
+      message: "the query does not parse at line 1, column 33: ) is missing, which closes (",
+      kind: "Refused",
+    },
+  ])
+  const provider = { type: "prometheus", address: "http://prometheus:9090", insecureSkipVerify: false }
+  expect(findingsOfTemplate({ spec: { provider, query } } as MetricTemplate)).toMatchObject([
+    { field: "spec.query", kind: "Refused", message: expect.stringContaining("line 1, column 33") },
+  ])
 })

@@ -1,11 +1,13 @@
 import type { Canary, Metric } from "#api/v1alpha1/canary/index.ts"
 import type { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
 import { metricServiceOf } from "./metric-services/index.ts"
+import { hasOneName, isMixture, mixture } from "./mixture.ts"
 import { providerOf } from "./provider.ts"
 import { builtInQuery, isBuiltIn, variableProblem } from "./queries.ts"
-import { type QueryValues, renderQuery } from "./query-template.ts"
+import { queryProblem, templateProblem } from "./query-check.ts"
+import { planned, planProblem } from "./rollout-plan.ts"
 import { isRouter } from "./router.ts"
-import { routerOf, withoutEffect } from "./routers/index.ts"
+import { howToAllow, routerOf, withoutEffect } from "./routers/index.ts"
 
 /** What can be said of a manifest before any cluster has seen it. The controller says the same of the first kind, later. */
 export type Finding = {
@@ -20,15 +22,31 @@ export type Finding = {
 export function findingsOf(canary: Canary): readonly Finding[] {
   const router = routerOf(canary)
   const problems = isRouter(router) ? router.problemsOf(canary) : [router]
-  const { metrics } = canary.spec.analysis
+  const { analysis, rolloutPlan } = canary.spec
+  const { metrics } = planned(canary).spec.analysis
+  const placeOf = (index: number) =>
+    index < analysis.metrics.length
+      ? `analysis.metrics[${index}]`
+      : `rolloutPlan.canaryMetric[${index - analysis.metrics.length}]`
+  const batches = rolloutPlan && planProblem(canary)
   return [
+    ...(batches ? [refused(batches.field, batches.message)] : []),
     ...problems.map(({ field, message }) => refused(field, message)),
+    ...(isRouter(router) && router.isOff
+      ? [
+          {
+            field: "spec.provider",
+            message: `off, unless ${howToAllow(providerOf(canary))}`,
+            kind: "Missing" as const,
+          },
+        ]
+      : []),
     ...withoutEffect(canary).map(field => ({
       field: `spec.${field}`,
       message: whyNoEffect(field, providerOf(canary)),
       kind: "NoEffect" as const,
     })),
-    ...metrics.flatMap((metric, index) => metricFindings(canary, metric, `analysis.metrics[${index}]`)),
+    ...metrics.flatMap((metric, index) => metricFindings(canary, metric, placeOf(index))),
     ...(metrics.some(needsServer) && !canary.spec.metricsServer
       ? [
           {
@@ -53,8 +71,9 @@ function metricFindings(canary: Canary, metric: Metric, at: string): readonly Fi
     return bad ? [refused(`${at}.templateVariables`, bad.message)] : []
   }
   if (metric.query) {
-    const variables = metric.templateVariables ?? {}
-    return queryFindings(metric.query, variables).map(message => refused(`${at}.query`, message))
+    const wrong = queryProblem(metric.query, metric.templateVariables ?? {})
+    const mixed = hasOneName(canary) && isMixture(metric.query) ? mixture : undefined
+    return [wrong, mixed].flatMap(message => (message === undefined ? [] : [refused(`${at}.query`, message)]))
   }
   const query = isBuiltIn(metric.name) ? builtInQuery(metric.name, canary.spec) : ""
   // Without a router there is no query either, and the router is what is missing.
@@ -65,31 +84,22 @@ function metricFindings(canary: Canary, metric: Metric, at: string): readonly Fi
 /** The same of a template, whose variables the Canaries that use it give. */
 export function findingsOfTemplate({ spec: { provider, query } }: MetricTemplate): readonly Finding[] {
   const service = metricServiceOf(provider)
-  const problem = "reason" in service ? service : service.problemOf(provider)
-  const named = [...query.matchAll(/variables(?:\.|\s+")([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name]) => [name!, ""])
+  if ("reason" in service) return [refused("provider.type", service.message)]
+  const lacking = service.problemOf(provider)
+  const wrong = templateProblem(query, service)
   return [
-    ...(problem ? [refused(problem.reason === "NotSupported" ? "provider.type" : "provider", problem.message)] : []),
-    ...queryFindings(query, Object.fromEntries(named)).map(message => refused("query", message)),
+    ...(lacking ? [refused("provider", lacking.message)] : []),
+    ...(wrong === undefined ? [] : [refused("query", wrong)]),
   ]
 }
 
-const anyValues: Omit<QueryValues, "variables"> = {
-  name: "name",
-  namespace: "namespace",
-  target: "target",
-  source: "source",
-  revision: "revision",
-  service: "service",
-  ingress: "ingress",
-  route: "route",
-  interval: "1m",
-}
-
-function queryFindings(query: string, variables: Readonly<Record<string, string>>): string[] {
-  const rendered = renderQuery(query, { ...anyValues, variables })
-  return rendered.ok ? [] : [rendered.problem]
-}
-
+const plannedReasons: readonly (readonly [RegExp, string])[] = [
+  [/rolloutStrategy$/, "has no effect: pods of the new revision come before others go"],
+  [/podList$/, "has no effect: which pods go is up to their controller"],
+  [/maxUnavailable$/, "has no effect: pods go when others have come"],
+  [/instanceInterval$/, "has no effect: write analysis.interval, which is how long a batch lasts"],
+  [/expectedStatus$/, "has no effect: any answer from 200 to 299 is a yes"],
+]
 const copies = "no copy of the workload and its autoscaler is made here"
 const reasons: readonly (readonly [RegExp, string])[] = [
   [/^autoscalerRef\.primary/, `has no effect: ${copies}`],
@@ -101,6 +111,6 @@ const reasons: readonly (readonly [RegExp, string])[] = [
 ]
 
 function whyNoEffect(field: string, provider: string): string {
-  const found = reasons.find(([pattern]) => pattern.test(field))
+  const found = [...reasons, ...plannedReasons].find(([pattern]) => pattern.test(field))
   return found ? found[1] : `has no effect with provider ${provider}`
 }

@@ -1,4 +1,5 @@
 import { parseInstant } from "#lib/instant.ts"
+import { leftSnapshots } from "./configs.ts"
 import { type Decision, isMoved, noAsks, refreshed, sourceOf, statusOf, weightOf } from "./decision.ts"
 import { back } from "./end.ts"
 import { handOverStep } from "./finalise.ts"
@@ -39,9 +40,11 @@ function nextStep(sight: Sight, isOver: boolean): Step {
   const other = targetOf(sight.canary)
   const run = statusOf(sight).run && refreshed(sight, statusOf(sight).run!)
   // Once the workload is released, only Services and route are left: they no longer tell the revisions apart.
-  const isUnderWay = isRoutedOnly(sight.canary)
-    ? weightOf(sight) > 0 || sight.route.split?.isMirrored
-    : trial || workload?.hold
+  const isRouted = weightOf(sight) > 0 || sight.route.split?.isMirrored
+  const isUnderWay =
+    isRoutedOnly(sight.canary) || sight.component
+      ? isRouted || (sight.component?.target?.size ?? 0) > 0
+      : trial || workload?.hold
   if (run && workload && isUnderWay) {
     const step = isMoved(sight, run) ? handOver(sight) : goBack(sight, isOver)
     if (step) return step
@@ -57,6 +60,8 @@ function nextStep(sight: Sight, isOver: boolean): Step {
   }
   // Until then it sends requests to Services that may be about to go.
   if (sight.isRouteGoing && !isOver) return { message: `the route is not accepted as it is left: ${sight.route.why}` }
+  const snapshots = isOver ? undefined : leftSnapshots(sight, source)
+  if (snapshots) return snapshots
   return sight.isLeft ? { do: "removeFinalizer" } : { do: "leave" }
 }
 

@@ -1,16 +1,19 @@
 import type { Run } from "#api/v1alpha1/canary/index.ts"
-import { earliest, parseInstant } from "#lib/instant.ts"
-import type { Move } from "./arrange.ts"
-import { type Decision, ending, say, statusOf, waited } from "./decision.ts"
+import { earliest } from "#lib/instant.ts"
+import { type Move, nextMove, type Wanted } from "./arrange.ts"
+import { arrangedOf, briefly, type Decision, ending, say, sharesOf, statusOf, waited } from "./decision.ts"
 import type { Sight } from "./sight.ts"
 import { targetOf } from "./targets/index.ts"
+import { paced } from "./targets/shared.ts"
 
 /** The Service of the target selects its pods before a request can come, and the one of clients only the source. */
 export function targetService(sight: Sight, run: Run): Decision | undefined {
   const { services, canary } = sight
   const settled = targetOf(canary)?.settled?.(sight, run) ?? "done"
-  if (settled !== "done" && "act" in settled)
-    return say(sight, run, { act: settled.act, reason: "Scaling", message: settled.message })
+  if (settled !== "done")
+    return "act" in settled
+      ? say(sight, run, { act: settled.act, reason: "Scaling", message: settled.message })
+      : say(sight, run, { reason: "Scaling", message: settled.wait })
   const source = services.source?.hash ?? run.source.hash
   if (run.target.hash === "" || services.areMade({ source, target: run.target.hash })) return undefined
   return say(sight, run, {
@@ -18,6 +21,19 @@ export function targetService(sight: Sight, run: Run): Decision | undefined {
     reason: "Scaling",
     message: "the Services select the pods of both revisions",
   })
+}
+
+/** The next move to how things are to be, at the pace that the target allows. */
+export function pacedMove(sight: Sight, run: Run, wish: Wanted): { readonly move: Move; readonly wanted: Wanted } {
+  const arranged = arrangedOf(sight, run)
+  const wanted = paced(sight.canary, arranged, unshrunk(sight, wish), run.sizes.full)
+  return { move: nextMove(arranged, wanted, sharesOf(sight)), wanted }
+}
+
+/** What an autoscaler has given to the new revision stays. */
+function unshrunk({ component }: Sight, wanted: Wanted): Wanted {
+  const { scaler, size = 0 } = component?.target ?? {}
+  return scaler && size > wanted.targetSize ? { ...wanted, targetSize: size } : wanted
 }
 
 /** What a move, or what it waits for, means for the run. */
@@ -48,14 +64,11 @@ export function moved(sight: Sight, run: Run, move: Exclude<Move, "done">): Deci
   // Nothing else may happen until then: a kubelet that backs off writes no more to its pods.
   const lookAgainAt = earliest(wait.lookAgainAt, trouble?.fatalAt)
   const reason = waitReason(sight, move.wait)
-  // A gateway takes a moment. What takes longer is worth a report.
-  const isBrief = move.wait === "RouteNotAccepted" && sight.now - (parseInstant(run.weightSince) ?? 0) < briefMs
-  if (isBrief) return measuring(sight, run, { lookAgainAt: (parseInstant(run.weightSince) ?? 0) + briefMs })
+  const brief = trouble ? undefined : briefly(sight)
+  if (brief) return say(sight, run, { reason: before.reason, message: before.message, ...brief })
   const message = trouble && move.wait === "TargetNotReady" ? trouble.message : waitMessages[move.wait](sight)
   return say(sight, wait.run, { reason, message, lookAgainAt })
 }
-
-const briefMs = 5000
 
 const withSize = (run: Run, target: number): Run => ({ ...run, sizes: { ...run.sizes, target } })
 

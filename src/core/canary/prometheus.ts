@@ -51,8 +51,8 @@ function seriesOf(result: readonly unknown[], isSecret: boolean): Answer {
   return { ok: true, series }
 }
 
-/** As Prometheus writes numbers, always within quotes. JavaScript would read "" as 0 and "0x10" as 16. */
-function numberOf(text: unknown): number | undefined {
+/** As Prometheus and other programs in Go write numbers in a text. JavaScript would read "" as 0 and "0x10" as 16. */
+export function numberOf(text: unknown): number | undefined {
   if (text === "NaN") return Number.NaN
   if (text === "+Inf" || text === "Inf") return Number.POSITIVE_INFINITY
   if (text === "-Inf") return Number.NEGATIVE_INFINITY
@@ -60,7 +60,7 @@ function numberOf(text: unknown): number | undefined {
 }
 
 /** Names and values that a message may hold. */
-function labelsOf(metric: unknown): Record<string, string> {
+export function labelsOf(metric: unknown): Record<string, string> {
   if (!isObject(metric)) return {}
   const plain = Object.entries(metric).filter(
     ([name, value]) => /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) && typeof value === "string",

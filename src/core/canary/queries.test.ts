@@ -8,6 +8,7 @@ const spec = (more: Record<string, unknown> = {}) =>
   ({
     targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
     service: { port: 80 },
+    analysis: { interval: "1m", threshold: 1, stepWeights: [10] },
     ...more,
   }) as CanarySpec
 const gateway = spec({ provider: "gatewayapi:v1", service: { port: 80, gatewayRefs: [{ name: "g" }] } })
@@ -31,9 +32,11 @@ describe("built-in metrics", () => {
       target:
         `(sum(rate(envoy_cluster_upstream_rq{${which}, envoy_response_code!~"5.*"}[60s])) or vector(0))` +
         ` / sum(rate(envoy_cluster_upstream_rq{${which}}[60s])) * 100`,
+      windowMs: 60_000,
     })
     expect(asked("request-duration", gateway)).toEqual({
       target: `histogram_quantile(0.99, sum(rate(envoy_cluster_upstream_rq_time_bucket{${which}}[60s])) by (le))`,
+      windowMs: 60_000,
     })
   })
 
@@ -44,10 +47,24 @@ describe("built-in metrics", () => {
       target:
         `(sum(rate(http_request_duration_seconds_count{${which}, status!~"5.*"}[60s])) or vector(0))` +
         ` / sum(rate(http_request_duration_seconds_count{${which}}[60s])) * 100`,
+      windowMs: 60_000,
     })
     expect(asked("request-duration", spec())).toEqual({
       target: `histogram_quantile(0.99, sum(rate(http_request_duration_seconds_bucket{${which}}[60s])) by (le)) * 1000`,
+      windowMs: 60_000,
     })
+  })
+
+  test("Blue/Green behind a gateway asks the pods as long as Envoy has counted nothing", () => {
+    const blueGreen = { interval: "1m", threshold: 1, iterations: 5 }
+    const of = (name: BuiltIn, analysis: object) => builtInQuery(name, { ...gateway, analysis } as CanarySpec)
+    for (const name of names) {
+      const [envoy, pods] = [builtInQuery(name, gateway), builtInQuery(name, spec())]
+      expect(of(name, blueGreen)).toBe(`${envoy} >= 0 or ${pods}`)
+      // Here the gateway sends the new revision requests from the first round on.
+      expect(of(name, { ...blueGreen, mirror: true })).toBe(envoy)
+      expect(of(name, { ...blueGreen, match: [{ headers: { a: { exact: "b" } } }] })).toBe(envoy)
+    }
   })
 
   test("the running revision is asked for what the new one is asked for", () => {
@@ -115,7 +132,10 @@ describe("built-in metrics", () => {
   )
 
   test.each([
-    [{ provider: "istio" }, /^request-duration is built in for the providers gatewayapi and kubernetes, not for istio/],
+    [
+      { provider: "linkerd" },
+      /^request-duration is built in for the providers gatewayapi, contour, traefik, istio, kubernetes, not for linkerd/,
+    ],
     [{ provider: "constructor" }, /not for constructor/],
     [
       { targetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name: "db" } },
@@ -135,13 +155,13 @@ describe("own queries", () => {
     questionsOf({ ...metric, ...more }, query, values, atThisWeightMs)
 
   test("the window ends where the present weight began", () => {
-    expect(of("[{{ interval }}]", { interval: "1m30s" })).toEqual({ target: "[90s]" })
-    expect(of("[{{ interval }}]", {}, 20_900)).toEqual({ target: "[20s]" })
-    expect(of("[{{ interval }}]", {}, 0)).toEqual({ target: "[1s]" })
+    expect(of("[{{ interval }}]", { interval: "1m30s" })).toEqual({ target: "[90s]", windowMs: 90_000 })
+    expect(of("[{{ interval }}]", {}, 20_900)).toEqual({ target: "[20s]", windowMs: 20_000 })
+    expect(of("[{{ interval }}]", {}, 0)).toEqual({ target: "[1s]", windowMs: 1000 })
   })
 
   test("variables are those of the metric", () => {
-    expect(of("{{ variables.way }}", { templateVariables: { way: "in" } })).toEqual({ target: "in" })
+    expect(of("{{ variables.way }}", { templateVariables: { way: "in" } })).toEqual({ target: "in", windowMs: 60_000 })
     expect(of("{{ variables.way }}")).toMatchObject({
       reason: "InvalidQuery",
       message: expect.stringContaining(
@@ -154,16 +174,33 @@ describe("own queries", () => {
     expect(of('x{a="{{ target }}"}', { relativeTo: "Source" })).toEqual({
       target: 'x{a="web-7d9f"}',
       source: 'x{a="web"}',
+      windowMs: 60_000,
     })
     expect(of("up", { relativeTo: "Source" })).toMatchObject({ reason: "InvalidQuery" })
     expect(of("{{ revision }}", { relativeTo: "Source" })).toMatchObject({ reason: "InvalidQuery" })
+  })
+
+  test("where both revisions have one name, a query must tell them apart", () => {
+    const set = { ...values, target: "db", source: "db", revision: "db-5c9", sourceRevision: "db-1f2" }
+    const asked = (query: string, more = {}) => questionsOf({ ...metric, ...more }, query, set, 3_600_000)
+    expect(asked('x{a="{{ target }}"}')).toMatchObject({
+      reason: "InvalidQuery",
+      message: expect.stringContaining("write {{ revision }} beside it"),
+    })
+    const exact = 'x{a="{{ target }}", hash="{{ revision }}"}'
+    expect(asked(exact)).toEqual({ target: 'x{a="db", hash="db-5c9"}', windowMs: 60_000 })
+    expect(asked(exact, { relativeTo: "Source" })).toEqual({
+      target: 'x{a="db", hash="db-5c9"}',
+      source: 'x{a="db", hash="db-1f2"}',
+      windowMs: 60_000,
+    })
   })
 
   test.each(["1mx", "0s", "5"])("interval %s is a problem", interval =>
     expect(of("up", { interval })).toMatchObject({ reason: "InvalidSpec" }),
   )
 
-  test.each(['a"', "a'", "a`", "a\\", "a{", "a}", "a(", "a)", "a[", "a]", "a\nb"])(
+  test.each(['a"', "a'", "a`", "a\\", "a{", "a}", "a(", "a)", "a[", "a]", "a,b", "a\nb"])(
     "variable %j could change the query of another namespace",
     way =>
       expect(variableProblem({ ...metric, templateVariables: { ok: "a", way } })).toMatchObject({

@@ -69,8 +69,9 @@ export function checksOfHooks(
   const answers = asks.map(ask => sight.answers.get(answerKey(ask)))
   if (answers.includes(undefined)) return { checks: undefined, asks }
   const checks = asks.map(({ hook: { name } }, index): Check => {
-    const { yes, why } = answers[index]!
-    return yes ? { name, verdict: "Yes" } : { name, verdict: "No", why }
+    const { yes, why, isUncalled } = answers[index]!
+    if (yes) return { name, verdict: "Yes" }
+    return { name, verdict: isUncalled ? "Error" : "No", why }
   })
   return { checks, asks }
 }
@@ -89,8 +90,7 @@ export function judged(
       ...run,
       checkedAt: formatInstant(now),
       failedChecks: outcome.tally.failedChecks,
-      // Hooks before the first weight say nothing about metrics.
-      metrics: metrics.length > 0 ? metrics.slice(0, 32) : run.metrics,
+      metrics: metrics.slice(0, 32),
     },
     outcome,
     isStalled: outcome.tally.errors >= limits.errorLimit,

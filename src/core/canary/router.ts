@@ -56,16 +56,24 @@ export type Router = {
   readonly providers: readonly string[]
   /** The object that divides requests. */
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string; readonly plural: string }
+  /** Off, unless an administrator allows the provider. */
+  readonly isOff?: true
+  /** Fields of Flagger that most routers have no use for, and this one has. */
+  readonly uses?: readonly string[]
+  /** Fields that most routers use, and this one does not. */
+  readonly unused?: readonly string[]
   nameOf(context: RouteContext): string
   /** What the spec asks for and this router cannot do. `features` is what the gateway says it supports, if it says so. */
   problemsOf(canary: Canary, features?: ReadonlySet<string>): readonly RouteProblem[]
-  /** The object for this split: what exists, with our own parts changed and foreign ones kept. */
+  /** The object for this split, or the next stage on the way: what exists, with our own parts changed and foreign ones kept. */
   routed(context: RouteContext, existing: RouteObject | undefined, split: Split): RouteObject
   /** The split that the object says; undefined where our backends do not stand in it. */
   splitIn(context: RouteContext, existing: RouteObject): Split | undefined
+  /** Requests pass to our backends, or back, in stages: each is accepted before the next is written. */
+  isUnderWay?(context: RouteContext, existing: RouteObject): boolean
   /** What serves the object has taken it over as it is written. */
   isAccepted(context: RouteContext, existing: RouteObject): Accepted
-  /** The object as it was before the Canary, or without our parts; undefined where it is to be deleted. */
+  /** The object as it was before the Canary, or the next stage on the way; undefined where it is to be deleted. */
   restored(context: RouteContext, existing: RouteObject): RouteObject | undefined
 }
 

@@ -3,7 +3,7 @@ import { retryAnnotation, rollbackAnnotation } from "#api/v1alpha1/canary/annota
 import type { CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import type { Decision } from "./decision.ts"
 import { decide } from "./run.ts"
-import { answerKey, type Sight } from "./sight.ts"
+import { answerKey, type HookAnswer, type Sight } from "./sight.ts"
 import {
   aRun,
   calm,
@@ -32,9 +32,9 @@ const metric = { name: "request-success-rate", thresholdRange: { min: 99 } }
 const measured = { spec: { analysis: { ...analysis, metrics: [metric] } } }
 
 /** With the answers to everything that the decision lacks. */
-function answered(sight: Sight, yes: boolean): Sight {
-  const answers = new Map(decide(sight).asks.hooks.map(ask => [answerKey(ask), { yes, why: "said so", at: sight.now }]))
-  return { ...sight, answers }
+function answered(sight: Sight, yes: boolean, more: Pick<HookAnswer, "isUncalled"> = {}): Sight {
+  const answer = { yes, why: "said so", at: sight.now, ...more }
+  return { ...sight, answers: new Map(decide(sight).asks.hooks.map(ask => [answerKey(ask), answer])) }
 }
 
 const told = ({ phase, act, reason }: Decision) => [phase, act?.do ?? "", reason]
@@ -174,39 +174,40 @@ const rows: Record<string, [Sight, [string, string, string]]> = {
     }),
     ["Promoting", "route", "Routing"],
   ],
-  "11 then the Service of the source turns": [
-    running(100, { status: { phase: "Promoting" } }),
-    ["Promoting", "services", "Routing"],
+  "11 then it is finalised": [running(100, { status: { phase: "Promoting" } }), ["Finalising", "", "HandingOver"]],
+  "12 the Service of the source turns": [
+    running(100, { status: { phase: "Finalising" } }),
+    ["Finalising", "services", "Routing"],
   ],
-  "11 its endpoints are awaited": [
-    change(running(100, { status: { phase: "Promoting" } }), {
+  "12 its endpoints are awaited": [
+    change(running(100, { status: { phase: "Finalising" }, forMs: 5 * second }), {
       services: {
         source: { hash: "new", ready: { old: 4 } },
         target: { hash: "new", ready: { new: 4 } },
         areMade: () => true,
       },
     }),
-    ["Promoting", "", "WaitingForReady"],
+    ["Finalising", "", "WaitingForReady"],
   ],
-  "11 then it gets the requests back": [
-    change(running(100, { status: { phase: "Promoting" } }), {
+  "12 then it gets the requests back": [
+    change(running(100, { status: { phase: "Finalising" } }), {
       services: {
         source: { hash: "new", ready: { new: 4 } },
         target: { hash: "new", ready: { new: 4 } },
         areMade: () => true,
       },
     }),
-    ["Promoting", "route", "Routing"],
+    ["Finalising", "route", "Routing"],
   ],
-  "11 then it is handed over": [
-    change(running(0, { status: { phase: "Promoting" }, run: { weight: 0 } }), {
+  "12 and the Service of clients is as the others before pods go": [
+    change(running(0, { status: { phase: "Finalising" } }), {
       services: {
         source: { hash: "new", ready: { new: 4 } },
         target: { hash: "new", ready: { new: 4 } },
-        areMade: () => true,
+        areMade: () => false,
       },
     }),
-    ["Finalising", "", "HandingOver"],
+    ["Finalising", "services", "Routing"],
   ],
   "11 the template changed before: back": [
     change(running(100, { status: { phase: "Promoting" } }), { workload: { ...workload, checksum: "cccc" } }),
@@ -227,8 +228,15 @@ const rows: Record<string, [Sight, [string, string, string]]> = {
   "13 not to a source that is not ready": [
     change(running(20, { status: { phase: "Failed" }, run: { reason: "AnalysisFailed" } }), {
       services: { ...running(20).services, source: { hash: "old", ready: {} } },
+      trial: { ...trial, size: 1, isEnded: true },
     }),
     ["Failed", "", "SourceNotReady"],
+  ],
+  "13 while it waits, the Deployment of the run says that its run is over": [
+    change(running(20, { status: { phase: "Failed" }, run: { reason: "AnalysisFailed" } }), {
+      services: { ...running(20).services, source: { hash: "old", ready: {} } },
+    }),
+    ["Failed", "endTrial", "RollingBack"],
   ],
   "13 frozen": [
     running(20, { spec: { onFailure: "Freeze" }, status: { phase: "Failed" }, run: { reason: "AnalysisFailed" } }),
@@ -250,11 +258,43 @@ const rows: Record<string, [Sight, [string, string, string]]> = {
     answered(running(0, withHooks(hook("pre-rollout"))), false),
     ["Progressing", "", "HookRefused"],
   ],
+  "14 it could not be called, which is no refusal": [
+    answered(running(0, withHooks(hook("pre-rollout"))), false, { isUncalled: true }),
+    ["Progressing", "", "MetricError"],
+  ],
+  "14 nor in a round": [
+    answered(running(20, { ...withHooks(hook("rollout")), forMs: minute }), false, { isUncalled: true }),
+    ["Progressing", "", "MetricError"],
+  ],
+  "14 a hook that was not called in the last round that the threshold allows": [
+    answered(running(20, { ...withHooks(hook("rollout")), run: { failedChecks: 1 }, forMs: minute }), false, {
+      isUncalled: true,
+    }),
+    ["Progressing", "", "MetricError"],
+  ],
   "14 and yes": [answered(running(0, withHooks(hook("pre-rollout"))), true), ["Progressing", "", "Measuring"]],
   "15 the first weight": [running(0), ["Progressing", "route", "Measuring"]],
   "15 the next weight: pods first": [
     change(running(20, { ...measured, forMs: minute }), { checks: [good] }),
     ["Progressing", "scaleTrial", "Scaling"],
+  ],
+  "15 a source that is not ready does not keep a ready target from more": [
+    change(running(20, { run: { next: { weight: 40, mirrored: false } } }), {
+      trial: { ...trial, size: 2 },
+      services: {
+        source: { hash: "old", ready: {} },
+        target: { hash: "new", ready: { new: 2 } },
+        areMade: () => true,
+      },
+    }),
+    ["Progressing", "route", "Measuring"],
+  ],
+  "15 a route that is not accepted holds everything": [
+    change(running(20, { ...measured, forMs: minute }), {
+      checks: [good],
+      route: { split: { weight: 20, isMirrored: false }, isAccepted: false, why: "no listener" },
+    }),
+    ["Progressing", "", "NotAccepted"],
   ],
   "15 a hook before the weight rises says no": [
     answered(
@@ -279,6 +319,22 @@ const rows: Record<string, [Sight, [string, string, string]]> = {
     answered(running(40, { ...withHooks(hook("confirm-promotion")), status: { phase: "WaitingPromotion" } }), true),
     ["Promoting", "", "Advanced"],
   ],
+  ...Object.fromEntries(
+    (["NoData", "Bad", "Error"] as const).map(verdict => [
+      `16 it says yes, and the last round said ${verdict}: not yet`,
+      [
+        answered(
+          running(40, {
+            spec: { analysis: { ...analysis, metrics: [metric], webhooks: [hook("confirm-promotion")] } },
+            status: { phase: "WaitingPromotion" },
+            run: { metrics: [{ name: metric.name, verdict, count: 1, since: startedAt, at: startedAt }] },
+          }),
+          true,
+        ),
+        ["WaitingPromotion", "", "Measuring"],
+      ] as [Sight, [string, string, string]],
+    ]),
+  ),
   "a rollback by a person": [
     running(20, { annotations: { [rollbackAnnotation]: "r2_bbbb" } }),
     ["Failed", "", "RolledBackByUser"],
@@ -353,9 +409,9 @@ test("Blue/Green counts iterations, then gives all requests for one of them", ()
 test("a source at full size again is needed before requests go back, except where the target has none ready", () => {
   const sight = running(20, { status: { phase: "Failed" }, run: { reason: "CrashLoop" } })
   const half = { source: { hash: "old", ready: { old: 2 } }, areMade: () => true }
-  expect(
-    decide(change(sight, { services: { ...half, target: { hash: "new", ready: { new: 1 } } } })).act,
-  ).toBeUndefined()
+  expect(decide(change(sight, { services: { ...half, target: { hash: "new", ready: { new: 1 } } } })).act?.do).toBe(
+    "endTrial",
+  )
   expect(decide(change(sight, { services: { ...half, target: { hash: "new", ready: {} } } })).act?.do).toBe("route")
 })
 
@@ -442,8 +498,10 @@ describe("a Canary that is deleted", () => {
 
   test("a source that never becomes ready keeps it for the deadline, and not for ever", () => {
     const sight = going(running(20), { services: { ...running(20).services, source: { hash: "old", ready: {} } } })
-    expect(decide(sight).act).toBeUndefined()
-    expect(decide({ ...sight, now: start + 10 * minute }).act?.do).toBe("deleteTrial")
+    expect(decide(sight).act?.do).toBe("endTrial")
+    const told = { ...sight, trial: { ...sight.trial!, isEnded: true } }
+    expect(decide(told).act).toBeUndefined()
+    expect(decide({ ...told, now: start + 10 * minute }).act?.do).toBe("deleteTrial")
   })
 
   test("a route that is not accepted as it is left keeps its Services for the deadline, and not for ever", () => {

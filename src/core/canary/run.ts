@@ -1,16 +1,16 @@
 import { pausedAnnotation, rollbackAnnotation } from "#api/v1alpha1/canary/annotations.ts"
 import type { Phase, Run } from "#api/v1alpha1/canary/index.ts"
 import { formatInstant, parseInstant } from "#lib/instant.ts"
-import { nextMove, type Wanted } from "./arrange.ts"
+import type { Wanted } from "./arrange.ts"
+import { withBudgets } from "./budgets.ts"
+import { changedSince } from "./configs.ts"
 import {
-  arrangedOf,
   type Decision,
   ending,
   endingOf,
   isMoved,
   refreshed,
   say,
-  sharesOf,
   sourceOf,
   statusOf,
   testedOf,
@@ -21,15 +21,17 @@ import { finalise } from "./finalise.ts"
 import { hasGate, hooksOf, pass } from "./gates.ts"
 import { idle } from "./idle.ts"
 import { leave } from "./leave.ts"
-import { failedBy, measuring, moved, targetService } from "./moves.ts"
+import { failedBy, measuring, moved, pacedMove, targetService } from "./moves.ts"
 import { promote } from "./promote.ts"
+import { partitionHold } from "./rollout-plan.ts"
 import { checksOfHooks, intervalOf, judged, roundOf } from "./rounds.ts"
 import { withScalers } from "./scalers.ts"
 import { answerKey, type Sight } from "./sight.ts"
 import { targetSizeAt } from "./size-at.ts"
 import { nextOf, type Position, strategyOf } from "./steps.ts"
 import type { Check } from "./tally.ts"
-import { firstSize, paced, sharesPods } from "./targets/shared.ts"
+import { followedBy } from "./targets/component.ts"
+import { firstSize, sharesPods } from "./targets/shared.ts"
 
 /**
  * The state machine of a Canary: from what is seen to the phase, the next status of the run and the next single write. The
@@ -41,7 +43,7 @@ import { firstSize, paced, sharesPods } from "./targets/shared.ts"
  *
  * A new phase is reported before the first write that belongs to it.
  */
-export const decide = (sight: Sight): Decision => withScalers(sight, decideRun(sight))
+export const decide = (sight: Sight): Decision => withScalers(sight, withBudgets(sight, decideRun(sight)))
 
 function decideRun(sight: Sight): Decision {
   const { canary, workload, problem } = sight
@@ -50,13 +52,21 @@ function decideRun(sight: Sight): Decision {
   if (problem) return stuck(sight, problem.reason, problem.message)
   if (!workload) return stuck(sight, "WorkloadMissing", `${titleOf(canary)} does not exist in this namespace`)
   if (workload.otherHolder !== undefined)
-    return stuck(sight, "Conflict", `${titleOf(canary)} is updated by another part of aim: ${workload.otherHolder}`)
-  if (canary.spec.suspend) return held(sight, "Suspended", "spec.suspend is true")
+    return stuck(sight, "Conflict", `${titleOf(canary)} has one hold at a time, and ${workload.otherHolder}`)
+  if (canary.spec.suspend)
+    return held(
+      sight,
+      "Suspended",
+      `spec.${canary.spec.rolloutPlan?.paused ? "rolloutPlan.paused" : "suspend"} is true`,
+    )
   if (!run) return idle(sight)
+  const now = refreshed(sight, run)
+  const follow = endingOf(run) ? undefined : followedBy(sight, now)
+  if (follow)
+    return say(sight, now, { act: follow, reason: run.reason, message: "the Services follow the pods of the source" })
   const isTakenBack = canary.metadata.annotations?.[rollbackAnnotation] === run.id
   if (canary.metadata.annotations?.[pausedAnnotation] === run.id && !isTakenBack)
     return held(sight, "Paused", `aim pause holds run ${run.id}: run aim resume canary/${canary.metadata.name}`)
-  const now = refreshed(sight, run)
   if (endingOf(run) && !isMoved(sight, now)) return end(sight, now)
   return changed(sight, now) ?? (byPhase[phase ?? "Progressing"] ?? progress)(sight, now)
 }
@@ -94,6 +104,8 @@ function changed(sight: Sight, run: Run): Decision | undefined {
     return workload!.checksum === sourceOf(sight, run)?.checksum
       ? ending(sight, run, "Reverted", "the template went back to the revision that runs")
       : ending(sight, run, "Restarted", "the template changed during the run")
+  const [config] = changedSince(sight, run)
+  if (config !== undefined) return ending(sight, run, "Restarted", `${config} changed during the run`)
   if (run.target.hash !== "" && !trial && !testedOf(sight, run))
     return ending(sight, run, "TargetMissing", `Deployment ${run.target.workload} was deleted during the run`)
   return undefined
@@ -146,8 +158,7 @@ function progress(sight: Sight, before: Run): Decision {
   const wanted = wantedAt(sight, run, position, isFirst)
   const turned = targetService(sight, run)
   if (turned) return turned
-  const arranged = arrangedOf(sight, run)
-  const move = nextMove(arranged, paced(canary, arranged, wanted, run.sizes.full), sharesOf(sight))
+  const { move } = pacedMove(sight, run, wanted)
   if (move !== "done") return moved(sight, run, move)
   if (canary.spec.skipAnalysis) return skipped(sight, run)
   if (isFirst) return prepare(sight, run, position)
@@ -201,22 +212,29 @@ function wantedAt({ canary }: Sight, run: Run, position: Position, isFirst: bool
 /** Before the first weight: hooks that prepare. */
 function prepare(sight: Sight, run: Run, position: Position): Decision {
   const { canary, now } = sight
-  const dueAt = run.checkedAt === undefined ? 0 : (parseInstant(run.checkedAt) ?? 0) + intervalOf(canary)
-  const { checks, asks } = checksOfHooks(sight, "pre-rollout", run.failedChecks)
+  const dueAt = run.checkedAt === undefined ? 0 : instantOf(run.checkedAt) + intervalOf(canary)
+  const { checks, asks } = checksOfHooks(sight, "pre-rollout", attemptOf(run))
   if (asks.length === 0) return advance(sight, run, position)
-  if (now < dueAt) return refused(sight, run, statusOf(sight).run?.message ?? "", dueAt)
+  if (now < dueAt) return measuring(sight, run, { ...kept(sight), lookAgainAt: dueAt })
   if (!checks) return measuring(sight, run, { asks: { hooks: asks } })
-  const { run: after, outcome } = judged(sight, run, checks)
-  if (outcome.next === "fail") return ending(sight, after, "AnalysisFailed", outcome.why ?? "")
-  if (outcome.next === "hold") return refused(sight, after, outcome.why ?? "", now + intervalOf(canary))
+  const { run: after, outcome, isStalled } = judged(sight, run, checks)
+  const message = outcome.why ?? ""
+  if (outcome.next === "fail") return ending(sight, after, "AnalysisFailed", message)
+  if (outcome.next === "hold") {
+    const reason = holdReasons[outcome.reason!]
+    return say(sight, after, { reason, message, isStalled, lookAgainAt: now + intervalOf(canary) })
+  }
   // Written before requests come: the next process does not call them again.
   const { checkedAt: _, ...fresh } = after
   const { act: _act, ...said } = advance(sight, fresh, position)
   return said
 }
 
-const refused = (sight: Sight, run: Run, message: string, lookAgainAt: number): Decision =>
-  say(sight, run, { reason: "HookRefused", message, lookAgainAt })
+/** Each attempt is a call of its own, and the same for every look until it is judged. */
+const attemptOf = ({ startedAt, checkedAt }: Run): number =>
+  checkedAt === undefined ? 0 : Math.max(1, Math.round((instantOf(checkedAt) - instantOf(startedAt)) / 1000))
+
+const instantOf = (time: string | undefined): number => parseInstant(time) ?? 0
 
 /** A round at the present weight. `goOn`: what follows when it is good. */
 function judgeRound(sight: Sight, run: Run, goOn: (run: Run) => Decision): Decision {
@@ -256,8 +274,16 @@ const holdReasons = {
 /** What the last round said stands until the next one. */
 function kept(sight: Sight): Pick<Decision, "reason" | "message"> | undefined {
   const run = statusOf(sight).run
+  const waits = run?.reason === "GateWaiting" ? heldBatch(sight, run) : undefined
+  if (waits) return { reason: "GateWaiting", message: waits }
   const reason = run && Object.values(holdReasons).find(each => each === run.reason)
   return reason && { reason, message: run.message }
+}
+
+/** Why the batch after the present one may not begin. */
+function heldBatch({ canary }: Sight, { weight, iterations, mirrored: isMirrored }: Run): string | undefined {
+  const next = nextOf(canary.spec.analysis, { weight, iterations, isMirrored })
+  return next === "promote" ? undefined : partitionHold(canary, next.weight)
 }
 
 const round = (sight: Sight, run: Run, position: Position): Decision =>
@@ -280,6 +306,13 @@ function advance(sight: Sight, run: Run, position: Position): Decision {
       },
     )
   }
+  const waits = heldBatch(sight, run)
+  if (waits)
+    return say(
+      sight,
+      { ...run, progressAt },
+      { reason: "GateWaiting", message: waits, lookAgainAt: now + intervalOf(canary) },
+    )
   const after = { ...run, iterations: next.iterations, progressAt }
   const isHere = next.weight === position.weight && next.isMirrored === position.isMirrored
   // The first iteration is judged after an interval from now on.
@@ -288,20 +321,26 @@ function advance(sight: Sight, run: Run, position: Position): Decision {
   return progress(sight, { ...after, next: { weight: next.weight, mirrored: next.isMirrored } })
 }
 
+const isGoodAtLast = ({ canary }: Sight, { metrics }: Run): boolean =>
+  metrics.every(({ verdict }) => verdict === "Good" || (verdict === "NoData" && canary.spec.analysis.noData === "Pass"))
+
 /** WaitingPromotion: the gates, while the new revision is judged as before. */
 function proven(sight: Sight, run: Run): Decision {
   const passage = pass(sight, run, promotionPlace, intervalOf(sight.canary))
   if (passage.is === "Expired") return ending(sight, passage.run, "GateExpired", passage.message)
-  if (passage.is === "Open")
-    return say(
+  const confirmed = (after: Run) =>
+    say(
       sight,
-      { ...passage.run, progressAt: formatInstant(sight.now) },
+      { ...after, progressAt: formatInstant(sight.now) },
       {
         phase: "Promoting",
         reason: "Advanced",
         message: "the promotion was confirmed",
       },
     )
+  // Whatever a gate says: what the last round did not find good waits for a better one.
+  if (passage.is === "Open")
+    return isGoodAtLast(sight, passage.run) ? confirmed(passage.run) : judgeRound(sight, passage.run, confirmed)
   const waiting = (after: Run, said: Partial<Decision> = {}) =>
     say(sight, after, { reason: passage.reason, message: passage.message, ...said })
   const judgement = judgeRound(sight, passage.run, after => waiting(after))

@@ -155,6 +155,13 @@ export function heldScaler(kind: ScalerKind, object: RouteObject, canary: string
   return withMetadata({ ...object, spec: next }, { ...metadataOf(object), saved: { by: canary, spec: saved } })
 }
 
+/** It scales another workload from now on, and is otherwise as before. */
+export function movedScaler(kind: ScalerKind, object: RouteObject, name: string): RouteObject {
+  const freed = freedScaler(kind, object)
+  const { scaleTargetRef, ...rest } = specOf(freed)
+  return { ...freed, spec: { ...rest, scaleTargetRef: { ...fieldsOf(scaleTargetRef), name } } }
+}
+
 /** It is as before, but for what its owner has changed meanwhile. */
 export function freedScaler(kind: ScalerKind, object: RouteObject): RouteObject {
   const note = noteIn(object)

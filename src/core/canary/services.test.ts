@@ -86,11 +86,11 @@ describe("new Services", () => {
 })
 
 describe("the Service that clients use", () => {
-  test("selects the source alone while a target is named, and everything between runs", () => {
+  test("selects the source alone while the target is another revision, and everything otherwise", () => {
     const during = made({ provider: "gatewayapi:v1", hashes: { source: "a", target: "b" } })
     expect(selectorOf(during.apex)).toEqual({ app: "web", [label]: "a" })
     const swapped = made({ provider: "gatewayapi:v1", hashes: { source: "b", target: "b" }, existing: during })
-    expect(selectorOf(swapped.apex)).toEqual({ app: "web", [label]: "b" })
+    expect(selectorOf(swapped.apex)).toEqual({ app: "web" })
     const after = made({ provider: "gatewayapi:v1", hashes: { source: "b" }, existing: swapped })
     expect(selectorOf(after.apex)).toEqual({ app: "web" })
     expect([after.source, after.target].map(selectorOf)).toEqual(Array(2).fill({ app: "web", [label]: "b" }))

@@ -18,8 +18,13 @@ import type { RouteContext, RouteObject } from "./router.ts"
 /** The label that tells the pods of the revisions of a workload apart. */
 export type HashLabel = "pod-template-hash" | "controller-revision-hash"
 
-export const hashLabelOf = ({ spec }: Canary): HashLabel =>
-  spec.targetRef.kind === "Deployment" ? "pod-template-hash" : "controller-revision-hash"
+const deployed: readonly string[] = ["Deployment", "PodSpecWorkload", "ContainerizedWorkload"]
+
+/** Each revision has ReplicaSets of its own: the target is a Deployment, or has one. */
+export const isOfDeployments = ({ spec }: Pick<Canary, "spec">): boolean => deployed.includes(spec.targetRef.kind)
+
+export const hashLabelOf = (canary: Canary): HashLabel =>
+  isOfDeployments(canary) ? "pod-template-hash" : "controller-revision-hash"
 
 export type Services<T = RouteObject> = { readonly apex: T; readonly source: T; readonly target: T }
 
@@ -59,8 +64,8 @@ export function serviceNamesOf({ spec }: Canary): RouteContext["services"] {
  *
  * - Those of the revisions select the pods with one hash each. Between runs both select the source, so that a request
  *   that reaches either is answered.
- * - The one that clients use selects the source alone while a target is named: the pods of both revisions have the
- *   labels that it selects. Without a target it selects as before, and an ordinary update does not change its pods.
+ * - The one that clients use selects the source alone while the target is another revision: the pods of both have the
+ *   labels that it selects. Otherwise it selects as before, and an ordinary update does not change its pods.
  *   Where its selector is what divides the requests (provider `kubernetes`), the router writes it, and not this.
  */
 export function servicesOf(
@@ -77,7 +82,7 @@ export function servicesOf(
   const base = baseOf(canary, names.apex, existing.apex, { selector, initial: selector })
   const ports = portsOf(canary, base, containers)
   const own = { ...selector, [hashLabel]: source }
-  const isNarrowed = target !== undefined && providerOf(canary) !== "kubernetes"
+  const isNarrowed = target !== undefined && target !== source && providerOf(canary) !== "kubernetes"
 
   const change = (role: keyof Services, wanted: Omit<Wanted, "ports" | "ofTarget">) =>
     serviceOf(canary, names[role], existing[role], { ...wanted, ofTarget: selector, ports })

@@ -1,5 +1,6 @@
 import type { Canary, Webhook } from "#api/v1alpha1/canary/index.ts"
 import type { Instant } from "#lib/instant.ts"
+import type { ConfigsNamed } from "./config-refs.ts"
 import type { ScalerKind, ScalerSeen } from "./scaler.ts"
 import type { Check } from "./tally.ts"
 
@@ -17,10 +18,11 @@ export type WorkloadSeen = {
   readonly isPaused: boolean
   /** Our marks are on it. Standing: it stays paused between runs, because no policy holds it. */
   readonly hold?: { readonly isStanding: boolean } | undefined
-  /** Another part of aim has it: what it is to be called. */
+  /** Another part of aim has it, or is asked to: in a sentence with the remedy. */
   readonly otherHolder?: string | undefined
   /** Of its template. */
   readonly checksum: string
+  readonly configs?: ConfigsNamed | undefined
   readonly images: readonly string[]
   /** The revision that its controller has counted last. */
   readonly revision: number
@@ -34,12 +36,38 @@ export type SetSeen = {
   /** The label that its pods have. */
   readonly hash: string
   readonly checksum: string
+  readonly configs?: ConfigsNamed | undefined
   readonly images: readonly string[]
   /** How many pods it wants. */
   readonly size: number
   /** How many of them are ready. */
   readonly ready: number
   readonly revision: number
+  /** The workload that has it, where each revision has one of its own. */
+  readonly workload?: string | undefined
+}
+
+/** The workload of one revision of a component. */
+export type RevisionSeen = {
+  readonly name: string
+  readonly hash: string
+  /** How many pods it is given, and how many of them are ready. */
+  readonly size: number
+  readonly ready: number
+  /** An autoscaler scales it, and to no fewer pods than these. */
+  readonly scaler?: { readonly least: number } | undefined
+  /** Its pods do not come: no node or no quota has room for them, or they are ill. */
+  readonly isTroubled: boolean
+}
+
+/** A component of OAM, whose revisions each have a workload. */
+export type ComponentSeen = {
+  /** The one that answers; absent where it is gone, or where the target is the only one. */
+  readonly source?: RevisionSeen | undefined
+  /** The new one: that of the run, or that which the Canary names. */
+  readonly target?: RevisionSeen | undefined
+  /** Nothing of the component has answered yet. */
+  readonly isFirst: boolean
 }
 
 /** A pod of a StatefulSet or DaemonSet. */
@@ -65,6 +93,24 @@ export type SetOfPods = {
   readonly isSettled: boolean
 }
 
+/** A number of pods, or a share of those that are expected: `2`, `"50%"`. */
+export type Amount = number | string
+
+export type Count = { readonly there: number; readonly ready: number }
+
+/** A PodDisruptionBudget over pods of the Canary. Pods that are on their way out do not count. */
+export type BudgetSeen = {
+  readonly name: string
+  readonly minAvailable?: Amount | undefined
+  readonly maxUnavailable?: Amount | undefined
+  /** How many pods its controller expects. */
+  readonly expected: number
+  /** Everything that it selects, of whatever workload. */
+  readonly all: Count
+  /** Of those the pods of the Canary's own revisions. */
+  readonly own: Readonly<Record<string, Count>>
+}
+
 /** The Deployment of the run. */
 export type TrialSeen = {
   readonly name: string
@@ -75,6 +121,8 @@ export type TrialSeen = {
   readonly checksum: string
   readonly isPaused: boolean
   readonly isPauseSeen: boolean
+  /** It says that its run is over. */
+  readonly isEnded?: boolean | undefined
 }
 
 /** A Service of one side: which pods it selects, and how many ready endpoints it has of each revision. */
@@ -85,6 +133,8 @@ export type RouteSeen = {
   readonly split?: { readonly weight: number; readonly isMirrored: boolean } | undefined
   readonly isAccepted: boolean
   readonly why: string
+  /** Requests pass to our backends, or back, in stages. */
+  readonly isUnderWay?: boolean | undefined
 }
 
 /** What is wrong with pods of the new revision. Fatal: it does not pass by itself. */
@@ -102,13 +152,39 @@ export type ProblemReason =
   | "NotSupported"
   | "FeatureMissing"
   | "InvalidSpec"
+  | "InvalidQuery"
   | "WeightNotPossible"
   | "WorkloadMissing"
   | "RouteMissing"
   | "Conflict"
   | "NameTaken"
 
-export type HookAnswer = { readonly yes: boolean; readonly why: string; readonly at: Instant }
+/**
+ * A ConfigMap or Secret. Ignored: its owner wants it to be left out. Unread: not known yet; Unreadable: the server refuses
+ * or does not answer.
+ */
+export type ConfigRead = { readonly checksum: string } | "Missing" | "Ignored" | "NotGranted" | "Unread" | "Unreadable"
+
+/** What is seen of ConfigMaps and Secrets, by `configmap/NAME` and `secret/NAME`. */
+export type ConfigsSeen = {
+  readonly read: (key: string) => ConfigRead
+  /** A policy lets new pods read snapshots; undefined: not known yet. */
+  readonly takesSnapshots?: boolean | undefined
+  /** Taken: another object has the name. */
+  readonly snapshot: (key: string, checksum: string) => "There" | "None" | "Taken" | "Unread"
+  /** Those of this Canary, whether a pod names them, and the object that they go with. */
+  readonly snapshots: readonly { readonly name: string; readonly isRead: boolean; readonly owner: string }[]
+  /** The checksum that the workload's template has with another mark. */
+  readonly checksumWith: (mark: string) => string
+}
+
+export type HookAnswer = {
+  readonly yes: boolean
+  readonly why: string
+  readonly at: Instant
+  /** The call was never made, which says nothing about the new revision. */
+  readonly isUncalled?: true
+}
 
 /** A call that a decision lacks. */
 export type HookAsk = { readonly hook: Webhook; readonly round: number; readonly phase: string }
@@ -130,9 +206,15 @@ export type Sight = {
   readonly trial?: TrialSeen | undefined
   /** Where both revisions share the pods of one workload. */
   readonly set?: SetOfPods | undefined
+  /** Where each revision has a workload of its own. */
+  readonly component?: ComponentSeen | undefined
   readonly trouble?: TroubleSeen | undefined
+  /** Absent for a target without a template. */
+  readonly configs?: ConfigsSeen | undefined
   /** What scales the workload, or did when it was held. */
   readonly scalers?: readonly ScalerSeen[] | undefined
+  /** PodDisruptionBudgets over its pods. They are counted only where pods are about to go. */
+  readonly budgets?: (() => readonly BudgetSeen[]) | undefined
   /** The autoscaler that the spec names is not there: in a sentence. */
   readonly scalerMissing?: string | undefined
   readonly services: {
@@ -167,7 +249,7 @@ export type Act =
   | { readonly do: "route"; readonly weight: number; readonly isMirrored: boolean }
   | { readonly do: "createTrial"; readonly size: number }
   | { readonly do: "scaleTrial"; readonly size: number }
-  | { readonly do: "deleteTrial" | "pauseTrial" }
+  | { readonly do: "deleteTrial" | "pauseTrial" | "endTrial" }
   | { readonly do: "moveSet" | "deleteTwin" | "emptySet"; readonly set: string }
   /** Asks whether a policy would hold the workload. */
   | { readonly do: "tryPolicy" }
@@ -178,10 +260,26 @@ export type Act =
   /** The template of this ReplicaSet or ControllerRevision becomes that of the workload, which stays held. */
   | { readonly do: "writeBack"; readonly set: string }
   /** An autoscaler no longer scales down, or is as before. */
-  | { readonly do: "scaler"; readonly kind: ScalerKind; readonly name: string; readonly isHeld: boolean }
+  | {
+      readonly do: "scaler"
+      readonly kind: ScalerKind
+      readonly name: string
+      readonly isHeld: boolean
+      /** It scales this workload from now on. */
+      readonly to?: string | undefined
+    }
+  /** The workload of a revision of a component gets so many pods. */
+  | { readonly do: "resize"; readonly workload: string; readonly size: number }
   /** Of a StatefulSet. */
   | { readonly do: "partition"; readonly at: number }
   /** A ready one goes if every PodDisruptionBudget lets it. */
   | { readonly do: "deletePod"; readonly pod: string; readonly isReady: boolean }
+  /** The template gets the digest of its configuration, or none. */
+  | { readonly do: "mark"; readonly mark: string }
+  /** A copy of a ConfigMap as it is now. */
+  | { readonly do: "snapshot"; readonly config: string; readonly checksum: string }
+  | { readonly do: "dropSnapshot"; readonly name: string }
+  /** The snapshot goes with this ReplicaSet or ControllerRevision. */
+  | { readonly do: "giveSnapshot"; readonly name: string; readonly set: string }
   /** Services and route are left in order. */
   | { readonly do: "leave" }

@@ -7,7 +7,8 @@ type Spec = Partial<Omit<CanarySpecInput, "service" | "analysis">> & {
 
 /** A Canary as the server stores it, with the one difference that matters. */
 export function canaryOf({ service, analysis, ...spec }: Spec = {}): Canary {
-  const steps = analysis?.iterations === undefined && !analysis?.stepWeights ? { stepWeight: 10, maxWeight: 50 } : {}
+  const hasSteps = analysis?.iterations !== undefined || analysis?.stepWeights || spec.rolloutPlan
+  const steps = hasSteps ? {} : { stepWeight: 10, maxWeight: 50 }
   return {
     apiVersion: Canary.apiVersion,
     kind: Canary.kind,

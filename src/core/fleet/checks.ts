@@ -1,5 +1,6 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
+import type { Proof } from "../canary/proof.ts"
 import { changedInSameWrite, isHolding, isTold } from "./contests.ts"
 import type { Member } from "./member.ts"
 import type { Standing } from "./standing.ts"
@@ -62,13 +63,26 @@ export const objectChecks = [
     }),
   },
   {
+    // Another stamp would be rejected as well: its Canary waits for another template, or for a person.
+    of: "Object",
+    name: "rejected",
+    applies: ({ isRejected }) => isRejected,
+    obstacle: ({ proof }, { decision }) => ({
+      reason: "CanaryFailed",
+      message: proof!.message,
+      since: decision!.at,
+      retryAt: Number.POSITIVE_INFINITY,
+      isFinal: true,
+    }),
+  },
+  {
     // A change of the object is looked at again: its owner lets its controller go on.
     of: "Object",
     name: "kept",
     applies: ({ isKept }) => isKept,
-    obstacle: (_, __, since) => ({
+    obstacle: ({ proof }, __, since) => ({
       reason: "NotInPlace",
-      message: stoppedByOwner,
+      message: proof ? provenElsewhere(proof) : stoppedByOwner,
       since,
       retryAt: Number.POSITIVE_INFINITY,
     }),
@@ -89,6 +103,9 @@ export const objectChecks = [
 
 export const stoppedByOwner =
   "its owner has stopped its controller (paused, a partition or OnDelete), so nothing may hold it, and InPlaceOnly replaces no pod"
+
+export const provenElsewhere = ({ name }: Proof) =>
+  `Canary ${name} proves each change of it with other pods, and InPlaceOnly replaces no pod`
 
 /** The first check that applies to an object. */
 export function checkOf(standing: Standing, member: Member): ObjectCheck | undefined {

@@ -127,6 +127,13 @@ describe("an object that was up to date and regressed", () => {
     expect(found(at - second, at + 20 * second)).toBeUndefined()
   })
 
+  test("had been up to date if its tier was complete in an operation before this one, which did not change its image", () => {
+    const next = { ...rules, operation: "g2", startedAt: at + 20 * second }
+    const fleet = new Fleet(next, at + 85 * second, { completedAt: new Map([["", at + 10 * second]]) })
+    fleet.set("a/1", { ...unwell, unwellSince: at + 30 * second })
+    expect(fleet.standing("a/1")).toMatchObject({ isFailed: false, deadline: at + 90 * second })
+  })
+
   test("was up to date until its deadline if it lost its health in that very second", () => {
     const fleet = fleetOf({ "a/1": { ...unwell, unwellSince: at + 60 * second } }, at + 61 * second)
     expect(fleet.standing("a/1")).toMatchObject({ isFailed: false, lapsedAt: at + 60 * second })
@@ -568,6 +575,7 @@ function healthOf({ sights, now }: Known, key: string, { settleMs }: TierRule) {
   let well: { at: number | undefined; isProven: boolean } | undefined
   let lapse: { at: number | undefined } | undefined
   let broke: { at: number | undefined } | undefined
+  let isGuessed = false
   const isSteadyAt = (time: number) =>
     well !== undefined && (well.isProven || settleMs === 0 || (well.at !== undefined && well.at + settleMs <= time))
   for (const sight of sights.get(key) ?? []) {
@@ -577,13 +585,14 @@ function healthOf({ sights, now }: Known, key: string, { settleMs }: TierRule) {
     else if (wasSteady) lapse = sight.isWell ? undefined : { at: sight.at }
     if (!isSame || !sight.isThere || sight.isWell) broke = undefined
     else if (before?.isWell && !wasSteady) broke = { at: sight.at }
+    isGuessed = sight.isWell && (before ? isGuessed : sight.isOurs)
     if (!sight.isWell) well = undefined
     else if (!before) well = { at: sight.at, isProven: !sight.isOurs }
     else if (!isSame || !before.isWell) well = { at: sight.at, isProven: false }
     before = sight
   }
   const isSteady = isSteadyAt(now)
-  return { isWell: well !== undefined, isSteady, lapse: isSteady ? undefined : lapse, broke }
+  return { isWell: well !== undefined, isSteady, lapse: isSteady ? undefined : lapse, broke, isGuessed }
 }
 
 function contestOf(restores: readonly (number | undefined)[], now: number) {
@@ -620,12 +629,12 @@ function judge(known: Known, key: string, each: Member) {
   const lost = trace?.lost.length && !sameImage("shop/web:1", wanted) ? 2 : 0
   const common = { ...base, isCounted, lost }
   if (sameImage(each.image, wanted)) {
-    const { isWell, isSteady, lapse, broke } = healthOf(known, key, rule)
+    const { isWell, isSteady, lapse, broke, isGuessed } = healthOf(known, key, rule)
     const crash = crashIn(known, key, each, wanted)
     const loops = crash?.isLoop === true && (!crash.isOver || crash.at + rule.settleMs > now)
     const isLapsed = lapse !== undefined
     if (isWell && (isSteady || !isOurs(each) || base.isNew)) return { ...common, state: "Done", isLapsed }
-    if (isWell && !loops) return { ...common, state: "Settling", trouble: crash && "Unhealthy", isLapsed }
+    if (isWell && !loops) return { ...common, state: "Settling", trouble: crash && "Unhealthy", isLapsed, isGuessed }
     const waitsFrom = Math.max(stampedAt(each, wanted), lapse?.at ?? 0, known.arrivals.get(key) ?? 0)
     const isLate = waitsFrom + rule.deadlineMs <= now && (!broke || (broke.at ?? now) + rule.settleMs <= now)
     const isFailed = isLate || loops
@@ -651,7 +660,7 @@ function judge(known: Known, key: string, each: Member) {
   const [isFailed, isHeld] = [contest.since + rule.deadlineMs <= now, contest.at + backoff(contest.count - 1) > now]
   return { ...common, state, isFailed, isHeld, trouble: contest.count >= 3 || isFailed ? "Contested" : undefined }
 }
-type Judged = ReturnType<typeof judge> & { isCounted?: boolean; isFailed?: boolean; isHeld?: boolean; isEarly?: boolean; isRegressed?: boolean; isLapsed?: boolean; trouble?: string | undefined; lost?: number } // biome-ignore format: a row
+type Judged = ReturnType<typeof judge> & { isCounted?: boolean; isFailed?: boolean; isHeld?: boolean; isEarly?: boolean; isRegressed?: boolean; isLapsed?: boolean; isGuessed?: boolean; trouble?: string | undefined; lost?: number } // biome-ignore format: a row
 
 function counts(list: readonly Judged[]) {
   const failed = list.filter(each => each.isFailed)
@@ -664,6 +673,7 @@ function counts(list: readonly Judged[]) {
     settling: open.filter(({ state }) => state === "Settling").length,
     done: open.filter(({ state }) => state === "Done").length,
     failed: failed.length,
+    guessed: open.filter(({ state, isGuessed }) => state === "Settling" && isGuessed).length,
     stamped: stamped.length,
     unpullable: stamped.filter(({ state, trouble }) => state === "Waiting" && trouble === "ImagePullFailed").length,
     crashing: stamped.filter(

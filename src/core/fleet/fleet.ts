@@ -2,6 +2,7 @@ import { type FailureReason, upgradeTierLabel } from "#api/v1alpha1/serviceimage
 import { IndexedHeap } from "#lib/indexed-heap.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
 import { compareVersions } from "#lib/resource-version.ts"
+import type { Proof } from "../canary/proof.ts"
 import { type Hold, Holds, namespaceOf, type Refusal, type Scope, scopeName } from "../holds.ts"
 import type { Trace } from "../pods/trace.ts"
 import { placeOf } from "./cohort.ts"
@@ -36,6 +37,8 @@ export class Fleet {
   readonly #undated = new Set<Entry>()
   /** Came from elsewhere since the last look. */
   readonly #arrived = new Set<Entry>()
+  /** Called with the key of each object that is judged again or gone: for a picture of the fleet. */
+  onJudged: ((key: string) => void) | undefined
 
   constructor(rules: FleetRules, now: Instant, history: FleetHistory = {}) {
     this.#judge = new ObjectJudge(rules, now, { ...history, holds: this.#holds, contests: this.#contests })
@@ -117,11 +120,17 @@ export class Fleet {
     return earliest(this.#deadlines.first()?.rank, this.#retries.first()?.rank)
   }
 
-  set(key: string, member: Member, trace?: Trace): void {
-    this.#set(key, member, trace, false)
+  /** Trace and proof: of an object that is new here. */
+  set(key: string, member: Member, trace?: Trace, proof?: Proof): void {
+    this.#set(key, member, { trace, proof }, false)
   }
 
-  #set(key: string, member: Member, trace: Trace | undefined, isOurStamp: boolean): void {
+  #set(
+    key: string,
+    member: Member,
+    { trace, proof }: { trace?: Trace | undefined; proof?: Proof | undefined },
+    isOurStamp: boolean,
+  ): void {
     const known = this.#entries.get(key)
     if (known && isEcho(member, known.member)) return
     const isSame = known?.member.uid === member.uid
@@ -133,6 +142,7 @@ export class Fleet {
     const entry = isSame ? known : new Entry(key, placeOf(this.#judge.rules.by, member.uid), member)
     entry.member = member
     if (trace) entry.trace = trace
+    if (proof) entry.proof = proof
     if (!isSame) this.#entries.set(key, entry)
     if (!isSame && this.#judge.isListed) this.#arrived.add(entry)
     this.#join(entry)
@@ -147,6 +157,19 @@ export class Fleet {
     this.#join(entry)
   }
 
+  /** How the Canary of an object stands; undefined: it has none. */
+  proof(key: string, proof: Proof | undefined): void {
+    const entry = this.#entries.get(key)
+    if (!entry) return
+    this.#leave(entry)
+    entry.proof = proof
+    this.#join(entry)
+  }
+
+  proofOf(key: string): Proof | undefined {
+    return this.#entries.get(key)?.proof
+  }
+
   delete(key: string): void {
     const entry = this.#entries.get(key)
     if (!entry) return
@@ -154,6 +177,7 @@ export class Fleet {
     this.#entries.delete(key)
     removeFrom(this.#byNamespace, entry.member.namespace, key)
     this.#forget(key)
+    this.onJudged?.(key)
   }
 
   /** The result of our own write. The cache shows it later, and may already show that the object is gone. */
@@ -164,7 +188,7 @@ export class Fleet {
   /** The result of our own stamp: the server accepts writes again. If the image is not in it, admission changed it. */
   stamped(key: string, member: Member): void {
     this.release(key)
-    if (this.#entries.get(key)?.member.uid === member.uid) this.#set(key, member, undefined, true)
+    if (this.#entries.get(key)?.member.uid === member.uid) this.#set(key, member, {}, true)
   }
 
   advance(now: Instant): void {
@@ -259,6 +283,7 @@ export class Fleet {
   #join(entry: Entry): void {
     const { key, member, standing } = entry
     entry.tier = undefined
+    this.onJudged?.(key)
     if (member.isDeleting) return
     const tier = this.#tierOf(member)
     if (!tier) {

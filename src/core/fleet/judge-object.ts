@@ -1,5 +1,6 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import { earliest, type Instant } from "#lib/instant.ts"
+import { hasRejected, isOpen, type Proof, provesOther } from "../canary/proof.ts"
 import type { Holds } from "../holds.ts"
 import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
@@ -106,7 +107,9 @@ export class ObjectJudge {
     standing.isHeld = false
     standing.isContested = false
     standing.isTakenBack = false
+    standing.isRejected = false
     standing.isKept = false
+    standing.proof = entry.proof
     standing.hold = undefined
     standing.contest = undefined
     standing.words = undefined
@@ -117,18 +120,18 @@ export class ObjectJudge {
     standing.isInvalid = member.problem !== undefined || member.healthProblem !== undefined
     if (trace && trace.lost.length > 0) standing.lost = lostWithOther(trace, wanted).count
     if (isOn(member, wanted)) this.#judgeStamped(standing, member, rule, trace)
-    else this.#judgeOther(key, standing, member, rule)
+    else this.#judgeOther(key, standing, entry, rule)
   }
 
   /** Whether it runs the wanted image, since when, and whether that has lasted. */
-  #judgeHealth(standing: Standing, { member, trace }: Entry, rule: TierRule, wanted: string | undefined): void {
+  #judgeHealth(standing: Standing, { member, trace, proof }: Entry, rule: TierRule, wanted: string | undefined): void {
     const isThere = wanted !== undefined && isOn(member, wanted)
     const isFirst = standing.wanted === ""
     const isSame = standing.wanted === wanted
     const isOurs = isThere && this.#isOurs(member, wanted)
     standing.isOurs = isOurs
     const crash = isOurs ? this.#crashOf(member, trace, wanted) : undefined
-    const isWell = isThere && member.isUpToDate && !(crash?.isLoop && !crash.isOver)
+    const isWell = isThere && isUpToDate(member, proof, wanted) && !(crash?.isLoop && !crash.isOver)
     const wasSteady = isSame && standing.isSteady
     // An object that had its image before we first saw it, and not from this operation, has nothing to prove.
     const isProven = wasSteady || (isFirst && !isOurs) || rule.settleMs === 0
@@ -180,7 +183,7 @@ export class ObjectJudge {
 
   /** The object has its image. */
   #judgeStamped(standing: Standing, member: Member, rule: TierRule, trace: Trace | undefined): void {
-    const { wanted, isWell, isSteady, isOurs, lapsedAt } = standing
+    const { wanted, isWell, isSteady, isOurs, lapsedAt, proof } = standing
     const crash = isOurs ? this.#crashOf(member, trace, wanted) : undefined
     const loops = crash !== undefined && isLooping(crash, rule.settleMs, this.now)
     if (isWell && (isSteady || !isOurs || standing.isNew)) return
@@ -191,18 +194,23 @@ export class ObjectJudge {
       return
     }
     const deadline = this.#waitingUntil(member, standing, rule)
+    const due = deadline === undated ? undefined : deadline
     const isLate = deadline <= this.now
     const found = diagnose(trace, wanted)
     const blocked = member.inPlace?.blocked
+    const isRejected = hasRejected(proof, wanted)
     // The pods that failed have gone back and look well: only the record says that no other pod is going to be touched.
-    const isGivenUp = blocked?.reason === "UpdateFailed"
+    const isGivenUp = isRejected || blocked?.reason === "UpdateFailed"
     standing.state = "Waiting"
-    standing.deadline = deadline
+    standing.deadline = due
     standing.isFailed = isLate || loops || isGivenUp
     standing.isEarly = !isLate && (loops || isGivenUp)
     // A pod that is not ready may be starting: that is no trouble before the deadline, but explains a failure then.
     const isKnown = found && (standing.isFailed || !found.isTentative)
-    standing.trouble = blocked?.reason ?? (isKnown ? found.reason : isLate ? "Timeout" : undefined)
+    const isOfCanary = isRejected || proof?.state === "Stalled" || (isLate && proof?.state === "Waiting")
+    standing.trouble = isOfCanary
+      ? "CanaryFailed"
+      : (blocked?.reason ?? (isKnown ? found.reason : isLate ? "Timeout" : undefined))
     // Scaling and lost nodes make any object unready for a moment. That alone is no regression.
     const regressesAt = lapsedAt === undefined ? undefined : lapsedAt + rule.settleMs
     standing.isRegressed = regressesAt !== undefined && (standing.isFailed || regressesAt <= this.now)
@@ -210,17 +218,18 @@ export class ObjectJudge {
     standing.changesAt = earliest(
       standing.settlesAt,
       isOverAt,
-      isLate ? undefined : deadline,
+      isLate ? undefined : due,
       standing.isRegressed ? undefined : regressesAt,
     )
-    standing.words = blocked?.message ?? found?.message
+    standing.words = isOfCanary ? proof!.message : (blocked?.message ?? found?.message)
   }
 
   /** The object has another image, or none. */
-  #judgeOther(key: string, standing: Standing, member: Member, { strategy }: TierRule): void {
+  #judgeOther(key: string, standing: Standing, { member, proof }: Entry, { strategy }: TierRule): void {
     standing.state = member.image === "" ? "Blank" : "Stale"
     standing.isTakenBack = this.#isTakenBack(member, standing.wanted)
-    standing.isKept = member.inPlace !== undefined && mustKeepTemplate(member.inPlace, strategy)
+    standing.isRejected = hasRejected(proof, standing.wanted) && this.#wasGiven(member, standing.wanted)
+    standing.isKept = member.inPlace !== undefined && mustKeepTemplate(member.inPlace, strategy, proof !== undefined)
     standing.isContested = this.isContested(member, standing.wanted)
     standing.hold = this.#holds.on(key, member.namespace)
     standing.contest = standing.isContested ? this.#contests.get(key) : undefined
@@ -262,8 +271,14 @@ export class ObjectJudge {
 
   /** We gave it its image in this operation, and its update in place took the image back: trying again would fail again. */
   #isTakenBack({ decision, inPlace }: Member, wanted: string): boolean {
-    if (!inPlace?.takenBack || this.rules.isRollback || !sameImage(inPlace.takenBack.image, wanted)) return false
-    return decision !== undefined && this.#isDecidedHere(decision) && sameImage(decision.to, wanted)
+    if (!inPlace?.takenBack || !sameImage(inPlace.takenBack.image, wanted)) return false
+    return this.#wasGiven({ decision }, wanted)
+  }
+
+  /** We gave it this image in this operation. */
+  #wasGiven({ decision }: Pick<Member, "decision">, wanted: string): boolean {
+    if (this.rules.isRollback || !decision) return false
+    return this.#isDecidedHere(decision) && sameImage(decision.to, wanted)
   }
 
   /**
@@ -279,14 +294,22 @@ export class ObjectJudge {
    * the next leader's touch alone makes a Deployment not up to date for a moment.
    */
   #waitingUntil(member: Member, standing: Standing, { deadlineMs, settleMs }: TierRule): Instant {
-    const deadline = this.#waitingSince(member, standing) + deadlineMs
+    const { proof } = standing
+    // A run under way is progress, and has deadlines of its own: it ends, and then the time counts. At a gate it may wait
+    // for ever, which must not hold up other namespaces.
+    if (proof?.state === "UnderWay") return undated
+    const deadline = Math.max(this.#waitingSince(member, standing), this.#believable(proof?.at ?? 0)) + deadlineMs
     return standing.brokeAt === undefined ? deadline : Math.max(deadline, standing.brokeAt + settleMs)
   }
 
   /** The time of our own stamp, else the start of the operation, which gives an earlier stamp a new chance. */
-  #stampedAt({ decision }: Member, wanted: string): Instant {
-    const stamped = decision && sameImage(decision.to, wanted) ? decision.at : 0
-    return Math.max(this.#believable(stamped), this.rules.startedAt)
+  #stampedAt(member: Member, wanted: string): Instant {
+    return Math.max(this.#givenAt(member, wanted), this.rules.startedAt)
+  }
+
+  /** When we gave it this image, in whichever operation; 0 if we did not. */
+  #givenAt({ decision }: Member, wanted: string): Instant {
+    return this.#believable(decision && sameImage(decision.to, wanted) ? decision.at : 0)
   }
 
   /** Since when a steady object is no longer steady. An object that never was counts from its stamp. */
@@ -296,20 +319,21 @@ export class ObjectJudge {
     rule: TierRule,
     { wanted, isWell }: { wanted: string; isWell: boolean },
   ): Instant | undefined {
-    if (before.wanted === "") return this.#toldLapse(member, rule, this.#stampedAt(member, wanted))
+    if (before.wanted === "") return this.#toldLapse(member, rule, wanted)
     if (before.wanted !== wanted) return undefined
     return before.isSteady && !isWell ? undated : before.lapsedAt
   }
 
   /**
    * For an object first seen now: its own transition time, unless our stamp may have caused it. The stamp did not cause
-   * a change after the deadline, or after the tier was complete. An object without a time of its own that did not count
-   * as failed at its deadline had been up to date, but only if it was counted here.
+   * a change after the deadline, or after the tier was complete, be it in an operation before this one. An object without
+   * a time of its own that did not count as failed at its deadline had been up to date, but only if it was counted here.
    */
-  #toldLapse({ unwellSince = 0 }: Member, rule: TierRule, stampedAt: Instant): Instant | undefined {
-    const due = stampedAt + rule.deadlineMs
+  #toldLapse(member: Member, rule: TierRule, wanted: string): Instant | undefined {
+    const { unwellSince = 0 } = member
+    const due = this.#stampedAt(member, wanted) + rule.deadlineMs
     const [cleanAt, completedAt] = this.isListed ? [0, 0] : [this.#cleanAt, this.#completedAt.get(rule.name) ?? 0]
-    const wasDone = completedAt > stampedAt && unwellSince > completedAt
+    const wasDone = completedAt > this.#givenAt(member, wanted) && unwellSince > completedAt
     if (wasDone || unwellSince >= due) return unwellSince
     return cleanAt > due ? cleanAt : undefined
   }
@@ -322,6 +346,13 @@ export class ObjectJudge {
 
 /** A time that the next look sets. */
 export const undated = Number.POSITIVE_INFINITY
+
+/**
+ * A workload with a Canary is up to date when that has promoted the image: before, its counts may be those of the pods
+ * that run meanwhile. While a run is about something else, the image has been promoted before.
+ */
+const isUpToDate = (member: Member, proof: Proof | undefined, wanted: string) =>
+  proof && isOpen(proof) ? provesOther(proof, wanted) : member.isUpToDate
 
 /** Does it have the image that it must have? */
 const isOn = (member: Member, wanted: string) => hasImage(member, wanted) || isFailedOver(member, wanted)

@@ -42,6 +42,8 @@ export type Member = {
   readonly contestedBy?: string | undefined
   /** A workload that can be updated in place: what its next stamp has to know. */
   readonly inPlace?: InPlaceFacts | undefined
+  /** Made by a Canary for one of its runs: no ServiceImage has it. */
+  readonly isOfRun?: boolean
 }
 
 /** Does the object have this image in every place? */

@@ -15,12 +15,13 @@ export type LabelsOfNamespace = (name: string) => Readonly<Record<string, string
 /** The oldest first. */
 export const byPrecedence = (a: Claimant, b: Claimant) => (a.createdAt + a.name < b.createdAt + b.name ? -1 : 1)
 
-/** The field of the target that excludes an object from the selection. */
+/** What excludes an object from the selection: a field of the target, or that it belongs to the run of a Canary. */
 export function leftOutBy(
   { selector, namespaceSelector }: Claimant["target"],
-  { labels, namespace }: Pick<Member, "labels" | "namespace">,
+  { labels, namespace, isOfRun }: Pick<Member, "labels" | "namespace" | "isOfRun">,
   labelsOf: LabelsOfNamespace,
-): "selector" | "namespaceSelector" | undefined {
+): "selector" | "namespaceSelector" | "run" | undefined {
+  if (isOfRun) return "run"
   if (selector && !selects(selector, labels)) return "selector"
   if (!namespaceSelector || namespace === "") return undefined
   const around = labelsOf(namespace)
@@ -33,7 +34,7 @@ export function leftOutBy(
  */
 export function ownerOf<T extends Claimant>(
   claimants: readonly T[],
-  member: Pick<Member, "labels" | "namespace" | "decision">,
+  member: Pick<Member, "labels" | "namespace" | "decision" | "isOfRun">,
   labelsOf: LabelsOfNamespace,
 ): T | undefined {
   let first: T | undefined

@@ -1,5 +1,6 @@
 import type { FailureReason } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
+import type { Proof } from "../canary/proof.ts"
 import type { Hold } from "../holds.ts"
 import type { Trace } from "../pods/trace.ts"
 import type { ObjectCheck } from "./checks.ts"
@@ -54,8 +55,15 @@ export type Standing = {
   isContested: boolean
   /** Its update in place failed, and was taken back with the image. */
   isTakenBack: boolean
-  /** Its owner has stopped its controller, and its pods must not be replaced: nothing could hold it after a stamp. */
+  /** The Canary that proves its changes rejected the image, and took it back. */
+  isRejected: boolean
+  /**
+   * Its pods must not be replaced, and a stamp would replace them: its owner has stopped its controller, so nothing could
+   * hold it, or a Canary has it.
+   */
   isKept: boolean
+  /** How the Canary that proves its changes stands. */
+  proof: Proof | undefined
   /** What refused the last write to it or to its namespace, while it must still be stamped. */
   hold: Readonly<Hold<FailureReason>> | undefined
   /** What is known about the other writer, while it is contested. */
@@ -77,6 +85,8 @@ export class Entry {
   readonly place: number
   member: Member
   trace: Trace | undefined
+  /** Of a workload with a Canary. */
+  proof: Proof | undefined
   /** The tier it is counted in. */
   tier: Tier | undefined
   readonly standing: Standing = { ...unjudged }
@@ -116,7 +126,9 @@ const unjudged: Standing = {
   isHeld: false,
   isContested: false,
   isTakenBack: false,
+  isRejected: false,
   isKept: false,
+  proof: undefined,
   hold: undefined,
   contest: undefined,
   check: undefined,

@@ -24,6 +24,8 @@ export type TierRule = {
 /** Objects that count for completion, each in one place: `failed` ones are neither stale nor waiting any more. */
 export type Counts = Readonly<
   Record<"total" | "stale" | "waiting" | "settling" | "done" | "failed", number> & {
+    /** Of `settling`: this process has just met them, and does not know yet since when they have been up to date. */
+    guessed: number
     /** Have the image: done, settling, waiting, or failed with it. */
     stamped: number
     /** Of these: their pods cannot pull it. */
@@ -135,6 +137,7 @@ const nobody = (): { -readonly [K in keyof Counts]: Counts[K] } => ({
   settling: 0,
   done: 0,
   failed: 0,
+  guessed: 0,
   stamped: 0,
   unpullable: 0,
   crashing: 0,
@@ -275,7 +278,7 @@ export class Tier implements TierView {
     if (standing.isInvalid && isCounted) this.#invalid.set(entry, 0)
     if (isCounted && this.#cohorts.length > 1) this.#queue.set(entry, place)
     if (!isStopped(standing)) (state === "Blank" ? this.#blank : this.#stale).set(entry, place)
-    if (state === "Waiting" && !isFailed) this.#waiting.set(entry, deadline!)
+    if (state === "Waiting" && !isFailed) this.#waiting.set(entry, deadline ?? Number.POSITIVE_INFINITY)
     if (trouble) this.#trouble(trouble).set(entry, 0)
     if (isFailed && isCounted) (member.haltsOnFailure ? this.#halting : this.#ignored).set(entry, 0)
     if (lost > 0) this.#lost.set(entry, 0)
@@ -341,6 +344,7 @@ function count(counts: ReturnType<typeof nobody>, standing: Standing, by: 1 | -1
   const { state, isFailed, trouble } = standing
   counts.total += by
   counts[isFailed ? "failed" : placeOf[state]] += by
+  if (state === "Settling" && standing.isWellGuessed) counts.guessed += by
   if (placeOf[state] !== "stale") counts.stamped += by
   if (state === "Waiting" && trouble === "ImagePullFailed") counts.unpullable += by
   if (state === "Waiting" && trouble === "CrashLoop" && standing.isOurs) counts.crashing += by

@@ -3,7 +3,13 @@ import type { ServiceImageSpec, Tier } from "#api/v1alpha1/serviceimage/index.ts
 /** A tier with its image and its steps resolved. */
 export type EffectiveTier = Pick<
   Tier,
-  "maxConcurrent" | "progressDeadlineSeconds" | "settleSeconds" | "failureBudget" | "requireApproval" | "updateStrategy"
+  | "maxConcurrent"
+  | "progressDeadlineSeconds"
+  | "settleSeconds"
+  | "failureBudget"
+  | "requireApproval"
+  | "updateStrategy"
+  | "analysis"
 > & {
   name: string
   image: string

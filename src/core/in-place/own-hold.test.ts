@@ -100,7 +100,7 @@ describe("a stamp that holds", () => {
     test(name, () => {
       const object = { metadata: { ...metadata, ...more }, spec: { template: template("shop/web:1"), ...spec } }
       const reader = workload(kind)
-      const { body } = reader.patchFor(reader.read(object as never), "shop/web:2", { note: "x" }, strategy) as {
+      const { body } = reader.patchFor(reader.read(object as never), "shop/web:2", { note: "x" }, { strategy }) as {
         body: {
           metadata: { annotations: Record<string, string>; labels?: Record<string, string> }
           spec: { paused?: boolean; updateStrategy?: object }

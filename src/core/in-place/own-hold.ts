@@ -112,10 +112,11 @@ export const keepsPods = ({ strategy, isHeld, isLent, original }: HoldFacts, wan
 
 /**
  * Its owner has stopped its controller, so nothing may hold it, and under `InPlaceOnly` its pods are never replaced. Its
- * controller would replace them as soon as its owner lets it: the template must not change.
+ * controller would replace them as soon as its owner lets it: the template must not change. A Canary would prove the
+ * change with other pods.
  */
-export const mustKeepTemplate = (facts: HoldFacts, wanted: Strategy | undefined): boolean =>
-  (wanted ?? facts.strategy) === "InPlaceOnly" && !keepsPods(facts, wanted)
+export const mustKeepTemplate = (facts: HoldFacts, wanted: Strategy | undefined, hasCanary = false): boolean =>
+  (wanted ?? facts.strategy) === "InPlaceOnly" && (hasCanary || !keepsPods(facts, wanted))
 
 /** Undefined for kinds that cannot be held. `image`: that of the container, in the template. */
 export function readInPlace(

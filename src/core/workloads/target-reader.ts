@@ -1,6 +1,7 @@
 import assert from "node:assert/strict"
 import { fenceAnnotation, type Target } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Instant } from "#lib/instant.ts"
+import { canaryOf } from "../canary/run-object.ts"
 import type { Member } from "../fleet/member.ts"
 import type { ImageRecord } from "../image/record.ts"
 import { sameImage } from "../image/reference.ts"
@@ -28,13 +29,14 @@ export type TargetReader = {
   recordOf(member: Member): Pick<ImageRecord, "from" | "was" | "wasDeployed">
   /**
    * Writes the image wherever the target has one, on exactly the version the member was read from. Where the strategy,
-   * or the workload's own, keeps pods, the same write holds the workload.
+   * or the workload's own, keeps pods, the same write holds the workload. With a Canary, that holds it: neither a hold nor
+   * a strategy of ours comes with the image.
    */
   patchFor(
     member: Member,
     to: Images,
     annotations: Readonly<Record<string, string>>,
-    strategy?: Strategy | undefined,
+    how?: { readonly strategy?: Strategy | undefined; readonly hasCanary?: boolean },
   ): TargetPatch
 }
 
@@ -108,6 +110,7 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
         healthProblem: health?.problem,
         contestedBy: decision && whoElse(object, decision, images, () => kind.ownedFields({ isInitContainer })),
         inPlace,
+        isOfRun: canaryOf(object) !== undefined,
       }
     },
 
@@ -117,11 +120,11 @@ export function targetReader(target: Pick<Target, "kind" | "image" | "health">):
       ...(isDeployed && !remembersDeployed && { wasDeployed: true }),
     }),
 
-    patchFor(member, to, annotations, strategy) {
+    patchFor(member, to, annotations, { strategy, hasCanary = false } = {}) {
       assert(member.problem === undefined, "what could not be read is never written")
       const metadata = { resourceVersion: member.resourceVersion, annotations }
       const fields = kind.imageFields(member, to)
-      const hold = fields.spec && kind.holdFields?.(member, strategy)
+      const hold = fields.spec && !hasCanary ? kind.holdFields?.(member, strategy) : undefined
       return { type: kind.patchType, body: hold ? held({ ...fields, metadata }, hold) : { ...fields, metadata } }
     },
   }

@@ -176,7 +176,7 @@ function tellContainer(
   const { decision } = pod
   const isOurs = decision?.was?.[name] !== undefined
   if (!isOurs || !sameSource(repositoryTextOf(decision.to), repositoryTextOf(image))) {
-    const held = workload?.isUpdated ? ", and is held for an update in place" : ""
+    const held = workload?.isUpdated ? ", and is held for an update in place or by a Canary" : ""
     return {
       ...told,
       reason: "Watching",

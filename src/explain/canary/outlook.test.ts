@@ -124,11 +124,16 @@ test("configuration that both revisions read", () => {
       { env: [{ valueFrom: { secretKeyRef: { name: "b" } } }, { valueFrom: { configMapKeyRef: { name: "e" } } }] },
     ],
   }
-  expect(look({}, { workload: { replicas: 1, pod } }).shared).toEqual([
-    "configmap/a",
-    "configmap/d",
-    "configmap/e",
-    "secret/b",
-    "secret/c",
+  const seen = (takesSnapshots: boolean) =>
+    look({}, { workload: { replicas: 1, pod }, takesSnapshots }).configs.map(({ name, isShared }) => [name, isShared])
+  expect(seen(false)).toEqual(
+    ["configmap/a", "configmap/d", "configmap/e", "secret/b", "secret/c"].map(name => [name, true]),
+  )
+  expect(seen(true)).toEqual([
+    ["configmap/a", false],
+    ["configmap/d", false],
+    ["configmap/e", false],
+    ["secret/b", true],
+    ["secret/c", true],
   ])
 })

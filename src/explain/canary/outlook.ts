@@ -3,12 +3,14 @@ import type { Canary, HookType } from "#api/v1alpha1/canary/index.ts"
 import type { MetricTemplate } from "#api/v1alpha1/metrictemplate/index.ts"
 import { addressesOf, addressesOfProvider, addressesOfTemplate, type NamedAddress } from "#core/canary/addresses.ts"
 import { isMade } from "#core/canary/before.ts"
+import { configRefsOf, isConfigMap, nameIn, type PodSpec } from "#core/canary/config-refs.ts"
 import { type Finding, findingsOf, findingsOfTemplate } from "#core/canary/findings.ts"
 import { hooksOf } from "#core/canary/gates.ts"
-import { providerOf } from "#core/canary/provider.ts"
+import { isOfComponent, providerOf } from "#core/canary/provider.ts"
 import { ratioProblem } from "#core/canary/ratio.ts"
+import { planned } from "#core/canary/rollout-plan.ts"
 import { intervalOf } from "#core/canary/rounds.ts"
-import { isRouter, type RouteObject } from "#core/canary/router.ts"
+import { isRouter, type RouteObject, type Router } from "#core/canary/router.ts"
 import { routerOf } from "#core/canary/routers/index.ts"
 import { type Services, serviceNamesOf, serviceProblemsOf } from "#core/canary/services.ts"
 import { notShared, placeOf } from "#core/canary/sharing.ts"
@@ -17,7 +19,6 @@ import { promotionAfter, type Strategy, strategyOf, weightsOf } from "#core/cana
 import { kindProblem } from "#core/canary/targets/problems.ts"
 import { type Foreseen, foresee } from "#egress/index.ts"
 import { parseDuration } from "#lib/duration.ts"
-import { configsOf, type PodSpec } from "./configs.ts"
 
 /** What a Canary will do, from its spec and what is around it. Nothing is concluded from what could not be read. */
 export type Outlook = {
@@ -34,8 +35,8 @@ export type Outlook = {
   readonly gates: readonly string[]
   readonly findings: readonly Finding[]
   readonly addresses: readonly { readonly field: string; readonly flag?: string; readonly why: string }[]
-  /** ConfigMaps and Secrets that the pods of both revisions read. */
-  readonly shared: readonly string[]
+  /** ConfigMaps and Secrets of the template: what a change does, and whether both revisions read the same one. */
+  readonly configs: readonly { readonly name: string; readonly isShared: boolean; readonly what: string }[]
 }
 
 export type Stage = {
@@ -49,6 +50,8 @@ export type Stage = {
 export type Around = {
   readonly workload?: { readonly replicas: number; readonly pod: PodSpec } | "Missing" | undefined
   readonly services: Partial<Services>
+  /** The policy by which new pods read snapshots is there. */
+  readonly takesSnapshots?: boolean | undefined
   readonly route?: "There" | "Missing" | "NotServed" | undefined
   readonly rivals: readonly string[]
   template(place: Place): MetricTemplate | "Missing" | undefined
@@ -57,7 +60,8 @@ export type Around = {
 }
 type Place = { readonly namespace: string; readonly name: string }
 
-export function outlookOf(canary: Canary, around: Around): Outlook {
+export function outlookOf(written: Canary, around: Around): Outlook {
+  const canary = planned(written)
   const { analysis, skipAnalysis } = canary.spec
   const full = typeof around.workload === "object" ? around.workload.replicas : undefined
   const stages = skipAnalysis ? [] : stagesOf(canary, full)
@@ -73,13 +77,27 @@ export function outlookOf(canary: Canary, around: Around): Outlook {
     promotion,
     leastMs: (intervals === 0 ? 0 : (intervals - 1) * interval + delay) + Math.max(0, promotion.length - 1) * interval,
     gates: gatesOf(canary),
-    findings: [...aroundFindings(canary, around, full), ...findingsOf(canary), ...found.findings],
+    findings: [...aroundFindings(canary, around, full), ...findingsOf(written), ...found.findings],
     addresses: [
-      ...reach(canary.metadata.namespace ?? "", addressesOf(canary)),
+      ...reach(canary.metadata.namespace ?? "", addressesOf(written)),
       ...found.places.flatMap(({ namespace, addresses }) => reach(namespace, addresses)),
     ],
-    shared: typeof around.workload === "object" ? configsOf(around.workload.pod) : [],
+    configs: configsOf(canary, around),
   }
+}
+
+function configsOf({ metadata }: Canary, { workload, takesSnapshots }: Around): Outlook["configs"] {
+  if (typeof workload !== "object") return []
+  const { namespace = "" } = metadata
+  return configRefsOf(workload.pod).map(({ key }) => {
+    const isMap = isConfigMap(key)
+    const isShared = !isMap || takesSnapshots === false
+    const starts = isMap
+      ? "a change starts a run"
+      : `a change starts a run where aim grant ${namespace} --secrets ${nameIn(key)} allows it`
+    const reads = isShared ? "both revisions read it" : "new pods of each revision read its snapshot"
+    return { name: key, isShared, what: `${starts}; ${reads}` }
+  })
 }
 
 function stagesOf(canary: Canary, full: number | undefined): Stage[] {
@@ -134,7 +152,10 @@ function objectsOf(canary: Canary, { services, route }: Around): Outlook["object
           },
         ]
       : []),
-    ...(targetRef.kind === "Deployment"
+    ...(isOfComponent(canary)
+      ? [{ object: `${targetRef.kind} ${targetRef.name}`, what: "its number of pods, and that of the revision before" }]
+      : []),
+    ...(targetRef.kind === "Deployment" && !isOfComponent(canary)
       ? [
           { object: `Deployment ${targetRef.name}-REVISION`, what: "made for each run; its pods are handed over" },
           {
@@ -174,18 +195,21 @@ const gatesOf = (canary: Canary): string[] =>
 
 const refused = (field: string, message: string): Finding => ({ field, message, kind: "Refused" })
 
+const kindName = ({ kind, group, version }: Router["kind"]) => `${kind} of ${group}/${version}`
+
 function aroundFindings(canary: Canary, around: Around, full: number | undefined): Finding[] {
   const { targetRef } = canary.spec
   const problem = kindProblem(canary, full ?? 0)
   const ratio = full === undefined ? undefined : ratioProblem(canary, full)
+  const router = routerOf(canary)
   return [
     ...(problem ? [refused("spec.targetRef", problem.message)] : []),
     ...(around.workload === "Missing"
       ? [refused("spec.targetRef", `there is no ${targetRef.kind} ${targetRef.name} in this namespace`)]
       : []),
     ...(ratio ? [refused(`spec.${ratio.field}`, ratio.message)] : []),
-    ...(around.route === "NotServed"
-      ? [refused("spec.provider", "the cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1")]
+    ...(around.route === "NotServed" && isRouter(router)
+      ? [refused("spec.provider", `the cluster does not serve ${kindName(router.kind)}`)]
       : []),
     ...around.rivals.map(name => refused("spec.targetRef", `Canary ${name} has the same target: delete one of them`)),
     ...serviceProblemsOf(canary, around.services).map(({ message }) => refused("spec.service", message)),

@@ -1,15 +1,30 @@
 import type { Canary, Gate, MetricStatus } from "#api/v1alpha1/canary/index.ts"
 import { counted, sentence } from "#lib/text.ts"
+import { shareOf } from "./share.ts"
 
 /** What a status says of the parts of a run, a sentence each. */
-export function sentencesOf({ metadata, spec, status }: Canary): string[] {
+export function sentencesOf(canary: Canary): string[] {
+  return [...ofRun(canary), ...untracked(canary)]
+}
+
+function untracked({ metadata, status }: Canary): string[] {
+  return (status?.untrackedConfigs ?? []).map(({ name, reason }) => {
+    const grant = `aim grant ${metadata.namespace ?? ""} --secrets ${name.slice(name.indexOf("/") + 1)}`
+    const why = reason === "ConfigNotTracked" ? `run ${grant}` : "it could not be read, and counts as unchanged"
+    return sentence(`a change of ${name} is not noticed: ${why}`)
+  })
+}
+
+function ofRun({ metadata, spec, status }: Canary): string[] {
   const run = status?.run
   if (!run) return lastRun(status)
-  const { source, target, sizes, weight, weightSince, next, metrics, gates, failedChecks } = run
+  const { source, target, sizes, weightSince, next, metrics, gates, failedChecks } = run
   const image = ({ images, hash }: typeof source) => images[0] ?? hash
   const threshold = Math.max(1, spec.analysis.threshold)
+  const share = shareOf(status)
+  const others = share === 100 ? "none" : "the others"
   return [
-    `${image(target)} has ${weight} % of the requests since ${weightSince}, with ${counted(sizes.target, "pod")}; ${image(source)} has the others, with ${counted(sizes.source, "pod")}.`,
+    `${image(target)} has ${share} % of the requests since ${weightSince}, with ${counted(sizes.target, "pod")}; ${image(source)} has ${others}, with ${counted(sizes.source, "pod")}.`,
     ...(next
       ? [`Next it gets ${next.weight} %: the checks have passed, and pods, gates or the gateway are waited for.`]
       : []),

@@ -8,9 +8,17 @@ import type { Known } from "./why-words.ts"
 
 // One list decides about an object and explains it. Rollouts at random show that both agree, for every check.
 
-const halts = ["AllFailed", "FailureHaltsUpdate", "FailureBudgetSpent", "WrongTarget", "PreCacheIncomplete"] as const
+const halts = [
+  "AllFailed",
+  "FailureHaltsUpdate",
+  "FailureBudgetSpent",
+  "WrongTarget",
+  "PreCacheIncomplete",
+  "BadMetric",
+  "NoData",
+] as const
 const turns = ["RollingOut", "WaitingForPace", "StampedNew"] as const
-const failures = ["ImagePullFailed", "CrashLoop", "Unhealthy", "Timeout"] as const
+const failures = ["ImagePullFailed", "CrashLoop", "Unhealthy", "CanaryFailed", "Timeout"] as const
 /** The reasons that stand for each check, in a rollout that goes forward. */
 const reasons: Record<StoppingName | "next", readonly Reason[]> = {
   unmanaged: ["Unmanaged"],
@@ -20,6 +28,7 @@ const reasons: Record<StoppingName | "next", readonly Reason[]> = {
   unwritable: ["InvalidTarget"],
   refused: ["Forbidden", "AdmissionDenied", "WriteFailed"],
   takenBack: ["UpdateFailed"],
+  rejected: ["CanaryFailed"],
   kept: ["NotInPlace"],
   contested: ["Contested"],
   paused: ["Paused"],
@@ -28,6 +37,7 @@ const reasons: Record<StoppingName | "next", readonly Reason[]> = {
   heldBack: ["WaitingForHealth"],
   approval: ["AwaitingApproval"],
   preCaching: ["PreCaching"],
+  judging: ["Analysing", "BadMetric", "NoData", "MetricError"],
   soaking: ["Soaking"],
   step: [
     "RollingOut",
@@ -38,6 +48,7 @@ const reasons: Record<StoppingName | "next", readonly Reason[]> = {
     "Contested",
     "WriteFailed",
     "NotInPlace",
+    "CanaryFailed",
   ],
   concurrency: ["WaitingForConcurrency"],
   pace: ["WaitingForPace", "RollingOut"],
@@ -107,7 +118,7 @@ function stoppedBy({ standing, tier, rollout, asked }: Known, facts: Facts): Row
 }
 
 const rows: Row[] = []
-for (const moment of moments(200)) rows.push(...rowsOf(moment))
+for (const moment of moments(320)) rows.push(...rowsOf(moment))
 
 describe("what stops an object is what is explained", () => {
   const placeOf = ({ seed, key }: Row) => `${key} of seed ${seed}`

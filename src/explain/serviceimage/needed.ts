@@ -116,6 +116,30 @@ export const neededOfRequest: Shape = {
   status: { podUID: "value", containerRecreateStates: [{ name: "value", containerID: "value", stopTime: "value" }] },
 }
 
+const provenRevision: Shape = { images: ["value"] }
+
+/** Which workload a Canary proves, and how its run stands or ended. */
+export const neededOfCanary: Shape = {
+  metadata,
+  spec: { targetRef: { kind: "value", name: "value" } },
+  status: {
+    phase: "value",
+    conditions: [{ type: "value", status: "value", reason: "value", message: "value" }],
+    run: {
+      id: "value",
+      weight: "value",
+      reason: "value",
+      message: "value",
+      progressAt: "value",
+      source: provenRevision,
+      target: provenRevision,
+    },
+    history: [
+      { id: "value", result: "value", reason: "value", message: "value", endedAt: "value", target: provenRevision },
+    ],
+  },
+}
+
 const contract: Shape = {
   metadata: labelled,
   spec: { manuallySpecifiedImage: "value", failureHaltsUpdate: "value" },
@@ -125,8 +149,11 @@ const contract: Shape = {
   },
 }
 
+/** One that a Canary made is told by its owner. */
 const workload: Shape = {
-  metadata: labelled,
+  metadata: both(labelled, {
+    ownerReferences: [{ apiVersion: "value", kind: "value", name: "value", controller: "value" }],
+  }),
   spec: {
     replicas: "value",
     minReadySeconds: "value",

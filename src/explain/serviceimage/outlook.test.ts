@@ -28,6 +28,13 @@ const halves = (soakSeconds: number) => [
   },
 ]
 
+const analysis = {
+  interval: "2m",
+  threshold: 3,
+  metrics: [{ name: "error-rate", templateRef: { name: "error-rate" }, thresholdRange: { max: 1 } }],
+  webhooks: [{ name: "smoke", url: "https://smoke.example.com/" }],
+}
+
 const cases: Record<string, Case> = {
   "two priorities, one pod each, at ten pods a second": {
     dicoms: { a: early, b: early, c: {} },
@@ -53,6 +60,12 @@ const cases: Record<string, Case> = {
     dicoms: { [first!]: {}, [last!]: {} },
     stages: [{ priority: 0, objects: 2, soakMs: 3_660_000 }],
     msAtLeast: 3_660_200,
+  },
+  "an interval for each step that is judged": {
+    spec: { tiers: halves(0).map(tier => ({ ...tier, analysis })), analysisNamespace: "shop" },
+    dicoms: { [first!]: {}, [last!]: {} },
+    stages: [{ priority: 0, objects: 2, soakMs: 240_000 }],
+    msAtLeast: 240_200,
   },
   "what is left of the present soak": {
     spec: { tiers: halves(3600) },
@@ -113,6 +126,12 @@ for (const [name, { stages, msAtLeast, ...given }] of Object.entries(cases))
     expect(told).toMatchObject(stages)
     expect(outlook.msAtLeast).toBe(msAtLeast)
   })
+
+test("what each step is judged by", () => {
+  const spec = { tiers: [{ upgradeTier: "", analysis }], analysisNamespace: "shop" }
+  const outlook = outlookOf(look({ spec, dicoms: { a: {} } }))
+  expect(outlook.stages[0]!.tiers[0]!.judged).toEqual({ by: ["error-rate", "smoke"], interval: "2m", threshold: 3 })
+})
 
 test("in place or re-created, for each tier", () => {
   const strategy = "autoimagemanager.io/update-strategy"

@@ -1,4 +1,5 @@
-import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Reason, TierAnalysis } from "#api/v1alpha1/serviceimage/index.ts"
+import { intervalOf } from "#controllers/serviceimage/analysis.ts"
 import { describeTier, type JudgedTier } from "#controllers/serviceimage/judge.ts"
 import type { Member } from "#core/fleet/member.ts"
 import { countOf } from "#core/fleet/tiers.ts"
@@ -18,9 +19,10 @@ export type Outlook = {
 
 export type Stage = {
   priority: number
-  tiers: { name: string; image: string; objects: number; pods: number; underWay: number; inPlace: number; how: How }[]
+  tiers: TierOutlook[]
   /** The time for their pods at the pace of the rollout; 0 without a pace. */
   paceMs: number
+  /** Soaks, and where steps are judged at least one interval for each of them. */
   soakMs: number
   /** What settling adds: for the last stamped object, for each step, and for the turns that maxConcurrent makes. */
   settleMs: number
@@ -29,6 +31,18 @@ export type Stage = {
   isActive: boolean
   /** For the active one: what each of its tiers waits for. */
   waits: { tier: string; reason: Reason; message: string }[]
+}
+
+export type TierOutlook = {
+  name: string
+  image: string
+  objects: number
+  pods: number
+  underWay: number
+  inPlace: number
+  how: How
+  /** What each of its steps is judged by: the names of metrics and hooks. */
+  judged?: { by: string[]; interval: string; threshold: number }
 }
 
 /** How the objects of a tier get their image; Own: their own controllers know. */
@@ -57,6 +71,7 @@ export function outlookOf(rollout: Surveyed): Outlook {
       underWay: tier.view.underWay,
       inPlace: rest.get(tier.name)?.inPlace ?? 0,
       how: howOf(serviceImage.spec.target.kind, rest.get(tier.name)),
+      ...(tier.analysis && !isBack && { judged: judgedBy(tier.analysis) }),
     }))
     const pods = counted.reduce((sum, tier) => sum + tier.pods, 0)
     const paceMs = podsPerSecond === 0 ? 0 : Math.ceil((pods / podsPerSecond) * 1000)
@@ -77,16 +92,23 @@ export function outlookOf(rollout: Surveyed): Outlook {
   return { stages, msAtLeast }
 }
 
+const judgedBy = ({ metrics, webhooks, interval, threshold }: TierAnalysis) => ({
+  by: [...metrics, ...webhooks].map(({ name }) => name),
+  interval,
+  threshold,
+})
+
 const hasToDo = (tier: JudgedTier, active: readonly JudgedTier[]) =>
   !tier.isComplete && (active.includes(tier) || tier.view.counted.stale + tier.view.counted.waiting > 0)
 
 /** Soaks of the remaining steps, and the rest of the present one. A step that adds no objects does not soak. */
-function soakLeft({ steps, step, soaksUntil, view }: JudgedTier, now: Instant): number {
-  let left = soaksUntil === undefined ? 0 : soaksUntil - now
-  const from = soaksUntil === undefined ? step : step + 1
+function soakLeft({ steps, step, soaksUntil, view, analysis, judging }: JudgedTier, now: Instant): number {
+  const until = Math.max(soaksUntil ?? 0, judging && !judging.isGood ? judging.dueAt : 0)
+  let left = Math.max(0, until - now)
+  const from = until === 0 ? step : step + 1
   for (let index = from; index < steps.length; index++) {
     const isSame = index > 0 && view.cohort(index - 1).total === view.cohort(index).total
-    if (!isSame) left += steps[index]!.soakMs
+    if (!isSame) left += Math.max(steps[index]!.soakMs, analysis ? intervalOf(analysis) : 0)
   }
   return left
 }
@@ -122,11 +144,12 @@ function restOf({ fleet, plan }: Surveyed): Map<string, Rest> {
     if (fleet!.get(key)!.problem) continue // it has no place for the image
     const { objects, pods, inPlace } = rest.get(standing.tier) ?? { objects: 0, pods: 0, inPlace: 0 }
     const { inPlace: facts } = fleet!.get(key)!
+    const isInPlace = facts && !standing.proof && keepsPods(facts, strategies.get(standing.tier))
     rest.set(standing.tier, {
       objects: objects + 1,
       pods: pods + (standing.state === "Blank" ? 0 : fleet!.podsOf(key)),
       // One that waits for its owner keeps its pods too.
-      inPlace: inPlace + (standing.isKept || (facts && keepsPods(facts, strategies.get(standing.tier))) ? 1 : 0),
+      inPlace: inPlace + (standing.isKept || isInPlace ? 1 : 0),
     })
   }
   return rest

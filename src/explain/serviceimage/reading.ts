@@ -2,13 +2,15 @@ import type { ServiceImage, Target } from "#api/v1alpha1/serviceimage/index.ts"
 import { customResourceDefinitions } from "#controllers/served-kind.ts"
 import { betweens, events, nodes, podFields, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
 import { hasPreCache, imagePullJobs } from "#controllers/serviceimage/pre-cache-jobs.ts"
-import { namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
+import { canaries, namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
 import { containerRecreateRequests } from "#controllers/serviceimage/stopped.ts"
-import type { KubeObject } from "#runtime/resource.ts"
+import { isHoldable } from "#core/in-place/own-hold.ts"
+import { apiVersionOf, type KubeObject } from "#runtime/resource.ts"
 import { type Inventory, kindOf } from "../inventory.ts"
 import type { ListOf, Reading } from "../reading.ts"
 import { grantFields, grants } from "./granted.ts"
 import {
+  neededOfCanary,
   neededOfDefinition,
   neededOfEvent,
   neededOfJob,
@@ -34,6 +36,10 @@ export const readRollouts = (targets: (seen: Inventory) => readonly Target[] = t
 
 export const targetsIn = (seen: Inventory): Target[] =>
   [...seen.of<ServiceImage & KubeObject>(kindOf(serviceImages)).values()].map(({ spec }) => spec.target)
+
+const haveCanaries = (seen: Inventory, targets: readonly Target[]) =>
+  targets.some(({ kind }) => isHoldable(kind)) &&
+  resourceOf(seen, { apiVersion: apiVersionOf(canaries), kind: canaries.kind }) !== undefined
 
 const wantPreCache = (seen: Inventory) =>
   [...seen.of<ServiceImage & KubeObject>(kindOf(serviceImages)).values()].some(hasPreCache)
@@ -62,6 +68,7 @@ function targetLists(seen: Inventory, targets: readonly Target[]): ListOf[] {
     { resource: events, shape: neededOfEvent, options: { fieldSelector: podFields.events } },
     { resource: replicaSets, shape: neededOfReplicaSet },
     { resource: containerRecreateRequests, shape: neededOfRequest },
+    ...(haveCanaries(seen, targets) ? [{ resource: canaries, shape: neededOfCanary }] : []),
     ...(wantPreCache(seen) ? [{ resource: imagePullJobs, shape: neededOfJob }] : []),
     ...betweens.map(resource => ({ resource, shape: neededOfOwner, options: { metadataOnly: true } })),
   ]

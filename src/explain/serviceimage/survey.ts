@@ -6,6 +6,7 @@ import { FleetPlaces } from "#controllers/serviceimage/places.ts"
 import { type Plan, plan, type Snapshot } from "#controllers/serviceimage/plan.ts"
 import { betweens, events, nodes, openIndex, pods, replicaSets } from "#controllers/serviceimage/pods.ts"
 import { PreCacheJobs } from "#controllers/serviceimage/pre-cache-jobs.ts"
+import { Proofs } from "#controllers/serviceimage/proofs.ts"
 import { namespaces, serviceImages } from "#controllers/serviceimage/resources.ts"
 import { findProblem } from "#controllers/serviceimage/validate.ts"
 import { Fleet, type FleetRules } from "#core/fleet/fleet.ts"
@@ -61,6 +62,8 @@ export function survey(inventory: Inventory, now: Instant): Survey {
   }
   const pods = podsIn(inventory, now)
   const jobs = new PreCacheJobs(stillWiring(inventory, now))
+  const proofs = new Proofs(stillWiring(inventory, now), () => {})
+  proofs.open()
   const rivals = rivalsOf(living, resources)
 
   const rollouts = living.map((serviceImage): Surveyed => {
@@ -68,7 +71,7 @@ export function survey(inventory: Inventory, now: Instant): Survey {
     const resource = resources.get(name)
     const targets = {
       claim: (_: ServiceImage, rules: FleetRules) =>
-        resource && claimOf({ inventory, serviceImage, resource, rivals, labelsOf, pods, rules, now }),
+        resource && claimOf({ inventory, serviceImage, resource, rivals, labelsOf, pods, proofs, rules, now }),
       jobsOf: (each: ServiceImage) => jobs.of(each),
     }
     const electionID = serviceImage.status?.electionID ?? ""
@@ -123,12 +126,13 @@ type Sight = {
   rivals: readonly Rival[]
   labelsOf: LabelsOfNamespace
   pods: Pick<PodIndex, "traceOf" | "placesOf"> | string
+  proofs: Proofs
   rules: FleetRules
   now: Instant
 }
 
 function claimOf(sight: Sight): Counted {
-  const { inventory, serviceImage, resource, rivals, labelsOf, pods, rules, now } = sight
+  const { inventory, serviceImage, resource, rivals, labelsOf, pods, proofs, rules, now } = sight
   const { metadata, spec } = serviceImage
   const fleet = new Fleet(rules, now, { ...historyOf(serviceImage, rules), isStill: true })
   const conflicts = new Map<string, string>()
@@ -140,13 +144,19 @@ function claimOf(sight: Sight): Counted {
     const member: Member = reader.read(object)
     const owner = ownerOf(same, member, labelsOf)
     if (owner?.name === metadata.name)
-      fleet.set(key, member, typeof pods === "string" ? undefined : pods.traceOf(member))
+      fleet.set(
+        key,
+        member,
+        typeof pods === "string" ? undefined : pods.traceOf(member),
+        proofs.of({ kind: resource.kind, key }),
+      )
     else if (owner && !leftOutBy(spec.target, member, labelsOf)) conflicts.set(key, owner.name)
   }
   recollect(fleet, serviceImage, inventory)
   const known = typeof pods === "string" ? { isReliable: false, placesOf: () => undefined } : readable(pods)
   const places = spec.preCache === "Never" ? undefined : new FleetPlaces(fleet, known)
-  return { resource, fleet, conflicts, places, cache: { hasSynced: missing === undefined, failure } }
+  const cache = { hasSynced: missing === undefined, failure }
+  return { resource, fleet, conflicts, places, cache, areProofsKnown: true }
 }
 
 /** The status has the refusals of the controller, as far as it has room for them. */

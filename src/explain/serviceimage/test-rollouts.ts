@@ -1,6 +1,8 @@
 import { ServiceImage, type ServiceImageSpecInput } from "#api/v1alpha1/serviceimage/index.ts"
+import type { RoundCheck } from "#controllers/serviceimage/analysis.ts"
 import { rulesOf } from "#controllers/serviceimage/observe.ts"
 import { plan, type Snapshot } from "#controllers/serviceimage/plan.ts"
+import type { Proof } from "#core/canary/proof.ts"
 import { Fleet } from "#core/fleet/fleet.ts"
 import type { Member } from "#core/fleet/member.ts"
 import { currentOperation } from "#core/fleet/operation.ts"
@@ -16,7 +18,7 @@ const target = { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" }
 
 export type Moment = { seed: number; rollout: Surveyed & { fleet: Fleet }; now: Instant }
 
-/** Every moment of a few rollouts. */
+/** Every moment of a few rollouts. Those after the first 200 are judged by an analysis. */
 export function* moments(seeds: number): Generator<Moment> {
   for (let seed = 1; seed <= seeds; seed++) yield* rolloutOf(seed)
 }
@@ -25,7 +27,9 @@ function* rolloutOf(seed: number): Generator<Moment> {
   const chance = chanceOf(seed)
   const { often, pick, below } = chance
   const aside = chanceOf(seed + 1000)
-  let serviceImage = serviceImageOf(chance, aside)
+  const beside = chanceOf(seed + 2000)
+  const judged = chanceOf(seed + 3000)
+  let serviceImage = serviceImageOf(chance, aside, seed > 200)
   const members = membersOf(chance)
   let now = start
   let operation = currentOperation(serviceImage, now)
@@ -61,6 +65,9 @@ function* rolloutOf(seed: number): Generator<Moment> {
       fleetChangesAt: fleet.nextChangeAt(),
       now,
     }
+    const { asks } = plan(snapshot)
+    if (asks.length > 0 && judged.often(0.8))
+      snapshot.checks = new Map(asks.map(({ tier }) => [tier, [judged.pick(verdicts)]]))
     const planned = plan(snapshot)
     yield {
       seed,
@@ -75,9 +82,12 @@ function* rolloutOf(seed: number): Generator<Moment> {
       else write(key, { image: to, isUpToDate: often(0.6), decision: decided(members.get(key)!, to) }, true)
     }
     for (const key of keys) {
+      const [isProven, state] = [beside.often(0.05), beside.pick(["UnderWay", "Failed", "Stalled", undefined] as const)]
+      if (isProven) fleet.proof(key, state && proof(state))
       if (often(0.1)) write(key, { isUpToDate: often(0.5) }, false)
-      if (often(0.03))
-        write(key, { image: pick([v1, v3, ""]), inPlace: aside.pick([takenBack, kept, undefined, undefined]) }, false)
+      if (!often(0.03)) continue
+      write(key, { image: pick([v1, v3, ""]), inPlace: aside.pick([takenBack, kept, undefined, undefined]) }, false)
+      if (beside.often(0.3)) fleet.proof(key, proof("Failed"))
     }
     const annotations = often(0.07)
       ? { "autoimagemanager.io/rollback": operation.id }
@@ -102,6 +112,30 @@ function* rolloutOf(seed: number): Generator<Moment> {
     return { from, to, reason, operation: id, by: "serviceimage/web", uid: "uid-web", at: now }
   }
 }
+
+/** What a metric of a step may say. */
+const verdicts: readonly RoundCheck[] = [
+  { name: "errors", verdict: "Good", value: 1 },
+  { name: "errors", verdict: "Bad", value: 9, why: "9 is above 5" },
+  { name: "errors", verdict: "NoData", why: "the query found no series" },
+  { name: "errors", verdict: "Error", why: "no connection" },
+]
+
+const analysis: NonNullable<ServiceImageSpecInput["tiers"]>[number]["analysis"] = {
+  interval: "20s",
+  threshold: 2,
+  metrics: [{ name: "errors", templateRef: { name: "errors" }, thresholdRange: { max: 5 } }],
+}
+
+/** How its Canary stands with the image. */
+const proof = (state: Proof["state"]): Proof => ({
+  name: "web",
+  state,
+  images: [v2],
+  source: [v1],
+  message: "Canary web: so it stands",
+  at: 0,
+})
 
 /** After an update in place that failed. */
 const takenBack: NonNullable<Member["inPlace"]> = {
@@ -134,7 +168,7 @@ const preCacheOf = ({ spec }: ServiceImage, { often }: Chance): Snapshot["preCac
         refused: new Map(),
       }
 
-function serviceImageOf(chance: Chance, aside: Chance): ServiceImage {
+function serviceImageOf(chance: Chance, aside: Chance, isJudged: boolean): ServiceImage {
   const { often, pick } = chance
   const tier = (upgradeTier: string, priority: number) => ({
     upgradeTier,
@@ -144,6 +178,7 @@ function serviceImageOf(chance: Chance, aside: Chance): ServiceImage {
     ...(often(0.2) && { requireApproval: true }),
     ...(often(0.2) && { failureBudget: 0 }),
     ...(often(0.5) && { steps: [{ percent: pick([1, 20, 50]), soakSeconds: pick([0, 3600]) }, { percent: 100 }] }),
+    ...(isJudged && { analysis }),
   })
   const spec: ServiceImageSpecInput = {
     target,
@@ -152,6 +187,7 @@ function serviceImageOf(chance: Chance, aside: Chance): ServiceImage {
     pace: { podsPerSecond: pick([0, 2]) },
     onFailure: pick(["Halt", "Rollback"]),
     paused: often(0.1),
+    analysisNamespace: "a",
     preCache: aside.often(0.3) ? "BeforeTier" : "Never",
     preCacheTimeoutSeconds: 600,
     preCacheMissing: aside.pick(["Wait", "Proceed"]),

@@ -1,4 +1,5 @@
 import { manuallySpecifiedImageAnnotation } from "#api/v1alpha1/serviceimage/index.ts"
+import type { Proof } from "#core/canary/proof.ts"
 import { budgetOf } from "#core/fleet/tiers.ts"
 import type { Crash } from "#core/pods/steady.ts"
 import { crashOf, diagnose } from "#core/pods/trace.ts"
@@ -57,6 +58,8 @@ const crashWords = ({ message, said }: Crash) => (said === "" ? message : `${mes
 /** It has the image, and its pods are not ready yet, or never will be. */
 export function waiting(known: Known): Said {
   const { standing, title, member, fleet, asked, tier, rollout, now } = known
+  const { proof } = standing
+  if (proof && (proof.state !== "AtRest" || standing.isFailed)) return proving(known, proof)
   const deadline = standing.deadline!
   const halt = rollout.plan.active.find(each => each.halt)?.halt
   const since = deadline - tier.view.rule.deadlineMs
@@ -122,6 +125,27 @@ export function waiting(known: Known): Said {
         ? `${late}, and it says failureHaltsUpdate: no object after it is touched until it is up to date or another image is set.`
         : `${late}; it counts as ${standing.trouble ?? "Timeout"}${halt ? `. The rollout has halted: ${halt.message}` : goesOn(known.rollout) ? " and the rollout goes on without it" : ""}. It is counted in as soon as it is up to date.`,
     ],
+  }
+}
+
+/** A Canary proves the image, or has rejected it, or needs a person. */
+function proving(known: Known, proof: Proof): Said {
+  const { standing, title, member, tier, rollout, now } = known
+  const halt = rollout.plan.active.find(each => each.halt)?.halt
+  const stamped = member.decision?.at
+  const first = `${title} has ${standing.wanted} from ${si(rollout)}${stamped ? ` since ${formatInstant(stamped)}` : ""} (${place(tier, standing, member)}), and a Canary proves its changes. ${proof.message}.`
+  const left = standing.deadline === undefined ? 0 : Math.max(0, standing.deadline - now)
+  const then = standing.isEarly
+    ? "A rejected image does not wait for the deadline: it counts as failed until another image is set, or the Canary is resumed."
+    : standing.isFailed
+      ? "Its time is up, and it counts as failed. It is counted in as soon as it is up to date."
+      : standing.deadline === undefined
+        ? "It is up to date when the Canary has promoted the image. A run under way is progress: progressDeadlineSeconds counts from its end."
+        : `It has until ${formatInstant(standing.deadline)} (${formatDuration(left)} left); then it counts as failed${afterFailing(known)}.`
+  return {
+    reason: standing.isFailed || proof.state === "Stalled" ? "CanaryFailed" : "WaitingForHealth",
+    since: stamped,
+    sentences: [first, then, ...(halt ? [`The rollout has halted: ${halt.message}.`] : [])],
   }
 }
 

@@ -1,11 +1,13 @@
 import type { Reason } from "#api/v1alpha1/serviceimage/index.ts"
+import { judgingWords } from "#controllers/serviceimage/analysis.ts"
 import { checkOn, type Facts, type StoppingName } from "#controllers/serviceimage/checks.ts"
 import { describeTier } from "#controllers/serviceimage/judge.ts"
-import { stoppedByOwner } from "#core/fleet/checks.ts"
+import { provenElsewhere, stoppedByOwner } from "#core/fleet/checks.ts"
 import { changedInSameWrite } from "#core/fleet/contests.ts"
 import { countOf } from "#core/fleet/tiers.ts"
 import { formatDuration } from "#lib/duration.ts"
 import { formatInstant } from "#lib/instant.ts"
+import { counted } from "#lib/text.ts"
 import type { Surveyed } from "./survey.ts"
 import { settling, unmanaged, upToDate, waiting } from "./why-stamped.ts"
 import { capital, head, type Known, list, many, remedyOf, type Said, si, sinceOf, titleOf } from "./why-words.ts"
@@ -93,15 +95,26 @@ function tookBack(known: Known): Said {
   }
 }
 
-/** Its owner has stopped its controller, and its tier or its own annotation says InPlaceOnly. */
-function kept(known: Known): Said {
+/** Its Canary rejected the image and wrote the one before back. */
+function rejected(known: Known): Said {
+  const { member, standing } = known
   return {
-    reason: "NotInPlace",
+    reason: "CanaryFailed",
+    since: member.decision?.at,
     sentences: [
       head(known),
-      `It is not stamped: ${stoppedByOwner}. Let its controller go on, or write updateStrategy InPlaceIfPossible.`,
+      `It was stamped at ${formatInstant(member.decision!.at)}, and the image was rejected and taken back: ${standing.proof!.message}. The image is not tried again in this operation.`,
     ],
   }
+}
+
+/** Its tier or its own annotation says InPlaceOnly, and its owner has stopped its controller, or a Canary has it. */
+function kept(known: Known): Said {
+  const { proof } = known.standing
+  const sentence = proof
+    ? `It is not stamped: ${provenElsewhere(proof)}. Write updateStrategy InPlaceIfPossible, or delete the Canary.`
+    : `It is not stamped: ${stoppedByOwner}. Let its controller go on, or write updateStrategy InPlaceIfPossible.`
+  return { reason: "NotInPlace", sentences: [head(known), sentence] }
 }
 
 function paused(known: Known): Said {
@@ -196,6 +209,24 @@ function soaking(known: Known): Said {
     sentences: [
       head(known),
       `The step to ${steps[step]!.percent}% is up to date and soaks until ${formatInstant(soaksUntil)} (${formatDuration(Math.max(0, soaksUntil - now))} left); then comes ${steps[step + 1]?.percent ?? 100}%.`,
+    ],
+  }
+}
+
+function judging(known: Known): Said {
+  const { tier } = known
+  const { step, steps, upToDateAt } = tier
+  const analysis = tier.analysis!
+  const { threshold, interval } = analysis
+  const { reason, words } = judgingWords({ ...tier, analysis }, tier.judging!)
+  const next = steps[step + 1]
+  const then = next ? `the step to ${next.percent}% begins` : "the tier is complete"
+  return {
+    reason,
+    since: upToDateAt,
+    sentences: [
+      head(known),
+      `The step to ${steps[step]!.percent}% is up to date and is judged every ${interval}: ${words}. When a round is good, ${then}; ${counted(threshold, "failed check")} ${threshold === 1 ? "halts" : "halt"} the rollout.`,
     ],
   }
 }
@@ -295,6 +326,7 @@ const forward: Record<StoppingName | "next", (known: Known) => Said> = {
   unwritable,
   refused,
   takenBack: tookBack,
+  rejected,
   kept,
   contested,
   paused,
@@ -303,6 +335,7 @@ const forward: Record<StoppingName | "next", (known: Known) => Said> = {
   heldBack,
   approval,
   preCaching,
+  judging,
   soaking,
   step: laterStep,
   concurrency,

@@ -235,6 +235,37 @@ const cases: Record<string, Case> = {
     since: start + 20 * second,
     says: ["soaks until 2026-01-01T01:00:20Z (59m20s left); then comes 100%"],
   },
+  "an earlier step is judged": {
+    who: four[3]!,
+    spec: {
+      analysisNamespace: "shop",
+      tiers: [
+        {
+          ...steps(0)[0]!,
+          analysis: {
+            interval: "1m",
+            threshold: 3,
+            metrics: [{ name: "errors", templateRef: { name: "errors" }, thresholdRange: { max: 5 } }],
+          },
+        },
+      ],
+    },
+    dicoms: { [four[0]!]: stamped, [four[3]!]: {} },
+    status: first => ({
+      ...first,
+      tierStatus: first.tierStatus.map(tier => ({
+        ...tier,
+        step: { percent: 50, upToDateAt: formatInstant(start + 20 * second) },
+      })),
+    }),
+    now: start + minute,
+    reason: "Analysing",
+    since: start + 20 * second,
+    says: [
+      "The step to 50% is up to date and is judged every 1m: judged at 2026-01-01T00:01:20Z.",
+      "When a round is good, the step to 100% begins; 3 failed checks halt the rollout.",
+    ],
+  },
   "first in the queue where its step would have no object": {
     who: four[2]!,
     spec: { tiers: [{ upgradeTier: "", steps: [{ percent: 1, soakSeconds: 3600 }, { percent: 100 }] }] },

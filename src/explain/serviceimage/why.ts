@@ -1,5 +1,6 @@
 import type { Reason, TierStatus } from "#api/v1alpha1/serviceimage/index.ts"
 import { partsOf } from "#controllers/served-kind.ts"
+import { canaryOf } from "#core/canary/run-object.ts"
 import { leftOutBy } from "#core/fleet/ownership.ts"
 import type { ImageRecord } from "#core/image/record.ts"
 import { targetReader } from "#core/workloads/target-reader.ts"
@@ -125,6 +126,11 @@ function unclaimed({ rollouts, labelsOf }: Survey, { object }: Asked, title: str
     const { target } = serviceImage.spec
     const member = targetReader(target).read(object)
     const by = leftOutBy(target, member, labelsOf)
+    if (by === "run")
+      return {
+        reason: "NotSelected",
+        sentence: `${si(rollout)} is about this kind and leaves it out: it belongs to a run of Canary ${canaryOf(object)}.`,
+      }
     if (by === "selector")
       return {
         reason: "NotSelected",

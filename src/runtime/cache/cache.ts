@@ -13,8 +13,11 @@ export type Change<T> = {
 }
 
 export type CacheOptions<T extends Projected> = {
-  /** Parses an object once into the fields that are used; must keep the resourceVersion. */
-  project: (object: KubeObject) => T
+  /**
+   * Parses an object once into the fields that are used; must keep the resourceVersion. `before` is what the cache had
+   * under that name: parts that did not change may be kept as they are.
+   */
+  project: (object: KubeObject, before?: T) => T
   /** Named indexes, updated with each event: the values under which an object is found. */
   indexes?: Record<string, (object: T, key: string) => readonly string[]>
   namespace?: string

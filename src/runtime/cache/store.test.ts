@@ -48,6 +48,22 @@ test("an older or repeated event changes nothing and is not reported", () => {
   expect(words()).toEqual(["x 10→12"])
 })
 
+test("a projection sees what the cache had under the name", () => {
+  const seen: (string | undefined)[] = []
+  const store = createStore<Row>({
+    project({ metadata }, before) {
+      seen.push(before?.resourceVersion)
+      return { resourceVersion: metadata.resourceVersion ?? "", color: "" }
+    },
+    onListenerError: () => {},
+    onUnreadable: () => {},
+  })
+  store.put(object("x", 10))
+  store.put(object("y", 11))
+  store.put(object("x", 12))
+  expect(seen).toEqual([undefined, undefined, "10"])
+})
+
 test("a late event does not restore a deleted object", () => {
   const { store, list, shown } = rows()
   list(10, object("x", 10))

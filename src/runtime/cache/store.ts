@@ -82,7 +82,7 @@ export function createStore<T extends Projected>(options: StoreOptions<T>) {
     let value: T
     let after: ReturnType<typeof indexes.valuesOf>
     try {
-      value = options.project(object)
+      value = options.project(object, held?.value)
       after = indexes.valuesOf(value, key)
     } catch (error) {
       if (reborn) drop(key, held)

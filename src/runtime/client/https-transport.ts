@@ -43,6 +43,7 @@ export function httpsTransport(config: ServerConfig): Transport {
     protocol: url.protocol,
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: url.port || (isSecure ? 443 : 80),
+    ...(config.lookup && { lookup: config.lookup }),
     ...(isSecure && {
       // Set explicitly, since Node otherwise reads NODE_TLS_REJECT_UNAUTHORIZED.
       rejectUnauthorized: config.tls.verify,

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises"
+import type { LookupFunction } from "node:net"
 import type { Clock } from "../clock.ts"
 
 /** The address of an API server and the credentials for it: all that is left of a kubeconfig once it is read. */
@@ -9,6 +10,8 @@ export type ServerConfig = {
   namespace: string
   tls: { ca?: string; verify: boolean; serverName?: string }
   credentials: Credentials
+  /** Finds the addresses of the server's name, where some must not be connected to. Default: the system's. */
+  lookup?: LookupFunction
   /** Sent with every request: the user and groups to impersonate. */
   headers: Record<string, string | string[]>
 }

@@ -37,7 +37,7 @@ export const reasons = {
     "apply is Template, and GitOps owns the workload: its pods are repaired, its template is not touched.",
   OwnedByAnother: "apply is Template, and the workload belongs to another object: its pods are repaired instead.",
   UpdatedInPlace:
-    "An update in place works on the workload: pods that it has changed are left to it, and so is the template. Also the template of a workload with InPlaceOnly that its owner has stopped: nothing could hold it.",
+    "An update in place works on the workload: pods that it has changed are left to it, and so is the template. The template of a workload that a Canary holds is left alone too. Also the template of a workload with InPlaceOnly that its owner has stopped: nothing could hold it.",
   SecretMissing:
     "The other repository needs credentials, and the pod lists none for it, or none that aim may read (`aim grant NAMESPACE --pull-secrets NAME`).",
   Forbidden: "aim has no grant to change pods of this namespace; run `aim grant NAMESPACE`.",
@@ -55,7 +55,6 @@ export const reasons = {
   NothingToDo: "Nothing needs a person.",
 
   // The spec cannot be carried out.
-  InvalidRepository: "A repository is not written as one, or carries a tag or digest.",
   NoAlternative: "A set of repositories names only one, or none that may be used instead: it can never help.",
 } as const satisfies Record<string, string>
 
@@ -101,7 +100,6 @@ export const stuck: Reason[] = [
   "Denied",
   "SignatureRejected",
   "DiskFull",
-  "InvalidRepository",
   "NoAlternative",
 ]
 

@@ -1,6 +1,15 @@
 import { z } from "zod"
 import { decimal, listAtomic, rules } from "../../fields.ts"
-import { duration, httpAddress, interval, secretRef, sharedRef, texts } from "../delivery-fields.ts"
+import {
+  calls,
+  duration,
+  httpAddress,
+  interval,
+  secretRef,
+  sharedRef,
+  texts,
+  thresholdRange,
+} from "../delivery-fields.ts"
 import { maxMetrics, maxName, maxWebhooks } from "./bounds.ts"
 import { analysisMatch } from "./service.ts"
 
@@ -26,6 +35,8 @@ const percent = (minimum: 0 | 1) =>
 
 const quoted = (words: readonly string[]) => words.map(word => `'${word}'`).join(", ")
 
+export const builtInNames = quoted(builtInMetrics)
+
 const metric = z
   .object({
     name: z
@@ -37,19 +48,7 @@ const metric = z
     interval: interval()
       .describe("How far back a measurement looks. It never looks back before the present weight.")
       .default("1m"),
-    thresholdRange: z
-      .object({
-        min: decimal().describe("A value below is bad.").optional(),
-        max: decimal().describe("A value above is bad.").optional(),
-      })
-      .meta(
-        rules({
-          rule: "!has(self.min) || !has(self.max) || self.min <= self.max",
-          message: "no value is both at least min and at most max: write a min that is not above max",
-        }),
-      )
-      .describe("The values that are good.")
-      .optional(),
+    thresholdRange: thresholdRange().optional(),
     threshold: decimal()
       .describe(
         "Deprecated: thresholdRange. The least request-success-rate, and the most of any other metric. Without both it is 0.",
@@ -74,7 +73,7 @@ const metric = z
   .meta(
     rules(
       {
-        rule: `self.name in [${quoted(builtInMetrics)}] || has(self.templateRef) || (has(self.query) && self.query != '')`,
+        rule: `self.name in [${builtInNames}] || has(self.templateRef) || (has(self.query) && self.query != '')`,
         message:
           "only request-success-rate and request-duration are built in: write templateRef: {name: METRICTEMPLATE}, or query",
         fieldPath: ".templateRef",
@@ -99,18 +98,7 @@ const webhook = z
       .describe("A name. Hooks of one type and name are one step: all of them must say yes."),
     type: z.enum(hookTypes).describe("When it is called, and what its answer decides.").default("rollout"),
     url: httpAddress().describe("Where it is sent, by POST."),
-    timeout: interval().describe("How long one attempt may take.").default("10s"),
-    retries: z
-      .int()
-      .min(0)
-      .max(100)
-      .meta({ format: "int32", hint: "write a whole number from 0 to 100" })
-      .describe("How often a call is tried again within the interval.")
-      .default(0),
-    disableTLS: z
-      .boolean()
-      .describe("Do not check the certificate. Only for hosts that an administrator allows.")
-      .default(false),
+    ...calls(),
     muteAlert: z.boolean().describe("Send no alert about this hook.").default(false),
     metadata: texts({ keys: 64, characters: 8192 }).describe("Keys and values that are sent with it.").optional(),
     secretRef: secretRef()
@@ -257,11 +245,6 @@ export const analysis = z
   })
   .meta(
     rules(
-      {
-        rule: "[has(self.iterations), has(self.stepWeight), has(self.stepWeights)].exists_one(each, each)",
-        message:
-          "write exactly one of iterations (Blue/Green, or A/B with match), stepWeight and stepWeights (rising weights)",
-      },
       {
         rule: "!self.mirror || !has(self.sessionAffinity)",
         message: "a copied request has no client that could stay: leave mirror or sessionAffinity out",

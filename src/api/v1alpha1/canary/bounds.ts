@@ -9,5 +9,8 @@ export const maxGates = maxWebhooks + 3
 export const maxHistory = 10
 /** Containers of a revision whose images are recorded. */
 export const maxImages = 8
-/** ConfigMaps and Secrets of one template. */
-export const maxTrackedConfigs = 128
+/** ConfigMaps and Secrets of one template, and the characters of their names. */
+export const maxTrackedConfigs = 64
+export const maxConfigName = 128
+/** Of these, as many are listed that are not tracked. */
+export const maxUntrackedConfigs = 16

@@ -8,9 +8,11 @@ export {
   type Phase,
   phases,
   type Reason,
+  type RollingState,
   type RunResult,
   reasons,
   results,
+  rollingStates,
   verdicts,
 } from "./reasons.ts"
 export {

@@ -43,14 +43,12 @@ export const reasons = {
   SourceNotReady: "The running revision is not ready, so nothing is concluded about the new one.",
   NoData: "A query found nothing. The weight is held, as noData says.",
   MetricError:
-    "A metric service did not answer, or not with one number. The weight is held; after errorLimit an alert is sent.",
+    "A metric service did not answer, or not with one number, or a hook could not be called. The weight is held; after errorLimit an alert is sent.",
   NotAccepted: "The gateway has not accepted the route as it is now.",
   Unschedulable: "No node takes a pod of the new revision.",
   QuotaExceeded: "A resource quota leaves no room for the pods; the message names it.",
   BudgetSpent: "A PodDisruptionBudget allows no further pod to go.",
-  ScalerMissing: "The autoscaler that autoscalerRef names does not exist; the workload's own size counts.",
   PullingImage: "An image cannot be pulled yet, and an AlternateImageSource has its turn.",
-  HookFailed: "A hook did not answer, or with an error. It is called again within the interval.",
   WriteFailed: "A write fails or gets no answer. It is retried at growing intervals.",
   Dormant: "The workload has no pods, so there is nothing to give requests to.",
 
@@ -61,7 +59,7 @@ export const reasons = {
   AwaitingApproval: "requireApproval holds the run; run `aim approve canary/NAME`.",
   Approved: "A person approved; the message has the user and the run.",
   ApprovalStale: "An approval is for another run or another template, and does not count.",
-  Rejected: "This template failed before. It waits for a change or `aim resume`.",
+  Rejected: "No run starts with a template that a run has rejected: the revision that runs keeps all requests.",
   Frozen: "The run failed, and onFailure: Freeze leaves weight and pods as they are.",
 
   // A run ended without promotion.
@@ -92,7 +90,6 @@ export const reasons = {
   InvalidSpec: "A field cannot be carried out; the message names it and what to write.",
   InvalidQuery: "A query does not parse, or names a variable that is not given.",
   TemplateMissing: "A MetricTemplate that the spec names does not exist, or its namespace does not share it.",
-  AlertProviderMissing: "An AlertProvider that the spec names does not exist, or its namespace does not share it.",
   SecretMissing: "A Secret that the spec names does not exist, or lacks a key.",
   AddressForbidden: "An address is neither public nor of this namespace, and no administrator has allowed it.",
   WorkloadMissing: "The workload that targetRef names does not exist.",
@@ -100,15 +97,11 @@ export const reasons = {
   Conflict: "Another Canary, an update in place or another writer has the same workload or route.",
   NameTaken: "An object that the run needs exists already and belongs to something else.",
   WeightNotPossible: "So few pods cannot express a weight; the message has the nearest.",
-  InsufficientMax: "The autoscaler's maximum is too small for both revisions.",
-  ReplicasContended: "Another writer keeps restoring the number of pods; the message names its field manager.",
-  RouteContended: "Another writer keeps restoring the route; the message names its field manager.",
   Forbidden: "aim has no grant for an object of this namespace; run `aim grant NAMESPACE`.",
   Refused: "The API server or an admission policy refused a write.",
   ConfigNotTracked: "A Secret of the template is not tracked: `aim grant NAMESPACE --secrets NAME` allows it.",
   ConfigUnreadable: "A ConfigMap or Secret could not be read; it counts as unchanged.",
   AlertFailed: "An alert could not be sent. It delays nothing.",
-  RevertFailed: "Services or route could not be put back at deletion; the message says what is left to do.",
 } as const satisfies Record<string, string>
 
 export type Reason = keyof typeof reasons
@@ -120,7 +113,7 @@ const going = [
 
 const waiting = [
   "WaitingForReady", "SourceNotReady", "NoData", "MetricError", "NotAccepted", "Unschedulable", "QuotaExceeded",
-  "BudgetSpent", "ScalerMissing", "PullingImage", "HookFailed", "WriteFailed", "Dormant", "Suspended", "Paused",
+  "BudgetSpent", "PullingImage", "WriteFailed", "Dormant", "Suspended", "Paused",
   "GateWaiting", "AwaitingApproval", "MetricFailed", "HookRefused",
 ] as const // biome-ignore format: a list of words
 
@@ -133,9 +126,8 @@ const failed = [
 /** A person must act. */
 const stuck = [
   "SourceMissing", "NotSupported", "FeatureMissing", "InvalidSpec", "InvalidQuery", "TemplateMissing",
-  "AlertProviderMissing", "SecretMissing", "AddressForbidden", "WorkloadMissing", "RouteMissing", "Conflict",
-  "NameTaken", "WeightNotPossible", "InsufficientMax", "ReplicasContended", "RouteContended", "Forbidden", "Refused",
-  "RevertFailed",
+  "SecretMissing", "AddressForbidden", "WorkloadMissing", "RouteMissing", "Conflict",
+  "NameTaken", "WeightNotPossible", "Forbidden", "Refused",
 ] as const // biome-ignore format: a list of words
 
 /** The conditions of a Canary, what each means when True, and the reasons it may give. */
@@ -176,6 +168,20 @@ export const gateStates = {
   Expired: "The deadline passed without a yes.",
 } as const satisfies Record<string, string>
 export type GateState = keyof typeof gateStates
+
+/** How a rollout of an OAM component stands: the words of OAM's RolloutPlan. */
+export const rollingStates = {
+  initializing: "Services and route are being made, or the target is the first revision of its component.",
+  verifyingSpec: "A hook or an approval has not let the rollout start.",
+  rollingInBatches: "The new revision is judged batch by batch, or takes the requests.",
+  finalising: "The new revision has all requests, and the pods of the one before go.",
+  rolloutSucceed: "The new revision was promoted.",
+  rolloutFailing: "The rollout failed, and requests and pods go back to the revision before.",
+  rolloutFailed: "The rollout failed, and the revision before has all requests.",
+  rolloutAbandoning: "The target changed or was taken back, and requests and pods go back to the revision before.",
+  rolloutDeleting: "The Canary is being deleted.",
+} as const satisfies Record<string, string>
+export type RollingState = keyof typeof rollingStates
 
 /** How a run ended. */
 export const results = {

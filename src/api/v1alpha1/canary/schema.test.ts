@@ -20,6 +20,7 @@ import {
   phases,
   reasons,
   results,
+  rollingStates,
   verdicts,
 } from "./index.ts"
 
@@ -93,9 +94,13 @@ const full: CanaryStatus = {
   sessionAffinityCookie: "canary=LQVGXqwKwI",
   previousSessionAffinityCookie: "canary=aaaaaaaaaa",
   trackedConfigs: { "configmap/web.conf": "0123abcd", "secret/web": "89efabcd" },
+  configs: [{ workload: "web", hash: "5f4e", snapshots: { "web.conf": "0123456789abcdef" } }],
+  untrackedConfigs: [{ name: "secret/key", reason: "ConfigNotTracked" }],
   lastAppliedSpec: "v1-6c7d",
   lastPromotedSpec: "v1-5f4e",
   lastTransitionTime: time,
+  rollingState: "rollingInBatches",
+  currentBatch: 1,
   observedGeneration: 3,
   conditions: [
     {
@@ -167,6 +172,7 @@ test("every word of the vocabulary fits the status", () => {
         }),
       ).toEqual([])
   for (const phase of Object.keys(phases)) expect(problemsOf({ phase })).toEqual([])
+  for (const rollingState of Object.keys(rollingStates)) expect(problemsOf({ rollingState })).toEqual([])
   for (const result of Object.keys(results)) expect(problemsOf({ history: [{ ...history[0]!, result }] })).toEqual([])
   for (const verdict of Object.keys(verdicts))
     expect(problemsOf({ run: { ...run!, metrics: [{ ...run!.metrics[0]!, verdict }] } })).toEqual([])
@@ -182,8 +188,11 @@ test("a tracked object is a ConfigMap or a Secret", () => {
 
 test("the largest status that is legal stays below 256 kB", () => {
   const status = largest(Canary.schema.properties!.status!) as CanaryStatus
-  const names = Object.keys(status.trackedConfigs!).map(name => `configmap/${name.padStart(253, "z")}`)
-  status.trackedConfigs = Object.fromEntries(names.map(name => [name, "z".repeat(64)]))
+  const names = Object.keys(status.trackedConfigs!).map(name => name.padStart(128, "z"))
+  const tracked = Object.fromEntries(names.map(name => [`configmap/${name}`, "z".repeat(16)]))
+  status.trackedConfigs = tracked
+  status.run!.configs = tracked
+  for (const each of status.configs!) each.snapshots = Object.fromEntries(names.map(name => [name, "0123456789abcdef"]))
   expect(problemsOf(status)).toEqual([])
   expect(Buffer.byteLength(JSON.stringify(status))).toBeLessThan(256_000)
 })

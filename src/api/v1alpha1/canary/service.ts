@@ -281,7 +281,7 @@ export const service = z.object({
       perTryTimeout: timeout().describe("How long one attempt may take.").optional(),
       retryOn: routeText().describe("What is tried again, as Istio names it.").optional(),
     })
-    .describe("Repeated requests; for Istio.")
+    .describe("Repeated requests; for Istio and Contour.")
     .optional(),
   headers: z
     .object({
@@ -298,7 +298,7 @@ export const service = z.object({
     .optional(),
   corsPolicy: corsPolicy.describe("What browsers of other origins may do.").optional(),
   trafficPolicy: foreign()
-    .describe("Istio's traffic policy, kept as it is written. It has no effect with a router that is not Istio.")
+    .describe("Istio's traffic policy, kept as it is written. It has no effect: no DestinationRules are made here.")
     .optional(),
   meshName: z.string().max(253).describe("App Mesh: the mesh.").optional(),
   backends: z

@@ -2,13 +2,15 @@ import { z } from "zod"
 import { count, listSet, rules } from "../../fields.ts"
 import { objectName, optionalHttpAddress, texts } from "../delivery-fields.ts"
 import { analysis } from "./analysis.ts"
+import { maxMetrics, maxWebhooks } from "./bounds.ts"
+import { rolloutPlan } from "./rollout-plan.ts"
 import { service } from "./service.ts"
 
-/** Flagger's, and `gatewayapi` for `gatewayapi:v1`. One that has no router here is refused by the controller. */
+/** Flagger's, `gatewayapi` for `gatewayapi:v1`, and `oam`. One that has no router here is refused by the controller. */
 const providers = [
   "apisix", "appmesh", "appmesh:v1beta2", "contour", "gatewayapi", "gatewayapi:v1", "gatewayapi:v1beta1", "gloo",
-  "istio", "knative", "kubernetes", "kuma", "linkerd", "nginx", "osm", "skipper", "smi:v1alpha1", "smi:v1alpha2",
-  "smi:v1alpha3", "traefik",
+  "istio", "knative", "kubernetes", "kuma", "linkerd", "nginx", "oam", "osm", "skipper", "smi:v1alpha1",
+  "smi:v1alpha2", "smi:v1alpha3", "traefik",
 ] as const // biome-ignore format: a list of words
 
 const apiVersion = () =>
@@ -42,6 +44,8 @@ const autoscalerRef = z.object({
 })
 
 const isGatewayApi = "has(self.provider) && self.provider in ['gatewayapi', 'gatewayapi:v1', 'gatewayapi:v1beta1']"
+const isOam = "has(self.provider) && self.provider == 'oam'"
+const componentKinds = ["ContainerizedWorkload", "Deployment", "PodSpecWorkload"] as const
 const isKnativeTarget =
   "self.targetRef.kind == 'Service' && self.targetRef.apiVersion.startsWith('serving.knative.dev/')"
 const serviceName =
@@ -53,15 +57,23 @@ export const spec = z
     provider: z
       .enum(providers)
       .describe(
-        "What divides the requests. Without it: gatewayapi:v1 where service.gatewayRefs is given, otherwise kubernetes.",
+        "What divides the requests. Without it: gatewayapi:v1 where service.gatewayRefs is given, otherwise kubernetes. oam: each revision of an OAM component is a workload of its own, and an HTTPRoute divides the requests where service.gatewayRefs is given, otherwise a TrafficSplit of SMI.",
       )
       .optional(),
     metricsServer: optionalHttpAddress()
       .describe("The Prometheus that built-in metrics and inline queries ask.")
       .optional(),
     targetRef: z
-      .object(refOf(["DaemonSet", "Deployment", "Service", "StatefulSet"]))
-      .describe("The workload whose changes are proven, or a Service that is only routed to."),
+      .object(refOf(["ContainerizedWorkload", "DaemonSet", "Deployment", "PodSpecWorkload", "Service", "StatefulSet"]))
+      .describe(
+        "The workload whose changes are proven, or a Service that is only routed to. With provider oam: the workload of the newest revision, which the OAM runtime fills in.",
+      ),
+    sourceRef: z
+      .object(refOf(componentKinds))
+      .describe(
+        "With provider oam: the workload that answers now. Without it: the newest other revision of the component that has pods.",
+      )
+      .optional(),
     autoscalerRef: autoscalerRef.describe("The autoscaler of the target.").optional(),
     ingressRef: z
       .object(refOf(["Ingress"]))
@@ -88,6 +100,9 @@ export const spec = z
     analysis: analysis
       .meta({ hint: "write how a revision is judged, such as analysis: {interval: 1m, threshold: 5, stepWeight: 10}" })
       .describe("How a new revision is judged, and which way its traffic takes."),
+    rolloutPlan: rolloutPlan
+      .describe("With provider oam: the steps of a run as batches, in the words of OAM, instead of those of analysis.")
+      .optional(),
     progressDeadlineSeconds: z
       .int()
       .min(1)
@@ -130,6 +145,27 @@ export const spec = z
   .meta(
     rules(
       {
+        rule: "[has(self.rolloutPlan), has(self.analysis.iterations), has(self.analysis.stepWeight), has(self.analysis.stepWeights)].exists_one(each, each)",
+        message:
+          "write exactly one of iterations (Blue/Green, or A/B with match), stepWeight and stepWeights (rising weights); with rolloutPlan none of them",
+        fieldPath: ".analysis",
+      },
+      {
+        rule: `(${isOam}) || !has(self.rolloutPlan)`,
+        message: "batches are those of an OAM component: leave rolloutPlan out, or write provider: oam",
+        fieldPath: ".rolloutPlan",
+      },
+      {
+        rule: "!has(self.rolloutPlan) || !has(self.canaryReplicas)",
+        message: "the batches say how many pods the new revision has: leave canaryReplicas or rolloutPlan out",
+        fieldPath: ".canaryReplicas",
+      },
+      {
+        rule: `!has(self.rolloutPlan) || (self.rolloutPlan.canaryMetric.size() + self.analysis.metrics.size() <= ${maxMetrics} && self.rolloutPlan.rolloutWebhooks.size() + self.analysis.webhooks.size() <= ${maxWebhooks})`,
+        message: `at most ${maxMetrics} metrics and ${maxWebhooks} hooks: rolloutPlan and analysis have more together`,
+        fieldPath: ".rolloutPlan",
+      },
+      {
         rule: "has(self.service) || self.targetRef.kind == 'Service'",
         message: "requests are divided between Services: write service: {port: PORT}",
         fieldPath: ".service",
@@ -165,9 +201,42 @@ export const spec = z
         fieldPath: ".analysis",
       },
       {
-        rule: "!has(self.canaryReplicas) || self.targetRef.kind in ['Deployment', 'StatefulSet']",
+        rule: "!has(self.canaryReplicas) || !(self.targetRef.kind in ['DaemonSet', 'Service'])",
         message: "a DaemonSet has one pod on each node, and a Service has none: leave canaryReplicas out",
         fieldPath: ".canaryReplicas",
+      },
+      {
+        rule: `!(${isOam}) || self.targetRef.kind in ['${componentKinds.join("', '")}']`,
+        message:
+          "with provider: oam the target is a workload of a component: write a Deployment, a PodSpecWorkload or a ContainerizedWorkload",
+        fieldPath: ".targetRef.kind",
+      },
+      {
+        rule: `(${isOam}) || !(self.targetRef.kind in ['PodSpecWorkload', 'ContainerizedWorkload'])`,
+        message: "a workload of OAM needs provider: oam",
+        fieldPath: ".targetRef.kind",
+      },
+      {
+        rule: `(${isOam}) || !has(self.sourceRef)`,
+        message: "only with provider: oam the source is a workload of its own: leave sourceRef out",
+        fieldPath: ".sourceRef",
+      },
+      {
+        rule: `!(${isOam}) || (has(self.service) && has(self.service.name) && self.service.name != '')`,
+        message:
+          "with provider: oam the name of the target changes with each revision: write service.name, which clients use",
+        fieldPath: ".service",
+      },
+      {
+        rule: `!(${isOam}) || !self.skipAnalysis`,
+        message: "with provider: oam a new revision is always judged: leave skipAnalysis out",
+        fieldPath: ".skipAnalysis",
+      },
+      {
+        rule: `!(${isOam}) || !self.revertOnDeletion`,
+        message:
+          "with provider: oam the workload before has no pods, so there is nothing to go back to: leave revertOnDeletion out",
+        fieldPath: ".revertOnDeletion",
       },
     ),
   )

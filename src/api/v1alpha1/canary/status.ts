@@ -12,8 +12,16 @@ import {
 } from "../../fields.ts"
 import { imageReferenceMaxLength } from "../image-reference.ts"
 import type { HookType } from "./analysis.ts"
-import { maxGates, maxHistory, maxImages, maxMetrics, maxName, maxTrackedConfigs } from "./bounds.ts"
-import type { ConditionType, GateState, MetricVerdict, Phase, Reason, RunResult } from "./reasons.ts"
+import {
+  maxGates,
+  maxHistory,
+  maxImages,
+  maxMetrics,
+  maxName,
+  maxTrackedConfigs,
+  maxUntrackedConfigs,
+} from "./bounds.ts"
+import type { ConditionType, GateState, MetricVerdict, Phase, Reason, RollingState, RunResult } from "./reasons.ts"
 
 const pods = () => count(999_999)
 const weight = () => count(100)
@@ -84,9 +92,59 @@ const gate = z.object({
   message: plainText(160).describe("The same, in a sentence.").optional(),
 })
 
+const trackedConfigs = z.record(z.string(), plainText(16)).meta({
+  maxProperties: maxTrackedConfigs,
+  "x-kubernetes-map-type": "atomic",
+  ...rules({
+    rule: "self.all(key, key.size() <= 138 && (key.startsWith('configmap/') || key.startsWith('secret/')))",
+    message: "a key is configmap/NAME or secret/NAME",
+  }),
+})
+
+const snapshots = z
+  .record(
+    z.string(),
+    z
+      .string()
+      .max(16)
+      .regex(/^[0-9a-f]{16}$/),
+  )
+  .meta({
+    maxProperties: maxTrackedConfigs,
+    "x-kubernetes-map-type": "atomic",
+    ...rules({ rule: "self.all(key, key.size() <= 128)", message: "a key is the name of a ConfigMap" }),
+  })
+
+const configsRead = z.object({
+  workload: recordedName().describe(
+    "What has its pods: the StatefulSet or DaemonSet, or the ReplicaSet by its name without the hash.",
+  ),
+  hash: z
+    .string()
+    .max(63)
+    .regex(new RegExp(labelValuePattern))
+    .describe("The value of the hash label of its pods; absent while it has none.")
+    .optional(),
+  snapshots: snapshots
+    .describe("ConfigMaps that its new pods read as a snapshot, and what is added to their names for it.")
+    .default({}),
+})
+
+const untracked = z.object({
+  name: z
+    .string()
+    .max(138)
+    .regex(/^[a-z0-9./-]*$/)
+    .describe("`configmap/NAME` or `secret/NAME`."),
+  reason: word<Reason>(32).describe("Why, in one word."),
+})
+
 const run = z.object({
   id: word<string>(32).describe("Names the run; approvals refer to it."),
   checksum: plainText(64).describe("Of template and tracked configuration; hooks get it, approvals refer to it."),
+  configs: trackedConfigs
+    .describe("Checksums of the ConfigMaps and Secrets that the new revision is proven with.")
+    .optional(),
   startedAt: timestamp().describe("When it started."),
   source: revision.describe("The revision that runs."),
   target: revision.describe("The new revision."),
@@ -139,15 +197,6 @@ const ended = z.object({
   endedAt: timestamp().describe("When it ended."),
 })
 
-const trackedConfigs = z.record(z.string(), plainText(64)).meta({
-  maxProperties: maxTrackedConfigs,
-  "x-kubernetes-map-type": "atomic",
-  ...rules({
-    rule: "self.all(key, key.size() <= 263 && (key.startsWith('configmap/') || key.startsWith('secret/')))",
-    message: "a key is configmap/NAME or secret/NAME",
-  }),
-})
-
 /** What the controller reports: Flagger's fields first. */
 export const status = z.object({
   phase: word<Phase>(20).describe("Where the Canary is, in one word.").optional(),
@@ -160,11 +209,33 @@ export const status = z.object({
   primarySessionAffinityCookie: cookie("The cookie of the running revision, as NAME=VALUE."),
   previousSessionAffinityCookie: cookie("The cookie of the last run; clients are made to drop it."),
   trackedConfigs: trackedConfigs
-    .describe("Checksums of the ConfigMaps and Secrets that the template names, by `configmap/NAME` and `secret/NAME`.")
+    .describe(
+      "Checksums of the ConfigMaps and Secrets that the running revision was promoted with, by `configmap/NAME` and `secret/NAME`.",
+    )
+    .optional(),
+  configs: z
+    .array(configsRead)
+    .max(2)
+    .meta(listAtomic)
+    .describe("What new pods read: of the running revision, and of the one that is judged.")
+    .optional(),
+  untrackedConfigs: z
+    .array(untracked)
+    .max(maxUntrackedConfigs)
+    .meta(listAtomic)
+    .describe("ConfigMaps and Secrets of the template of which a change is not noticed.")
     .optional(),
   lastAppliedSpec: plainText(64).describe("The checksum of the template that was seen last.").optional(),
   lastPromotedSpec: plainText(64).describe("The checksum of the template that was promoted last.").optional(),
   lastTransitionTime: timestamp().describe("When phase last changed.").optional(),
+  rollingState: word<RollingState>(20)
+    .describe("With provider oam: how the rollout stands, in the words of OAM.")
+    .optional(),
+  currentBatch: count(1000)
+    .describe(
+      "With provider oam, during a rollout: the weight that it is at or goes to, counted from 0; the last is the promotion.",
+    )
+    .optional(),
   ...statusBase<ConditionType, Reason>({ conditions: 3, message: 512 }),
   run: run.describe("The run that is under way, or the last one while its pods are still there.").optional(),
   history: z.array(ended).max(maxHistory).meta(listAtomic).describe("The last runs, the newest first.").default([]),

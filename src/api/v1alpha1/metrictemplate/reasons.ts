@@ -1,11 +1,11 @@
 /** The reasons of a MetricTemplate. The same word is used in conditions, events, log lines and CLI. */
 export const reasons = {
   Usable: "The query parses, and Canaries may use it.",
-  Observing: "Seen for the first time; not judged yet.",
   NothingToDo: "Nothing needs a person.",
-  InvalidQuery: "The query is no template that aim can render; the message has the place.",
+  InvalidQuery: "The query does not parse; the message has the place and what to write there.",
   NotSupported: "The type of metric service has no implementation here; the message says which have one.",
   AddressMissing: "This type of metric service needs an address.",
+  InvalidAddress: "The address or a header cannot be used as it is written; the message says what to write.",
   AddressForbidden: "The address is neither public nor of this namespace, and no administrator has allowed it.",
   SecretMissing: "The Secret of secretRef does not exist, or lacks a key.",
   Forbidden: "aim may not read the Secret of secretRef; run `aim grant NAMESPACE --secrets NAME`.",
@@ -18,6 +18,7 @@ const stuck = [
   "InvalidQuery",
   "NotSupported",
   "AddressMissing",
+  "InvalidAddress",
   "AddressForbidden",
   "SecretMissing",
   "Forbidden",
@@ -25,8 +26,8 @@ const stuck = [
 
 /** The conditions of a MetricTemplate, what each means when True, and the reasons it may give. */
 export const conditions = {
-  Ready: { means: "Canaries can measure with it.", reasons: ["Usable", "Observing", ...stuck] },
-  Stalled: { means: "A failure needs a person.", reasons: ["NothingToDo", "Observing", ...stuck] },
+  Ready: { means: "Canaries can measure with it.", reasons: ["Usable", ...stuck] },
+  Stalled: { means: "A failure needs a person.", reasons: ["NothingToDo", ...stuck] },
 } as const satisfies Record<string, { means: string; reasons: readonly Reason[] }>
 
 export type ConditionType = keyof typeof conditions

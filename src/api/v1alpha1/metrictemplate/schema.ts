@@ -6,10 +6,10 @@ import { namesOf } from "../../names.ts"
 import { optionalHttpAddress, secretRef } from "../delivery-fields.ts"
 import type { ConditionType, Reason } from "./reasons.ts"
 
-/** Flagger's. One that has no implementation here is refused by the controller. */
+/** Flagger's, and `web` for anything that answers with JSON. One that has no implementation here is refused by the controller. */
 const types = [
   "prometheus", "influxdb", "datadog", "externalmetrics", "stackdriver", "cloudwatch", "newrelic", "graphite",
-  "dynatrace", "keptn", "splunk",
+  "dynatrace", "keptn", "splunk", "web",
 ] as const // biome-ignore format: a list of words
 
 const provider = z.object({
@@ -28,6 +28,17 @@ const provider = z.object({
       "A Secret of the same namespace with the credentials, under the keys of the metric service (`username`, `password`, `token` …). Its author needs the right to read it.",
     )
     .optional(),
+  method: z
+    .enum(["GET", "POST"])
+    .describe("For web: GET sends the query as parameters of the address, POST as the body. Without it: GET.")
+    .optional(),
+  value: z
+    .string()
+    .min(1)
+    .max(1024)
+    .meta({ hint: "write where the number stands in the answer, such as value: response.value" })
+    .describe("For web: a CEL expression that gives the number; `response` is the answer, and its numbers are doubles.")
+    .optional(),
   region: z.string().max(63).describe("The region, for cloudwatch.").optional(),
   insecureSkipVerify: z
     .boolean()
@@ -45,7 +56,7 @@ const spec = z.object({
     .max(32_768)
     .meta({ hint: "write a query that gives one number" })
     .describe(
-      "The query. {{ name }}, {{ namespace }}, {{ target }}, {{ source }}, {{ revision }}, {{ service }}, {{ ingress }}, {{ route }}, {{ interval }} and {{ variables.NAME }} are replaced; a variable that is not given is an error.",
+      "The query. {{ name }}, {{ namespace }}, {{ target }}, {{ source }}, {{ revision }}, {{ service }}, {{ ingress }}, {{ route }}, {{ tier }}, {{ interval }} and {{ variables.NAME }} are replaced; a variable that is not given is an error.",
     ),
 })
 

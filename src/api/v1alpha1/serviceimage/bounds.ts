@@ -4,6 +4,14 @@
 export const maxTiers = 64
 /** How many writes may be under way at once: the batch of the fencing protocol. */
 export const maxInflight = 200
+/** The values of one round, or what was against a step. */
+export const maxAnalysisMessage = 128
+/** Where requests still go to another version. */
+export const maxEndpointsMessage = 160
+/** What they found is kept in the status, which has to stay small. */
+export const maxJudgedTiers = 16
+export const maxTierMetrics = 8
+export const maxTierWebhooks = 4
 export const maxHistory = 10
 export const maxExamplesPerTier = 10
 /** How much of a quoted message is kept, and how many are kept over all tiers: one per class of failure. */

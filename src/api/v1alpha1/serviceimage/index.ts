@@ -8,6 +8,8 @@ export {
   supersedeAnnotation,
 } from "./annotations.ts"
 export {
+  maxAnalysisMessage,
+  maxEndpointsMessage,
   maxExamples,
   maxExamplesPerTier,
   maxFailureMessage,
@@ -15,6 +17,7 @@ export {
   maxHistory,
   maxHistoryImageCharacters,
   maxInflight,
+  maxJudgedTiers,
   maxTiers,
 } from "./bounds.ts"
 export {
@@ -39,6 +42,7 @@ export {
   type Condition,
   type Failure,
   type HistoryEntry,
+  type OldEndpoints,
   type Operation,
   ServiceImage,
   type ServiceImageSpec,
@@ -47,6 +51,8 @@ export {
   type Step,
   type Target,
   type Tier,
+  type TierAnalysis,
+  type TierAnalysisStatus,
   type TierStatus,
 } from "./schema.ts"
 export { builtInGroups, unsafeNames } from "./spec.ts"

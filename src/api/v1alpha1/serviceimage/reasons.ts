@@ -20,6 +20,13 @@ export const reasons = {
   WaitingForHealth: "Stamped objects are not up to date yet, and their deadline has not passed.",
   Settling: "Stamped objects are up to date, but not yet for settleSeconds.",
   Soaking: "A step is up to date and its soakSeconds are running.",
+  Analysing: "A step is up to date, and its analysis has not found it good yet.",
+  BadMetric:
+    "A metric of the step is outside of its thresholdRange; the message says which, its value and the limit. As often as threshold says, it halts the rollout.",
+  HookSaidNo: "A hook of the analysis did not answer with 2xx. It counts as a bad metric does.",
+  NoData:
+    "The query of a metric finds nothing, and the step waits for it. After progressDeadlineSeconds without data the rollout halts until there is some.",
+  MetricError: "A metric could not be asked for, and the step waits until it can; the message says why.",
   PreCaching: "The tier waits until its image is on the nodes on which pods of its objects run.",
   TierReopened: "A finished tier has an object with another image again; lower priorities wait until it is updated.",
   WaitingForFence: "A new leader is making sure that no write of its predecessor can still arrive.",
@@ -41,7 +48,7 @@ export const reasons = {
 
   // The spec cannot be carried out.
   InvalidImage: "An image is not a valid reference, or a tier has none.",
-  InvalidTiers: "Two tiers have the same name.",
+  InvalidTiers: "Two tiers have the same name, or one has an analysis and spec.analysisNamespace is missing.",
   InvalidHealth: "spec.target.health is not a CEL expression that yields true or false.",
   InvalidTarget: "The target's objects do not have the image field or container that spec.target.image names.",
   ImageNotResolved: "resolveDigest is AtStart, and the registry did not give a digest for an image.",
@@ -87,11 +94,13 @@ export const reasons = {
   UpdateFailed:
     "A pod failed with the new image; it went back, or stays, as in-place-on-failure says. It counts as failed at once.",
   NotInPlace:
-    "A running pod cannot get this change, and updateStrategy InPlaceOnly keeps aim from replacing it: `aim release` does. Or the owner of the workload has stopped its controller, so nothing may hold it: it is not stamped before that is over. As a reason of Invalid: the target's kind cannot be updated in place.",
+    "A running pod cannot get this change, and updateStrategy InPlaceOnly keeps aim from replacing it: `aim release` does. Or the owner of the workload has stopped its controller, so nothing may hold it, or a Canary proves its changes with other pods: it is not stamped before that is over. As a reason of Invalid: the target's kind cannot be updated in place.",
   NoBudget: "No pod of the workload may be down, and there is no substitute for one in place.",
   InvalidAnnotation: "An annotation about updates in place cannot be read; the message says what to write.",
   FellBackToRollingUpdate:
     "A rolling update was under way; with InPlaceOnly the workload stays held until `aim release`.",
+  CanaryFailed:
+    "The Canary of the workload rejected the image, or needs a person before it goes on; the message has its words. A rejected image counts as failed at once.",
   Timeout:
     "The object did not become up to date within progressDeadlineSeconds, and none of the causes above was found.",
 } as const satisfies Record<string, string>
@@ -122,6 +131,7 @@ export type FailureReason = Extract<
   | "NoBudget"
   | "InvalidAnnotation"
   | "FellBackToRollingUpdate"
+  | "CanaryFailed"
   | "Timeout"
 >
 
@@ -134,6 +144,8 @@ const going: Reason[] = [
   "WaitingForHealth",
   "Settling",
   "Soaking",
+  "Analysing",
+  "MetricError",
   "PreCaching",
   "TierReopened",
   "WaitingForFence",
@@ -153,8 +165,18 @@ const going: Reason[] = [
   "NoBudget",
   "InvalidAnnotation",
   "FellBackToRollingUpdate",
+  "CanaryFailed",
 ]
-const halted: Reason[] = ["FailureHaltsUpdate", "FailureBudgetSpent", "AllFailed", "WrongTarget", "PreCacheIncomplete"]
+const halted: Reason[] = [
+  "FailureHaltsUpdate",
+  "FailureBudgetSpent",
+  "AllFailed",
+  "WrongTarget",
+  "PreCacheIncomplete",
+  "BadMetric",
+  "HookSaidNo",
+  "NoData",
+]
 const invalid: Reason[] = [
   "InvalidImage",
   "InvalidTiers",
@@ -182,7 +204,7 @@ export const conditions = {
   },
   Stalled: {
     means: "The rollout does not continue without a person: halted, invalid or in conflict.",
-    reasons: ["NotStalled", "Observing", ...halted, "RolledBack", ...invalid, "ClaimedByAnother"],
+    reasons: ["NotStalled", "Observing", ...halted, "MetricError", "RolledBack", ...invalid, "ClaimedByAnother"],
   },
   Halted: {
     means: "A failure, or a person, stopped the rollout before its next step.",

@@ -1,8 +1,10 @@
 import { z } from "zod"
 import { countOrPercent, labelSelector, labelValuePattern, listMap, listSet, rules } from "../../fields.ts"
+import { namespaceName } from "../delivery-fields.ts"
 import { group } from "../group.ts"
 import { imageReference } from "../image-reference.ts"
-import { maxTiers } from "./bounds.ts"
+import { analysis } from "./analysis.ts"
+import { maxJudgedTiers, maxTiers } from "./bounds.ts"
 
 /** Names that every JavaScript object inherits. No kind keeps an image in such a field. */
 export const unsafeNames: readonly string[] = ["__proto__", "constructor", "prototype"]
@@ -229,6 +231,11 @@ const tier = z.object({
       "Whether pods stay while their image changes. It becomes the annotation autoimagemanager.io/update-strategy of each workload that is stamped. Custom kinds are updated by their own controllers. Unset: the workload's own annotation.",
     )
     .optional(),
+  analysis: analysis
+    .describe(
+      "How each step is judged before the next one begins, and the last one before the tier is complete. Without it: by the health of its objects alone.",
+    )
+    .optional(),
 })
 
 /** What a user writes. */
@@ -242,6 +249,11 @@ export const spec = z
       .meta({ ...listMap("upgradeTier"), hint: `write at most ${maxTiers} tiers` })
       .describe("Groups of objects that are upgraded together. Without tiers every object gets defaultImage at once.")
       .default([]),
+    analysisNamespace: namespaceName()
+      .describe(
+        "The namespace on whose behalf tiers are judged: their MetricTemplates and Secrets are there, and what it may connect to is asked. Its author must be able to create Canaries and to patch Services there.",
+      )
+      .optional(),
     paused: z.boolean().describe("Stop stamping, keep reporting.").default(false),
     pace: z
       .object({
@@ -307,6 +319,17 @@ export const spec = z
         rule: "self.target.apiVersion.startsWith('apps/') || self.tiers.all(tier, !has(tier.updateStrategy) || tier.updateStrategy != 'InPlaceOnly')",
         message:
           "custom kinds are updated by their own controllers, never in place: write updateStrategy InPlaceIfPossible or Recreate, or leave it out",
+        fieldPath: ".tiers",
+      },
+      {
+        rule: "(has(self.analysisNamespace) && self.analysisNamespace != '') || self.tiers.all(tier, !has(tier.analysis))",
+        message:
+          "a tier has an analysis, and a ServiceImage is in no namespace: write analysisNamespace, the namespace of its MetricTemplates and Secrets",
+        fieldPath: ".analysisNamespace",
+      },
+      {
+        rule: `self.tiers.filter(tier, has(tier.analysis)).size() <= ${maxJudgedTiers}`,
+        message: `at most ${maxJudgedTiers} tiers can have an analysis: leave it out of those that come last`,
         fieldPath: ".tiers",
       },
     ),

@@ -13,6 +13,8 @@ import {
 } from "../../fields.ts"
 import { imageReferenceMaxLength } from "../image-reference.ts"
 import {
+  maxAnalysisMessage,
+  maxEndpointsMessage,
   maxExamples,
   maxExamplesPerTier,
   maxFailureMessage,
@@ -20,6 +22,7 @@ import {
   maxHistory,
   maxHistoryImageCharacters,
   maxInflight,
+  maxJudgedTiers,
   maxObjects,
   maxTiers,
 } from "./bounds.ts"
@@ -49,6 +52,12 @@ const imagesByTier = () =>
       message: "a tier is named by a label value of at most 63 characters",
     }),
   })
+
+const oldEndpoints = z.object({
+  checkedAt: timestamp().describe("When the EndpointSlices were read."),
+  pods: count(maxObjects).describe("How many pods with another version get requests of a Service."),
+  message: plainText(maxEndpointsMessage).describe("Which Service leads to which of them."),
+})
 
 const failure = z.object({
   reason: word<FailureReason>(24).describe("The class of failure."),
@@ -96,6 +105,22 @@ const tierStatus = z
         upToDateAt: timestamp().describe("When all of it was up to date; the soak runs from here.").optional(),
       })
       .describe("The current step of the tier.")
+      .optional(),
+    analysis: z
+      .object({
+        of: word<string>(16).describe("The analysis that was counted for: another one in the spec begins anew."),
+        percent: z.int().min(1).max(100).describe("The step that was judged last."),
+        checkedAt: timestamp().describe("When it was judged last; the next time is an interval later."),
+        verdict: word<"Good" | Extract<Reason, "BadMetric" | "HookSaidNo" | "NoData" | "MetricError">>(16).describe(
+          "What was found then: Good, or why the step waits.",
+        ),
+        message: plainText(maxAnalysisMessage).describe("The values, or which metric or hook was against it."),
+        failedChecks: count(1_000_000).describe("Failed checks of the tier in this operation."),
+        errors: count(1_000_000).describe("How often in a row something could not be asked.").optional(),
+        noDataSince: timestamp().describe("Since when a query has found nothing.").optional(),
+        needsPerson: z.boolean().describe("It could not be asked, and that does not pass by itself.").optional(),
+      })
+      .describe("What the analysis of the tier has found.")
       .optional(),
     failures: z
       .array(failure)
@@ -152,6 +177,10 @@ export const status = z.object({
           rule: `self.map(tier, tier.failures.filter(failure, has(failure.message)).size()).sum() <= ${maxFailureMessages}`,
           message: `a status quotes at most ${maxFailureMessages} messages`,
         },
+        {
+          rule: `self.filter(tier, has(tier.analysis)).size() <= ${maxJudgedTiers}`,
+          message: `a status keeps the analysis of at most ${maxJudgedTiers} tiers`,
+        },
       ),
     })
     .describe("Each tier.")
@@ -160,6 +189,11 @@ export const status = z.object({
   lostPods: count(maxObjects)
     .describe("Pods on nodes that no longer answer. They may still run another image than their object's.")
     .default(0),
+  oldEndpoints: oldEndpoints
+    .describe(
+      "Services that lead to pods with another version although the rollout is complete; absent where none were found.",
+    )
+    .optional(),
   pullJobs: count(99_999)
     .describe("ImagePullJobs that bring images to nodes before their tier; they go with the tier.")
     .optional(),

@@ -12,7 +12,6 @@ import type { Seen } from "../observe.ts"
 import { pods, setResources } from "../resources.ts"
 import type { World } from "../world.ts"
 import { type Done, settled, type Write } from "../write.ts"
-import { templateOf } from "./sets.ts"
 
 const stops = {
   StatefulSet: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: everyOrdinal } } },
@@ -26,7 +25,7 @@ export function setWrites({ client }: World, seen: Seen, act: Act): (() => Write
   if (!workload || (kind !== "StatefulSet" && kind !== "DaemonSet")) return undefined
   const resource = setResources[kind]
   const { name, namespace } = workload.metadata
-  const patch = (body: Json, object = workload) => {
+  const patch = (body: Json, object: KubeObject = workload) => {
     const conditional = { ...body, metadata: { ...body.metadata, resourceVersion: object.metadata.resourceVersion } }
     return client.patch(resource, { name, namespace }, { type: "merge", body: conditional })
   }
@@ -47,7 +46,7 @@ export function setWrites({ client }: World, seen: Seen, act: Act): (() => Write
     case "release": {
       // A strategy that is not the hold any more was written by its owner.
       const given = seen.sight.workload?.isPaused ? holdKinds[kind].released(hold, spec) : {}
-      let released = workload
+      let released: KubeObject = workload
       const first = async () => {
         released = await patch({ metadata: { annotations: { [heldMark]: null } }, spec: given })
         return released
@@ -58,7 +57,7 @@ export function setWrites({ client }: World, seen: Seen, act: Act): (() => Write
     case "writeBack": {
       const body = [
         { op: "replace", path: "/metadata/resourceVersion", value: metadata.resourceVersion },
-        { op: "replace", path: "/spec/template", value: templateOf(sets.get(act.set) as KubeObject) },
+        { op: "replace", path: "/spec/template", value: sets.get(act.set)!.template.whole },
       ]
       return [() => ({ resource, send: client.patch(resource, { name, namespace }, { type: "json", body }) })]
     }
@@ -86,7 +85,7 @@ export async function deletePod(
     if (asked.is === "Written" && asked.object.is === "Spent")
       return {
         lookAgainAt: now + budgetMs,
-        refusal: { reason: "Refused", message: `pod ${pod}: ${asked.object.said}` },
+        refusal: { reason: "BudgetSpent", message: `pod ${pod}: ${asked.object.said}` },
       }
   }
   const gone = client.delete(pods, { name: pod, namespace }, { uid }).catch((error: unknown) => {

@@ -1,19 +1,18 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
-import { checksumOf } from "#core/canary/checksum.ts"
 import type { SetPod, SetSeen, Sight } from "#core/canary/sight.ts"
 import { ownUnavailable } from "#core/in-place/budget.ts"
 import { parseHold } from "#core/in-place/marks.ts"
 import { everyOrdinal, heldMark, revisionLabel } from "#core/in-place/names.ts"
-import { imagesOf, type PodTemplate } from "#core/in-place/template.ts"
 import { type KubeObject, nameOf } from "#runtime/resource.ts"
-import { checksumIn, imagesIn, type Json, type PodSeen, readMarks, troubleIn } from "../facts.ts"
+import { type Json, type PodSeen, readMarks, troubleIn } from "../facts.ts"
+import type { KeptRevision, KeptWorkload } from "../kept.ts"
 import type { Near } from "../world.ts"
 import type { TargetSeen } from "./service.ts"
 
 export type SetTargetSeen = TargetSeen & {
-  readonly object?: KubeObject | undefined
+  readonly object?: KeptWorkload | undefined
   /** ControllerRevisions by name. */
-  readonly revisions: ReadonlyMap<string, KubeObject>
+  readonly revisions: ReadonlyMap<string, KeptRevision>
   readonly trouble?: ReturnType<typeof troubleIn>
 }
 
@@ -22,7 +21,7 @@ type Kind = "StatefulSet" | "DaemonSet"
 /** A StatefulSet or a DaemonSet: each ControllerRevision with the pods that have its label. */
 export function seenSet(near: Near, canary: Canary, key: string): SetTargetSeen {
   const kind = canary.spec.targetRef.kind as Kind
-  const object = near.workloads.get(kind)?.get(key)?.object
+  const object = near.workloads.get(kind)?.get(key)?.object as KeptWorkload | undefined
   if (!object) return { sets: [], revisions: new Map() }
   const { run, phase } = canary.status ?? {}
   const owned = [...near.pods.keysBy("owner", object.metadata.uid ?? "")].flatMap(each => {
@@ -34,25 +33,23 @@ export function seenSet(near: Near, canary: Canary, key: string): SetTargetSeen 
   const workload = workloadOf(kind, object, phase)
   const isTurned = run !== undefined && run.target.hash !== "" && sourceHash(near, canary) === run.target.hash
   const sets = [...revisions.values()].map((revision): SetSeen => {
-    const template = templateOf(revision)
-    const checksum = checksumOf(template)
+    const { facts } = revision.template
     const hash = kind === "StatefulSet" ? revision.metadata.name : (revision.metadata.labels?.[revisionLabel] ?? "")
     const own = pods.filter(each => each.hash === hash && !each.isGoing)
     const isTested =
       workload.hold !== undefined &&
       run !== undefined &&
-      checksum === run.checksum &&
+      facts.checksum === run.checksum &&
       hash !== run.source.hash &&
       !isTurned
     return {
       name: revision.metadata.name,
       owner: isTested ? "trial" : "user",
       hash,
-      checksum,
-      images: [...imagesOf(template).values()].slice(0, 8),
+      ...facts,
       size: own.length,
       ready: own.filter(({ isReady }) => isReady).length,
-      revision: (revision as Json).revision ?? 0,
+      revision: revision.revision,
     }
   })
   const set = stateOf(kind, object, pods)
@@ -81,16 +78,10 @@ const podOf = (name: string, pod: PodSeen): SetPod => ({
   isGoing: pod.isTerminating,
 })
 
-/** A ControllerRevision is a patch of the workload. */
-export function templateOf(revision: KubeObject): PodTemplate {
-  const { $patch: _, ...template } = (revision as Json).data?.spec?.template ?? {}
-  return template
-}
-
-function revisionsOf(near: Near, { metadata }: KubeObject): ReadonlyMap<string, KubeObject> {
+function revisionsOf(near: Near, { metadata }: KubeObject): ReadonlyMap<string, KeptRevision> {
   const cache = near.workloads.get("ControllerRevision")
   const keys = cache ? [...cache.keysBy("owner", metadata.uid ?? "")] : []
-  const found = keys.flatMap(each => cache?.get(each)?.object ?? [])
+  const found = keys.flatMap(each => (cache?.get(each)?.object as KeptRevision | undefined) ?? [])
   return new Map(found.filter(each => !each.metadata.deletionTimestamp).map(each => [each.metadata.name, each]))
 }
 
@@ -100,8 +91,8 @@ function sourceHash(near: Near, canary: Canary): string | undefined {
   return service?.spec?.selector?.[revisionLabel]
 }
 
-function workloadOf(kind: Kind, object: KubeObject, phase: string | undefined): NonNullable<Sight["workload"]> {
-  const { metadata, spec, status = {} } = object as Json
+function workloadOf(kind: Kind, object: KeptWorkload, phase: string | undefined): NonNullable<Sight["workload"]> {
+  const { metadata, spec, status } = object as Json
   const marks = readMarks(object)
   const { type = "RollingUpdate", rollingUpdate } = spec.updateStrategy ?? {}
   // The last pod is replaced with no partition left: only a promotion gets there by itself.
@@ -115,15 +106,14 @@ function workloadOf(kind: Kind, object: KubeObject, phase: string | undefined): 
     isObserved: (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
     isPaused: marks.hold !== undefined && isStopped,
     ...marks,
-    checksum: checksumIn(object),
-    images: imagesIn(object),
+    ...object.template.facts,
     revision: 0,
     updated: (kind === "StatefulSet" ? status.updatedReplicas : status.updatedNumberScheduled) ?? 0,
   }
 }
 
-function stateOf(kind: Kind, object: KubeObject, pods: readonly SetPod[]): NonNullable<Sight["set"]> {
-  const { metadata, spec, status = {} } = object as Json
+function stateOf(kind: Kind, object: KeptWorkload, pods: readonly SetPod[]): NonNullable<Sight["set"]> {
+  const { metadata, spec, status } = object as Json
   const { rollingUpdate } = spec.updateStrategy ?? {}
   const original = parseHold(metadata.annotations?.[heldMark])?.original?.rollingUpdate
   const size = kind === "StatefulSet" ? (spec.replicas ?? 1) : (status.desiredNumberScheduled ?? 0)

@@ -1,8 +1,9 @@
 import { ownUnavailable } from "#core/in-place/budget.ts"
 import { holdKinds } from "#core/in-place/hold.ts"
+import { controllerRevisions } from "#runtime/resource.ts"
 import type { Json } from "../facts.ts"
 import type { Adapter } from "../kind.ts"
-import { controllerRevisions, statefulSets } from "../resources.ts"
+import { statefulSets } from "../resources.ts"
 import { type HeldSet, readSet, readSetRevision, type SetRevision } from "./facts.ts"
 import { nativeOf, type SetKind } from "./native.ts"
 

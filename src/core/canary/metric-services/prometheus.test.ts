@@ -14,6 +14,7 @@ const request = (more: Partial<MetricProvider> = {}, credentials?: Record<string
   service.requestOf({
     provider: provider(more),
     query,
+    window: { from: 0, to: 0 },
     ...(credentials && { credentials: new Map(Object.entries(credentials)) }),
   })
 
@@ -60,9 +61,10 @@ test("an address is needed", () => {
   expect(request({ address: "http://" })).toMatchObject({ reason: "InvalidSpec" })
 })
 
-test.each(["datadog", "cloudwatch", "influxdb"] as const)("%s has no implementation", type =>
+const known = "prometheus, graphite, datadog, newrelic, dynatrace, splunk, influxdb, web, externalmetrics"
+test.each(["stackdriver", "cloudwatch", "keptn"] as const)("%s has no implementation", type =>
   expect(metricServiceOf({ type })).toEqual({
     reason: "NotSupported",
-    message: `provider.type ${type} has no implementation here: those that have one are prometheus`,
+    message: `provider.type ${type} has no implementation here: those that have one are ${known}`,
   }),
 )

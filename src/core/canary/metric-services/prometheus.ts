@@ -1,5 +1,7 @@
 import { answerOf } from "../prometheus.ts"
+import { promqlProblem } from "../promql.ts"
 import type { Problem } from "../queries.ts"
+import { authorizationOf, headersWithout } from "./authorization.ts"
 import type { MetricService } from "./service.ts"
 
 /** Servers take addresses of 8 kB at least. What is longer goes into a body, which some proxies refuse. */
@@ -12,18 +14,16 @@ export const prometheus: MetricService = {
   problemOf: ({ address }) =>
     address ? undefined : invalid("provider.address is missing: write http://HOST:PORT of a Prometheus"),
 
+  syntaxProblemOf: promqlProblem,
+
   requestOf({ provider, query, credentials }) {
     const url = URL.parse(provider.address ?? "")
     if (!url) return invalid("provider.address cannot be used: write http://HOST:PORT of a Prometheus")
     url.pathname = `${url.pathname.replace(/\/+$/, "")}/api/v1/query`
     const authorization = authorizationOf(credentials)
     if (typeof authorization === "object") return authorization
-    const isOurs = (name: string) =>
-      name === "content-type" || (name === "authorization" && authorization !== undefined)
-    const headers = {
-      ...Object.fromEntries(Object.entries(provider.headers ?? {}).filter(([name]) => !isOurs(name.toLowerCase()))),
-      ...(authorization !== undefined && { authorization }),
-    }
+    const ours = authorization === undefined ? {} : { authorization }
+    const headers = { ...headersWithout(provider.headers, "content-type", ...Object.keys(ours)), ...ours }
     const parameters = new URLSearchParams({ query: query.replaceAll(/\s+/g, " ").trim() }).toString()
     if (parameters.length > longestInAddress) {
       const form = { ...headers, "content-type": "application/x-www-form-urlencoded" }
@@ -34,20 +34,6 @@ export const prometheus: MetricService = {
   },
 
   answerOf,
-}
-
-/** A token comes before a user, as in Flagger. */
-function authorizationOf(credentials: ReadonlyMap<string, string> | undefined): string | Problem | undefined {
-  if (!credentials) return undefined
-  const token = credentials.get("token")?.trim()
-  if (token) return `Bearer ${token}`
-  const [username, password] = [credentials.get("username"), credentials.get("password")]
-  if (username === undefined || password === undefined)
-    return {
-      reason: "SecretMissing",
-      message: "the Secret of secretRef has neither the key token nor both username and password",
-    }
-  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`
 }
 
 const invalid = (message: string): Problem => ({ reason: "InvalidSpec", message })

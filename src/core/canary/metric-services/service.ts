@@ -1,5 +1,7 @@
 import type { MetricTemplateSpec } from "#api/v1alpha1/metrictemplate/index.ts"
+import type { Instant } from "#lib/instant.ts"
 import type { Reply } from "../prometheus.ts"
+import type { SyntaxProblem } from "../promql.ts"
 import type { Problem } from "../queries.ts"
 import type { Answer } from "../verdict.ts"
 
@@ -10,6 +12,8 @@ export type Question = {
   readonly query: string
   /** The keys of the Secret that `secretRef` names; absent where it names none. */
   readonly credentials?: ReadonlyMap<string, string> | undefined
+  /** What is measured, for services that are told it beside the query. It begins at the present weight or later. */
+  readonly window: { readonly from: Instant; readonly to: Instant }
 }
 
 /** What is sent. Where it may go is decided by what sends it. */
@@ -27,8 +31,12 @@ export type ServiceRequest = {
 export type MetricService = {
   /** `spec.provider.type`. */
   readonly type: MetricProvider["type"]
+  /** Where it is asked, for a service that has an address of its own or asks at another one than the template names. */
+  addressOf?(provider: MetricProvider): string | undefined
   /** What the template lacks, whatever is asked. */
   problemOf(provider: MetricProvider): Problem | undefined
+  /** Where a query is not of the service's language. Whether it finds anything, only the service knows. */
+  syntaxProblemOf(query: string): SyntaxProblem | undefined
   requestOf(question: Question): ServiceRequest | Problem
-  answerOf(reply: Reply): Answer
+  answerOf(reply: Reply, provider: MetricProvider): Answer
 }

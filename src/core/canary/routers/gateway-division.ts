@@ -24,10 +24,10 @@ const isService = ({ group = "", kind = "Service", namespace }: Ref, { canary }:
   kind === "Service" &&
   (namespace === undefined || namespace === canary.metadata.namespace)
 
-const names = (rule: Rule, context: Services, role: keyof RouteContext["services"]) =>
+export const names = (rule: Rule, context: Services, role: keyof RouteContext["services"]) =>
   (rule.backendRefs ?? []).some(ref => ref.name === context.services[role] && isService(ref, context))
 
-const isOwn = (context: Services) => (ref: Ref) =>
+export const isOwn = (context: Services) => (ref: Ref) =>
   Object.values(context.services).includes(ref.name) && isService(ref, context)
 
 /** A rule that has been divided: both revisions stand in it, one of them perhaps with no share. */
@@ -42,12 +42,12 @@ export const isToDivide = (rule: Rule, context: Services) =>
   (names(rule, context, "apex") || names(rule, context, "source")) &&
   (rule.backendRefs ?? []).some(ref => isOwn(context)(ref) && weightOf(ref) > 0)
 
-const weightOf = ({ weight = 1 }: Ref) => weight
+export const weightOf = ({ weight = 1 }: Ref) => weight
 
 type Change = (filters: readonly Filter[] | undefined) => readonly Filter[]
 
 /** Our backends with these weights in place of those that were there. A foreign one beside them keeps its share. */
-function refsOf(
+export function refsOf(
   rule: Rule,
   context: RouteContext,
   weight: number,
@@ -147,7 +147,7 @@ export function divided(rule: Rule, context: RouteContext, split: Split): readon
 }
 
 /** Copies go to the target. What a copy is answered, no client sees. */
-function mirrorTo({ backendRefs = [] }: Rule, context: RouteContext): Filter {
+export function mirrorTo({ backendRefs = [] }: Rule, context: RouteContext): Filter {
   const { mirrorWeight = 100 } = context.canary.spec.analysis
   const { weight: _, filters: _filters, ...own } = backendRefs.find(isOwn(context))!
   const percent = mirrorWeight > 0 && mirrorWeight < 100 ? { percent: mirrorWeight } : {}

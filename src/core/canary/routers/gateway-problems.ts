@@ -68,21 +68,28 @@ function serviceProblems({ match = [], rewrite, corsPolicy, timeout, backendTime
   ]
 }
 
-function matchProblems({ spec: { analysis, service } }: Canary): RouteProblem[] {
+/** Matches that tell no requests apart. */
+export function emptyMatches({ spec: { analysis } }: Canary): RouteProblem[] {
+  if (strategyOf(analysis) !== "HeaderOrCookie") return []
+  const isEmpty = (texts: object = {}) => Object.keys(texts).length === 0
+  return analysis.match.flatMap((each, index) =>
+    isEmpty(each.headers) && isEmpty(each.queryParams)
+      ? [
+          invalid(
+            `analysis.match[${index}]`,
+            "every request would match: write headers or queryParams (sourceLabels have no effect here)",
+          ),
+        ]
+      : [],
+  )
+}
+
+function matchProblems(canary: Canary): RouteProblem[] {
+  const { analysis, service } = canary.spec
   if (strategyOf(analysis) !== "HeaderOrCookie") return []
   const count = analysis.match.length * Math.max(1, service?.match?.length ?? 0)
-  const isEmpty = (texts: object = {}) => Object.keys(texts).length === 0
   return [
-    ...analysis.match.flatMap((each, index) =>
-      isEmpty(each.headers) && isEmpty(each.queryParams)
-        ? [
-            invalid(
-              `analysis.match[${index}]`,
-              "every request would match: write headers or queryParams (sourceLabels have no effect here)",
-            ),
-          ]
-        : [],
-    ),
+    ...emptyMatches(canary),
     ...(count > matchesMost
       ? [
           invalid(

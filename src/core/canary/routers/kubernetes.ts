@@ -109,6 +109,12 @@ function problemsOf(canary: Canary): readonly RouteProblem[] {
 export const kubernetes: Router = {
   providers: ["kubernetes"],
   kind: { group: "", version: "v1", kind: "Service", plural: "services" },
+  // What only a route does.
+  unused: [
+    "service.timeout", "service.backendTimeout", "service.hosts", "service.gatewayRefs", "service.match",
+    "service.rewrite", "service.headers", "service.mirror", "service.corsPolicy", "analysis.mirror",
+    "analysis.mirrorWeight",
+  ], // biome-ignore format: a list of words
   nameOf: ({ services }) => services.apex,
   problemsOf,
   routed,

@@ -26,6 +26,32 @@ const weights = ({ backendRefs = [] }: Rule) => backendRefs.map(({ name, weight 
 const headersOf = ({ matches = [] }: Rule) =>
   (matches as Match[]).map(({ headers = [] }) => headers.map(({ name, value }) => `${name}=${value}`).join("&"))
 
+const namedIn = (object: RouteObject, least: number) =>
+  new Set(
+    rulesOf(object).flatMap(({ backendRefs = [] }) =>
+      backendRefs.filter(({ weight = 1 }) => weight >= least).map(({ name }) => name),
+    ),
+  )
+
+/**
+ * Takes stages until nothing changes. A gateway may know no Service but those that a stage and the one before it have in
+ * common: what gets requests was named before, and what goes had none.
+ */
+function inStages(before: RouteObject, next: (now: RouteObject) => RouteObject): RouteObject {
+  let now = before
+  for (let stages = 0; stages < 5; stages++) {
+    const after = stored(next(now))
+    if (JSON.stringify(after) === JSON.stringify(now)) return now
+    expect([...namedIn(after, 1)].filter(name => !namedIn(now, 0).has(name))).toEqual([])
+    expect([...namedIn(now, 1)].filter(name => !namedIn(after, 0).has(name))).toEqual([])
+    now = after
+  }
+  throw new Error("it never comes to an end")
+}
+const divide = (about: RouteContext, before: RouteObject, split: Split) =>
+  inStages(before, now => gatewayApi.routed(about, now, split))
+const giveBack = (about: RouteContext, before: RouteObject) => inStages(before, now => gatewayApi.restored(about, now)!)
+
 const route = (rules: object[], metadata: object = {}): RouteObject => ({
   apiVersion: "gateway.networking.k8s.io/v1",
   kind: "HTTPRoute",
@@ -46,11 +72,11 @@ describe("which router", () => {
       expect(of({ provider, service: { gatewayRefs } })).toBe("HTTPRoute")
   })
   test("one that is not here is named with those that are, and is never another one in silence", () => {
-    expect(of({ provider: "istio" })).toEqual({
+    expect(of({ provider: "linkerd" })).toEqual({
       reason: "NotSupported",
       field: "provider",
       message:
-        "provider istio has no router here: write one of gatewayapi, gatewayapi:v1, gatewayapi:v1beta1, kubernetes",
+        "provider linkerd has no router here: write one of gatewayapi, gatewayapi:v1, gatewayapi:v1beta1, contour, traefik, kubernetes",
     })
   })
 })
@@ -195,7 +221,7 @@ describe("an HTTPRoute that was there", () => {
   const before = route([other, shop])
 
   test("is divided where it reaches our Services, and nowhere else", () => {
-    const after = gatewayApi.routed(context(), before, to(25))
+    const after = divide(context(), before, to(25))
     const { backendRefs: _, ...rest } = shop
     expect(rulesOf(after)[0]).toEqual(other)
     expect(rulesOf(after)[1]).toMatchObject(rest)
@@ -204,7 +230,33 @@ describe("an HTTPRoute that was there", () => {
       ["web-canary", 8080, 25],
     ])
     expect(after.metadata.ownerReferences).toBeUndefined()
-    expect(gatewayApi.restored(context(), after)).toEqual(before)
+    expect(giveBack(context(), after)).toEqual(before)
+  })
+
+  test("requests pass to ours and back in stages: what gets requests was named before, and what goes has none", () => {
+    const stages = ["web 1"]
+    const step = (next: (now: RouteObject) => RouteObject) => (now: RouteObject) => {
+      const after = next(now)
+      stages.push(weights(rulesOf(after)[1]!))
+      const isUnderWay = stages.at(-1)!.startsWith("web ") && stages.at(-1) !== "web 1"
+      expect(gatewayApi.isUnderWay!(context(), after)).toBe(isUnderWay)
+      if (isUnderWay) expect(gatewayApi.splitIn(context(), after)).toBeUndefined()
+      return after
+    }
+    const after = inStages(
+      before,
+      step(now => gatewayApi.routed(context(), now, to(0))),
+    )
+    inStages(
+      after,
+      step(now => gatewayApi.restored(context(), now)!),
+    )
+    const [joined, passed, divided] = [
+      "web 100, web-primary 0, web-canary 0",
+      "web 0, web-primary 100, web-canary 0",
+      "web-primary 100, web-canary 0",
+    ]
+    expect(stages).toEqual(["web 1", joined, passed, divided, divided, passed, joined, "web 1", "web 1"])
   })
 
   test("a foreign backend beside ours keeps its share", () => {
@@ -216,10 +268,10 @@ describe("an HTTPRoute that was there", () => {
         ],
       },
     ])
-    const after = gatewayApi.routed(context(), mixed, to(25))
+    const after = divide(context(), mixed, to(25))
     expect(weights(rulesOf(after)[0]!)).toBe("web-primary 6750, web-canary 2250, other 1000")
     expect(gatewayApi.splitIn(context(), after)).toEqual(to(25))
-    expect(gatewayApi.restored(context(), after)).toEqual(mixed)
+    expect(giveBack(context(), after)).toEqual(mixed)
   })
 
   test("its owner's own way to the new revision stays", () => {
@@ -231,10 +283,10 @@ describe("an HTTPRoute that was there", () => {
   })
 
   test("one that was put back by its owner is divided again, and edits of its owner stay", () => {
-    const after = gatewayApi.routed(context(), before, to(25))
+    const after = divide(context(), before, to(25))
     const reset = { ...after, spec: before.spec }
     expect(gatewayApi.splitIn(context(), reset)).toBeUndefined()
-    expect(gatewayApi.routed(context(), reset, to(25))).toEqual(after)
+    expect(divide(context(), reset, to(25))).toEqual(after)
     const edited = {
       ...after,
       spec: {
@@ -245,7 +297,7 @@ describe("an HTTPRoute that was there", () => {
       },
     }
     expect(gatewayApi.splitIn(context(), edited)).toEqual(to(25))
-    expect(rulesOf(gatewayApi.restored(context(), edited)!)).toEqual([
+    expect(rulesOf(giveBack(context(), edited))).toEqual([
       { ...shop, timeouts: { request: "9s" } },
       { ...other, timeouts: { request: "9s" } },
     ])
@@ -426,15 +478,14 @@ test("whatever the route, and however often it is divided: it says what was writ
         const about = context(given)
         let now = before
         for (const split of splits) {
-          now = stored(gatewayApi.routed(about, now, split))
-          expect(stored(gatewayApi.routed(about, now, split))).toEqual(now)
+          now = divide(about, now, split)
           if (rules.some(hasOwn)) expect(gatewayApi.splitIn(about, now)).toEqual(split)
           const kept = rules.filter(rule => !hasOwn(rule))
           expect(rulesOf(now).filter(rule => kept.some(each => JSON.stringify(each) === JSON.stringify(rule)))).toEqual(
             kept,
           )
         }
-        expect(gatewayApi.restored(about, now)).toEqual(before)
+        expect(giveBack(about, now)).toEqual(before)
       },
     ),
     { numRuns: 300 },

@@ -1,5 +1,6 @@
 import type { Canary } from "#api/v1alpha1/canary/index.ts"
 import { providerOf } from "../provider.ts"
+import type { Router } from "../router.ts"
 import { strategyOf } from "../steps.ts"
 
 /** Fields of Flagger that belong to a router that is not here, or to the copy of a workload, which is not made here. */
@@ -9,23 +10,19 @@ const nowhere = [
   "service.backends", "service.match[].name", "service.match[].scheme", "service.match[].authority",
   "service.match[].withoutHeaders", "service.match[].ignoreUriCase", "service.match[].port",
   "service.match[].gateways", "service.match[].sourceLabels", "service.match[].sourceNamespace",
-  "analysis.match[].sourceLabels",
-] as const // biome-ignore format: a list of words
-
-/** What only a route does. */
-const routesOnly = [
-  "service.timeout", "service.backendTimeout", "service.hosts", "service.gatewayRefs", "service.match",
-  "service.rewrite", "service.headers", "service.mirror", "service.corsPolicy",
+  "analysis.match[].sourceLabels", "rolloutPlan.rolloutBatches[].podList", "rolloutPlan.rolloutBatches[].maxUnavailable",
+  "rolloutPlan.rolloutBatches[].instanceInterval", "rolloutPlan.rolloutWebhooks[].expectedStatus",
 ] as const // biome-ignore format: a list of words
 
 /** Fields that the spec has and the chosen router does not use, for people. An empty value counts as absent. */
-export function withoutEffect(canary: Canary): readonly string[] {
+export function withoutEffect(canary: Canary, { uses = [], unused = [] }: Partial<Router>): readonly string[] {
   const { analysis } = canary.spec
   const isWeighted = strategyOf(analysis) === "Weighted"
   const isPlain = providerOf(canary) === "kubernetes"
   const fields = [
-    ...nowhere,
-    ...(isPlain ? [...routesOnly, "analysis.mirror", "analysis.mirrorWeight"] : []),
+    ...nowhere.filter(field => !uses.includes(field)),
+    ...unused,
+    ...(canary.spec.rolloutPlan?.rolloutStrategy === "DecreaseFirst" ? ["rolloutPlan.rolloutStrategy"] : []),
     ...(isWeighted ? ["analysis.match"] : []),
     // The number of pods cannot express what lies between half of the requests and all of them.
     ...(isWeighted && isPlain ? ["analysis.stepWeightPromotion"] : []),

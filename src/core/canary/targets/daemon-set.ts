@@ -20,7 +20,8 @@ export const daemonSetTarget: Target = {
   resized(sight, run, size) {
     const { workload } = sight
     if (podsOf(sight, run.target.hash).length >= size) return "done"
-    if (!workload!.isObserved) return notSeen
+    // Without its revision, a pod that is of it already looks like one that has to go.
+    if (!workload!.isObserved || run.target.hash === "") return notSeen
     const message = `the new revision gets ${size} of ${run.sizes.full} pods`
     return nextToGo(sight, others(sight, run.target.hash, run.source.hash), message)
   },

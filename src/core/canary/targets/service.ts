@@ -15,7 +15,7 @@ export const serviceTarget: Target = {
     if (turn === "done") return "done"
     if ("wait" in turn) return { wait: "the pods that the Service selects are not ready" }
     const message = "the Services select the revision that answers from now on"
-    if (turn.do === "route") return { act: { ...turn, all: true }, message }
+    if (turn.do === "route") return { act: { ...turn }, message }
     return { act: { do: "services", source: run.target.hash, target: run.target.hash }, message }
   },
   released: () => undefined,

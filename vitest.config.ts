@@ -34,7 +34,7 @@ const onACluster = {
 const floors = Number(process.env.AIM_FLOORS ?? Math.min(Math.max(availableParallelism(), 2), 4))
 
 /** They take longest, so they begin first: one that begins last is waited for alone. */
-const longest = ["thousand", "canary-of-customers", "guide-real", "guide-up"]
+const longest = ["canary-gateway", "canary-service", "thousand", "canary-of-customers", "guide-real", "guide-up"]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -71,6 +71,18 @@ export default defineConfig({
         },
       },
       { test: { name: "simulation", include: simulation, ...withoutACluster } },
+      // The dashboard in Debian's chromium, on stories and on simulated clusters: one browser at a time.
+      {
+        test: {
+          name: "browser",
+          include: ["test/browser/*.test.ts"],
+          ...withoutACluster,
+          maxWorkers: 1,
+          hookTimeout: 600_000,
+          // The end of patience, as above: a browser on a busy machine may take seconds to draw.
+          expect: { poll: { timeout: 60_000 } },
+        },
+      },
       {
         test: {
           name: "alone",

@@ -1,10 +1,12 @@
 // `npm run build`: the bundle. `npm run package`: the npm package around it.
 import { execFileSync } from "node:child_process"
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { join, sep } from "node:path"
+import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { rolldown } from "rolldown"
+import { buildPage } from "./dashboard/build.ts"
 import { repository } from "./kube/folders.ts"
+import { noticesFor } from "./release/notices.ts"
 
 const notices = "THIRD-PARTY-NOTICES.txt"
 
@@ -26,9 +28,14 @@ export type Bundle = {
 /** The time that everything which is built says of itself: a build tomorrow has the same bytes. */
 export const sourceDate = () => new Date(Number(process.env.SOURCE_DATE_EPOCH ?? 0) * 1000)
 
-/** Bundles `entry` into `folder` as aim.js and the chunks it loads when they are needed. Needs no package to run. */
+const aim = "src/cli/main.ts"
+
+/**
+ * Bundles `entry` into `folder` as aim.js and the chunks it loads when they are needed. Needs no package to run. aim has
+ * the page of its dashboard beside it, in page/.
+ */
 export async function bundle(options: { entry?: string; folder?: string } = {}): Promise<Bundle> {
-  const { entry = "src/cli/main.ts", folder = join(repository, "dist") } = options
+  const { entry = aim, folder = join(repository, "dist") } = options
   const input = { cwd: repository, input: { aim: entry }, platform: "node" } as const
   await using build = await rolldown({ ...input, external: /^node:/ })
   const { output } = await build.generate({
@@ -45,40 +52,27 @@ export async function bundle(options: { entry?: string; folder?: string } = {}):
     if (!name.startsWith("node:") && !chunks.some(chunk => chunk.fileName === name))
       throw new Error(`the bundle would need ${name} at run time, which is not installed`)
 
+  mkdirSync(folder, { recursive: true })
+  const page = entry === aim ? await pageInto(folder) : { files: [], modules: [] }
   const modules = chunks.flatMap(chunk => chunk.moduleIds)
   const files = new Map(chunks.map(chunk => [chunk.fileName, chunk.code]))
-  files.set(notices, noticesFor(modules))
-  mkdirSync(folder, { recursive: true })
+  files.set(notices, noticesFor([...modules, ...page.modules]))
   // The entry is written last, and old files are removed after it: a starting aim finds one complete build.
   for (const [name, text] of [...files].sort(([name]) => (name === "aim.js" ? 1 : -1)))
     writeFileSync(join(folder, name), text)
   for (const name of readdirSync(folder))
     if (name.endsWith(".js") && !files.has(name)) rmSync(join(folder, name), { force: true })
 
-  const bytes = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  return { folder, files: [...files.keys()].sort(), bytes }
+  const names = [...files.keys(), ...page.files].sort()
+  return { folder, files: names, bytes: names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0) }
 }
 
-/** The licences of the packages whose code is in the bundle, as their authors ask for. */
-function noticesFor(modules: readonly string[]): string {
-  const packages = new Set(modules.flatMap(id => packageFolder(id) ?? []))
-  const sections = [...packages].sort().map(folder => {
-    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
-    const files = readdirSync(folder).filter(file => /^(licen[cs]e|notice|copying)/i.test(file))
-    if (files.length === 0) throw new Error(`${name} is bundled but has no licence file to pass on`)
-    const texts = files.sort().map(file => readFileSync(join(folder, file), "utf8").trim())
-    return [`${name} ${version} (${license})`, ...texts].join("\n\n")
-  })
-  return `${sections.join(`\n\n${"-".repeat(80)}\n\n`)}\n`
-}
-
-/** `…/node_modules/@scope/name` for a file below it; nothing for a file of ours or of the bundler's own. */
-function packageFolder(id: string): string | undefined {
-  const path = id.replace(/^\0/, "").replace(/\?.*$/, "")
-  const at = path.lastIndexOf(`${sep}node_modules${sep}`)
-  if (at < 0) return undefined
-  const [scope = "", name = ""] = path.slice(at + "/node_modules/".length).split(sep)
-  return join(path.slice(0, at), "node_modules", scope, scope.startsWith("@") ? name : "")
+/** Files of an earlier page stay out of the package: its folder is made anew. */
+async function pageInto(folder: string) {
+  const target = join(folder, "page")
+  rmSync(target, { recursive: true, force: true })
+  const { files, modules } = await buildPage(target)
+  return { files: files.map(name => join("page", name)), modules }
 }
 
 /**

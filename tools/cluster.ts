@@ -16,7 +16,8 @@ const help = `Starts a real Kubernetes cluster on this machine and keeps it unti
   --containerd V which containerd the real node has: 1.6 (Debian's) or 2.3.5
   --proxy        kube-proxy: Services are reached by their addresses
   --gateway      Gateway API by Contour and Envoy, with a Gateway for routes of every namespace
-  --prometheus   Prometheus, which scrapes Envoy and the pods with the annotation prometheus.io/scrape
+  --traefik      Traefik, with a Gateway of its own and its kinds
+  --prometheus   Prometheus, which scrapes Envoy, Traefik and the pods with the annotation prometheus.io/scrape
   --clean-up     remove what clusters left whose process was killed, and end
   --help         this text
 
@@ -35,6 +36,7 @@ async function main(): Promise<number> {
     containerd: { type: "string", default: "1.6" },
     proxy: { type: "boolean", default: false },
     gateway: { type: "boolean", default: false },
+    traefik: { type: "boolean", default: false },
     prometheus: { type: "boolean", default: false },
   } as const
   const { values } = parseArgs({

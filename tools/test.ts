@@ -6,6 +6,7 @@ const usage = `Runs the tests.
   npm test                     everything but the long ones: needs root and Go, prepares the rest by itself
   npm run test:unit            those that need nothing but Node and a minute
   npm run test:simulation      stories and random runs over simulated clusters, and what starts programs
+  npm run test:browser         the dashboard in a browser: needs Debian and root, installs chromium
   npm run test:changed         of these two, those that import a file that differs from main
   npm run test:long            properties and fault campaigns with many more runs (AIM_RUNS sets how many), and tests on a
                                node with containerd 2.3.5 or with real data planes (*.long.test.ts)
@@ -23,6 +24,7 @@ const suites: Record<string, string[]> = {
   unit: ["unit"],
   simulation: ["simulation"],
   changed: ["unit", "simulation"],
+  browser: ["browser"],
   long: ["unit", "simulation", "long"],
   e2e: ["alone", "e2e"],
 }
@@ -75,7 +77,10 @@ function readArguments() {
   }
 }
 
-/** Tests on real clusters wait most of the time; the others use the cores meanwhile. First come those that run alone. */
+/**
+ * Tests on real clusters wait most of the time; the others use the cores meanwhile. First come those that run alone. The
+ * others are cut into parts: one at a time while there are clusters, which take most of the cores, then two.
+ */
 async function sideBySide(): Promise<Vitest[]> {
   const alone = Promise.withResolvers<void>()
   let left = 0
@@ -93,11 +98,16 @@ async function sideBySide(): Promise<Vitest[]> {
   const lines: ["default", { summary: boolean }] = ["default", { summary: false }]
   const real = startVitest([], { ...options, project: onAFloor, reporters: [lines, progress] })
   await Promise.race([alone.promise, real])
-  const project = projects.filter(name => !onAFloor.includes(name))
-  // The clusters take most of the cores: with more workers, all would wait for each other.
   process.env.AIM_WORKERS ??= "1"
-  const rest = startVitest([], { ...options, project, reporters: [lines] })
-  return Promise.all([real, rest])
+  const shards = Array.from({ length: 4 }, (_, part) => ({ project: ["simulation"], shard: `${part + 1}/4` }))
+  const parts = [{ project: ["unit"] }, ...shards]
+  const ended: Vitest[] = []
+  const work = async () => {
+    for (let part = parts.shift(); part; part = parts.shift())
+      ended.push(await startVitest([], { ...options, ...part, reporters: [lines] }))
+  }
+  const [first] = await Promise.all([real, work(), real.then(work)])
+  return [first, ...ended]
 }
 
 if (!watch) {

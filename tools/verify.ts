@@ -4,6 +4,10 @@ import { join } from "node:path"
 /** Checks that do not run the product. Each prints what is wrong and how to fix it. */
 const checks: { name: string; command: string[] }[] = [
   { name: "types", command: ["tsc", "--noEmit", "--project", "."] },
+  // The page runs in a browser: with the DOM, without Node.
+  { name: "types of the page", command: ["tsc", "--noEmit", "--project", "src/dashboard"] },
+  // They run in Node, and hand functions over to the browser.
+  { name: "types of browser tests", command: ["tsc", "--noEmit", "--project", "test/browser"] },
   // Imports that point the wrong way, and time or chance taken from the machine, are lint errors: see biome.json.
   { name: "lint, format and import direction", command: ["biome", "check", "--error-on-warnings", "."] },
   { name: "dead code and dependencies", command: ["knip", "--no-progress"] },

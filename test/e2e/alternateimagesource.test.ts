@@ -19,7 +19,7 @@ import {
   dicomsPath,
   installKinds,
   isTrue,
-  startController,
+  keepController,
   startDicomController,
 } from "#test/support/fleet.ts"
 import { floor, floorWithFaults, type Json, onRealNode, quickEnd, uniqueNamespace, until } from "#test/support/floor.ts"
@@ -66,7 +66,7 @@ const allowed = (...registries: Registry[]) =>
 
 /** Returns when it looks after the namespace, so that what is measured is not its start. */
 async function startAim({ proxy, namespace }: Place, ...more: Registry[]): Promise<void> {
-  startController(proxy.kubeconfig, "--kinds", "alternateimagesource", ...allowed(first, second, ...more))
+  keepController(proxy.kubeconfig, "--kinds", "alternateimagesource", ...allowed(first, second, ...more))
   await until("the controller to look after the namespace", async () => (await getSource(namespace)).status?.summary)
 }
 
@@ -464,7 +464,7 @@ test("a tier whose image cannot be pulled is failed over, and its rollout comple
   const tiers = ["early", ""].map((upgradeTier, index) => ({ upgradeTier, priority: -index }))
   await createServiceImage(namespace, { defaultImage: v1, tiers })
   startDicomController(kubeconfig)
-  startController(proxy.kubeconfig, ...allowed(first, second))
+  keepController(proxy.kubeconfig, ...allowed(first, second))
   await complete(namespace)
 
   await first.stop()

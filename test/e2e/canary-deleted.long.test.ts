@@ -39,7 +39,7 @@ describe.concurrent("a Canary is deleted", () => {
       await clients.more()
       await until("two pods are left", async () => (await shop.pods()).length === 2)
       expect(await shop.kubectl("rollout", "status", "deploy/shop", "--timeout=60s")).toContain("successfully")
-      const { metadata, spec: left } = await shop.deployment()
+      const { metadata, spec: left } = await shop.workload()
       expect(JSON.stringify({ ...metadata, managedFields: [] })).not.toContain("autoimagemanager.io")
       const pods = await shop.pods()
       expect(new Set(pods.map(pod => pod.spec.containers[0].image))).toEqual(

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { beforeAll, expect, onTestFinished, test } from "vitest"
+import { ask } from "#test/support/ask.ts"
 import {
   complete,
   conditionOf,
@@ -11,6 +12,7 @@ import {
   dicomsPath,
   installKinds,
   isTrue,
+  keepController,
   quickTiers,
   recorded,
   recordHistory,
@@ -76,7 +78,7 @@ test("a few customers first, then the approved ones, while people pause, resume 
   await createDicoms(namespace, fleet, numbered("early", 8), "early")
   await createDicoms(namespace, fleet, numbered("other", 4))
   startDicomController(kubeconfig)
-  startController(kubeconfig)
+  keepController(kubeconfig)
   const tiers = quickTiers([
     { upgradeTier: "early", priority: 1 },
     { upgradeTier: "", priority: 0 },
@@ -154,7 +156,7 @@ test("a quota that leaves no room is named, spends the budget, and what was chan
   await createDicoms(namespace, fleet, numbered("roomy", 3))
   await createDicoms(full, fleet, numbered("full", 2))
   startDicomController(kubeconfig)
-  startController(kubeconfig)
+  keepController(kubeconfig)
   const tier = { upgradeTier: "", failureBudget: 1 }
   await createServiceImage(fleet, { defaultImage: v1, tiers: [tier], onFailure: "Rollback" })
   await complete(fleet)
@@ -163,7 +165,12 @@ test("a quota that leaves no room is named, spends the budget, and what was chan
   await complete(fleet)
   const quotas = `/api/v1/namespaces/${full}/resourcequotas`
   await api.create(quotas, { metadata: { name: "small" }, spec: { hard: { pods: "2" } } })
-  await until("the quota to be counted", async () => (await api.get(`${quotas}/small`)).status?.used?.pods === "2")
+  // It is counted by its controller, and in force some time after that.
+  await until("the quota to be in force", async () => {
+    const tried = { metadata: { name: "tried" }, spec: { containers: [{ name: "app", image: v1 }] } }
+    const { status, body } = await ask("POST", `/api/v1/namespaces/${full}/pods?dryRun=All`, tried)
+    return status === 403 && body.message.includes("exceeded quota")
+  })
 
   const history = await recordHistory(fleet)
   await aimDoes("set-image", `si/${fleet}`, v2)
@@ -218,7 +225,7 @@ test("Deployments are rolled out by container, and an image that cannot be pulle
         },
       },
     })
-  startController(kubeconfig)
+  keepController(kubeconfig)
   await createServiceImage(fleet, {
     target: {
       apiVersion: "apps/v1",
@@ -272,7 +279,7 @@ test("an image that exits a second after its start stops at the first tier, and 
         },
       },
     })
-  startController(kubeconfig)
+  keepController(kubeconfig)
   await createServiceImage(fleet, {
     target: {
       apiVersion: "apps/v1",
@@ -309,7 +316,7 @@ test("a writer that keeps restoring the old image is named, and not fought", asy
   await createDicoms(namespace, fleet, ["calm", "contested"])
   startDicomController(kubeconfig)
   const proxy = await floorWithFaults()
-  startController(proxy.kubeconfig)
+  keepController(proxy.kubeconfig)
   await createServiceImage(fleet, { defaultImage: v1 })
   await complete(fleet)
 
@@ -340,7 +347,7 @@ test("a namespace without a grant is counted and does not delay the others", asy
   await createDicoms(closed, fleet, numbered("closed", 2))
   startDicomController(kubeconfig)
   const token = await controllerToken()
-  startController(kubeconfigFor({ ...access, token }), "--lease-namespace", "aim-system")
+  keepController(kubeconfigFor({ ...access, token }), "--lease-namespace", "aim-system")
   await aimDoes("grant", granted)
   await createServiceImage(fleet, { defaultImage: v1 })
 

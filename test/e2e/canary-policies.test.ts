@@ -15,10 +15,10 @@ import { ask } from "#test/support/ask.ts"
 import { installKind } from "#test/support/fleet.ts"
 import {
   type Access,
+  endAtOnce,
   floor,
   type Json,
   onKwok,
-  quickEnd,
   type Rules,
   serviceAccountAccess,
   uniqueNamespace,
@@ -84,7 +84,7 @@ describe("the hold", () => {
         selector: { matchLabels: { app: "web" } },
         template: {
           metadata: { labels: { app: "web" } },
-          spec: { ...onKwok, ...quickEnd, containers: [{ name: "web", image }] },
+          spec: { ...onKwok, ...endAtOnce, containers: [{ name: "web", image }] },
         },
       },
     })
@@ -189,6 +189,95 @@ describe("the hold", () => {
     await until("the server has seen the phase", here.isInForce)
     await here.setImage("web:3")
     expect((await here.get()).spec.paused).toBeUndefined()
+  })
+})
+
+describe("snapshots", () => {
+  const suffix = "0123456789abcdef"
+  const running = { workload: "web", hash: "5d9c7", snapshots: { settings: suffix } }
+  const owner = (fields: Json = {}): Json => ({
+    ...{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-5d9c7", uid: "u1", controller: true },
+    ...fields,
+  })
+  const pod = (labels: Json, ...ownerReferences: Json[]): Json => ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: "web-", labels, ownerReferences },
+    spec: {
+      volumes: [
+        { name: "plain", configMap: { name: "settings" } },
+        { name: "both", projected: { sources: [{ secret: { name: "key" } }, { configMap: { name: "settings" } }] } },
+        { name: "secret", secret: { secretName: "settings" } },
+      ],
+      initContainers: [{ name: "first", image: "web:1", envFrom: [{ configMapRef: { name: "settings" } }] }],
+      containers: [
+        {
+          name: "web",
+          image: "web:1",
+          env: [
+            { name: "A", value: "plain" },
+            { name: "B", valueFrom: { configMapKeyRef: { name: "settings", key: "b" } } },
+            { name: "C", valueFrom: { secretKeyRef: { name: "settings", key: "c" } } },
+          ],
+        },
+        { name: "side", image: "side:1", envFrom: [{ configMapRef: { name: "other" } }] },
+      ],
+    },
+  })
+  const namesIn = ({ spec }: Json) => [
+    spec.volumes[0].configMap.name,
+    spec.volumes[1].projected.sources[1].configMap.name,
+    spec.volumes[2].secret.secretName,
+    spec.initContainers[0].envFrom[0].configMapRef.name,
+    spec.containers[0].env[1].valueFrom.configMapKeyRef.name,
+    spec.containers[0].env[2].valueFrom.secretKeyRef.name,
+    spec.containers[1].envFrom[0].configMapRef.name,
+  ]
+  const read = (name: string) => [name, name, "settings", name, name, "settings", "other"]
+
+  async function begin(kind = "Deployment") {
+    const { api } = floor()
+    const namespace = await uniqueNamespace()
+    await api.create(canariesPath(namespace), canary({ targetRef: { apiVersion: "apps/v1", kind, name: "web" } }))
+    const made = async (object: Json, at = namespace) => {
+      const { status, body } = await ask("POST", `/api/v1/namespaces/${at}/pods?dryRun=All`, object)
+      expect(status, body.message).toBe(201)
+      return namesIn(body)
+    }
+    const record = (...configs: Json[]) =>
+      api.patch(`${canariesPath(namespace)}/web/status`, { status: { phase: "Initialized", canaryWeight: 0, configs } })
+    return { made, record }
+  }
+
+  test("a new pod of a revision reads them wherever it names the ConfigMap, and no other pod does", async () => {
+    const { made, record } = await begin()
+    const trial = { workload: "web-0a1b2c3d4e", snapshots: { settings: suffix } }
+    await record(running, trial)
+    const hash = { "pod-template-hash": "5d9c7" }
+    const isInForce = async () => (await made(pod(hash, owner())))[0] === `settings-${suffix}`
+    await until("the policy is in force", isInForce)
+    expect(await made(pod(hash, owner()))).toEqual(read(`settings-${suffix}`))
+    const ofRun = pod({ "pod-template-hash": "77f" }, owner({ name: "web-0a1b2c3d4e-77f" }))
+    expect(await made(ofRun)).toEqual(read(`settings-${suffix}`))
+    const others: Record<string, Json> = {
+      "another revision": pod({ "pod-template-hash": "77f" }, owner({ name: "web-77f" })),
+      "another workload with the same hash": pod(hash, owner({ name: "api-5d9c7" })),
+      "a pod of its own": pod(hash),
+      "an owner that does not control it": pod(hash, owner({ controller: false })),
+      "an owner of another group": pod(hash, owner({ apiVersion: "evil.example.com/v1" })),
+      "a pod without the label": pod({}, owner()),
+    }
+    for (const [name, object] of Object.entries(others)) expect(await made(object), name).toEqual(read("settings"))
+    expect(await made(pod(hash, owner()), await uniqueNamespace()), "another namespace").toEqual(read("settings"))
+  })
+
+  test("a pod of a StatefulSet reads those of its own revision", async () => {
+    const { made, record } = await begin("StatefulSet")
+    await record({ workload: "web", hash: "web-5d9c7", snapshots: { settings: suffix } })
+    const of = (hash: string) => pod({ "controller-revision-hash": hash }, owner({ kind: "StatefulSet", name: "web" }))
+    await until("the policy is in force", async () => (await made(of("web-5d9c7")))[0] === `settings-${suffix}`)
+    expect(await made(of("web-5d9c7"))).toEqual(read(`settings-${suffix}`))
+    expect(await made(of("web-77f"))).toEqual(read("settings"))
   })
 })
 

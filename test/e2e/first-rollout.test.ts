@@ -9,6 +9,7 @@ import {
   isComplete,
   isTrue,
   isUpToDateNow,
+  keepController,
   type Moment,
   quickTiers,
   recorded,
@@ -88,7 +89,7 @@ describe("a fleet of twelve on a real node, the controller beside the cluster", 
     await createFleet(namespace, fleet)
     await createServiceImage(fleet, { defaultImage: images.v1, tiers: tierSpecs() })
     startDicomController(floor().kubeconfig)
-    startController(floor().kubeconfig)
+    keepController(floor().kubeconfig)
     await complete(fleet)
     expect((await listDicoms(namespace)).map(each => each.spec.image)).toEqual(Array(12).fill(images.v1))
 
@@ -145,7 +146,7 @@ describe("a fleet of twelve on a real node, the controller beside the cluster", 
     await api.patch(dicomsPath(namespace, "default-0"), { spec: { failureHaltsUpdate: true } })
     await createServiceImage(fleet, { defaultImage: images.v1, tiers: tierSpecs() })
     startDicomController(floor().kubeconfig)
-    startController(floor().kubeconfig)
+    keepController(floor().kubeconfig)
     await complete(fleet)
 
     // v2 is fine for the first tier; the second gets an image that was never pushed.
@@ -198,7 +199,7 @@ describe("a fleet of twelve on a real node, the controller beside the cluster", 
     expect(await first.ended).toBe("SIGKILL")
     const stampedByFirst = (await listDicoms(namespace)).filter(each => each.spec.image === images.v3)
     const proxy = await floorWithFaults()
-    startController(proxy.kubeconfig)
+    keepController(proxy.kubeconfig)
     await complete(fleet)
     await recorded(history, await listDicoms(namespace))
     expectTierByTier(history, images.v3, { early: 2, "": 2, late: 2 })

@@ -3,9 +3,11 @@ import { expect, test } from "vitest"
 import { parseAllDocuments } from "yaml"
 import { kindNames } from "#api/names.ts"
 import type { Json } from "#test/support/floor.ts"
-import { type Helm, helmFor } from "#test/support/helm.ts"
+import { type Helm, helmFor, useHelm } from "#test/support/helm.ts"
 import { runProgram } from "#test/support/program.ts"
 import { repository } from "#tools/kube/folders.ts"
+
+useHelm()
 
 const chart = join(repository, "charts/aim")
 const objects = (text: string): Json[] => parseAllDocuments(text).map(document => document.toJS())

@@ -7,7 +7,7 @@ import { grantName } from "#core/grant.ts"
 import { heldMark, inPlaceHolder, strategyAnnotation } from "#core/in-place/names.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
 import { inPlaceHolds } from "#policies/in-place-hold.ts"
-import { floor, type Json, onKwok, quickEnd, uniqueNamespace, until } from "#test/support/floor.ts"
+import { endAtOnce, floor, type Json, onKwok, uniqueNamespace, until } from "#test/support/floor.ts"
 
 // The policies on a real server, with a real kubectl and the native controllers: whatever writes a held StatefulSet or
 // DaemonSet, no pod is replaced before the release.
@@ -64,7 +64,7 @@ async function begin(kind: Kind, { strategy, how = [] }: { strategy?: Json; how?
       selector: { matchLabels: { app: "db" } },
       template: {
         metadata: { labels: { app: "db" } },
-        spec: { ...onKwok, ...quickEnd, containers: [{ name: "db", image }] },
+        spec: { ...onKwok, ...endAtOnce, containers: [{ name: "db", image }] },
       },
       ...(strategy && { updateStrategy: strategy }),
     },

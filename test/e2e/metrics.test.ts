@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { beforeAll, expect, test } from "vitest"
+import { approvedAnnotation } from "#api/v1alpha1/canary/annotations.ts"
 import {
   createServiceImage,
   dicom,
@@ -7,13 +8,14 @@ import {
   installKinds,
   isTrue,
   isUpToDateNow,
+  keepController,
   serviceImagePath,
-  startController,
   startDicomController,
 } from "#test/support/fleet.ts"
-import { floor, floorWithFaults, type Json, onKwok, uniqueNamespace, until } from "#test/support/floor.ts"
+import { endAtOnce, floor, floorWithFaults, type Json, onKwok, uniqueNamespace, until } from "#test/support/floor.ts"
 import { unusedPort } from "#test/support/ports.ts"
 import { checkMetrics, preparePrometheus, startPrometheus } from "#test/support/prometheus.ts"
+import { canaryDashboard } from "#tools/generate/monitoring/canary.ts"
 import { rows } from "#tools/generate/monitoring/serviceimage.ts"
 import { run } from "#tools/kube/command.ts"
 import { repository } from "#tools/kube/folders.ts"
@@ -22,10 +24,9 @@ import type { Prometheus } from "#tools/kube/prometheus.ts"
 const rules = join(repository, "charts/aim/rules/aim.yaml")
 const image = (tag: string) => `registry.example.com/dicom-service:${tag}`
 
-beforeAll(async () => {
-  await preparePrometheus()
-  await installKinds()
-})
+// Other files may be installing packages of theirs.
+beforeAll(preparePrometheus, 1_800_000)
+beforeAll(installKinds)
 
 test("promtool accepts the alert rules, and they fire and stay quiet as they should", async () => {
   await run("promtool", ["check", "rules", "--lint=all", "--lint-fatal", rules])
@@ -48,7 +49,7 @@ test("what Prometheus scraped of a rollout over two tiers is the truth", async (
   const metricsPort = await unusedPort()
   const proxy = await floorWithFaults()
   startDicomController(kubeconfig)
-  startController(proxy.kubeconfig, "--metrics-port", String(metricsPort))
+  keepController(proxy.kubeconfig, "--metrics-port", String(metricsPort))
   const prometheus = await startPrometheus({ scrape: metricsPort, rules })
   const tiers = [
     { upgradeTier: "early", priority: 7, settleSeconds: 0 },
@@ -132,6 +133,91 @@ test("what Prometheus scraped of a rollout over two tiers is the truth", async (
   await until("one leader", async () => (await leaders()).length === 1)
 })
 
+const canariesPath = (namespace: string) => `/apis/autoimagemanager.io/v1alpha1/namespaces/${namespace}/canaries`
+
+test("what Prometheus scraped of a run of a Canary is the truth, and ends with the Canary", async () => {
+  const namespace = await uniqueNamespace()
+  const { api, kubeconfig } = floor()
+  const [metricsPort, deployments] = [await unusedPort(), `/apis/apps/v1/namespaces/${namespace}/deployments`]
+  const prometheus = await startPrometheus({ scrape: metricsPort, rules })
+  keepController(kubeconfig, "--metrics-port", String(metricsPort), "--metrics-server", prometheus.url)
+  const labels = { app: "web" }
+  await api.create(deployments, {
+    metadata: { name: "web" },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { ...onKwok, ...endAtOnce, containers: [{ name: "web", image: image("v1") }] },
+      },
+    },
+  })
+  const metrics = [{ name: "half", query: "vector(0.5)", thresholdRange: { max: 1 } }]
+  await api.create(canariesPath(namespace), {
+    apiVersion: "autoimagemanager.io/v1alpha1",
+    kind: "Canary",
+    metadata: { name: "web" },
+    spec: {
+      targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+      provider: "kubernetes",
+      service: { port: 80 },
+      // What is measured is told while the run lasts: it waits until Prometheus has seen it.
+      requireApproval: ["Promotion"],
+      analysis: { interval: "10s", threshold: 2, iterations: 1, metrics },
+    },
+  })
+  const reaches = (phase: string) =>
+    until(
+      `the Canary to be ${phase}`,
+      async () => {
+        const object = await api.get(`${canariesPath(namespace)}/web`)
+        return object.status?.phase === phase && object
+      },
+      { withinMs: 240_000 },
+    )
+  const of = (metric: string, more = "") => `aim_canary_${metric}{namespace="${namespace}", canary="web"${more}}`
+  const shows = (query: string, wanted: number) =>
+    until(`${query} to be ${wanted}`, async () => {
+      const found = await prometheus.query(query)
+      return found.length === 1 && found[0]!.value === wanted
+    })
+  await reaches("Initialized")
+  await shows(of("phase", ', phase="Initialized"'), 1)
+  const since = new Date()
+  await api.patch(`${deployments}/web`, {
+    spec: { template: { spec: { containers: [{ name: "web", image: image("v2") }] } } },
+  })
+  const { id: operation, checksum } = (await reaches("WaitingPromotion")).status.run
+  await shows(of("metric_value", ', metric="half"'), 0.5)
+  await shows(of("metric_verdict", ', metric="half", verdict="Good"'), 1)
+  const approval = JSON.stringify({ operation, checksum, tiers: ["Promotion"] })
+  await api.patch(`${canariesPath(namespace)}/web`, { metadata: { annotations: { [approvedAnnotation]: approval } } })
+  const { status } = await reaches("Succeeded")
+  const [{ startedAt, endedAt }] = status.history
+  await shows(of("last_run_duration_seconds"), (Date.parse(endedAt) - Date.parse(startedAt)) / 1000)
+  await shows('aim_canary_runs_total{strategy="BlueGreen", result="Promoted"}', 1)
+  await shows(of("phase"), 1)
+  // The weight was all or nothing, and is told of a run only.
+  const weights = new Set(await prometheus.scraped(of("weight"), since))
+  expect([...weights].filter(weight => weight !== 0 && weight !== 100)).toEqual([])
+  await until("the run's series to end", async () => (await prometheus.query(of("weight"))).length === 0)
+
+  for (const { queries } of canaryDashboard.rows.flatMap(row => row.panels))
+    for (const { expr } of queries)
+      await prometheus.query(
+        expr.replace(/\$__(rate_interval|range)/g, "10m").replaceAll(/\$(namespace|canary)/g, ".*"),
+      )
+  const { groups } = await prometheus.get("/api/v1/rules")
+  for (const rule of groups.flatMap((group: Json) => group.rules))
+    expect(rule, rule.lastError).toMatchObject({ health: "ok" })
+  await checkMetrics(metricsPort)
+
+  await api.remove(`${canariesPath(namespace)}/web`)
+  const left = () => prometheus.query(`{__name__=~"aim_canary_.+", namespace="${namespace}"}`)
+  await until("the series of the deleted Canary to vanish", async () => (await left()).length === 0)
+})
+
 /** Complete, and seen to be so by Prometheus. */
 async function rolledOut(name: string, prometheus: Prometheus): Promise<Json> {
   const now = await until(
@@ -166,13 +252,22 @@ async function count(namespace: string, latest: string) {
   }
 }
 
-/** Every panel has something to show, but for the failures there were none of; every alert can be computed. */
+/** Of failures there were none, no tier had an analysis, and no Service led elsewhere. */
+const shownEmpty = [
+  "Old pods behind Services",
+  "Failures by reason",
+  "Failed checks, by tier",
+  "Time since a tier was judged",
+  "Verdicts that are not good, by tier",
+]
+
+/** Every other panel has something to show; every alert can be computed. */
 async function expectAnswers(prometheus: Prometheus, fleet: string) {
   for (const { title, queries } of rows.flatMap(row => row.panels))
     for (const { expr } of queries) {
       const asked = expr.replaceAll("$serviceimage", fleet).replace(/\$__(rate_interval|range)/g, "10m")
       const isShown = async () => (await prometheus.query(asked)).length > 0
-      if (title === "Failures by reason") expect(await isShown(), asked).toBe(false)
+      if (shownEmpty.includes(title)) expect(await isShown(), asked).toBe(false)
       else await until(`${title} to show something: ${asked}`, isShown)
     }
   const { groups } = await prometheus.get("/api/v1/rules")

@@ -6,6 +6,7 @@ import { systemClock } from "#runtime/clock.ts"
 import { runManager } from "#runtime/manager.ts"
 import { systemRandom } from "#runtime/random.ts"
 import { silentLogger } from "#runtime/silent-logger.ts"
+import { ask } from "#test/support/ask.ts"
 import {
   floor,
   type Json,
@@ -88,13 +89,18 @@ async function watched() {
 const quota = (namespace: string, hard: Json) =>
   floor().api.create(`/api/v1/namespaces/${namespace}/resourcequotas`, { metadata: { name: "small" }, spec: { hard } })
 
+/** It is counted by its controller, and in force some time after that: tried with a pod that is only pretended to be made. */
+const untilFull = (namespace: string) =>
+  until("the quota to hold", async () => {
+    const tried = { metadata: { name: "tried" }, spec: { containers: [{ name: "app", image: "shop/web:1" }] } }
+    const { status, body } = await ask("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, tried)
+    return status === 403 && body.message.includes("exceeded quota")
+  })
+
 test("a full quota is reported by a ReplicaSet, and by events of kinds without a condition for it", async () => {
   const { namespace, workload, said, trace } = await watched()
   await quota(namespace, { pods: "0" })
-  await until("the quota to hold", async () => {
-    const { status } = await floor().api.get(`/api/v1/namespaces/${namespace}/resourcequotas/small`)
-    return status?.hard?.pods === "0"
-  })
+  await untilFull(namespace)
   await workload("deployments", "Deployment", "shop/web:1", { pod: onKwok })
   expect(await said("shop/web:1")).toEqual({
     reason: "QuotaExceeded",

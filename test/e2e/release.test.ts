@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { parse } from "yaml"
 import { isComplete, isTrue, serviceImagePath } from "#test/support/fleet.ts"
 import { type Api, type Cluster, type Json, onKwok, ownCluster, until } from "#test/support/floor.ts"
-import { helmFor } from "#test/support/helm.ts"
+import { helmFor, useHelm } from "#test/support/helm.ts"
 import { runProgram, startProgram } from "#test/support/program.ts"
 import { connectApi } from "#tools/kube/api.ts"
 import { run } from "#tools/kube/command.ts"
@@ -22,7 +22,8 @@ async function makeRelease(output: string, umask: string, zone: string): Promise
   const script = `umask ${umask}; exec tools/run release --output "$0"`
   await run("sh", ["-c", script, output], { cwd: repository, env: { ...process.env, TZ: zone } })
 }
-beforeAll(() => makeRelease(made, "022", "UTC"))
+beforeAll(() => makeRelease(made, "022", "UTC"), 1_800_000)
+useHelm()
 
 test("a release is one folder, with checksums that hold, and the same bytes the second time", async () => {
   expect(readdirSync(made).sort()).toEqual([

@@ -13,7 +13,7 @@ import {
 } from "../../src/cluster-sim/schema/index.ts"
 import type { Schema } from "../../src/cluster-sim/schema/schema.ts"
 import { StatusError } from "../../src/cluster-sim/status-error.ts"
-import { gatewayApiFile } from "../../tools/generate/kube-gateway-api.ts"
+import { gatewayFiles } from "../../tools/generate/kube-gateway-api.ts"
 import { podTemplateFile } from "../../tools/generate/kube-pod-template.ts"
 import { kubeSchemaFiles } from "../../tools/generate/kube-schema.ts"
 import { floor, type Json, uniqueNamespace, until } from "../support/floor.ts"
@@ -28,9 +28,9 @@ test("the structs that a pod template's hash is made from are those of Kubernete
   expect(await readFile(path, "utf8"), "run node tools/generate/kube-pod-template.ts").toBe(content)
 })
 
-test("the kinds of the Gateway API are those that the project publishes", async () => {
-  const { path, content } = await gatewayApiFile()
-  expect(await readFile(path, "utf8"), "run node tools/generate/kube-gateway-api.ts").toBe(content)
+test("the kinds of the Gateway API, of Contour and of Traefik are those that the projects publish", async () => {
+  for (const { path, content } of await gatewayFiles())
+    expect(await readFile(path, "utf8"), "run node tools/generate/kube-gateway-api.ts").toBe(content)
 })
 
 test("what cluster-sim says of a type is what the server says", async () => {

@@ -4,12 +4,14 @@ import { expect, onTestFinished, test } from "vitest"
 import { heldMark, strategyAnnotation } from "#core/in-place/names.ts"
 import { workloadKind } from "#core/workloads/kinds.ts"
 import { type Json, onKwok, ownCluster, quickEnd, until } from "#test/support/floor.ts"
-import { helmFor } from "#test/support/helm.ts"
+import { helmFor, useHelm } from "#test/support/helm.ts"
 import { runProgram } from "#test/support/program.ts"
 import { connectApi } from "#tools/kube/api.ts"
 import { repository } from "#tools/kube/folders.ts"
 
 // The section "Uninstall" of docs/install.md, followed to the letter while updates in place are under way.
+
+useHelm()
 
 const guide = readFileSync(join(repository, "docs/install.md"), "utf8")
 const [uninstalls, releases] = [...guide.split("\n## Uninstall\n")[1]!.matchAll(/```sh\n(.+?)\n```/gs)].map(

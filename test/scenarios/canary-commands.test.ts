@@ -1,6 +1,7 @@
 import { expect, test } from "vitest"
 import { canaryStory, v2 } from "#test/support/canary-story.ts"
-import { printed } from "#test/support/typed.ts"
+import { image, oamStory } from "#test/support/oam-story.ts"
+import { printed, typeInto } from "#test/support/typed.ts"
 
 // approve, pause, resume and rollback of canary/NAME, as they are typed.
 
@@ -26,4 +27,23 @@ test("a run is approved, paused, resumed and taken back by commands", async () =
   expect(story.weights()).toEqual([0, 34, 67, 0])
   expect(await says("resume")).toMatch(/^resumed: canary\/web, run r\w+ once more\n$/)
   await story.until("Waiting")
+})
+
+test("revisions of a component: rollback says which one to go back to, and that is what brings it back", async () => {
+  const story = await oamStory({ size: 2 })
+  const says = async () => {
+    const answer = await (await typeInto(story.world, "aim rollback canary/web -n default --dry-run")).atOnce()
+    return "error" in answer ? answer.error.message : answer.next
+  }
+  await story.revise(image(2))
+  await story.world.until("a run", async () => (await story.canary()).status.run !== undefined, "10m")
+  expect(await says()).toContain("Deployment web-v2 stays without pods: give the component another revision")
+  await story.ended(1)
+  expect(await says()).toMatch(
+    /^canary\/web: run r\w+ was promoted, and workload web-v1 of the revision before has no pods any more: point the component, or targetRef, at that revision, and a run proves it$/,
+  )
+  await story.backTo(1)
+  await story.ended(2)
+  await story.world.advance("1m")
+  expect(await story.sizes()).toEqual([2, 0])
 })

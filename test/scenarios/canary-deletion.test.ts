@@ -27,7 +27,8 @@ for (const weight of [0, 34, 67])
 
 for (const phase of ["Promoting", "Finalising", "Succeeded"])
   test(`deleted when ${phase}: one revision is left, its pods ran before, and nothing is held`, async () => {
-    const story = await canaryStory()
+    // The last pod comes with the promotion.
+    const story = await canaryStory({ spec: { analysis: { interval: "1m", threshold: 2, stepWeights: [34] } } })
     const { world } = story
     await story.until("Initialized")
     await story.setImage(v2)

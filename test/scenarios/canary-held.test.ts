@@ -23,7 +23,7 @@ test("between runs the Deployment has no mark and no pause", async () => {
   await story.setImage(v2)
   const { metadata, spec } = await story.deployment()
   expect([metadata.labels[heldMark], spec.paused]).toEqual(["canary", true])
-  await story.until("Promoting")
+  await story.world.until("the last weight before the promotion", () => story.weights().includes(67))
   expect(uidsOf(await story.pods())).toEqual(expect.arrayContaining(before))
   await story.until("Succeeded")
   await story.world.settle("1m")

@@ -156,7 +156,11 @@ for (const kind of ["StatefulSet", "DaemonSet"] as const)
 
     for (const phase of ["Promoting", "Finalising", "Succeeded"])
       test(`deleted when ${phase}: one revision is left, and nothing is held`, async () => {
-        const story = await adopted({ kind })
+        // The second pod comes with the promotion.
+        const story = await adopted({
+          kind,
+          spec: { analysis: { ...judged.analysis, stepWeights: [34], metrics: [] } },
+        })
         await story.setImage(v2)
         await story.until(phase)
         await removed(story)
@@ -230,6 +234,32 @@ test("a StatefulSet of one pod cannot run two revisions: the Canary says so", as
     (await story.canary()).status?.conditions?.find(({ type }: Json) => type === "Stalled")?.reason
   await story.world.until("it is refused", async () => (await stalled()) === "WeightNotPossible", "1m")
 })
+
+const mixtures: Record<string, [reason: string, metric: Json, Json]> = {
+  "a query that names only the workload": [
+    "InvalidQuery",
+    { name: "errors", query: 'x{app="{{ target }}"}' },
+    { name: "errors", query: 'x{app="{{ target }}", hash="{{ revision }}"}' },
+  ],
+  "a built-in metric that goes by the names of pods": [
+    "NotSupported",
+    { name: "request-duration" },
+    { name: "latency", query: 'y{hash="{{ revision }}"}' },
+  ],
+}
+
+for (const [name, [reason, metric, exact]] of Object.entries(mixtures))
+  test(`${name} would measure both revisions at once: refused with the remedy, and an exact one is taken`, async () => {
+    const with_ = (given: Json) => ({ interval: "1m", threshold: 2, iterations: 2, metrics: [given] })
+    const spec = { provider: "kubernetes" as const, service: { port: 80 }, analysis: with_(metric) }
+    const story = await canaryStory({ kind: "StatefulSet", spec: spec as NonNullable<CanaryOptions["spec"]> })
+    const stalled = async () => (await story.canary()).status?.conditions?.find(({ type }: Json) => type === "Stalled")
+    await story.world.until("it is refused", async () => (await stalled())?.reason === reason, "1m")
+    expect((await stalled()).message).toMatch(/^analysis\.metrics\[0\]\..*\{\{ revision \}\}/)
+    await story.world.patch(canaries, "web", { spec: { analysis: with_(exact) } }, "default")
+    await story.until("Initialized")
+    expect(await stalled()).toMatchObject({ status: "False" })
+  })
 
 test("a StatefulSet that its owner takes back during a run is its owner's", async () => {
   const story = await adopted({ kind: "StatefulSet" })

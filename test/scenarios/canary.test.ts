@@ -25,7 +25,6 @@ test("promoted: the very pods that were tested stay, and kubectl sees one Deploy
   await story.until("Initialized")
   await story.world.settle("10s")
   await story.setImage(v2)
-  await story.until("Promoting")
   await story.until("Finalising")
   const tested = (await story.pods()).filter(pod => imageOf(pod as never) === v2)
   expect(tested).toHaveLength(3)

@@ -117,7 +117,10 @@ describe("a change of the template is held in the very write", () => {
     "not of a StatefulSet of the same name": { place: { spec: { targetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name: "web" } } }, is: free },
     "not where the owner has paused": { place: { object: deployment("1", {}, { paused: true }) }, is: { ...free, paused: true } },
     "not where the owner pauses with the change": { place: {}, change: { spec: { paused: true, template: podTemplate("2") } }, is: { ...free, paused: true } },
-    "not where updates go in place": { place: { object: deployment("1", { annotations: { [strategyAnnotation]: "InPlaceIfPossible" } }) }, is: free },
+    "also where updates are to go in place: it has adopted the Deployment": { place: { object: deployment("1", { annotations: { [strategyAnnotation]: "InPlaceIfPossible" } }) }, is: held },
+    "not where updates are to go in place before it has adopted the Deployment": { place: { phase: "Initializing", object: deployment("1", { annotations: { [strategyAnnotation]: "InPlaceIfPossible" } }) }, is: free },
+    "instead of an update in place that holds in the same write": { place: {}, change: { spec: { paused: true, template: podTemplate("2") }, metadata: { labels: { [heldMark]: "in-place" }, annotations: { [heldMark]: '{"by":"in-place","original":{"paused":false},"generation":1}' } } }, is: held },
+    "not where the owner has paused, whatever marks come with the change": { place: { object: deployment("1", {}, { paused: true }) }, change: { spec: { paused: true, template: podTemplate("2") }, metadata: { labels: { [heldMark]: "in-place" }, annotations: { [heldMark]: '{"by":"in-place","generation":1}' } } }, is: expect.objectContaining({ label: "in-place" }) },
     "once, by the first of two Canaries": { place: { more: [canary({}, "zweb")] }, is: held },
     "also where an undo brings an old annotation back": { place: {}, change: { ...toImage("2"), metadata: { annotations: { [heldMark]: '{"by":"canary","name":"web","generation":77}' } } }, is: held },
   } // biome-ignore format: a table
@@ -204,6 +207,8 @@ describe("authors must hold the rights that are used in their name", () => {
   ]
   const gateway = { service: { port: 80, gatewayRefs: [{ name: "public" }] } }
   const scaler = (kind: string) => ({ autoscalerRef: { apiVersion: "autoscaling/v2", kind, name: "web" } })
+  const scalers = patch("horizontalpodautoscalers", "autoscaling")
+  const component = ({ service }: Json) => ({ provider: "oam", service: { name: "shop", ...service } })
   const signed = {
     analysis: {
       interval: "1m",
@@ -241,9 +246,18 @@ describe("authors must hold the rights that are used in their name", () => {
     ["a route without the right", canary(gateway), [deploys, services], "httproutes.gateway.networking.k8s.io patched"],
     ["a route by provider without the right", canary({ provider: "gatewayapi:v1", ...gateway }), [deploys, services], "httproutes"],
     ["a route", canary(gateway), [deploys, services, routes]],
+    ["a TraefikService without the right", canary({ provider: "traefik" }), [deploys, services, routes], "traefikservices.traefik.io patched"],
+    ["a TraefikService", canary({ provider: "traefik" }), [deploys, services, patch("traefikservices", "traefik.io")]],
+    ["an HTTPProxy without the right", canary({ provider: "contour" }), [deploys, services, routes], "httpproxies.projectcontour.io patched"],
     ["an autoscaler without the right", canary(scaler("HorizontalPodAutoscaler")), [deploys, services], "horizontalpodautoscalers.autoscaling"],
     ["an autoscaler", canary(scaler("HorizontalPodAutoscaler")), [deploys, services, patch("horizontalpodautoscalers", "autoscaling")]],
     ["a ScaledObject without the right", canary(scaler("ScaledObject")), [deploys, services], "scaledobjects.keda.sh"],
+    ["a component without the right on autoscalers", canary(component(gateway)), [deploys, services, routes], "horizontalpodautoscalers.autoscaling"],
+    ["a component", canary(component(gateway)), [deploys, services, routes, scalers]],
+    ["a component without the right on Deployments", canary(component(gateway)), [services, routes, scalers], "deployments.apps patched"],
+    ["a component without the right on routes", canary(component(gateway)), [deploys, services, scalers], "httproutes.gateway.networking.k8s.io patched"],
+    ["a component in a mesh without the right", canary(component({ service: { port: 80 } })), [deploys, services, scalers], "trafficsplits.split.smi-spec.io patched"],
+    ["a component in a mesh", canary(component({ service: { port: 80 } })), [deploys, services, scalers, patch("trafficsplits", "split.smi-spec.io")]],
     ["a signed hook without the right", canary(signed), [deploys, services], "you may not get secrets"],
     ["a signed hook", canary(signed), [deploys, services, secrets()]],
     ["a template without a Secret", template(), []],

@@ -103,6 +103,120 @@ describe("authors must hold the rights that are used in their name", () => {
     })
 })
 
+describe("an analysis of a tier asks on behalf of a namespace", () => {
+  const everything = {
+    apiGroups: ["services.example.com", ServiceImage.group],
+    resources: ["dicoms", "serviceimages"],
+    verbs: ["*"],
+  }
+  const canariesThere = { apiGroups: [ServiceImage.group], resources: ["canaries"], verbs: ["create"] }
+  const servicesThere = { apiGroups: [""], resources: ["services"], verbs: ["patch"] }
+  const secretsThere = { apiGroups: [""], resources: ["secrets"], verbs: ["get"] }
+  const analysis = (hook: Json = {}) => ({
+    interval: "1m",
+    threshold: 1,
+    webhooks: [{ name: "gate", url: "https://gate.example.com/", ...hook }],
+  })
+  const judged = (tier: Json, more: Json = {}) => ({
+    ...{ apiVersion: ServiceImage.apiVersion, kind: ServiceImage.kind, metadata: { name: "web" } },
+    spec: {
+      target: { apiVersion: "services.example.com/v1alpha1", kind: "Dicom" },
+      defaultImage: "registry.test/dicom:1",
+      tiers: [{ upgradeTier: "early", ...tier }],
+      analysisNamespace: "shop",
+      ...more,
+    },
+  })
+  const ann = { name: "ann", groups: ["system:authenticated"] }
+
+  /** What ann may do: everything to ServiceImages and Dicoms, and these in the namespace shop. */
+  async function annWith(rules: Json[]) {
+    const { storage } = await world()
+    const create = (apiVersion: string, kind: string, object: Json) =>
+      storage.create(storage.kind(apiVersion, kind)!, { apiVersion, kind, ...object })
+    const rbac = "rbac.authorization.k8s.io/v1"
+    const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "ann" }]
+    const roleRef = (kind: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind, name: "ann" })
+    create(rbac, "ClusterRole", { metadata: { name: "ann" }, rules: [everything] })
+    create(rbac, "ClusterRoleBinding", { metadata: { name: "ann" }, roleRef: roleRef("ClusterRole"), subjects })
+    create(rbac, "Role", { metadata: { name: "ann", namespace: "shop" }, rules })
+    create(rbac, "RoleBinding", { metadata: { name: "ann", namespace: "shop" }, roleRef: roleRef("Role"), subjects })
+    const kind = storage.kind(ServiceImage.apiVersion, ServiceImage.kind)!
+    return {
+      create: (object: Json) => storage.create(kind, object, { user: ann }),
+      asAdmin: (object: Json) => storage.create(kind, object),
+      update: (object: Json) => storage.update(kind, object, { user: ann }),
+    }
+  }
+
+  test.each([
+    ["no right there", [], {}, "you may not create canaries in namespace shop"],
+    [
+      "Canaries there, and not the Services that every Canary has patched",
+      [canariesThere],
+      {},
+      "you may not patch services in namespace shop",
+    ],
+    ["Services there, and no Canaries", [servicesThere], {}, "you may not create canaries in namespace shop"],
+    [
+      "the right to patch Canaries, which creates none",
+      [{ ...canariesThere, verbs: ["patch"] }, servicesThere],
+      {},
+      "you may not create canaries",
+    ],
+    ["both there", [canariesThere, servicesThere], {}, undefined],
+    [
+      "a signed hook",
+      [canariesThere, servicesThere],
+      { secretRef: { name: "gate" } },
+      "you may not get secrets in namespace shop",
+    ],
+    [
+      "a signed hook, and the right to list Secrets",
+      [canariesThere, servicesThere, { ...secretsThere, verbs: ["list"] }],
+      { secretRef: { name: "gate" } },
+      "you may not get secrets in namespace shop",
+    ],
+    [
+      "a signed hook, and one Secret of several",
+      [canariesThere, servicesThere, { ...secretsThere, resourceNames: ["gate"] }],
+      { secretRef: { name: "gate" } },
+      "you may not get secrets in namespace shop",
+    ],
+    [
+      "a signed hook, and Secrets",
+      [canariesThere, servicesThere, secretsThere],
+      { secretRef: { name: "gate" } },
+      undefined,
+    ],
+  ])("%s", async (_, rules, hook, refusal) => {
+    const { create } = await annWith(rules)
+    const object = judged({ analysis: analysis(hook) })
+    if (refusal) expect(() => create(object)).toThrow(refusal)
+    else expect(create(object).metadata.name).toBe("web")
+  })
+
+  test("a change of anything else needs no such right, and a change of the analysis does", async () => {
+    const { asAdmin, update } = await annWith([])
+    const stored = asAdmin(judged({ analysis: analysis() }))
+    const paused = update({ ...stored, spec: { ...stored.spec, paused: true } })
+    expect(paused.spec.paused).toBe(true)
+    const elsewhere = { ...paused, spec: { ...paused.spec, analysisNamespace: "kube-system" } }
+    expect(() => update(elsewhere)).toThrow("you may not create canaries in namespace kube-system")
+    const [tier] = paused.spec.tiers
+    const other = { ...paused.spec, tiers: [{ ...tier, analysis: { ...tier.analysis, threshold: 9 } }] }
+    expect(() => update({ ...paused, spec: other })).toThrow("you may not create canaries in namespace shop")
+    // The tier is a part of the question: the same analysis for another tier is another one.
+    const moved = { ...paused.spec, tiers: [{ ...tier, upgradeTier: "late" }] }
+    expect(() => update({ ...paused, spec: moved })).toThrow("you may not create canaries in namespace shop")
+    const secret = { ...tier.analysis, webhooks: [{ ...tier.analysis.webhooks[0], secretRef: { name: "gate" } }] }
+    expect(() => update({ ...paused, spec: { ...paused.spec, tiers: [{ ...tier, analysis: secret }] } })).toThrow()
+    // To ask less needs no right: what is asked no more is asked of no one.
+    const none = { ...paused.spec, tiers: [{ upgradeTier: "early" }] }
+    expect(update({ ...paused, spec: none }).spec.tiers[0]).not.toHaveProperty("analysis")
+  })
+})
+
 describe("new pods during an incident", () => {
   /** What becomes of a pod that is created while a source reports these incidents. */
   async function created(pod: Json, entries: Json[] = [switched("app")], spec: Json = {}) {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { isDecision, nth } from "#cluster-sim/faults/faults.ts"
 import type { Json } from "#cluster-sim/index.ts"
+import { configMaps } from "#controllers/canary/configs.ts"
 import { canaries } from "#controllers/canary/resources.ts"
 import { type CanaryStory, canaryStory, uidsOf, v1, v2 } from "#test/support/canary-story.ts"
 import { faults, keepAlive } from "./fates.ts"
@@ -69,6 +70,42 @@ describe("a fault at each write of a deletion in the middle of a run", () => {
         expect([what, uidsOf(await story.pods())]).toEqual([what, before])
         expect([what, imageOf({ spec: spec.template.spec }), spec.paused ?? false]).toEqual([what, v1, false])
         expect([what, Object.keys(metadata.annotations).filter(key => key.startsWith("autoimage"))]).toEqual([what, []])
+      }
+    })
+})
+
+describe("a fault at each write of a run for a change of configuration", () => {
+  const settings = (color: string): Json => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "settings", namespace: "default" },
+    data: { color },
+  })
+  const every = process.env.AIM_RUNS === undefined ? 15 : 1
+  for (const [index, [name, make]] of Object.entries(faults).entries())
+    test(name, async () => {
+      for (let at = 1 + (index % every); at <= 45; at += every) {
+        const story = await canaryStory({
+          isAlone: true,
+          hasPolicy: true,
+          container: { envFrom: [{ configMapRef: { name: "settings" } }] },
+          objects: [settings("red")],
+        })
+        const { world } = story
+        const fate = make(nth(isDecision, at), world.clock, nth(isDecision, at + 1))
+        keepAlive(world.clock, given => story.run(given), fate)
+        await story.until("Initialized", "1h")
+        await world.settle("1m")
+        await world.apply(settings("blue"))
+        await story.until("Succeeded", "2h")
+        await world.settle("2m")
+        const what = `${name}: ${at}`
+        const [snapshot, ...others] = (await world.list(configMaps)).filter(({ immutable }) => immutable)
+        expect([what, snapshot?.data, others]).toEqual([what, { color: "blue" }, []])
+        const read = (await story.pods()).map(({ spec }) => spec.containers[0].envFrom[0].configMapRef.name)
+        expect([what, read]).toEqual([what, Array(3).fill(snapshot?.metadata.name)])
+        const { status } = await story.canary()
+        expect([what, status.history.map(({ result }: Json) => result)]).toEqual([what, ["Promoted"]])
       }
     })
 })

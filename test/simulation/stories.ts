@@ -1,7 +1,10 @@
 import { approvedAnnotation, retryAnnotation, rollbackAnnotation } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Json } from "#cluster-sim/index.ts"
+import type { Judges } from "#controllers/serviceimage/questions.ts"
 import { serviceImages } from "#controllers/serviceimage/resources.ts"
+import type { QueryValues } from "#core/canary/query-template.ts"
 import { formatApproval } from "#core/fleet/approval.ts"
+import type { Wiring } from "#runtime/controller.ts"
 import { quickOperator } from "#test/support/quick-operator.ts"
 import { manifest, scenario, type World } from "#test/support/scenario.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
@@ -17,6 +20,10 @@ export type Story = {
   tenants?: Record<string, Json>
   /** Two processes stand for election. */
   leaderElect?: boolean
+  /** What steps are judged with, where tiers have an analysis. */
+  judges?: (wiring: Wiring) => Judges
+  /** Only a death and a lost answer can make it differ from the others: the short form tries no more. */
+  isBrief?: boolean
   /** From where all have v1. */
   tell(world: World): Promise<void>
 }
@@ -27,6 +34,34 @@ const [v1, v2, v3] = [image("v1"), image("v2"), image("v3")]
 const early = { upgradeTier: "early", priority: 1 }
 const rest = { upgradeTier: "", priority: 0 }
 const standardTiers = [early, { ...rest, maxConcurrent: 2 }]
+
+const analysis = {
+  interval: "30s",
+  threshold: 2,
+  metrics: [{ name: "errors", templateRef: { name: "errors" }, thresholdRange: { max: 5 } }],
+}
+
+/** Numbers that are measured instead of a metric service, and that take a moment. More than five is bad. */
+function judgedBy({ clock, enqueue }: Wiring, measure: (values: QueryValues) => number): Judges {
+  const known = new Set<string>()
+  const found = (value: number) =>
+    value > 5
+      ? ({ name: "errors", verdict: "Bad", value, why: `${value} is above 5` } as const)
+      : ({ name: "errors", verdict: "Good", value } as const)
+  return {
+    measuring: {
+      checksOf({ key, id, values }) {
+        if (known.has(id)) return [found(measure(values))]
+        clock.after(500, () => {
+          known.add(id)
+          enqueue(key)
+        })
+        return undefined
+      },
+    },
+    hooks: { answerOf: () => undefined },
+  }
+}
 
 export const stories: Record<string, Story> = {
   "an upgrade over two tiers, two at once in the second": {
@@ -91,6 +126,19 @@ export const stories: Record<string, Story> = {
       await label(world, "early-1", { sick: "yes" })
       await setImage(world, v2)
       await world.until("it to be back", async () => (await status(world)).operation.phase === "RolledBack", "6h")
+    },
+  },
+  "a step whose metrics are bad, and a fixed image": {
+    spec: { analysisNamespace: "default" },
+    tiers: [early, { ...rest, steps: [{ percent: 30 }], analysis }],
+    isBrief: true,
+    // What is measured depends on the image alone.
+    judges: wiring => judgedBy(wiring, ({ target }) => (target === v2 ? 9 : 1)),
+    async tell(world) {
+      await setImage(world, v2)
+      await world.until("the halt", async () => (await status(world)).operation.phase === "Halted", "6h")
+      await setImage(world, v3)
+      await complete(world)
     },
   },
   "an upgrade that is taken back by hand, and tried again": {
@@ -213,10 +261,11 @@ export async function outcome(world: World): Promise<Json> {
   return {
     images,
     conditions: words(status.conditions),
-    tiers: status.tierStatus.map(({ conditions, step, ...tier }: Json) => ({
+    tiers: status.tierStatus.map(({ conditions, step, analysis, ...tier }: Json) => ({
       ...tier,
       conditions: words(conditions),
       ...(step && { step: step.percent }),
+      ...(analysis && { verdict: analysis.verdict, failedChecks: analysis.failedChecks }),
     })),
     progress,
     currentPriority,

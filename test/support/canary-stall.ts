@@ -1,4 +1,5 @@
 import { expect } from "vitest"
+import { forEachLimited } from "#lib/batch.ts"
 import { floor, type Json, onKwok, uniqueNamespace, until } from "./floor.ts"
 import { byService, canaryManifest } from "./real-canary.ts"
 import { delayCaches, pidOf } from "./real-in-place.ts"
@@ -13,7 +14,9 @@ export async function expectHandOversHarmless(count: number): Promise<void> {
   const namespace = await uniqueNamespace()
   const patience = { withinMs: 90_000 + 2000 * count }
   const names = Array.from({ length: count }, (_, index) => `web-${index}`)
-  const each = (go: (name: string) => Promise<unknown>) => Promise.all(names.map(go))
+  // All at once would keep the server busy for longer than a request waits for its answer.
+  const each = (go: (name: string) => Promise<unknown>) =>
+    forEachLimited(names, 20, async name => void (await go(name)))
   const apps = `/apis/apps/v1/namespaces/${namespace}`
   const canaries = `/apis/autoimagemanager.io/v1alpha1/namespaces/${namespace}/canaries`
   const list = async (path: string): Promise<Json[]> => (await api.get(path)).items

@@ -9,6 +9,7 @@ import type { RouteObject, Router } from "#core/canary/router.ts"
 import type { HookAnswer } from "#core/canary/sight.ts"
 import type { Check } from "#core/canary/tally.ts"
 import { canaryHold } from "#policies/canary-hold.ts"
+import { canarySnapshots } from "#policies/canary-snapshots.ts"
 import type { Resource } from "#runtime/resource.ts"
 import { host, type PullStory, type PullStoryOptions, pullStory } from "./pull-story.ts"
 import type { Process, ProcessOptions } from "./scenario.ts"
@@ -29,8 +30,10 @@ export type CanaryStory = Omit<PullStory, "until"> & {
   until(phase: string, within?: string): Promise<Json>
   /** The weights that the route ever had, in order. */
   weights(): number[]
-  /** What metrics and hooks answer from now on. */
+  /** What metrics and hooks answer from now on; without checks every metric is good. */
   says: { checks: readonly Check[]; hook: boolean }
+  /** Each call of a hook by a process, once: `TYPE NAME`, in order. */
+  calls(): string[]
 }
 
 export const v1 = `${host}/web:1`
@@ -74,7 +77,13 @@ export type CanaryOptions = {
   lags?: PullStoryOptions["lags"]
   isAlone?: boolean
   annotations?: Record<string, string>
-  /** The policy holds a change in its owner's own write. */
+  /** Fields of the pods of its template. */
+  pod?: Json
+  /** Fields of its container. */
+  container?: Json
+  /** Objects that are there before. */
+  objects?: Json[]
+  /** The policies hold a change in its owner's own write, and let new pods read snapshots. */
   hasPolicy?: boolean
   /** What autoscalers measure. */
   measure?: PullStoryOptions["measure"]
@@ -92,8 +101,10 @@ export async function canaryStory(options: CanaryOptions = {}): Promise<CanarySt
   })
   const { world } = story
   for (const [index, image] of [v1, v2, v3].entries()) story.push(image, { version: "x".repeat(index) })
-  await world.apply(crdOf(Canary) as Json, manifestOf(kind, replicas, options.workload))
-  if (options.hasPolicy) await world.apply(...(policyManifests(canaryHold) as Json[]))
+  await world.apply(...(options.objects ?? []))
+  await world.apply(crdOf(Canary) as Json, manifestOf(kind, replicas, options))
+  if (options.hasPolicy)
+    await world.apply(...([canaryHold, canarySnapshots].flatMap(each => policyManifests(each)) as Json[]))
   const of = async (resource: Resource) =>
     (await world.list(resource)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
   const inTime = async (promise: Promise<unknown>) => {
@@ -105,18 +116,33 @@ export async function canaryStory(options: CanaryOptions = {}): Promise<CanarySt
     await done
   }
   const says: CanaryStory["says"] = { checks: [], hook: true }
+  const calls = new Map<string, string>()
+  let processes = 0
   const told: CanaryStory = {
     ...story,
     says,
+    calls: () => [...calls.values()],
     run: given =>
       world.run(
         [
           canaryController({
             routerOf: () => plainRouter,
-            measuring: () => ({ checksOf: () => says.checks }),
-            hooks: () => ({
-              answerOf: (): HookAnswer => ({ yes: says.hook, why: "it says so", at: world.clock.now() }),
+            measuring: () => ({
+              checksOf: ({ metrics }) =>
+                says.checks.length > 0
+                  ? says.checks
+                  : metrics.map(({ name }) => ({ name, verdict: "Good", value: 100 })),
             }),
+            hooks: () => {
+              const process = ++processes
+              return {
+                answerOf({ runId, hook, round }): HookAnswer {
+                  const name = `${hook.type} ${hook.name}`
+                  calls.set(`${process} ${runId} ${name} ${round}`, name)
+                  return { yes: says.hook, why: "it says so", at: world.clock.now() }
+                },
+              }
+            },
           }),
         ],
         given,
@@ -180,18 +206,18 @@ const canaryManifest = (kind: string, spec: Partial<CanarySpecInput>, annotation
   },
 })
 
-const manifestOf = (kind: string, replicas: number, fields: Json = {}): Json => ({
+const manifestOf = (kind: string, replicas: number, { workload, pod, container }: CanaryOptions): Json => ({
   apiVersion: "apps/v1",
   kind,
   metadata: { name: "web", namespace: "default" },
   spec: {
     ...(kind !== "DaemonSet" && { replicas }),
     ...(kind === "StatefulSet" && { serviceName: "peers" }),
-    ...fields,
+    ...workload,
     selector: { matchLabels: { app: "web" } },
     template: {
       metadata: { labels: { app: "web" } },
-      spec: { containers: [{ name: "web", image: v1 }] },
+      spec: { ...pod, containers: [{ name: "web", image: v1, ...container }] },
     },
   },
 })

@@ -1,4 +1,5 @@
 import { expect } from "vitest"
+import type { Way } from "./data-planes.ts"
 import { type AtEnd, type Json, until } from "./floor.ts"
 import {
   type Clients,
@@ -14,7 +15,8 @@ import {
 /** A way in which a Canary gives requests to a new version. */
 export type Strategy = {
   spec: Json
-  isRouted: boolean
+  /** Clients come through a gateway: by an HTTPRoute of Contour, or in the way that is named. */
+  isRouted: boolean | Way
   replicas?: number
   /** What some clients send, so that the new version answers them. */
   headers?: Record<string, string>
@@ -22,6 +24,8 @@ export type Strategy = {
   besides?(shop: Shop): Promise<Clients>
   /** What is seen of the good version while it is judged. */
   during?(shop: Shop, atEnd: AtEnd): Promise<void>
+  /** What is seen of it once it was promoted. */
+  afterwards?(shop: Shop, atEnd: AtEnd): Promise<void>
   /** Whether the usual clients get answers of the bad version before it is caught. */
   isBadSeen: boolean
 }
@@ -50,10 +54,12 @@ export async function playStrategy(strategy: Strategy, atEnd: AtEnd): Promise<vo
   const tested = uidsOf(await shop.tested())
   await during?.(shop, atEnd)
   expect(await shop.untilEnded(0)).toMatchObject({ result: "Promoted" })
+  // A run ends when their ReplicaSet wants them no more: its controller deletes them in its own time.
+  await until("the pods before are gone", async () => (await shop.pods()).length === replicas)
   const promoted = uidsOf(await shop.pods())
-  expect(promoted).toHaveLength(replicas)
   expect(promoted).toEqual(expect.arrayContaining(tested))
   await expectOrdinary(shop, 2)
+  await strategy.afterwards?.(shop, atEnd)
   await more()
 
   await shop.setVersion("bad")

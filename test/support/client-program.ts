@@ -14,16 +14,28 @@ const agents = Array.from({ length: connections }, () => new Agent({ keepAlive: 
 
 const counts = new Map<string, Counted>()
 const cookies = new Map<string, Cookie>()
-const failures: Failure[] = []
+const failures = new Map<string, Failure>()
 let [sent, answered, isOver] = [0, 0, false]
 const started = performance.now()
 const open = new Set<Promise<void>>()
+const openMost = 100
 
 function count<T extends object>(where: Map<string, T & { count: number }>, what: T) {
   const key = JSON.stringify(what)
   const known = where.get(key) ?? { ...what, count: 0 }
   known.count++
   where.set(key, known)
+}
+
+/** A few lines say what thousands would: what failed, how often, from when to when. */
+function countFailure(address: string, reason: string, asked: Date) {
+  const key = `${address} ${reason}`
+  const at = asked.toISOString()
+  const known = failures.get(key) ?? { address, reason, count: 0, first: at, last: at }
+  known.count++
+  if (at > known.last) known.last = at
+  if (at < known.first) known.first = at
+  failures.set(key, known)
 }
 
 /** The example server answers in JSON; any other answer with 200 is a version as it stands. */
@@ -39,9 +51,13 @@ function read(status: number, text: string): { version: string; pod: string } | 
 
 async function ask(address: string, agent: Agent | false) {
   const [host, port] = address.split(":")
-  const fail = (reason: string) => void failures.push({ at: new Date().toISOString(), address, reason })
-  await new Promise<void>(resolve => {
-    const asked = get({ host, port, path, headers, agent, timeout: answerSeconds * 1000 }, answer => {
+  const asked = new Date()
+  const isAnswered = await new Promise<boolean>(resolve => {
+    const failed = (reason: string) => {
+      countFailure(address, reason, asked)
+      resolve(false)
+    }
+    const request = get({ host, port, path, headers, agent, timeout: answerSeconds * 1000 }, answer => {
       let text = ""
       answer.setEncoding("utf8").on("data", part => {
         text += part
@@ -52,22 +68,23 @@ async function ask(address: string, agent: Agent | false) {
         if (from) {
           count(counts, { ...from, status })
           for (const cookie of answer.headers["set-cookie"] ?? []) count(cookies, { cookie, version: from.version })
-        } else fail(`${status} ${text.slice(0, 100)}`)
-        resolve()
+          resolve(true)
+        } else failed(`${status} ${text.slice(0, 100)}`)
       })
-      answer.once("error", error => resolve(fail(`while it answered: ${error.message}`)))
+      answer.once("error", error => failed(`while it answered: ${error.message}`))
     })
-    asked.once("timeout", () => asked.destroy(new Error(`no answer within ${answerSeconds} s`)))
-    asked.once("error", error => resolve(fail(error.message)))
+    request.once("timeout", () => request.destroy(new Error(`no answer within ${answerSeconds} s`)))
+    request.once("error", error => failed(error.message))
   })
-  answered++
+  if (isAnswered) answered++
 }
 
 function tick() {
   const seconds = (performance.now() - started) / 1000
-  // On a busy machine several are due at once: the rate stays.
+  // On a busy machine several are due at once: the rate stays, as long as this program can follow. One that cannot would
+  // open ever more connections, and servers close those on which nothing was asked for some time.
   const due = Math.min(Math.floor(seconds * perSecond) + 1, requestsMost)
-  while (sent < due && addresses.length > 0) {
+  while (sent < due && open.size < openMost && addresses.length > 0) {
     const asking = ask(addresses[sent % addresses.length]!, agents[sent % agents.length] ?? false)
     open.add(asking)
     asking.finally(() => open.delete(asking))
@@ -84,7 +101,12 @@ async function end() {
   clearInterval(timer)
   await Promise.all(open)
   clearInterval(progress)
-  const result = { sent, answers: [...counts.values()], cookies: [...cookies.values()], failures }
+  const result = {
+    sent,
+    answers: [...counts.values()],
+    cookies: [...cookies.values()],
+    failures: [...failures.values()],
+  }
   process.stdout.write(`${JSON.stringify({ result } satisfies ClientLine)}\n`, () => process.exit(0))
 }
 

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { onTestFinished } from "vitest"
@@ -23,8 +24,8 @@ export type TrafficOptions = {
 
 export type Counted = { version: string; pod: string; status: number; count: number }
 export type Cookie = { cookie: string; version: string; count: number }
-/** A request without an answer, or with an answer that no server of the test gave. */
-export type Failure = { at: string; address: string; reason: string }
+/** Requests without an answer, or with an answer that no server of the test gave: how many, asked from when to when. */
+export type Failure = { address: string; reason: string; count: number; first: string; last: string; logged?: string[] }
 export type TrafficResult = { sent: number; answers: Counted[]; cookies: Cookie[]; failures: Failure[] }
 
 export type ClientOptions = Required<TrafficOptions>
@@ -42,7 +43,8 @@ export type Traffic = {
 
 /** Begins to send requests; killed when the test ends. */
 export function startTraffic(options: TrafficOptions, atEnd: AtEnd = onTestFinished): Traffic {
-  const bounds = { requestsMost: 20_000, secondsMost: 300, answerSeconds: 30 }
+  // It ends with the test, however long that takes on a busy machine. These are bounds of one that is left behind.
+  const bounds = { requestsMost: 1_000_000, secondsMost: 3600, answerSeconds: 30 }
   const all: ClientOptions = { path: "/", headers: {}, connections: 0, ...bounds, ...options }
   const program = join(import.meta.dirname, "client-program.ts")
   const inside = [`--net=/proc/${floor().pid}/ns/net`, process.execPath, program, JSON.stringify(all)]
@@ -54,7 +56,7 @@ export function startTraffic(options: TrafficOptions, atEnd: AtEnd = onTestFinis
   let answered = 0
   createInterface({ input: child.stdout }).on("line", line => {
     const said = JSON.parse(line) as ClientLine
-    if ("result" in said) resolve(said.result)
+    if ("result" in said) resolve(explained(said.result, all.headers.host))
     else answered = said.answered
   })
   child.once("error", reject)
@@ -71,6 +73,23 @@ export function startTraffic(options: TrafficOptions, atEnd: AtEnd = onTestFinis
       return promise
     },
   }
+}
+
+/**
+ * A gateway answers for a pod that it lost, and only its log says which pod and why: response flags and the upstream's
+ * address. Its lines are there a second later (see `envoy` in `tools/kube/gateway.ts`).
+ */
+async function explained(result: TrafficResult, host: string | undefined): Promise<TrafficResult> {
+  const log = join(floor().folder, "logs", "envoy.log")
+  if (result.failures.length === 0 || !host || !existsSync(log)) return result
+  const lines = () =>
+    readFileSync(log, "utf8")
+      .split("\n")
+      .filter(line => line.includes(host) && / 50[0-9] [A-Z]/.test(line))
+  const logged = await until("Envoy has logged it", async () => lines().length > 0 && lines().slice(-10), {
+    withinMs: 5000,
+  }).catch(() => [])
+  return { ...result, failures: result.failures.map(failure => ({ ...failure, logged })) }
 }
 
 /** Sends so many requests and returns what became of them. */

@@ -5,10 +5,11 @@ import { parseAllDocuments } from "yaml"
 import type { AddOn } from "#tools/kube/add-ons.ts"
 import { prepareExampleServer } from "#tools/kube/binaries.ts"
 import { repository } from "#tools/kube/folders.ts"
-import { askEnvoy, gateway, gatewayPorts } from "#tools/kube/gateway.ts"
+import { askEnvoy, type Gateway, gateway, gatewayPorts } from "#tools/kube/gateway.ts"
 import { pushServer } from "#tools/kube/images.ts"
 import { network } from "#tools/kube/orders.ts"
 import { askPrometheus, type Prometheus } from "#tools/kube/prometheus.ts"
+import { traefikGateway, traefikPorts } from "#tools/kube/traefik.ts"
 import { floor, type Json, onRealNode, until } from "./floor.ts"
 
 /** The application of examples/traffic on the real floor, with what carries requests to it and counts them. */
@@ -54,6 +55,16 @@ export function shopDeployment(name: string, image: string, options: { replicas?
   return object
 }
 
+export type WorkloadKind = "Deployment" | "StatefulSet" | "DaemonSet"
+
+/** The same as another kind of workload. */
+export function shopWorkload(kind: WorkloadKind, ...args: Parameters<typeof shopDeployment>): Json {
+  const { spec, ...object } = shopDeployment(...args)
+  if (kind === "Deployment") return { ...object, spec }
+  const { replicas, ...rest } = spec
+  return { ...object, kind, spec: kind === "StatefulSet" ? { ...rest, replicas, serviceName: "peers" } : rest }
+}
+
 export const shopService = (name: string, selector: Record<string, string>): Json => ({
   metadata: { name },
   spec: { selector: { app: "shop", ...selector }, ports: [{ name: "http", port: 80, targetPort: "http" }] },
@@ -61,7 +72,63 @@ export const shopService = (name: string, selector: Record<string, string>): Jso
 
 /** Where clients inside find the gateway. */
 export const gatewayAddress = `${network.address}:${gatewayPorts.envoy}`
+/** The same of Traefik. */
+export const traefikAddress = `${network.address}:${traefikPorts.web}`
 export const hostOf = (namespace: string) => `${namespace}.example.com`
+
+/** What clients come through, beside a Service alone. */
+export type Way = "HTTPRoute" | "HTTPProxy" | "HTTPRoute of Traefik" | "TraefikService"
+
+/** The objects by which requests for the host of a namespace reach Service `shop` in this way, and where clients send them. */
+export async function openWay(way: Way, namespace: string): Promise<string> {
+  const { api } = floor()
+  const create = (group: string, plural: string, kind: string, spec: Json) =>
+    api.create(`/apis/${group}/namespaces/${namespace}/${plural}`, {
+      ...{ apiVersion: group, kind, metadata: { name: "shop" } },
+      spec,
+    })
+  const httpRoute = (parent: Gateway) =>
+    create("gateway.networking.k8s.io/v1", "httproutes", "HTTPRoute", {
+      parentRefs: [parent],
+      hostnames: [hostOf(namespace)],
+      rules: [weighted({ shop: 1 })],
+    })
+  const shop = { name: "shop", port: 80 }
+  switch (way) {
+    case "HTTPRoute":
+      await httpRoute(gateway)
+      return gatewayAddress
+    case "HTTPProxy":
+      await create("projectcontour.io/v1", "httpproxies", "HTTPProxy", {
+        virtualhost: { fqdn: hostOf(namespace) },
+        routes: [{ services: [shop] }],
+      })
+      return gatewayAddress
+    case "HTTPRoute of Traefik":
+      await httpRoute(traefikGateway)
+      return traefikAddress
+    case "TraefikService":
+      await create("traefik.io/v1alpha1", "traefikservices", "TraefikService", { weighted: { services: [shop] } })
+      await routeToTraefikService(namespace, "shop")
+      return traefikAddress
+  }
+}
+
+/** As Flagger's users have it: an IngressRoute for the host of a namespace, to a TraefikService. */
+export const routeToTraefikService = (namespace: string, name: string): Promise<Json> =>
+  floor().api.create(`/apis/traefik.io/v1alpha1/namespaces/${namespace}/ingressroutes`, {
+    ...{ apiVersion: "traefik.io/v1alpha1", kind: "IngressRoute", metadata: { name: "shop" } },
+    spec: {
+      entryPoints: ["web"],
+      routes: [
+        {
+          kind: "Rule",
+          match: `Host(\`${hostOf(namespace)}\`)`,
+          services: [{ kind: "TraefikService", name, port: 80 }],
+        },
+      ],
+    },
+  })
 
 const routePath = (namespace: string) => `/apis/gateway.networking.k8s.io/v1/namespaces/${namespace}/httproutes/shop`
 

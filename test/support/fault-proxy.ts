@@ -100,9 +100,10 @@ type Target = { server: string; certificateAuthority?: string; token?: string }
 export async function faultProxy({ target }: { target: Target }): Promise<FaultProxy> {
   const isTls = target.server.startsWith("https:")
   const folder = mkdtempSync(join(tmpdir(), "aim-fault-proxy-"))
-  const agent = isTls
-    ? new HttpsAgent({ keepAlive: true, ca: target.certificateAuthority })
-    : new HttpAgent({ keepAlive: true })
+  // Only what a test asks for is lost. The server behind closes a connection that was not used for 90 s, and a request may be
+  // on its way on it: those that are not used are closed here first.
+  const unused = { keepAlive: true, timeout: 30_000 }
+  const agent = isTls ? new HttpsAgent({ ...unused, ca: target.certificateAuthority }) : new HttpAgent(unused)
   const send = isTls ? httpsRequest : httpRequest
 
   let requests: SeenRequest[] = []
@@ -211,6 +212,7 @@ export async function faultProxy({ target }: { target: Target }): Promise<FaultP
   const files = isTls ? await makeLoopbackCertificate(folder) : undefined
   const identity = files && { cert: readFileSync(files.certificate, "utf8"), key: readFileSync(files.key, "utf8") }
   const server = identity ? createHttpsServer(identity, listener) : createHttpServer(listener)
+  server.keepAliveTimeout = 0 // for the same reason, the client closes those that it does not use
   await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve))
 
   const address = `${isTls ? "https" : "http"}://127.0.0.1:${(server.address() as AddressInfo).port}`

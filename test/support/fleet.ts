@@ -9,7 +9,7 @@ import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { repository } from "#tools/kube/folders.ts"
 import { Dicoms } from "../../examples/dicom/dicom.ts"
 import { floor, type Json, until } from "./floor.ts"
-import { startProgram } from "./program.ts"
+import { keepProgram, startProgram } from "./program.ts"
 
 export const dicomsPath = (namespace: string, name = "") =>
   `/apis/services.example.com/v1alpha1/namespaces/${namespace}/dicoms${name && `/${name}`}`
@@ -92,8 +92,18 @@ export const complete = (name: string): Promise<Json> =>
     { withinMs: 240_000 },
   )
 
-export const startController = (kubeconfig: string, ...args: string[]) =>
-  startProgram("bin/aim", ["controller", "--kubeconfig", kubeconfig, "--lease-namespace", "kube-system", ...args])
+const controllerArgs = (kubeconfig: string, ...more: string[]) => [
+  ...["controller", "--kubeconfig", kubeconfig, "--lease-namespace", "kube-system"],
+  ...more,
+]
+
+/** For a test that says when it ends. */
+export const startController = (kubeconfig: string, ...more: string[]) =>
+  startProgram("bin/aim", controllerArgs(kubeconfig, ...more))
+
+/** For a test that only needs one to be there, until its end. */
+export const keepController = (kubeconfig: string, ...more: string[]) =>
+  keepProgram("bin/aim", controllerArgs(kubeconfig, ...more), "lost the lead, ending")
 
 export const startDicomController = (kubeconfig: string) =>
   startProgram("examples/dicom/run", ["--kubeconfig", kubeconfig])

@@ -14,8 +14,45 @@ export type Program = {
   kill(signal: NodeJS.Signals): void
 }
 
+type Started = Program & { stop(): Promise<void> }
+
 /** Starts it, from the repository or by an absolute path; when the test ends it is stopped, and what it wrote is shown if the test failed. */
 export function startProgram(name: string, args: string[], env: Record<string, string> = {}): Program {
+  const program = spawnProgram(name, args, env)
+  onTestFailed(() => show(name, args, program.output))
+  onTestFinished(program.stop)
+  return program
+}
+
+/**
+ * Keeps it running as a kubelet does, where its own last words ask for that: a machine that stands still for ten seconds
+ * takes the lead from a controller, which then ends.
+ */
+export function keepProgram(name: string, args: string[], lastWords: string): void {
+  let isOver = false
+  let output = ""
+  let program: Started
+  const start = () => {
+    program = spawnProgram(name, args)
+    const { ended } = program
+    void ended.then(() => {
+      output += program.output
+      if (!isOver && program.output.includes(lastWords)) start()
+    })
+  }
+  start()
+  onTestFailed(() => show(name, args, output + program.output))
+  onTestFinished(() => {
+    isOver = true
+    return program.stop()
+  })
+}
+
+function show(name: string, args: string[], output: string): void {
+  process.stderr.write(`--- ${name} ${args.join(" ")}\n${output.slice(-20_000)}\n`)
+}
+
+function spawnProgram(name: string, args: string[], env: Record<string, string> = {}): Started {
   const child = spawn(resolve(repository, name), args, {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -27,14 +64,6 @@ export function startProgram(name: string, args: string[], env: Record<string, s
       if (stream === child.stdout) stdout += text
     })
   const ended = whenEnded(child)
-  onTestFailed(() => {
-    process.stderr.write(`--- ${name} ${args.join(" ")}\n${output.slice(-20_000)}\n`)
-  })
-  onTestFinished(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM")
-    child.kill("SIGCONT") // what a test has stopped, and failed before it continued it, hears nothing else
-    await ended
-  })
   return {
     pid: child.pid!,
     get output() {
@@ -45,6 +74,11 @@ export function startProgram(name: string, args: string[], env: Record<string, s
     },
     ended,
     kill: signal => child.kill(signal),
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM")
+      child.kill("SIGCONT") // what a test has stopped, and failed before it continued it, hears nothing else
+      await ended
+    },
   }
 }
 

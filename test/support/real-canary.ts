@@ -4,13 +4,26 @@ import type { CanarySpecInput } from "#api/v1alpha1/canary/index.ts"
 import { policyManifests } from "#cli/manifests/policies.ts"
 import { rulesFor } from "#cli/manifests/rules.ts"
 import { createCanaryController } from "#controllers/canary/controller.ts"
+import type { Surroundings } from "#controllers/surroundings.ts"
 import { canaryHold } from "#policies/canary-hold.ts"
+import { canarySnapshots } from "#policies/canary-snapshots.ts"
 import { connect } from "#runtime/client/index.ts"
 import { events } from "#runtime/events.ts"
 import { runManager } from "#runtime/manager.ts"
 import { gateway } from "#tools/kube/gateway.ts"
+import { traefikGateway } from "#tools/kube/traefik.ts"
 import { startTraffic, type Traffic, type TrafficOptions, type TrafficResult } from "./clients.ts"
-import { gatewayAddress, hostOf, pushShop, readyPods, shopDeployment, shopService, weighted } from "./data-planes.ts"
+import {
+  hostOf,
+  openWay,
+  pushShop,
+  readyPods,
+  shopDeployment,
+  shopService,
+  shopWorkload,
+  type Way,
+  type WorkloadKind,
+} from "./data-planes.ts"
 import { installKinds } from "./fleet.ts"
 import { type AtEnd, floor, type Json, kubeconfigFor, serviceAccountAccess, uniqueNamespace, until } from "./floor.ts"
 import { surroundings } from "./in-process.ts"
@@ -24,12 +37,15 @@ const imageOf = (version: Version): string => images.get(version)!
 /** The shop as another version, that its environment makes a bad one. */
 export const pushVersion = (name: string, env: Record<string, string>) => pushShop(`shop:${name}`, env)
 
-const policies = policyManifests(canaryHold) as Json[]
+const policies = [canaryHold, canarySnapshots].flatMap(policyManifests) as Json[]
 const policyPath = ({ kind, metadata }: Json) =>
   `/apis/admissionregistration.k8s.io/v1/${kind.toLowerCase().replace(/y$/, "ie")}s/${metadata.name}`
 
-/** The kind, the policy, the controller and the images, for all tests of a file. Prometheus has to be added before. */
-export function useCanaries(): void {
+/**
+ * The kind, the policy, the controller and the images, for all tests of a file. Prometheus has to be added before. `more`:
+ * what the controller is told beside it.
+ */
+export function useCanaries(more: (atEnd: AtEnd) => Promise<Surroundings> = async () => ({})): void {
   const stop = new AbortController()
   let ended: Promise<number> | undefined
   const ends: (() => void | Promise<void>)[] = []
@@ -39,11 +55,16 @@ export function useCanaries(): void {
     for (const manifest of policies) await api.apply(policyPath(manifest), manifest)
     for (const version of ["v1", "v2", "v3"] as const) images.set(version, await pushShop(`shop:${version}`))
     images.set("bad", await pushShop("shop:bad", { ERROR_RATE: "0.5" }))
-    ended = startController(stop.signal, end => void ends.push(end))
-    await policyIsInForce()
+    const atEnd: AtEnd = end => void ends.push(end)
+    ended = startController(await more(atEnd), stop.signal, atEnd)
+    // It never ends by itself: one that could not begin is not waited for.
+    const never = ended.then(code => Promise.reject(new Error(`the controller ended with ${code}`)))
+    await Promise.race([policyIsInForce(), never])
   })
   afterAll(async () => {
     const { api } = floor()
+    // Canaries of tests that are over go with their namespaces, by its hand. The next file begins on a cluster without.
+    await until("no Canary is left", async () => (await api.get(everyCanary)).items.length === 0)
     stop.abort()
     await ended
     for (const end of ends) await end()
@@ -52,17 +73,20 @@ export function useCanaries(): void {
 }
 
 /** With the rights that it declares, and no others. */
-async function startController(signal: AbortSignal, atEnd: AtEnd): Promise<number> {
-  const controller = createCanaryController({ metricsServer: (await floor().add("prometheus"))! })
+async function startController(more: Surroundings, signal: AbortSignal, atEnd: AtEnd): Promise<number> {
+  const controller = createCanaryController({ metricsServer: (await floor().add("prometheus"))!, ...more })
   const recording = { resource: events, verbs: ["create", "patch"] } as const
   const rules = rulesFor([...controller.permissions, recording])
-  const access = await serviceAccountAccess("default", "canaries", rules, atEnd)
+  // A namespace of its own: the account goes with it, and another file on this cluster makes its own.
+  const access = await serviceAccountAccess(await uniqueNamespace({}, atEnd), "canaries", rules, atEnd)
   const { transport } = await connect({ kubeconfig: kubeconfigFor(access, atEnd) })
   return runManager({ ...surroundings, transport, controllers: [controller], leaderElect: false, signal })
 }
 
+const everyCanary = "/apis/autoimagemanager.io/v1alpha1/canaries"
 const canariesPath = (namespace: string) => `/apis/autoimagemanager.io/v1alpha1/namespaces/${namespace}/canaries`
-const deploymentsPath = (namespace: string) => `/apis/apps/v1/namespaces/${namespace}/deployments`
+const workloadsPath = (namespace: string, kind: WorkloadKind = "Deployment") =>
+  `/apis/apps/v1/namespaces/${namespace}/${kind.toLowerCase()}s`
 const servicesPath = (namespace: string) => `/api/v1/namespaces/${namespace}/services`
 
 /** A policy is in force some time after it was created: a Deployment without pods shows when. */
@@ -70,12 +94,12 @@ async function policyIsInForce(): Promise<void> {
   const { api } = floor()
   const ends: (() => void | Promise<void>)[] = []
   const namespace = await uniqueNamespace({}, end => void ends.push(end))
-  await api.create(deploymentsPath(namespace), shopDeployment("shop", imageOf("v1"), { replicas: 0 }))
+  await api.create(workloadsPath(namespace), shopDeployment("shop", imageOf("v1"), { replicas: 0 }))
   await api.create(canariesPath(namespace), canaryManifest(byService({ iterations: 1 })))
   await until("the policy is in force", async () => {
-    const { metadata } = await api.get(`${deploymentsPath(namespace)}/shop`)
+    const { metadata } = await api.get(`${workloadsPath(namespace)}/shop`)
     const body = { metadata: { resourceVersion: metadata.resourceVersion }, spec: { template: changed } }
-    const tried = await api.patch(`${deploymentsPath(namespace)}/shop?dryRun=All`, body)
+    const tried = await api.patch(`${workloadsPath(namespace)}/shop?dryRun=All`, body)
     return tried.metadata.labels?.["autoimagemanager.io/held"] !== undefined
   })
   for (const end of ends) await end()
@@ -102,13 +126,35 @@ export const byRoute = (analysis: Analysis, spec: Json = {}): Spec => ({
   ...spec,
 })
 
+/** The same by an HTTPProxy of Contour. */
+export const byProxy = (analysis: Analysis, spec: Json = {}): Spec => ({
+  ...byRoute(analysis, spec),
+  provider: "contour",
+  service: { port: 80, targetPort: "http" },
+})
+
+/** The same by a TraefikService. */
+export const byTraefikService = (analysis: Analysis, spec: Json = {}): Spec => ({
+  ...byProxy(analysis, spec),
+  provider: "traefik",
+})
+
+/** The same by an HTTPRoute of Traefik. */
+export const byTraefikRoute = (analysis: Analysis, spec: Json = {}): Spec => ({
+  ...byRoute(analysis, spec),
+  service: { port: 80, targetPort: "http", gatewayRefs: [traefikGateway] },
+})
+
+/** For a test of two runs: several of them are played side by side, on a machine that is busy with others. */
+export const patienceMs = 1_200_000
+
 export const successRate = { name: "request-success-rate", thresholdRange: { min: 99 } }
 
-export const canaryManifest = (spec: Spec): Json => ({
+export const canaryManifest = (spec: Spec, kind: WorkloadKind = "Deployment"): Json => ({
   apiVersion: "autoimagemanager.io/v1alpha1",
   kind: "Canary",
   metadata: { name: "shop" },
-  spec: { targetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "shop" }, ...spec },
+  spec: { targetRef: { apiVersion: "apps/v1", kind, name: "shop" }, ...spec },
 })
 
 export type Shop = {
@@ -120,7 +166,8 @@ export type Shop = {
   create(spec: Spec): Promise<void>
   canary(): Promise<Json>
   remove(): Promise<void>
-  deployment(): Promise<Json>
+  /** The Deployment, or whatever the target is. */
+  workload(): Promise<Json>
   /** Those that are not ending. */
   pods(): Promise<Json[]>
   /** As `kubectl set image` does. */
@@ -148,44 +195,45 @@ export type Clients = {
  */
 export async function openShop(
   atEnd: AtEnd,
-  { replicas = 2, isRouted }: { replicas?: number; isRouted: boolean },
+  { replicas = 2, isRouted, kind = "Deployment" }: { replicas?: number; isRouted: boolean | Way; kind?: WorkloadKind },
 ): Promise<Shop> {
   const { api, kubectlRun } = floor()
   const namespace = await uniqueNamespace({}, atEnd)
-  await api.create(deploymentsPath(namespace), shopDeployment("shop", imageOf("v1"), { replicas }))
+  await api.create(workloadsPath(namespace, kind), shopWorkload(kind, "shop", imageOf("v1"), { replicas }))
   const { spec } = await api.create(servicesPath(namespace), shopService("shop", {}))
-  if (isRouted)
-    await api.create(`/apis/gateway.networking.k8s.io/v1/namespaces/${namespace}/httproutes`, {
-      ...{ apiVersion: "gateway.networking.k8s.io/v1", kind: "HTTPRoute", metadata: { name: "shop" } },
-      spec: { parentRefs: [gateway], hostnames: [hostOf(namespace)], rules: [weighted({ shop: 1 })] },
-    })
+  const way = isRouted === true ? "HTTPRoute" : isRouted
+  const address = way ? await openWay(way, namespace) : `${spec.clusterIP}:80`
   await readyPods(namespace, replicas, { app: "shop" })
-  const through = isRouted
-    ? { addresses: [gatewayAddress], headers: { host: hostOf(namespace) } }
-    : { addresses: [`${spec.clusterIP}:80`], headers: {} }
+  const through = { addresses: [address], headers: { ...(way && { host: hostOf(namespace) }) } }
   const canary = () => api.get(`${canariesPath(namespace)}/shop`)
-  const deployment = () => api.get(`${deploymentsPath(namespace)}/shop`)
+  const workload = () => api.get(`${workloadsPath(namespace, kind)}/shop`)
+  const hashLabel = kind === "Deployment" ? "pod-template-hash" : "controller-revision-hash"
   const kubectl = (...args: string[]) => kubectlRun("-n", namespace, ...args)
+  // A run has several pods that start, intervals and a hand-over: on a busy machine minutes.
   const untilSo: Shop["until"] = (what, isSo) =>
-    until(what, async () => {
-      const now = await canary()
-      return (await isSo(now)) ? now : false
-    }).catch(async cause => {
+    until(
+      what,
+      async () => {
+        const now = await canary()
+        return (await isSo(now)) ? now : false
+      },
+      { withinMs: 300_000 },
+    ).catch(async cause => {
       const { status } = await canary()
       throw new Error(`${what}: the Canary is ${JSON.stringify({ ...status, history: status?.history?.[0] })}`, {
         cause,
       })
     })
   const shop: Shop = {
-    ...{ namespace, through, canary, deployment, kubectl, until: untilSo },
+    ...{ namespace, through, canary, workload, kubectl, until: untilSo },
     clients: options => startClients({ ...through, ...options }, atEnd),
-    create: async spec => void (await api.create(canariesPath(namespace), canaryManifest(spec))),
+    create: async spec => void (await api.create(canariesPath(namespace), canaryManifest(spec, kind))),
     remove: () => api.remove(`${canariesPath(namespace)}/shop`),
     async pods() {
       const { items } = await api.get(`/api/v1/namespaces/${namespace}/pods`)
       return items.filter(({ metadata }: Json) => !metadata.deletionTimestamp)
     },
-    setVersion: async version => void (await kubectl("set", "image", "deploy/shop", `shop=${imageOf(version)}`)),
+    setVersion: async version => void (await kubectl("set", "image", `${kind}/shop`, `shop=${imageOf(version)}`)),
     async untilEnded(runs) {
       const { status } = await untilSo(
         `run ${runs + 1} has ended`,
@@ -202,11 +250,9 @@ export async function openShop(
     },
     async tested() {
       const { status } = await untilSo("the run has pods", ({ status }) => status?.run?.target.hash)
-      const labels = { "pod-template-hash": status.run.target.hash }
+      const selector = `${hashLabel}=${status.run.target.hash}`
       return until("one is ready", async () => {
-        const { items } = await api.get(
-          `/api/v1/namespaces/${namespace}/pods?labelSelector=pod-template-hash=${labels["pod-template-hash"]}`,
-        )
+        const { items } = await api.get(`/api/v1/namespaces/${namespace}/pods?labelSelector=${selector}`)
         // Pods of an earlier time of the same revision may still be ending.
         const ready = items.filter(
           ({ metadata, status }: Json) =>
@@ -254,11 +300,11 @@ export const versionsIn = (results: TrafficResult[]): string[] =>
   [...new Set(results.flatMap(({ answers }) => answers.map(({ version }) => version)))].sort()
 
 /** As after a rolling update of its own: complete, with history, and without a trace of aim. */
-export async function expectOrdinary({ kubectl, deployment }: Shop, revisions: number): Promise<void> {
-  expect(await kubectl("rollout", "status", "deploy/shop", "--timeout=60s")).toContain("successfully rolled out")
+export async function expectOrdinary({ kubectl, workload }: Shop, revisions: number): Promise<void> {
+  expect(await kubectl("rollout", "status", "deploy/shop", "--timeout=180s")).toContain("successfully rolled out")
   const history = (await kubectl("rollout", "history", "deploy/shop")).split("\n").filter(line => /^\d/.test(line))
   expect(history).toHaveLength(revisions)
-  const { metadata, spec } = await deployment()
+  const { metadata, spec } = await workload()
   expect(JSON.stringify({ ...metadata, managedFields: [] })).not.toContain("autoimagemanager.io")
   expect(spec.paused).toBeUndefined()
 }

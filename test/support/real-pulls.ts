@@ -6,6 +6,7 @@ import { createImagePullJobController } from "#controllers/imagepulljob/controll
 import { createNodeImageController } from "#controllers/nodeimage/controller.ts"
 import { nodeImages } from "#controllers/nodeimage/resources.ts"
 import { createServiceImageController } from "#controllers/serviceimage/controller.ts"
+import type { Surroundings } from "#controllers/surroundings.ts"
 import type { Disk } from "#core/pulls/disk.ts"
 import { connect, createClient } from "#runtime/client/index.ts"
 import { systemClock } from "#runtime/clock.ts"
@@ -59,8 +60,8 @@ async function startManager(namespace: string, pullsPerRegistry: number): Promis
 const workloads = ["deployments", "statefulsets", "daemonsets"]
 
 /** Starts a controller of ServiceImages that may change workloads. */
-export async function startRollouts(namespace: string): Promise<void> {
-  const controller = createServiceImageController()
+export async function startRollouts(namespace: string, more: Surroundings = {}): Promise<void> {
+  const controller = createServiceImageController(more)
   const targets = workloads.map(
     (plural): Permission => ({ resource: { group: "apps", plural }, verbs: ["list", "watch", "patch"] }),
   )

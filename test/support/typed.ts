@@ -5,7 +5,7 @@ import { createClient } from "#runtime/client/index.ts"
 import { seededRandom } from "#runtime/random.ts"
 import type { World } from "./scenario.ts"
 
-type Outcome = { text: string; exitCode: number } | { error: Error }
+type Outcome = { text: string; exitCode: number; next?: string | undefined } | { error: Error }
 
 export type Typed = {
   /** What it printed as progress. */

@@ -14,11 +14,13 @@ import { containerRecreateRequestMetrics } from "#controllers/containerrecreater
 import { nodeImageMetrics } from "#controllers/nodeimage/metrics.ts"
 import { imagePullJobMetrics } from "#controllers/imagepulljob/metrics.ts"
 import { imageListPullJobMetrics } from "#controllers/imagelistpulljob/metrics.ts"
+import { canaryMetrics } from "#controllers/canary/metrics.ts"
 import { inPlaceMetrics } from "#controllers/in-place/metrics.ts"
 import { pullMetrics } from "#agent/pull/metrics.ts"
 import { recreateMetrics } from "#agent/recreate/metrics.ts"
 import { serviceImageDashboard } from "./monitoring/serviceimage.ts"
 import { alternateImageSourceDashboard } from "./monitoring/alternateimagesource.ts"
+import { canaryDashboard } from "./monitoring/canary.ts"
 import { inPlaceDashboard } from "./monitoring/in-place.ts"
 
 /** What each kind exports, for its page. */
@@ -42,6 +44,7 @@ export const metrics = {
   nodeimage: nodeImageMetrics,
   imagepulljob: imagePullJobMetrics,
   imagelistpulljob: imageListPullJobMetrics,
+  canary: canaryMetrics,
   "in-place": inPlaceMetrics,
 }
 
@@ -55,5 +58,6 @@ export const agentMetrics = {
 export const dashboards = {
   serviceimage: serviceImageDashboard,
   alternateimagesource: alternateImageSourceDashboard,
+  canary: canaryDashboard,
   "in-place": inPlaceDashboard,
 }

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { gzipSync } from "node:zlib"
 import { expect, onTestFinished, test } from "vitest"
 import { bundle, pack } from "../build.ts"
 import { repository } from "../kube/folders.ts"
@@ -29,8 +30,17 @@ test("the bundle runs where no package is installed, and names the licences of w
   )
   expect(files).toContain("THIRD-PARTY-NOTICES.txt")
   expect(readFileSync(join(folder, "THIRD-PARTY-NOTICES.txt"), "utf8")).toMatch(
-    /^commander .*\(MIT\)[\s\S]*^zod .*\(MIT\)/m,
+    /^commander .*\(MIT\)[\s\S]*^preact .*\(MIT\)[\s\S]*^zod .*\(MIT\)/m,
   )
+  // The page of the dashboard is built, and is small enough for a slow line.
+  expect(files).toContain("page/index.html")
+  const page = readFileSync(join(folder, "page/index.html"), "utf8")
+  const sizeOf = (name: string) => gzipSync(readFileSync(join(folder, "page", name)), { level: 9 }).length
+  const first = [...page.matchAll(/(?:href|src|content)="(assets\/[^"]+)"/g)].map(([, name]) => name!)
+  expect(first.length).toBeGreaterThan(2)
+  expect(first.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(60_000)
+  const all = files.filter(name => name.startsWith("page/assets/")).map(name => sizeOf(name.slice("page/".length)))
+  expect(all.reduce((sum, size) => sum + size, 0)).toBeLessThan(150_000)
 }, 60_000)
 
 test("what a new build no longer has is gone", async () => {
@@ -69,7 +79,7 @@ test("the package is the launcher and the bundle, small, installs offline withou
   const packed = pack(await bundle({ folder: dist }))
   expect(statSync(packed).size).toBeLessThan(1.5e6)
   const files = run("tar", ["tzf", packed], dist).trim().split("\n").sort()
-  expect(files.filter(file => !/^package\/dist\/[\w.-]+\.js$/.test(file))).toEqual([
+  expect(files.filter(file => !/^package\/dist\/(?:[\w.-]+\.js|page\/.+)$/.test(file))).toEqual([
     "package/LICENSE",
     "package/NOTICE",
     "package/README.md",

@@ -2,15 +2,26 @@ import { renameSync, writeFileSync } from "node:fs"
 import type { Server } from "node:net"
 import { join } from "node:path"
 import { type Api, type Json, type Patience, until } from "./api.ts"
-import { prepareContour, prepareKubeProxy } from "./binaries.ts"
+import { prepareContour, prepareKubeProxy, prepareTraefik } from "./binaries.ts"
 import { findProgram } from "./command.ts"
 import { type Component, insideKubeconfig, type Place, realNode } from "./components.ts"
 import { prepareEnvoy } from "./envoy.ts"
-import { contour, createGateway, envoy, gatewayIsUp, gatewayPorts, installGatewayKinds } from "./gateway.ts"
+import {
+  contour,
+  createGateway,
+  envoy,
+  gateway,
+  gatewayIsProgrammed,
+  gatewayIsUp,
+  gatewayPorts,
+  installGatewayKinds,
+  ofContour,
+} from "./gateway.ts"
 import { network } from "./orders.ts"
 import { preparePackages } from "./packages.ts"
 import { askPrometheus, prometheusArguments } from "./prometheus.ts"
 import { freePort, type Sandbox } from "./sandbox.ts"
+import { ofTraefik, traefik, traefikGateway, traefikPorts } from "./traefik.ts"
 
 type Say = (line: string) => void
 
@@ -20,7 +31,9 @@ const programsOf = {
   proxy: ["kube-proxy"],
   /** Gateway API with a Gateway, by Contour and Envoy. */
   gateway: ["contour", "envoy"],
-  /** Scrapes Envoy and the pods that ask for it by annotation. */
+  /** Gateway API with a Gateway of its own, and Traefik's kinds. */
+  traefik: ["traefik"],
+  /** Scrapes Envoy, Traefik and the pods that ask for it by annotation. */
   prometheus: ["prometheus"],
 } as const
 export type AddOn = keyof typeof programsOf
@@ -35,6 +48,7 @@ export const prepareAddOn = {
     const { program: contour, crds } = await prepareContour(say, signal)
     return { contour, crds, envoy }
   },
+  traefik: (say: Say, signal?: AbortSignal) => prepareTraefik(say, signal),
   async prometheus(say: Say) {
     await preparePackages({ prometheus: true, say })
     return findProgram("prometheus") ?? "prometheus"
@@ -87,10 +101,18 @@ export function makeAddOns(parts: Parts): AddOns {
     async gateway() {
       const programs = await prepareAddOn.gateway(say, signal)
       await installGatewayKinds(api, programs.crds, patience)
-      await createGateway(api)
+      await createGateway(api, gateway, ofContour)
       await launch(contour(place, programs), await envoy(place, programs))
       await gatewayIsUp(api, place.folder, patience)
       return relay("gateway", gatewayPorts.envoy)
+    },
+    async traefik() {
+      const { program, crds } = await prepareAddOn.traefik(say, signal)
+      await installGatewayKinds(api, crds, patience)
+      await createGateway(api, traefikGateway, ofTraefik)
+      await launch(traefik(place, program))
+      await gatewayIsProgrammed(api, traefikGateway, patience)
+      return relay("traefik", traefikPorts.web)
     },
     async prometheus() {
       await launch(prometheus(place, await prepareAddOn.prometheus(say)))
@@ -164,7 +186,8 @@ function prometheus({ folder }: Place, program: string): Component {
     metrics_path: "/stats/prometheus",
     static_configs: [{ targets: [`127.0.0.1:${gatewayPorts.envoyMetrics}`] }],
   }
-  const config = { scrape_configs: [pods, envoy] }
+  const traefik = { job_name: "traefik", static_configs: [{ targets: [`127.0.0.1:${traefikPorts.metrics}`] }] }
+  const config = { scrape_configs: [pods, envoy, traefik] }
   const listen = `0.0.0.0:${prometheusPort}`
   return { name: "prometheus", command: [program, ...prometheusArguments({ folder, config, listen })] }
 }

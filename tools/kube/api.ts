@@ -39,7 +39,8 @@ export type Api = {
 }
 
 export function connectApi({ server, certificateAuthority, token }: Access): Api {
-  const agent = new Agent({ keepAlive: true, ca: certificateAuthority })
+  // The server closes a connection that was not used for 90 s: it must not be one on which a request is on its way.
+  const agent = new Agent({ keepAlive: true, timeout: 30_000, ca: certificateAuthority })
 
   async function call(method: string, path: string, body?: object, contentType = "application/json"): Promise<string> {
     const content = body && JSON.stringify(body)

@@ -112,6 +112,67 @@ export async function prepareContour(say: Say, signal?: AbortSignal): Promise<{ 
   return { program: join(folder, "contour"), crds }
 }
 
+/** Gives the path of Traefik, and the folder with the CRDs that it reads besides those of the Gateway API. */
+export async function prepareTraefik(say: Say, signal?: AbortSignal): Promise<{ program: string; crds: string }> {
+  const module = "github.com/traefik/traefik/v3"
+  const version = versionOf("traefik", module)
+  const folder = join(cacheFolder(), "traefik", version, "bin")
+  const programs = [{ name: "traefik", module: "traefik", package: `${module}/cmd/traefik` }]
+  const linked = [`-X ${module}/pkg/version.Version=${version}`]
+  await prepare({ title: "Traefik", version, folder, programs, linked }, say, signal)
+  const gatewayApi = "sigs.k8s.io/gateway-api"
+  const crds = join(dirname(folder), `crds-${versionOf("traefik", gatewayApi)}`)
+  await copyOnce(crds, async to => {
+    for (const [name, path] of [
+      [gatewayApi, "config/crd/standard"],
+      [module, "docs/content/reference/dynamic-configuration/kubernetes-crd-definition-v1.yml"],
+    ] as const)
+      cpSync(join(await moduleFolder("traefik", name, signal), path), join(to, basename(path)), { recursive: true })
+  })
+  return { program: join(folder, "traefik"), crds }
+}
+
+/** Gives the folder of the OAM runtime that the guide on OAM is followed with: `bin`, and `crds` with its kinds. */
+export async function prepareOamRuntime(say: Say, signal?: AbortSignal): Promise<string> {
+  const module = "github.com/crossplane/oam-kubernetes-runtime"
+  const version = versionOf("oam", module)
+  const folder = join(cacheFolder(), "oam", version)
+  const name = "oam-kubernetes-runtime"
+  const programs = [{ name, module: "oam", package: `${module}/cmd/${name}` }]
+  await prepare({ title: "the OAM runtime", version, folder: join(folder, "bin"), programs, linked: [] }, say, signal)
+  await copyOnce(join(folder, "crds"), async to => {
+    const from = join(await moduleFolder("oam", module, signal), "charts/oam-kubernetes-runtime/crds")
+    cpSync(from, to, { recursive: true })
+  })
+  return folder
+}
+
+/** Gives the folder of Open Cluster Management: `bin`, and `crds` with the kinds of a hub and of a spoke. */
+export async function prepareOcm(say: Say, signal?: AbortSignal): Promise<string> {
+  const module = "open-cluster-management.io/ocm"
+  const version = versionOf("ocm", module)
+  const folder = join(cacheFolder(), "ocm", version)
+  const programs = ["work", "registration", "placement"].map(name => ({
+    ...{ name, module: "ocm", package: `${module}/cmd/${name}` },
+  }))
+  const title = "Open Cluster Management"
+  await prepare({ title, version, folder: join(folder, "bin"), programs, linked: [] }, say, signal)
+  await copyOnce(join(folder, "crds"), async to => {
+    const from = await moduleFolder("ocm", "open-cluster-management.io/api", signal)
+    for (const group of [
+      "work/v1",
+      "work/v1alpha1",
+      "cluster/v1",
+      "cluster/v1beta1",
+      "cluster/v1beta2",
+      "cluster/v1alpha1",
+      "addon/v1alpha1",
+    ])
+      cpSync(join(from, group), join(to, group), { recursive: true, filter: path => !path.endsWith(".go") })
+  })
+  return folder
+}
+
 /** Gives the path of the server in examples/traffic. */
 export async function prepareExampleServer(say: Say, signal?: AbortSignal): Promise<string> {
   const folder = join(cacheFolder(), "examples", "bin")

@@ -18,6 +18,7 @@ const users = {
   "kube-proxy": { user: "system:kube-proxy", groups: [] },
   kwok: { user: "kwok", groups: ["system:masters"] },
   contour: { user: "contour", groups: ["system:masters"] },
+  traefik: { user: "traefik", groups: ["system:masters"] },
 } as const
 export type User = keyof typeof users
 export type Tokens = Record<User, string>

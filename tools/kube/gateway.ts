@@ -11,12 +11,14 @@ import { network } from "./orders.ts"
 /** Contour reads routes from the API server and configures Envoy, which carries the requests. */
 export type GatewayPrograms = { contour: string; crds: string; envoy: string }
 
-/** The one Gateway there is. Routes of every namespace may name it. */
+/** A Gateway. Its class has the same name. Routes of every namespace may name it. */
+export type Gateway = { readonly name: string; readonly namespace: string }
+
+/** The one of Contour. */
 export const gateway = { name: "contour", namespace: "gateway" } as const
 
 /**
- * Ports inside the cluster's network. They are below those that connections made inside get (see `inside.ts`). Contour
- * lets Envoy listen at the port of the Gateway's listener and 8000.
+ * Ports inside the cluster's network. They are below those that connections made inside get (see `inside.ts`).
  */
 export const gatewayPorts = { envoy: 8080, envoyMetrics: 15005 } as const
 const ports = { xds: 15001, http: 15002, health: 15003, debug: 15004 } as const
@@ -60,6 +62,8 @@ export async function envoy({ folder }: Place, { contour, envoy }: GatewayProgra
     command: [
       ...[envoy, "--config-path", bootstrap, "--service-cluster", "gateway", "--service-node", "envoy-0"],
       ...["--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"],
+      // What it logs of requests is in its file after a second instead of ten: a test that lost one reads it there.
+      ...["--file-flush-interval-msec", "1000"],
     ],
   }
 }
@@ -76,9 +80,9 @@ export async function askEnvoy(folder: string, path: string): Promise<string> {
   return said
 }
 
-/** The kinds of Gateway API and Contour, served. */
+/** The kinds of Gateway API, and of what reads it, served. */
 export async function installGatewayKinds(api: Api, folder: string, patience: Patience): Promise<void> {
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name => name.endsWith(".yaml"))
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name => /[.]ya?ml$/.test(name))
   const crds: Json[] = files
     .flatMap(name => parseAllDocuments(readFileSync(join(folder, name), "utf8")))
     .map(document => document.toJS())
@@ -87,7 +91,9 @@ export async function installGatewayKinds(api: Api, folder: string, patience: Pa
   await Promise.all(
     crds.map(async crd => {
       const { group, names, versions } = crd.spec
-      await api.apply(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crd.metadata.name}`, crd)
+      const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crd.metadata.name}`
+      // All at once keep the server busy, and one may get no answer in time. To apply it again changes nothing.
+      await until(`${crd.metadata.name} is stored`, () => api.apply(path, crd), patience)
       for (const { name, served } of versions)
         if (served)
           await until(
@@ -100,9 +106,13 @@ export async function installGatewayKinds(api: Api, folder: string, patience: Pa
 }
 
 const gatewayApi = "/apis/gateway.networking.k8s.io/v1"
-const gatewayPath = `${gatewayApi}/namespaces/${gateway.namespace}/gateways/${gateway.name}`
+const pathOf = ({ name, namespace }: Gateway) => `${gatewayApi}/namespaces/${namespace}/gateways/${name}`
 
-export async function createGateway(api: Api): Promise<void> {
+export async function createGateway(
+  api: Api,
+  gateway: Gateway,
+  { controllerName, port }: { controllerName: string; port: number },
+): Promise<void> {
   const { name, namespace } = gateway
   const apiVersion = "gateway.networking.k8s.io/v1"
   await api.apply(`/api/v1/namespaces/${namespace}`, {
@@ -112,24 +122,30 @@ export async function createGateway(api: Api): Promise<void> {
   })
   await api.apply(`${gatewayApi}/gatewayclasses/${name}`, {
     ...{ apiVersion, kind: "GatewayClass", metadata: { name } },
-    spec: { controllerName: "projectcontour.io/gateway-controller" },
+    spec: { controllerName },
   })
   const everywhere = { namespaces: { from: "All" } }
-  await api.apply(gatewayPath, {
+  await api.apply(pathOf(gateway), {
     ...{ apiVersion, kind: "Gateway", metadata: { name, namespace } },
     spec: {
       gatewayClassName: name,
-      listeners: [{ name: "http", protocol: "HTTP", port: gatewayPorts.envoy - 8000, allowedRoutes: everywhere }],
+      listeners: [{ name: "http", protocol: "HTTP", port, allowedRoutes: everywhere }],
     },
   })
 }
 
-/** Contour has taken the Gateway, and Envoy has its first configuration. */
-export async function gatewayIsUp(api: Api, folder: string, patience: Patience): Promise<void> {
+/** Contour's own: it lets Envoy listen at the port of a listener and 8000. */
+export const ofContour = {
+  controllerName: "projectcontour.io/gateway-controller",
+  port: gatewayPorts.envoy - 8000,
+} as const
+
+/** What serves the Gateway has taken it over. */
+export async function gatewayIsProgrammed(api: Api, gateway: Gateway, patience: Patience): Promise<void> {
   await until(
-    "the Gateway is programmed",
+    `Gateway ${gateway.name} is programmed`,
     async () => {
-      const { metadata, status } = await api.get(gatewayPath)
+      const { metadata, status } = await api.get(pathOf(gateway))
       return status?.conditions?.some(
         (each: Json) =>
           each.type === "Programmed" && each.status === "True" && each.observedGeneration === metadata.generation,
@@ -137,5 +153,10 @@ export async function gatewayIsUp(api: Api, folder: string, patience: Patience):
     },
     patience,
   )
+}
+
+/** Contour has taken the Gateway, and Envoy has its first configuration. */
+export async function gatewayIsUp(api: Api, folder: string, patience: Patience): Promise<void> {
+  await gatewayIsProgrammed(api, gateway, patience)
   await until("Envoy is ready", async () => (await askEnvoy(folder, "/ready")).trim() === "LIVE", patience)
 }

@@ -64,6 +64,15 @@ export async function pushServer(registry: string, name: string, options: Server
 /** The program, and what its environment says by default: see examples/traffic/main.go. */
 export type ServerOptions = { program: string; env?: Record<string, string> }
 
+let lastPush: Promise<unknown> = Promise.resolve()
+
+/** The registry answers with 500 where it is asked for a blob that another push to the same repository just writes. */
+function inTurn<T>(push: () => Promise<T>): Promise<T> {
+  const done = lastPush.then(push)
+  lastPush = done.catch(() => {})
+  return done
+}
+
 /** Copies a layout, changes the image in it, and pushes that. */
 async function pushFrom(base: string, reference: string, change: (image: string, work: string) => Promise<void>) {
   const work = mkdtempSync(join(tmpdir(), "aim-image-"))
@@ -74,7 +83,7 @@ async function pushFrom(base: string, reference: string, change: (image: string,
     await change(image, work)
     const digestFile = join(work, "digest")
     const transport = ["--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false", "--digestfile", digestFile]
-    await run("skopeo", [...transport, `oci:${image}`, `docker://${reference}`])
+    await inTurn(() => run("skopeo", [...transport, `oci:${image}`, `docker://${reference}`]))
     return { reference, digest: readFileSync(digestFile, "utf8").trim() }
   } finally {
     rmSync(work, { recursive: true, force: true })

@@ -21,10 +21,14 @@ const packages: { name: string; isThere: () => boolean; for?: keyof Needs }[] = 
   { name: "busybox-static", isThere: hasStaticBusybox, for: "node" },
   { name: "prometheus", isThere: () => has("prometheus")() && has("promtool")(), for: "prometheus" },
   { name: "python3-pip", isThere: () => has("pip3")() && has("python3")(), for: "envoy" },
+  { name: "graphite-web", isThere: () => existsSync("/usr/lib/python3/dist-packages/graphite"), for: "graphite" },
+  { name: "graphite-carbon", isThere: has("carbon-cache"), for: "graphite" },
+  { name: "chromium", isThere: has("chromium"), for: "browser" },
+  { name: "fonts-dejavu-core", isThere: () => existsSync("/usr/share/fonts/truetype/dejavu"), for: "browser" },
 ]
 
 type Say = (line: string) => void
-type Needs = { node?: boolean; prometheus?: boolean; envoy?: boolean }
+type Needs = { node?: boolean; prometheus?: boolean; envoy?: boolean; graphite?: boolean; browser?: boolean }
 
 /** Makes sure that every program from Debian is there, installing what is missing; fails with the command otherwise. */
 export async function preparePackages(options: Needs & { say: Say }): Promise<void> {

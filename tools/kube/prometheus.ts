@@ -6,6 +6,7 @@ type Series = { labels: Record<string, string>; value: number }
 
 /** What is asked of a running Prometheus. */
 export type Prometheus = {
+  readonly url: string
   /** What an expression gives now. After a scrape that failed, on a busy machine, it gives nothing until the next. */
   query(expr: string): Promise<Series[]>
   /** Every value that was scraped of the one series a selector matches, the oldest first. */
@@ -44,6 +45,7 @@ export function askPrometheus(url: string): Prometheus {
   }
   const ask = (expr: string) => get(`/api/v1/query?query=${encodeURIComponent(expr)}`)
   return {
+    url,
     get,
     async query(expr) {
       const { result } = await ask(expr)

@@ -33,9 +33,28 @@ type Package = {
   externalRefs: { referenceCategory: string; referenceType: string; referenceLocator: string }[]
 }
 
+/** Builds the dashboard's page at its first use in a clone, so a clone installs it. A release has the page built. */
+const onlyInClones = "rolldown"
+
+/** Paths of the packages that the code of a release comes from: all that the manifest leads to. */
+function runningIn({ packages }: Lock): Set<string> {
+  const found = new Set<string>()
+  const follow = (from: string) => {
+    for (const name of Object.keys(packages[from]?.dependencies ?? {})) {
+      const path = resolved(from, name, path => packages[path] !== undefined)
+      if (name === onlyInClones || found.has(path)) continue
+      found.add(path)
+      follow(path)
+    }
+  }
+  follow("")
+  return found
+}
+
 /** The bill of materials as SPDX 2.3: every package of the lock file that runs, and Node and its libraries. */
 export function sbom({ manifest, lock, nodes, created }: Parts): object {
-  const running = Object.entries(lock.packages).filter(([path, { dev }]) => path !== "" && !dev)
+  const paths = runningIn(lock)
+  const running = Object.entries(lock.packages).filter(([path]) => paths.has(path))
   const npm = running.map(([path, locked]) => ({ path, locked, entry: npmPackage(path, locked) }))
   const root: Package = {
     ...aPackage("aim", manifest, `pkg:npm/${manifest.name}@${manifest.version}`),
@@ -46,7 +65,7 @@ export function sbom({ manifest, lock, nodes, created }: Parts): object {
     relation("SPDXRef-DOCUMENT", "DESCRIBES", root.SPDXID),
     ...npm.map(({ entry }) => relation(root.SPDXID, "CONTAINS", entry.SPDXID)),
     ...[{ path: "", locked: lock.packages[""]! }, ...npm].flatMap(({ path, locked }) =>
-      Object.keys(locked.dependencies ?? {}).map(name => {
+      namesIn(locked).map(name => {
         const found = resolved(path, name, path => idAt(path) !== undefined)
         return relation(idAt(path) ?? root.SPDXID, "DEPENDS_ON", idAt(found)!)
       }),
@@ -66,6 +85,8 @@ export function sbom({ manifest, lock, nodes, created }: Parts): object {
     relationships: [...relations, ...images.map(entry => relation(root.SPDXID, "DEPENDS_ON", entry.SPDXID))],
   }
 }
+
+const namesIn = ({ dependencies = {} }: Locked) => Object.keys(dependencies).filter(name => name !== onlyInClones)
 
 const relation = (spdxElementId: string, relationshipType: string, relatedSpdxElement: string) => ({
   spdxElementId,

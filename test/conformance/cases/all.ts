@@ -1,6 +1,6 @@
 import type { Case } from "../harness/script.ts"
 import { autoscalers } from "./autoscalers.ts"
-import { crds, nodeKinds, serviceImages } from "./crds.ts"
+import { crds, deliveryKinds, nodeKinds, serviceImages } from "./crds.ts"
 import { endpointSlices } from "./endpoints.ts"
 import { gateways } from "./gateway.ts"
 import { handOvers } from "./hand-over.ts"
@@ -64,6 +64,7 @@ export const cases: readonly Case[] = [
   ...discovery,
   ...serviceImages,
   ...nodeKinds,
+  ...deliveryKinds,
   ...authentication,
   ...impersonation,
   ...refusals,

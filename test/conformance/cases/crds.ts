@@ -1,3 +1,4 @@
+import { alertProviderCases, canaryCases, metricTemplateCases } from "../../support/manifests/canary.ts"
 import { cases as requests } from "../../support/manifests/containerrecreaterequest.ts"
 import { imageListPullJobCases, imagePullJobCases, nodeImageCases } from "../../support/manifests/pulls.ts"
 import { type Case as Manifest, cases as manifests } from "../../support/manifests/serviceimage.ts"
@@ -50,18 +51,24 @@ async function widgets(on: Script, spec: Json, version: Json = {}, more: Json = 
     const { status } = await on.quietly.send("GET", path).catch(() => ({ status: 404 }))
     return status === 200
   })
-  // Served for reading comes before served for writing.
-  await on.pause(300)
   const of = (spec: Json, name = "w") => ({
     apiVersion: `${on.id}.example.com/v1`,
     kind: "Widget",
     metadata: { name },
     spec,
   })
+  await untilWritable(on, path, of({}))
   return { path, of, make: (inner, query = {}, name = "w") => on.create(path, of(inner, name), query) }
 }
 
 const dry = { dryRun: "All" }
+
+/** Served for reading comes before served for writing. */
+const untilWritable = (on: Script, path: string, object: Json) =>
+  on.until("it can be written", async () => {
+    const { status } = await on.unrecorded("POST", path, { query: dry, body: object })
+    return status === 201 || status === 422
+  })
 
 const settled = (crd: Json) => crd?.status?.conditions?.some((each: Json) => each.type === "NamesAccepted")
 
@@ -125,7 +132,9 @@ export const crds = topic("crds", "kinds", {
     on.note("established", status)
     await on.quietly.remove("customresourcedefinitions", made.metadata.name)
     await on.untilObject("customresourcedefinitions", made.metadata.name, object => object === undefined)
-    await on.send("GET", `/apis/${on.id}.example.com/v1/namespaces/${on.namespace}/widgets`)
+    const path = `/apis/${on.id}.example.com/v1/namespaces/${on.namespace}/widgets`
+    await on.until("it is no longer served", async () => (await on.unrecorded("GET", path)).status === 404)
+    await on.send("GET", path)
   },
   "its end takes its objects along": async on => {
     const { make, path } = await widgets(on, field({}))
@@ -523,8 +532,11 @@ export const crds = topic("crds", "kinds", {
     await make({ a: "x" })
     await on.send("GET", `${path.replace("/v1/", "/v1beta1/")}/w`)
     await on.send("GET", `${path.replace("/v1/", "/v0/")}/w`)
-    const { body } = await on.quietly.send("GET", `/apis/${on.id}.example.com`)
-    on.note("group", body)
+    const group = await on.until("it is found", async () => {
+      const { status, body } = await on.unrecorded("GET", `/apis/${on.id}.example.com`)
+      return status === 200 && body
+    })
+    on.note("group", group)
   },
   "selectable fields": async on => {
     const { path, make } = await widgets(on, field({ colour: { type: "string" } }), {
@@ -601,8 +613,8 @@ export const crds = topic("crds", "kinds", {
           () => undefined,
         )) as true | undefined,
     )
-    await on.pause(300)
     const of = { apiVersion: `${on.id}.example.com/v1`, kind: "Widget", metadata: { name: "w" } }
+    await untilWritable(on, path, of)
     await on.create(path, of)
     await on.send("GET", `/apis/${on.id}.example.com/v1/namespaces/${on.namespace}/widgets`)
     await on.create(path, { ...of, metadata: { name: "x", namespace: "default" } })
@@ -687,6 +699,17 @@ export const nodeKinds = topic(
     "manifests of ImagePullJobs": table("imagepulljobs", imagePullJobCases),
     "manifests of ImageListPullJobs": table("imagelistpulljobs", imageListPullJobCases),
     "manifests of NodeImages": table("nodeimages", nodeImageCases, false),
+  },
+  { withManagedFields: false },
+)
+
+export const deliveryKinds = topic(
+  "kinds of delivery",
+  "kinds",
+  {
+    "manifests of Canaries": table("canaries", canaryCases),
+    "manifests of MetricTemplates": table("metrictemplates", metricTemplateCases),
+    "manifests of AlertProviders": table("alertproviders", alertProviderCases),
   },
   { withManagedFields: false },
 )

@@ -144,6 +144,35 @@ export const endpointSlices = topic(
         has(1, ({ targetRef }) => targetRef.name === "b"),
       )
     },
+    "a selector that gets narrower, goes to the others, and gets wide again": async on => {
+      const of = (rev: string) => ({ "metadata.labels": { app: "web", rev } })
+      await run(on, ready("a", of("1")), ready("b", of("2")))
+      await on.quietly.create("services", web())
+      await slices(on, has(2))
+      const only = (name: string) => has(1, ({ targetRef }) => targetRef.name === name)
+      await on.quietly.patch("services", "web", "merge", { spec: { selector: { rev: "1" } } })
+      await slices(on, only("a"))
+      await on.quietly.patch("services", "web", "merge", { spec: { selector: { rev: "2" } } })
+      await slices(on, only("b"))
+      await on.quietly.patch("services", "web", "merge", { spec: { selector: { rev: null } } })
+      await slices(on, has(2))
+    },
+    "a selector that finds nothing any more": async on => {
+      await run(on, ready("a"))
+      await on.quietly.create("services", web())
+      await slices(on, has(1))
+      await on.quietly.patch("services", "web", "merge", { spec: { selector: { rev: "none" } } })
+      await slices(on, has(0))
+    },
+    "a pod whose owner changes": async on => {
+      await run(on, ready("a"))
+      await on.quietly.create("services", web())
+      await slices(on, has(1))
+      const owner = await on.quietly.create("configmaps", { metadata: { name: "owner" } })
+      const reference = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.metadata.uid }
+      await on.quietly.patch("pods", "a", "merge", { metadata: { ownerReferences: [reference] } })
+      await slices(on, has(1))
+    },
     "a pod whose labels change": async on => {
       await run(on, ready("a"), ready("b"))
       await on.quietly.create("services", web())
@@ -205,7 +234,8 @@ export const endpointSlices = topic(
         on,
         ready("a", {
           "spec.nodeSelector": onRealNode.nodeSelector,
-          "spec.terminationGracePeriodSeconds": 8,
+          // Long enough to be seen while it ends.
+          "spec.terminationGracePeriodSeconds": 20,
           "spec.containers.0": container(image),
         }),
       )

@@ -179,6 +179,45 @@ export const gateways = topic("gateway api", "kinds", {
     await on.apply(place(on, "httproutes"), next, { fieldManager: "canary" })
     await on.apply(place(on, "httproutes"), next, { fieldManager: "canary", force: true })
   },
+  "a path and a host that are rewritten": tried(
+    route({
+      "spec.rules.0.filters": [
+        {
+          type: "URLRewrite",
+          urlRewrite: {
+            hostname: "web.example.com",
+            path: { type: "ReplacePrefixMatch", replacePrefixMatch: "/v2" },
+          },
+        },
+      ],
+    }),
+    route({ "spec.rules.0.filters": [{ type: "URLRewrite", urlRewrite: { path: { type: "ReplaceFullPath" } } }] }),
+    route({
+      "spec.rules.0.filters": [
+        { type: "URLRewrite", urlRewrite: { hostname: "a.example.com" } },
+        { type: "RequestRedirect", requestRedirect: { hostname: "b.example.com" } },
+      ],
+    }),
+  ),
+  "a Service as the parent": tried(
+    route({ "spec.parentRefs": [{ group: "", kind: "Service", name: "web", port: 80 }] }),
+    route({ "spec.parentRefs": [{ group: "", kind: "Service", name: "web", port: 0 }] }),
+  ),
+  "more backends than there may be": tried(
+    route({
+      "spec.rules.0.backendRefs": Array.from({ length: 17 }, (_, index) => ({ name: `web-${index}`, port: 80 })),
+    }),
+  ),
+  "a weight from an old copy is a conflict": async on => {
+    const stored = await on.quietly.create(place(on, "httproutes"), route())
+    await on.quietly.patch(place(on, "httproutes"), "web", "merge", { spec: { hostnames: ["web.example.com"] } })
+    const { resourceVersion } = stored.metadata
+    await on.replace(
+      place(on, "httproutes"),
+      route({ "metadata.resourceVersion": resourceVersion, "spec.rules.0.backendRefs.1.weight": 50 }),
+    )
+    await on.get(place(on, "httproutes"), "web")
+  },
   "kubectl shows them": async on => {
     await on.quietly.create(place(on, "httproutes"), route({ "spec.hostnames": ["web.example.com"] }))
     await on.quietly.create(place(on, "gateways"), gateway())

@@ -1,5 +1,6 @@
 import { type Json, type Script, topic } from "../harness/script.ts"
 import { comparePods, first, hold, second, uidsOf } from "./in-place-steps.ts"
+import { service } from "./objects.ts"
 import { replicaSets, workload } from "./views.ts"
 import { done, setImage, tell, web } from "./workload-steps.ts"
 
@@ -212,6 +213,51 @@ export const handOvers = topic(
       const sets = await replicaSets(on)
       on.note("sizes", sets.map(({ image, wanted }: Json) => `${image} ${wanted}`).sort())
       await comparePods(on, tested)
+    },
+    "the pods of a replica set that changes hands keep their owner": async on => {
+      const { set, tested } = await begin(on)
+      await pauseTrial(on)
+      await moveSet(on, set)
+      await counted(on, set.metadata.name, 2)
+      const pods = (await on.quietly.list("pods")).items.filter(({ metadata }: Json) => tested.includes(metadata.uid))
+      on.note(
+        "owners",
+        pods.map(({ metadata }: Json) => metadata.ownerReferences.map(({ uid }: Json) => uid === set.metadata.uid)),
+      )
+    },
+    "two deployments of one selector leave each other's replica sets alone": async on => {
+      await begin(on)
+      const sizes = async (name: string) => (await setsOf(on, name)).map(({ spec }) => spec.replicas)
+      on.note("of the first", await sizes("web"))
+      on.note("of the trial", await sizes("web-next"))
+    },
+    "a replica set that its deployment left behind is taken by the next one of that template": async on => {
+      await on.quietly.create("deployments", web({ "spec.replicas": 2 }))
+      await done(on)
+      const before = await uidsOf(on)
+      await on.quietly.remove("deployments", "web", { propagationPolicy: "Orphan" })
+      await on.untilObject("deployments", "web", object => object === undefined)
+      await on.quietly.create("deployments", web({ "spec.replicas": 2 }))
+      await tell(on)
+      await comparePods(on, before)
+    },
+    "a service by the hash of a replica set has the same endpoints after it changed hands": async on => {
+      const { set } = await begin(on)
+      const hash = set.metadata.labels["pod-template-hash"]
+      await on.quietly.create("services", service("next", { "spec.selector": { "pod-template-hash": hash } }))
+      const ready = async () => {
+        const { items } = await on.quietly.list("endpointslices")
+        const of = items.filter(({ metadata }: Json) => metadata.labels["kubernetes.io/service-name"] === "next")
+        return of.flatMap(({ endpoints }: Json) => endpoints ?? []).map(({ targetRef }: Json) => targetRef.uid)
+      }
+      await on.until("both are endpoints", async () => (await ready()).length === 2)
+      const before = (await ready()).sort()
+      await pauseTrial(on)
+      await moveSet(on, set)
+      await counted(on, set.metadata.name, 2)
+      await finish(on)
+      await done(on)
+      on.note("the same", JSON.stringify((await ready()).sort()) === JSON.stringify(before))
     },
   },
   { withManagedFields: false, runsPods: true },

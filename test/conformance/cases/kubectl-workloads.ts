@@ -1,12 +1,13 @@
 import { onKwok, onRealNode } from "../../support/floor.ts"
 import { type Json, type Kubectl, type Script, topic } from "../harness/script.ts"
 import { configMap, cronJob, daemonSet, deployment, dicom, idlePod, job, statefulSet } from "./objects.ts"
-import { begun } from "./views.ts"
+import { atLeast, begun, eventsOf } from "./views.ts"
 
+/** Pods end at once: a busy kwok leaves them Terminating for minutes. */
 const quick = {
   "spec.template.spec.nodeSelector": onKwok.nodeSelector,
   "spec.template.spec.tolerations": onKwok.tolerations,
-  "spec.template.spec.terminationGracePeriodSeconds": 1,
+  "spec.template.spec.terminationGracePeriodSeconds": 0,
 }
 
 /** A pod on the node that really runs containers. */
@@ -123,6 +124,7 @@ export const kubectlOfWorkloads = topic(
       await on.kubectl(["rollout", "status", "statefulset/db", "--timeout=60s"], { only: lastLine })
       await on.kubectl(["get", "statefulsets"])
       await on.kubectl(["get", "sts", "-o", "wide"])
+      await eventsOf(on, "StatefulSet", "db", atLeast(2))
       await on.kubectl(["describe", "sts", "db"])
       await on.kubectl(["scale", "sts", "db", "--replicas=1"])
       await on.kubectl(["rollout", "restart", "sts/db"])
@@ -144,7 +146,7 @@ export const kubectlOfWorkloads = topic(
         "spec.template.spec.nodeSelector": onRealNode.nodeSelector,
       }
       await on.quietly.create("jobs", job("work", spec))
-      await on.kubectl(["wait", "--for=condition=Complete", "job/work", "--timeout=60s"])
+      await on.kubectl(["wait", "--for=condition=Complete", "job/work", "--timeout=110s"])
       await on.kubectl(["get", "jobs"])
       await on.kubectl(["describe", "job", "work"], {
         only: ({ code, stdout }) => ({
@@ -169,6 +171,7 @@ export const kubectlOfWorkloads = topic(
       })
       await on.untilObject("replicasets", "web", ({ status }) => status.availableReplicas === 1)
       await on.kubectl(["get", "rs"])
+      await eventsOf(on, "ReplicaSet", "web", atLeast(1))
       await on.kubectl(["describe", "rs", "web"])
       await on.kubectl(["scale", "rs", "web", "--replicas=0"])
     },

@@ -2,7 +2,7 @@ import { onKwok } from "../../support/floor.ts"
 import { type Json, type Kubectl, type Script, topic } from "../harness/script.ts"
 import { collectorKnows } from "./lives.ts"
 import { configMap, deployment, dicom, idlePod, job, service } from "./objects.ts"
-import { begun } from "./views.ts"
+import { atLeast, begun, eventsOf } from "./views.ts"
 
 /** A deployment whose pods are ready at once. */
 const web = (fields: Json = {}) =>
@@ -11,7 +11,8 @@ const web = (fields: Json = {}) =>
     "metadata.labels": { app: "web" },
     "spec.template.spec.nodeSelector": onKwok.nodeSelector,
     "spec.template.spec.tolerations": onKwok.tolerations,
-    "spec.template.spec.terminationGracePeriodSeconds": 1,
+    // At once: a busy kwok leaves them Terminating for minutes.
+    "spec.template.spec.terminationGracePeriodSeconds": 0,
     ...fields,
   })
 
@@ -260,12 +261,15 @@ export const kubectl = topic(
       )
       await on.kubectl(["describe", "configmap", "a"])
       await on.quietly.create("services", service("s", { "spec.clusterIP": "None" }))
+      // Without it, another word stands for no endpoints.
+      await on.until("its slice is there", async () => (await on.quietly.list("endpointslices")).items.length === 1)
       await on.kubectl(["describe", "service", "s"])
       await on.kubectl(["describe", "cm", "none"])
     },
     "describe of a deployment": async on => {
       await on.quietly.create("deployments", web())
       await rolledOut(on)
+      await eventsOf(on, "Deployment", "web", atLeast(1))
       await on.kubectl(["describe", "deployment", "web"])
     },
     "describe of a pod that waits": async on => {
@@ -492,11 +496,7 @@ export const kubectl = topic(
     events: async on => {
       await on.quietly.create("deployments", web({ "spec.replicas": 1 }))
       await rolledOut(on)
-      await on.until("the deployment's event is there", async () =>
-        (await on.quietly.list("events")).items.some(
-          ({ involvedObject }: Json) => involvedObject.kind === "Deployment",
-        ),
-      )
+      for (const kind of ["Deployment", "ReplicaSet"]) await eventsOf(on, kind, undefined, atLeast(1))
       await on.kubectl(["get", "events", "--field-selector", "involvedObject.kind=Deployment"])
       await on.kubectl([
         "get",

@@ -151,12 +151,28 @@ export const limitRanges = topic("limit ranges", "registry", {
   },
 })
 
-/** A quota that its controller has counted. */
-async function counted(on: Script, object: Json): Promise<Json> {
+/** A quota that its controller has counted, in force. */
+export async function counted(on: Script, object: Json): Promise<void> {
   await on.quietly.create("resourcequotas", object)
-  // The plugin of the server reads quotas from a cache too.
   await on.untilObject("resourcequotas", object.metadata.name, ({ status }) => status?.hard)
-  await on.pause(300)
+  await quotasAreKnown(on, object.metadata.name)
+}
+
+/**
+ * The plugin of the server reads quotas from a cache, in the order in which they were written: it knows all that came before
+ * one of another namespace when it refuses by that.
+ */
+async function quotasAreKnown(on: Script, since: string): Promise<void> {
+  const name = `${on.id}-after-${since}`
+  const inside = (plural: string) => `/api/v1/namespaces/${name}/${plural}`
+  await on.quietly.create("namespaces", { metadata: { name } })
+  await on.quietly.create(inside("resourcequotas"), quota({ secrets: "0" }))
+  await on.until("quotas are known", async () => {
+    const sent = { query: { dryRun: "All" }, body: { metadata: { name: "probe" } } }
+    const { status, body } = await on.unrecorded("POST", inside("secrets"), sent)
+    return status === 403 && body.message.includes("exceeded quota")
+  })
+  await on.quietly.remove("namespaces", name)
 }
 
 const used = async (on: Script, name = "q") => {
@@ -320,7 +336,7 @@ export const quotas = topic("quotas", "registry", {
     await on.quietly.create("pods", idlePod("a"))
     await on.quietly.remove("pods", "a")
     await untilUsed(on, "pods", "0")
-    await on.pause(300)
+    await quotasAreKnown(on, "deletion")
     await tried(on, "pods", idlePod("b"))
     await used(on)
   },

@@ -1,7 +1,7 @@
 import { onRealNode } from "../../support/floor.ts"
 import { type Json, type Script, topic } from "../harness/script.ts"
 import { change } from "./objects.ts"
-import { eventsOf, podStatus, waits } from "./views.ts"
+import { atLeast, eventsOf, podStatus, waits } from "./views.ts"
 
 /** A pod on the node that really runs containers. The image is asked for each time: no case finds what another left. */
 const pod = (on: Script, image: string, fields: Json = {}): Json =>
@@ -77,15 +77,48 @@ async function record(on: Script, object: Json, arrival: () => Promise<Json>, { 
   await on.quietly.create("pods", object)
   const seen = await arrival()
   on.note("status", howeverOften(podStatus(seen)))
-  await on.pause(300)
-  // A kubelet under load says less on the way than it could; why something waits, it always says.
-  const way = watch.events.map(({ object }) => waits(object)).filter(words => words !== "")
+  const { resourceVersion } = seen.metadata
+  await on.until("the watch shows it", async () =>
+    watch.events.some(({ object }) => Number(object.metadata.resourceVersion) >= Number(resourceVersion)),
+  )
+  // A kubelet under load says less on the way than it could, also nothing before it is done; why something waits, it
+  // always says.
+  const way = watch.events.map(({ object }) => waits(object)).filter(words => words !== "" && !isOnItsWay(words))
   const last = waits(seen)
   const reasons = [...new Set(way)]
   on.note("waits on the way", last === "" ? reasons.slice(0, 1) : reasons.slice(0, reasons.indexOf(last) + 1))
-  if (told) on.note("events", await eventsOf(on, "Pod", "a"))
+  if (told) on.note("events", await eventsOf(on, "Pod", "a", tells(seen)))
   return { watch, seen }
 }
+
+const isOnItsWay = (words: string) => words.split(", ").every(each => /(ContainerCreating|PodInitializing)$/.test(each))
+
+/**
+ * Whether events tell all that led to a status: where the pod runs, which containers have run, and why others wait. A
+ * kubelet writes one after the other, and these last.
+ */
+const tells =
+  ({ status }: Json) =>
+  (lines: string[]) =>
+    ["| Scheduled |", ...lastWords("initContainers", status), ...lastWords("containers", status)].every(words =>
+      lines.some(line => line.includes(words)),
+    )
+
+function lastWords(list: "initContainers" | "containers", status: Json): string[] {
+  const statuses: Json[] = (list === "containers" ? status.containerStatuses : status.initContainerStatuses) ?? []
+  return statuses.flatMap(({ name, state, lastState }) => {
+    const of = `spec.${list}{${name}}`
+    const { reason = "" } = state.waiting ?? {}
+    const hasRun = state.running || state.terminated || lastState?.terminated
+    return [
+      ...(hasRun ? [`| Started | kubelet | ${of}`] : []),
+      ...(reason === "CrashLoopBackOff" ? [`| BackOff | kubelet | ${of}`] : []),
+      ...(/^(Err|Image|Invalid)/.test(reason) ? [`${of} | Error: ${reason}`] : []),
+    ]
+  })
+}
+
+const tellsKilling = (lines: string[]) => lines.some(line => line.includes("| Killing |"))
 
 const failing = (name: string) => async (on: Script) => {
   await live(on, pod(on, `${on.faulty}/${name}:1`), isWaiting("ImagePullBackOff"))
@@ -149,7 +182,8 @@ export const podLives = topic(
         object => stateOf(object).restartCount === 1 && isReady(object) && stateOf(object).image.includes("/next:"),
       )
       on.note("status", podStatus(seen))
-      on.note("events", await eventsOf(on, "Pod", "a"))
+      const isTold = (line: string) => line.includes("Successfully pulled") && line.includes("/next:")
+      on.note("events", await eventsOf(on, "Pod", "a", lines => lines.some(isTold)))
     },
     "a new image in place that does not exist, and back": async on => {
       await live(on, pod(on, "web"), isReady)
@@ -201,7 +235,8 @@ export const podLives = topic(
       await on.until("it is said", async () =>
         (await eventsOf(on, "Pod", "a")).some(line => line.includes("Unhealthy")),
       )
-      on.note("status", podStatus(await on.quietly.get("pods", "a")))
+      // A busy kubelet sends the event of a probe before the status in which the container runs.
+      on.note("status", podStatus(await on.untilObject("pods", "a", object => stateOf(object)?.state?.running)))
       on.note("events", await eventsOf(on, "Pod", "a"))
     },
     "not alive": async on => {
@@ -213,7 +248,7 @@ export const podLives = topic(
       on.note("last", { ...stateOf(restarted).lastState.terminated, startedAt: "", finishedAt: "", containerID: "" })
       on.note(
         "events",
-        (await eventsOf(on, "Pod", "a")).filter(line => /Unhealthy|Killing/.test(line)),
+        (await eventsOf(on, "Pod", "a", tellsKilling)).filter(line => /Unhealthy|Killing/.test(line)),
       )
     },
     "a start that takes long": on =>
@@ -252,7 +287,7 @@ export const podLives = topic(
         status: podStatus(last?.object),
         grace: last?.object.metadata.deletionGracePeriodSeconds,
       })
-      on.note("events", (await eventsOf(on, "Pod", "a")).slice(-1))
+      on.note("events", (await eventsOf(on, "Pod", "a", tellsKilling)).slice(-1))
     },
     "asked to end, it does not listen": async on => {
       const { watch } = await live(on, pod(on, "stubborn"), isReady, { told: false })
@@ -316,7 +351,7 @@ export const podLives = topic(
       })) {
         await on.quietly.create("pods", pod(on, "web", { "metadata.name": name, ...fields }))
         on.note(name, podStatus(await on.untilObject("pods", name, isSaid)))
-        on.note("events", (await eventsOf(on, "Pod", name)).slice(0, 1))
+        on.note("events", (await eventsOf(on, "Pod", name, atLeast(1))).slice(0, 1))
       }
     },
     "a scheduling gate": async on => {
@@ -325,12 +360,13 @@ export const podLives = topic(
       await on.quietly.patch("pods", "a", "json", [{ op: "remove", path: "/spec/schedulingGates" }])
       await on.untilObject("pods", "a", isReady)
     },
+    // On a busy machine a container needs some seconds of it to start.
     "a deadline of its own": on =>
-      live(on, pod(on, "web", { "spec.activeDeadlineSeconds": 4 }), isOver, { told: false }).then(() => {}),
+      live(on, pod(on, "web", { "spec.activeDeadlineSeconds": 20 }), isOver, { told: false }).then(() => {}),
     evicted: async on => {
       const { watch } = await live(on, pod(on, "web"), isReady, { told: false })
       await on.create("pods/eviction", { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "a" } })
-      await on.untilObject("pods", "a", object => object === undefined)
+      await on.until("the watch shows its end", async () => watch.events.at(-1)?.type === "DELETED")
       on.note("last", podStatus(watch.events.at(-1)?.object).conditions)
     },
   },

@@ -229,6 +229,10 @@ export const rights = topic("rights", "auth", {
     const aggregationRule = { clusterRoleSelectors: [{ matchLabels: labels }] }
     await on.quietly.create("clusterroles", { metadata: { name: on.id }, aggregationRule })
     await on.quietly.create("rolebindings", binding("own", `ClusterRole/${on.id}`, user(anna(on))))
+    // A refusal names a role that the server does not know yet. It knows them in the order of the writes.
+    await allowEverywhere(on, user(`${on.id}-later`), [rule(["pods"], ["list"])], "later")
+    await on.quietly.create("rolebindings", binding("later", "ClusterRole/view", user(`${on.id}-last`)))
+    await untilAllowed(on, { user: `${on.id}-last`, verb: "list", resource: "pods", namespace: on.namespace })
     await passes(on, "GET", on.path("configmaps"))
     await on.quietly.create("clusterroles", {
       ...role(`${on.id}-part`, [rule(["configmaps"], ["list"])]),

@@ -76,12 +76,24 @@ export async function begun(
   return { ended }
 }
 
+type AreThere = (lines: string[]) => boolean
+
+/** So many different ones. */
+export const atLeast =
+  (count: number): AreThere =>
+  lines =>
+    lines.length >= count
+
 /**
  * The events of an object, each message once, in the order of their first occurrence. Events are written on the
- * side, so it is asked for until nothing more comes.
+ * side, on a busy machine seconds after the state that they belong to: those that must come are awaited, and then it is
+ * asked for until nothing more comes.
  */
-export async function eventsOf(on: Script, kind: string, name?: string): Promise<string[]> {
-  let told = await toldNow(on, kind, name)
+export async function eventsOf(on: Script, kind: string, name?: string, areThere = atLeast(0)): Promise<string[]> {
+  let told = await on.until(`the events of ${kind} ${name ?? ""} are there`, async () => {
+    const now = await toldNow(on, kind, name)
+    return areThere(now) && now
+  })
   for (;;) {
     await on.pause(500)
     const now = await toldNow(on, kind, name)

@@ -121,7 +121,7 @@ export const watches = topic("watches", "registry", {
   },
   "a watch ends when its time is over": async on => {
     await on.quietly.create("secrets", { metadata: { name: "a" } })
-    const watch = await on.watch("secrets", { timeoutSeconds: 1 })
+    const watch = await on.watch("secrets", { timeoutSeconds: 3 })
     const events = await watch.end()
     on.note("events", events.map(short))
   },
@@ -156,7 +156,7 @@ export const watches = topic("watches", "registry", {
     const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" }
     const { body } = await on.quietly.send("GET", on.path("configmaps"), {
       headers,
-      query: { watch: true, timeoutSeconds: 1, fieldSelector: "metadata.name=a" },
+      query: { watch: true, timeoutSeconds: 3, fieldSelector: "metadata.name=a" },
     })
     on.note("event", body)
   },
@@ -165,7 +165,7 @@ export const watches = topic("watches", "registry", {
     const headers = { accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json" }
     const { body } = await on.quietly.send("GET", on.path("configmaps"), {
       headers,
-      query: { watch: true, timeoutSeconds: 1, fieldSelector: "metadata.name=a" },
+      query: { watch: true, timeoutSeconds: 3, fieldSelector: "metadata.name=a" },
     })
     on.note("event", body)
   },

@@ -1,7 +1,8 @@
 import { onKwok } from "../../support/floor.ts"
 import { type Json, type Script, topic } from "../harness/script.ts"
+import { counted } from "./limits.ts"
 import { container, cronJob, deployment, job } from "./objects.ts"
-import { eventsOf, pods, replicaSets, workload } from "./views.ts"
+import { atLeast, eventsOf, pods, replicaSets, workload } from "./views.ts"
 import {
   agents,
   agentsDone,
@@ -16,7 +17,8 @@ import {
   web,
 } from "./workload-steps.ts"
 
-const scalings = async (on: Script) => on.note("events", await eventsOf(on, "Deployment"))
+const scalings = async (on: Script, count: number) =>
+  on.note("events", await eventsOf(on, "Deployment", "web", atLeast(count)))
 
 export const deployments = topic(
   "deployments",
@@ -25,8 +27,8 @@ export const deployments = topic(
     "the first rollout": async on => {
       await on.quietly.create("deployments", web())
       await tell(on)
-      await scalings(on)
-      on.note("events of the replica set", (await eventsOf(on, "ReplicaSet")).slice(0, 1))
+      await scalings(on, 1)
+      on.note("events of the replica set", (await eventsOf(on, "ReplicaSet", undefined, atLeast(1))).slice(0, 1))
     },
     "hashes of templates": {
       withHashes: true,
@@ -88,7 +90,7 @@ export const deployments = topic(
       await done(on)
       await on.quietly.patch("deployments", "web", "strategic", setImage("registry.test/app:2"))
       await tell(on)
-      await scalings(on)
+      await scalings(on, 7)
     },
     "a new image, none too many": async on => {
       await on.quietly.create(
@@ -113,7 +115,7 @@ export const deployments = topic(
       await done(on)
       await on.quietly.patch("deployments", "web", "strategic", setImage("registry.test/app:2"))
       await tell(on)
-      await scalings(on)
+      await scalings(on, 3)
     },
     "paused, nothing rolls": async on => {
       await on.quietly.create("deployments", web())
@@ -154,7 +156,7 @@ export const deployments = topic(
       await tell(on)
       await on.quietly.patch("deployments/scale", "web", "merge", { spec: { replicas: 0 } })
       await tell(on)
-      await scalings(on)
+      await scalings(on, 3)
     },
     "back to the image before": async on => {
       await on.quietly.create("deployments", web({ "spec.replicas": 1 }))
@@ -377,8 +379,7 @@ export const deployments = topic(
       on.note("status", less.status)
     },
     "pods that a quota refuses": async on => {
-      await on.quietly.create("resourcequotas", { metadata: { name: "q" }, spec: { hard: { pods: "1" } } })
-      await on.untilObject("resourcequotas", "q", ({ status }) => status?.hard)
+      await counted(on, { metadata: { name: "q" }, spec: { hard: { pods: "1" } } })
       await on.quietly.create("deployments", web({ "spec.replicas": 2 }))
       const refused = await on.untilObject(
         "deployments",
@@ -409,7 +410,7 @@ export const statefulSets = topic(
         "order",
         watch.events.filter(({ type }) => type === "ADDED").map(({ object }) => object.metadata.name),
       )
-      on.note("events", await eventsOf(on, "StatefulSet"))
+      on.note("events", await eventsOf(on, "StatefulSet", "db", atLeast(3)))
     },
     "hashes of revisions": {
       withHashes: true,
@@ -628,7 +629,7 @@ export const jobs = topic(
     "one that succeeds": async on => {
       await on.quietly.create("jobs", work(on, "once"))
       await tellJob(on)
-      on.note("events", await eventsOf(on, "Job"))
+      on.note("events", await eventsOf(on, "Job", "work", atLeast(2)))
     },
     "three, two at a time": async on => {
       await on.quietly.create("jobs", work(on, "once", { "spec.completions": 3, "spec.parallelism": 2 }))
@@ -644,7 +645,7 @@ export const jobs = topic(
     "one that fails": async on => {
       await on.quietly.create("jobs", work(on, "crash", { "spec.backoffLimit": 0 }))
       await tellJob(on)
-      on.note("events", await eventsOf(on, "Job"))
+      on.note("events", await eventsOf(on, "Job", "work", atLeast(2)))
     },
     "one that runs too long": async on => {
       await on.quietly.create("jobs", work(on, "web", { "spec.activeDeadlineSeconds": 3 }))
@@ -675,7 +676,7 @@ export const jobs = topic(
         ({ status }) => status.lastSuccessfulTime && !status.active,
       )
       on.note("cronjob", status)
-      on.note("events", await eventsOf(on, "CronJob"))
+      on.note("events", await eventsOf(on, "CronJob", "tick", atLeast(2)))
     },
     "a suspended cronjob makes none": async on => {
       await on.quietly.create("cronjobs", cronJob("tick", { "spec.suspend": true }))

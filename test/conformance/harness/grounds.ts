@@ -11,7 +11,8 @@ import { faults, images } from "./images.ts"
 /** The real Kubernetes that all tests of a run share, with the images and the faulty registry that cases ask for. */
 export async function realGround(): Promise<Ground> {
   const { access, kubectl, kubeconfig, registry, pushImage, expose } = floor()
-  const agent = new Agent({ keepAlive: true, ca: access.certificateAuthority })
+  // The server closes a connection that was not used for 90 s: it must not be one on which a request is on its way.
+  const agent = new Agent({ keepAlive: true, timeout: 30_000, ca: access.certificateAuthority })
   const home = mkdtempSync(join(tmpdir(), "aim-conformance-"))
   const faulty = await serveFaults()
   await Promise.all([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { sourcesPath } from "#test/support/alternate-sources.ts"
 import type { FaultProxy } from "#test/support/fault-proxy.ts"
-import { installKinds, startController } from "#test/support/fleet.ts"
+import { installKinds, keepController } from "#test/support/fleet.ts"
 import { floor, floorWithFaults, type Json, onRealNode, quickEnd, uniqueNamespace, until } from "#test/support/floor.ts"
 import { type Pull, recordPulls } from "#test/support/pulls.ts"
 import { type Mood, type Registry, startRegistry } from "#test/support/registries.ts"
@@ -34,7 +34,7 @@ async function begin(paths: readonly string[], policy: Json = {}): Promise<reado
     spec: { imageSourceReplacements: paths.map(path => ({ equivalentRepositories: both(path) })), policy },
   })
   const allowed = [first, second].flatMap(({ address }) => ["--allow-registry", `http://${address}`])
-  startController(proxy.kubeconfig, "--kinds", "alternateimagesource", ...allowed)
+  keepController(proxy.kubeconfig, "--kinds", "alternateimagesource", ...allowed)
   const looks = async () => (await floor().api.get(sourcesPath(namespace, "demo"))).status?.summary
   await until("the controller to look after the namespace", looks)
   return pulls

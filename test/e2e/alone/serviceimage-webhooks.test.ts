@@ -5,8 +5,8 @@ import {
   dicom,
   dicomsPath,
   installKinds,
+  keepController,
   serviceImagePath,
-  startController,
   startDicomController,
 } from "#test/support/fleet.ts"
 import { floor, floorWithFaults, type Json, onKwok, uniqueNamespace, until } from "#test/support/floor.ts"
@@ -65,7 +65,7 @@ test("a namespace whose webhook is down does not slow the others, and costs few 
   await createServiceImage(bad, { defaultImage: v1, pace: { podsPerSecond: 0 } })
   startDicomController(kubeconfig)
   const proxy = await floorWithFaults()
-  startController(proxy.kubeconfig)
+  keepController(proxy.kubeconfig)
   const allHave = (namespace: string, wanted: string) => async () =>
     (await imagesIn(namespace)).every(each => each === wanted)
   for (const namespace of [bad, good])
@@ -122,7 +122,7 @@ test("a policy that changes the image in the same write is reported as Contested
   await createServiceImage(namespace, { defaultImage: v1, pace: { podsPerSecond: 0 } })
   startDicomController(kubeconfig)
   const proxy = await floorWithFaults()
-  startController(proxy.kubeconfig)
+  keepController(proxy.kubeconfig)
   await until("v1 to be there", async () => (await imagesIn(namespace))[0] === v1)
   const policy = { apiVersion: "admissionregistration.k8s.io/v1", metadata: { name: namespace } }
   await api.create(policyPath("mutatingadmissionpolicies"), {

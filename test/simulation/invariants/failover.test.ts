@@ -61,8 +61,24 @@ class Story {
     return this
   }
 
-  pod(name: string, { namespace = "shop", owner = "web", waiting = "ErrImagePull" }: Json = {}): this {
-    const ownerReferences = [{ apiVersion: "apps/v1", kind: "Deployment", name: "web", uid: owner, controller: true }]
+  /** A Canary proves a change of the Deployment by another one. */
+  trial(): this {
+    const owner = { apiVersion: "autoimagemanager.io/v1alpha1", kind: "Canary", name: "web", uid: "canary" }
+    const targetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "web" }
+    const { apiVersion, kind } = owner
+    return this.put("canary", { apiVersion, kind, metadata: { name: "web", uid: "canary" }, spec: { targetRef } }).put(
+      "web-abc",
+      {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "web-abc", uid: "web-abc", ownerReferences: [{ ...owner, controller: true }] },
+        spec: this.#objects.get("web")!.spec,
+      },
+    )
+  }
+
+  pod(name: string, { namespace = "shop", owner = "web", of = "web", waiting = "ErrImagePull" }: Json = {}): this {
+    const ownerReferences = [{ apiVersion: "apps/v1", kind: "Deployment", name: of, uid: owner, controller: true }]
     return this.put(name, {
       apiVersion: "v1",
       kind: "Pod",
@@ -124,6 +140,21 @@ const cases: Record<string, [Story, string[]]> = {
     ["S12"],
   ],
   "a pod of a namesake": [new Story().pod("three", { owner: "web-0" }).move("three", b), ["S12"]],
+  "a pod of a run of a Canary": [
+    new Story().trial().pod("three", { owner: "web-abc", of: "web-abc" }).move("three", b),
+    [],
+  ],
+  "a pod of a run that was given up": [
+    new Story()
+      .trial()
+      .pod("three", { owner: "web-abc", of: "web-abc" })
+      .edit("web-abc", ({ metadata }) => {
+        metadata.labels = { "autoimagemanager.io/canary-run-ended": "true" }
+      })
+      .later(60)
+      .move("three", b),
+    ["S32"],
+  ],
   "a failed signature check": [
     new Story()
       .edit("one", ({ status }) => {

@@ -30,6 +30,8 @@ type Move = {
   failing: number
   /** What the image that the root names was last seen to be. */
   digest: string | undefined
+  /** When the run of a Canary that the pod is of was given up. */
+  runOverAt: Instant | undefined
 }
 
 /** Everything that is wrong with how pulls were failed over in a run, each with the invariant it breaks. */
@@ -43,6 +45,9 @@ export function failoverViolationsOf(run: Run): string[] {
     ...calmness(moves),
     ...moves.filter(({ source }) => !source).map(each => `S14 ${tell(each)}: no source of its namespace decided that`),
     ...moves.flatMap(each => shares(each).map(what => `S15 ${tell(each)} ${what}`)),
+    ...moves
+      .filter(({ runOverAt, seenBefore }) => runOverAt !== undefined && runOverAt < seenBefore)
+      .map(each => `S32 ${tell(each)}: its run was given up`),
     ...preconditions(run),
     ...accepted(run, moves),
   ]
@@ -57,6 +62,7 @@ function movesOf(run: Run): Move[] {
   const changedAt = new Map<string, Instant>()
   const seen = new Map<string, string>()
   const made = new Map(run.initial.map(object => [object.metadata.uid, object]))
+  const runOverAt = new Map<string, Instant>()
   const moves: Move[] = []
   for (const commit of run.commits) {
     const { object, before, type, at } = commit
@@ -91,6 +97,7 @@ function movesOf(run: Run): Move[] {
           rootChangedAt: root ? (changedAt.get(idOf(root)) ?? Number.NEGATIVE_INFINITY) : at,
           pods: mine.length,
           failing: mine.filter(each => imageOf(each, name) === from && isWaiting(each, name)).length,
+          runOverAt: ownersOf(live, before!).flatMap(each => runOverAt.get(each.metadata.uid) ?? [])[0],
           digest: seen.get(`${object.metadata.namespace} ${decision.was?.[name] ?? from}`),
         })
       }
@@ -100,6 +107,9 @@ function movesOf(run: Run): Move[] {
         if (imageID.includes("@"))
           seen.set(`${object.metadata.namespace} ${imageOf(object, name)}`, imageID.split("@")[1]!)
     if (object.kind === "Pod" && !made.has(object.metadata.uid)) made.set(object.metadata.uid, object)
+    const isOver = object.metadata.deletionTimestamp || object.metadata.labels?.[endedLabel]
+    if (isCanary(ownerOf(object)) && isOver && !runOverAt.has(object.metadata.uid))
+      runOverAt.set(object.metadata.uid, at)
     if (type === "DELETED") live.delete(idOf(object))
     else live.set(idOf(object), object)
   }
@@ -109,16 +119,37 @@ function movesOf(run: Run): Move[] {
 /** Along controller references, by uid and in the same namespace. In a circle the nearest owner stands for itself. */
 export function rootOf(live: ReadonlyMap<string, Json>, object: Json, below: readonly Json[] = []): Json | undefined {
   if (below.includes(object)) return below.find(({ kind }) => kind !== "Pod")
-  const owner = object.metadata.ownerReferences?.find((each: Json) => each.controller)
+  const owner = ownerOf(object)
   if (!owner) return object
-  const { namespace } = object.metadata
-  const above = live.get(
-    idOf({ apiVersion: owner.apiVersion, kind: owner.kind, metadata: { name: owner.name, namespace } }),
-  )
-  if (above?.metadata.uid === owner.uid) return rootOf(live, above!, [...below, object])
+  const above = aboveOf(live, object, owner)
+  // The pods of a run are the target's.
+  if (above && isCanary(owner)) return live.get(placeOf(object, { ...above.spec.targetRef })) ?? object
+  if (above) return rootOf(live, above, [...below, object])
   // Of kinds that are not served here only the reference is known.
   return /^(apps|batch)\//.test(owner.apiVersion) ? undefined : object
 }
+
+const ownerOf = ({ metadata }: Json): Json | undefined =>
+  metadata.ownerReferences?.find((each: Json) => each.controller)
+const isCanary = (owner: Json | undefined) =>
+  owner?.kind === "Canary" && owner.apiVersion.startsWith("autoimagemanager.io/")
+const placeOf = ({ metadata: { namespace } }: Json, { apiVersion, kind, name }: Json) =>
+  idOf({ apiVersion, kind, metadata: { name, namespace } })
+function aboveOf(live: ReadonlyMap<string, Json>, object: Json, owner = ownerOf(object)): Json | undefined {
+  const above = owner && live.get(placeOf(object, owner))
+  return above?.metadata.uid === owner?.uid ? above : undefined
+}
+
+/** A pod's ReplicaSet and what has that. */
+function ownersOf(live: ReadonlyMap<string, Json>, pod: Json): Json[] {
+  const set = aboveOf(live, pod)
+  const next = set && aboveOf(live, set)
+  return [set, next].filter(each => each !== undefined)
+}
+
+const endedLabel = "autoimagemanager.io/canary-run-ended"
+/** By an update in place or by a Canary. */
+const isHeld = (root: Json) => isHeldInPlace(root) || root.metadata.labels?.["autoimagemanager.io/held"] === "canary"
 
 const sameObject = (a: Json | undefined, b: Json | undefined) => a !== undefined && a.metadata.uid === b?.metadata.uid
 
@@ -186,7 +217,7 @@ function waiting({ isPod, before, container, from, made, root, rootChangedAt, se
   if (isPod && !isWaiting(before, container)) return ["did not wait for it"]
   if (!isPod && failing === 0) return ["no pod waited for it"]
   // While a workload is held, its pods are made from the template before.
-  const named = isPod && isHeldInPlace(root) ? made : imageOf(root, container)
+  const named = isPod && isHeld(root) ? made : imageOf(root, container)
   const isCurrent = named !== undefined && splitImage(named)[1] === splitImage(from)[1]
   return isCurrent || rootChangedAt > seenBefore ? [] : [`its workload says ${named}`]
 }

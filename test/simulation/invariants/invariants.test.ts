@@ -181,6 +181,21 @@ const early = () =>
     .later(60)
     .upToDate("early")
 
+/** Late came without an image during the operation, which is rolled back; the one before it was complete without tier late. */
+const takenBack = (image: string) =>
+  early()
+    .edit("late", object => ({ ...object, spec: { ...object.spec, image: "" } }))
+    .stamp(1, "late", "v2")
+    .status(1, names, {
+      operation: { id: "g2", startedAt: formatInstant(begin), phase: "RollingBack" },
+      history: [
+        { phase: "Superseded", images: { late: "v3" } },
+        { phase: "Complete", images: { early: "v1" } },
+        { phase: "Complete", images: { early: "v1", late: "v0" } },
+      ],
+    })
+    .stamp(1, "late", image)
+
 const cases: Record<string, { story: Story; breaks: string[] }> = {
   "a rollout as it should be": {
     story: early().stamp(1, "late", "v2").later(60).upToDate("late").status(1, [], { isComplete: true }),
@@ -189,6 +204,14 @@ const cases: Record<string, { story: Story; breaks: string[] }> = {
   "an image that the spec does not name": { story: early().stamp(1, "late", "v3"), breaks: ["S1"] },
   "the image of a spec that the process has not confirmed": {
     story: early().spec("v3").stamp(1, "late", "v3"),
+    breaks: ["S1"],
+  },
+  "a first image that is taken back, for the one that was last complete in its tier": {
+    story: takenBack("v0"),
+    breaks: [],
+  },
+  "a first image that is taken back, for one that was never complete in its tier": {
+    story: takenBack("v3"),
     breaks: ["S1"],
   },
   "a process that never wrote a status": { story: early().stamp(2, "late", "v2"), breaks: ["S1"] },

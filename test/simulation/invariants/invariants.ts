@@ -1,8 +1,10 @@
 import type { Json } from "#cluster-sim/index.ts"
 import type { Instant } from "#lib/instant.ts"
 import { type Commit, type Run, wasJudged } from "#test/support/record.ts"
+import { canaryViolationsOf } from "./canary.ts"
 import { failoverViolationsOf } from "./failover.ts"
 import { inPlaceViolationsOf } from "./in-place.ts"
+import { unjudgedSteps } from "./judged-tiers.ts"
 import { nodeWorkViolationsOf } from "./node-work.ts"
 import { unprovenTiers } from "./pre-cache.ts"
 import {
@@ -58,6 +60,7 @@ const invariants: Record<string, Invariant> = {
   "S9 no object gets an image twice, except after a touch or another writer's change": stampedOnce,
   "S10 every write carries the version it was decided from, except touches": preconditions,
   "S17 no object of a tier is stamped before its image was shown on the nodes of its pods": unprovenTiers,
+  "S33 a step with an analysis is passed by a good round of its own": unjudgedSteps,
 }
 
 /** Everything that is wrong with a run, each with the invariant it breaks. */
@@ -74,6 +77,7 @@ export function judge(run: Run): void {
     ...nodeWorkViolationsOf(run),
     ...inPlaceViolationsOf(run),
     ...sideBySideViolationsOf(run),
+    ...canaryViolationsOf(run),
   ]
   wasJudged(run)
   if (found.length > 0) throw new Error(`seed ${run.seed}: ${found.slice(0, 5).join("\n")}`)
@@ -104,7 +108,9 @@ function allowedImages({ serviceImage }: StatusWrite, before: Json): string[] {
   const forNew = imageIn(serviceImage, before) !== "" ? [] : [tierStatusOf(serviceImage, tier)?.newDeploymentImage]
   if (!isRollingBack(serviceImage)) return [tier.image, ...forNew]
   const { history } = serviceImage.status
-  const good = history.find((entry: Json) => entry.phase === "Complete")?.images[tier.upgradeTier]
+  // A later operation may have been complete without this tier: it says nothing about it.
+  const complete: Json[] = history.filter(({ phase }: Json) => phase === "Complete")
+  const good = complete.map(({ images }) => images[tier.upgradeTier]).find(image => image !== undefined)
   const { from } = decisionOf(before)
   return [isDecisionOf(serviceImage, before) && from ? from : good, ...forNew].filter(image => image !== undefined)
 }

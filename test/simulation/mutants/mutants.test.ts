@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { repository } from "#tools/kube/folders.ts"
+import { canaryMutants } from "./canary.ts"
 import { failoverMutants } from "./failover.ts"
 import { inPlaceMutants } from "./in-place.ts"
 import { type Mutant, mutants } from "./mutants.ts"
@@ -24,6 +25,7 @@ const all: Record<string, Mutant> = {
   ...preCacheMutants,
   ...inPlaceMutants,
   ...sideBySideMutants,
+  ...canaryMutants,
 }
 
 /** Where a folder is named, the file in it that has the code. */

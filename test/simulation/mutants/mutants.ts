@@ -97,6 +97,30 @@ export const mutants: Record<string, Mutant> = {
     "if (halt || stale > 0)",
     "an upgrade over two tiers",
   ),
+  "a judged step that is passed before a round was good": edit(
+    `${controllers}/judge.ts`,
+    "if (soaksUntil > now || judging?.isGood === false) {",
+    "if (soaksUntil > now) {",
+    "bad, and a fixed image",
+  ),
+  "failed checks that are counted from nothing in every round": edit(
+    `${controllers}/analysis.ts`,
+    "failedChecks: was?.failedChecks ?? 0,",
+    "failedChecks: 0,",
+    "bad, and a fixed image",
+  ),
+  "a step that no round found good, passed because another step has the same objects": {
+    file: `${controllers}/judge.ts`,
+    edits: [{ find: "!isFoundGood(tier, view, step, found)", replace: "!addsNone" }],
+    tests: "src/controllers/serviceimage/analysis.test.ts",
+    caughtBy: "other steps in the spec",
+  },
+  "a step that begins anew with each process": {
+    file: `${controllers}/judge.ts`,
+    edits: [{ find: "upToDateAt: isSeenAnew ? since : undefined", replace: "upToDateAt: undefined" }],
+    tests: "test/scenarios/serviceimage-analysis.test.ts",
+    caughtBy: "starts in the middle of a judgement",
+  },
   "a touch that has the same value each time": edit(
     `${controllers}/controller.ts`,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: source text

@@ -33,8 +33,8 @@ export const operationMutants: Record<string, Mutant> = {
   "half a soak": edit(`${controller}/judge.ts`, "upToDateAt + soakMs", "upToDateAt + soakMs / 2", "soak:"),
   "a soak that goes on over a break": edit(
     `${controller}/judge.ts`,
-    "return { ...nothing, isComplete: false, halt, step, isHeldBack }",
-    "return { ...nothing, isComplete: false, halt, step, isHeldBack, upToDateAt: parseInstant(known?.upToDateAt) }",
+    "upToDateAt: isSeenAnew ? since : undefined",
+    "upToDateAt: since",
     "soak:",
   ),
   "an object that is done at once": edit(

@@ -19,6 +19,12 @@ const canary = (spec: Fields) => ({
 const withService = (fields: Fields, spec: Fields = {}) => canary({ service: { port: 80, ...fields }, ...spec })
 const withAnalysis = (fields: Fields, spec: Fields = {}) => canary({ analysis: { ...calm, ...fields }, ...spec })
 const withTarget = (fields: Fields, spec: Fields = {}) => canary({ targetRef: { ...targetRef, ...fields }, ...spec })
+/** A trait of an OAM component. */
+const oam = (spec: Fields) =>
+  canary({ provider: "oam", service: { name: "web", port: 80, gatewayRefs: [gateway] }, ...spec })
+/** With the steps of OAM's plan. */
+const planned = (rolloutPlan: Fields, spec: Fields = {}) => oam({ analysis: calm, rolloutPlan, ...spec })
+const metricsOf = (count: number) => Array.from({ length: count }, (_, index) => ({ name: `m${index}`, query: "1" }))
 const withMetric = (fields: Fields) => withAnalysis({ stepWeight: 10, metrics: [{ name: "errors", ...fields }] })
 const withWebhook = (fields: Fields) =>
   withAnalysis({ stepWeight: 10, webhooks: [{ name: "test", url: "http://tester.default/", ...fields }] })
@@ -116,6 +122,38 @@ export const canaryCases: Record<string, Case> = {
       },
     ),
   },
+  "a revision of an OAM component": {
+    manifest: oam({
+      targetRef: { apiVersion: "core.oam.dev/v1alpha2", kind: "ContainerizedWorkload", name: "web-v2" },
+      sourceRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web-v1" },
+      canaryReplicas: 1,
+    }),
+  },
+  "a plan of OAM": {
+    manifest: planned({
+      rolloutStrategy: "DecreaseFirst",
+      targetSize: 4,
+      numBatches: 2,
+      rolloutBatches: [
+        { replicas: "25%", podList: ["web-1"], maxUnavailable: 1, instanceInterval: 5, canaryMetric: [] },
+        { replicas: 3 },
+      ],
+      batchPartition: 1,
+      paused: true,
+      rolloutWebhooks: [
+        ...["initialize-rollout", "pre-batch-rollout", "post-batch-rollout", "finalize-rollout"].map(type => ({
+          ...{ type, name: type, url: "http://tester.default/", method: "POST", expectedStatus: [200, 202] },
+          metadata: { team: "shop" },
+        })),
+      ],
+      canaryMetric: [
+        { name: "errors", interval: "30s", metricsRange: { min: 0, max: 1 }, templateRef: { name: "errors" } },
+        { name: "request-success-rate", metricsRange: { min: 99 } },
+      ],
+    }),
+  },
+  "an empty plan of OAM": { manifest: planned({}) },
+  "a revision of an OAM component in a mesh": { manifest: oam({ service: { name: "web", port: 80 } }) },
   "a provider that has no router here": { manifest: canary({ provider: "linkerd" }) },
   "a threshold of 0, as Flagger takes it": { manifest: withAnalysis({ threshold: 0, stepWeight: 5 }) },
   "an interval with more behind it": { manifest: withAnalysis({ interval: "1m30s", stepWeight: 5 }) },
@@ -302,6 +340,69 @@ export const canaryCases: Record<string, Case> = {
   "a delegated route with hosts": {
     manifest: withService({ delegation: true, hosts: ["a"] }, { provider: "istio" }),
     refused: { path: "spec.service", words: "neither hosts nor gateways" },
+  },
+  "OAM without the Service that clients use": {
+    manifest: oam({ service: { port: 80, gatewayRefs: [gateway] } }),
+    refused: { path: "spec.service", words: "write service.name" },
+  },
+  "OAM without analysis": {
+    manifest: oam({ skipAnalysis: true }),
+    refused: { path: "spec.skipAnalysis", words: "leave skipAnalysis out" },
+  },
+  "OAM that is reverted": {
+    manifest: oam({ revertOnDeletion: true }),
+    refused: { path: "spec.revertOnDeletion", words: "leave revertOnDeletion out" },
+  },
+  "a plan of OAM beside steps of the analysis": {
+    manifest: oam({ rolloutPlan: {} }),
+    refused: { path: "spec.analysis", words: "with rolloutPlan none of them" },
+  },
+  "a plan of OAM with another provider": {
+    manifest: canary({ analysis: calm, rolloutPlan: {} }),
+    refused: { path: "spec.rolloutPlan", words: "write provider: oam" },
+  },
+  "a plan of OAM beside a number of pods": {
+    manifest: planned({}, { canaryReplicas: 1 }),
+    refused: { path: "spec.canaryReplicas", words: "leave canaryReplicas or rolloutPlan out" },
+  },
+  "a plan of OAM with too many metrics": {
+    manifest: planned(
+      { canaryMetric: [{ name: "request-duration" }] },
+      { analysis: { ...calm, metrics: metricsOf(32) } },
+    ),
+    refused: { path: "spec.rolloutPlan", words: "have more together" },
+  },
+  "a plan of OAM with a metric that nothing measures": {
+    manifest: planned({ canaryMetric: [{ name: "errors" }] }),
+    refused: { path: "spec.rolloutPlan.canaryMetric[0].templateRef", words: "are built in: write templateRef" },
+  },
+  "a plan of OAM with two numbers of batches": {
+    manifest: planned({ numBatches: 3, rolloutBatches: [{ replicas: 1 }, { replicas: 1 }] }),
+    refused: { path: "spec.rolloutPlan.numBatches", words: "leave one of them out" },
+  },
+  "a plan of OAM that ends behind its last batch": {
+    manifest: planned({ numBatches: 2, batchPartition: 2 }),
+    refused: { path: "spec.rolloutPlan.batchPartition", words: "there is no such batch" },
+  },
+  "a batch with hooks of its own": {
+    manifest: planned({ rolloutBatches: [{ replicas: 1, batchRolloutWebhooks: [{ name: "a" }] }] }),
+    refused: { path: "spec.rolloutPlan.rolloutBatches[0].batchRolloutWebhooks", words: "rolloutPlan.rolloutWebhooks" },
+  },
+  "a batch with metrics of its own": {
+    manifest: planned({ rolloutBatches: [{ replicas: 1, canaryMetric: [{ name: "a" }] }] }),
+    refused: { path: "spec.rolloutPlan.rolloutBatches[0].canaryMetric", words: "rolloutPlan.canaryMetric" },
+  },
+  "OAM with a set": {
+    manifest: oam({ targetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name: "web-v1" } }),
+    refused: { path: "spec.targetRef.kind", words: "a workload of a component" },
+  },
+  "a workload of OAM with another provider": {
+    manifest: withTarget({ apiVersion: "standard.oam.dev/v1alpha1", kind: "PodSpecWorkload" }),
+    refused: { path: "spec.targetRef.kind", words: "needs provider: oam" },
+  },
+  "a source with another provider": {
+    manifest: canary({ sourceRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web-v1" } }),
+    refused: { path: "spec.sourceRef", words: "leave sourceRef out" },
   },
   "a size for a DaemonSet": {
     manifest: withTarget({ kind: "DaemonSet" }, { canaryReplicas: 2 }),

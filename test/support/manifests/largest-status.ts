@@ -4,6 +4,7 @@ import {
   maxFailureMessages,
   maxHistory,
   maxHistoryImageCharacters,
+  maxJudgedTiers,
   maxTiers,
   ServiceImage,
   type ServiceImageStatus,
@@ -24,6 +25,7 @@ export function largestStatus(): ServiceImageStatus {
       if (messagesLeft-- <= 0) delete failure.message
     }
   }
+  for (const tier of status.tierStatus.slice(maxJudgedTiers)) delete tier.analysis
   for (const entry of status.history) {
     // Many short entries cost more in quotes than few long ones.
     const length = Math.floor(maxHistoryImageCharacters / maxHistory / maxTiers)

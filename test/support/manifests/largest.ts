@@ -30,7 +30,7 @@ export function largest(schema: StructuralSchema): unknown {
 }
 
 /** A control character takes six bytes in JSON, some others four, most one. */
-const characters = [String.fromCharCode(1), "😀", '"', "z"]
+const characters = [String.fromCharCode(1), "😀", '"', "z", "f"]
 
 function largestText({ pattern, maxLength }: StructuralSchema, suffix: string): string {
   const texts = characters.map(character => character.repeat(maxLength! - suffix.length) + suffix)

@@ -43,8 +43,60 @@ const badImage = { path: "spec.defaultImage", words: "write an image as" }
 const tooFew = "should be greater than or equal to"
 const tooMany = "should be less than or equal to"
 
+const metric = { name: "errors", templateRef: { name: "error-rate" }, thresholdRange: { max: 5 } }
+const judged = (analysis: Fields, more: Fields = { analysisNamespace: "shop" }) =>
+  serviceImage({
+    tiers: [{ upgradeTier: "early", analysis: { interval: "1m", threshold: 2, metrics: [metric], ...analysis } }],
+    ...more,
+  })
+
 export const cases: Record<string, Case> = {
   // Good ones.
+  "a tier that is judged": {
+    manifest: judged({ webhooks: [{ name: "gate", url: "https://gate.example.com/", secretRef: { name: "gate" } }] }),
+  },
+  "an analysis without a namespace": {
+    manifest: judged({}, {}),
+    refused: { path: "spec.analysisNamespace", words: "write analysisNamespace" },
+  },
+  "an analysis that asks nothing": {
+    manifest: judged({ metrics: [] }),
+    refused: { path: "spec.tiers[0].analysis.metrics", words: "write metrics, webhooks or both" },
+  },
+  "a metric without a template": {
+    manifest: judged({ metrics: [{ name: "errors", thresholdRange: { max: 5 } }] }),
+    refused: {
+      path: "spec.tiers[0].analysis.metrics[0].templateRef",
+      words: "write templateRef: {name: METRICTEMPLATE}",
+      serverWords: "Required value",
+    },
+  },
+  "a range in which no value is": {
+    manifest: judged({ metrics: [{ ...metric, thresholdRange: { min: 5, max: 1 } }] }),
+    refused: { path: "spec.tiers[0].analysis.metrics[0].thresholdRange", words: "a min that is not above max" },
+  },
+  "a range in which every value is": {
+    manifest: judged({ metrics: [{ ...metric, thresholdRange: {} }] }),
+    refused: { path: "spec.tiers[0].analysis.metrics[0].thresholdRange", words: "finds nothing bad" },
+  },
+  "an analysis that no failed check halts": {
+    manifest: judged({ threshold: 0 }),
+    refused: {
+      path: "spec.tiers[0].analysis.threshold",
+      words: "at least 1",
+      serverWords: tooFew,
+    },
+  },
+  "more tiers with an analysis than the status has room for": {
+    manifest: serviceImage({
+      analysisNamespace: "shop",
+      tiers: Array.from({ length: 17 }, (_, index) => ({
+        upgradeTier: `t${index}`,
+        analysis: { interval: "1m", threshold: 1, metrics: [metric] },
+      })),
+    }),
+    refused: { path: "spec.tiers", words: "at most 16 tiers can have an analysis" },
+  },
   "the smallest manifest": { manifest: serviceImage({}) },
   "the original document's example, with a target": {
     manifest: {

@@ -52,6 +52,7 @@ const expressions = {
   [`- ${marks.options}`]: [
     option("range .Values.allowEgress", "--allow-egress"),
     option("range .Values.sharedNamespaces", "--shared-namespace"),
+    option("range .Values.allowProviders", "--allow-provider"),
     option("with .Values.metricsServer", "--metrics-server"),
   ].join(""),
   [marks.interval]: "{{ .Values.serviceMonitor.interval | quote }}",

@@ -55,6 +55,12 @@ export const chartValues = (resources: { controller: object; agent: object }) =>
       .array(z.string().max(63))
       .default([])
       .describe("Namespaces whose MetricTemplates and AlertProviders Canaries of all others may use."),
+    allowProviders: z
+      .array(z.string().max(63))
+      .default([])
+      .describe(
+        "Providers of Canaries that are off otherwise, as --allow-provider of aim controller: smi:v1alpha2 or istio",
+      ),
     metricsServer: z
       .string()
       .max(2048)

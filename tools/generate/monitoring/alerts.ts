@@ -6,6 +6,7 @@ import { conditions } from "#api/v1alpha1/serviceimage/index.ts"
 import { controllerName } from "#cli/manifests/names.ts"
 import { controllers } from "#controllers/all.ts"
 import type { alternateImageSourceMetrics } from "#controllers/alternateimagesource/metrics.ts"
+import type { canaryMetrics } from "#controllers/canary/metrics.ts"
 import type { containerRecreateRequestMetrics } from "#controllers/containerrecreaterequest/metrics.ts"
 import type { imagePullJobMetrics } from "#controllers/imagepulljob/metrics.ts"
 import type { inPlaceMetrics } from "#controllers/in-place/metrics.ts"
@@ -30,6 +31,7 @@ const failover = (metric: keyof typeof alternateImageSourceMetrics) => `aim_${me
 const restarts = (metric: keyof typeof containerRecreateRequestMetrics) => `aim_${metric}`
 const jobs = (metric: keyof typeof imagePullJobMetrics) => `aim_${metric}`
 const pulls = (metric: keyof typeof pullMetrics) => `aim_${metric}`
+const canaries = (metric: keyof typeof canaryMetrics) => `aim_${metric}`
 const inPlace = (metric: keyof typeof inPlaceMetrics) => `aim_${metric}`
 const looping = [...controllers.map(({ name }) => name), ...Object.keys(agentMetrics)].join("|")
 const halted = conditions.Halted.reasons.join("|")
@@ -216,6 +218,58 @@ export const alerts: readonly Alert[] = [
       "A workload ({{ $labels.kind }}) of {{ $labels.namespace }} has been held for {{ $value | humanizeDuration }}.",
     description:
       "Its own controller does nothing meanwhile. A PodDisruptionBudget may have no room, or its pods may take long to become ready. aim status says what the update waits for.",
+  },
+  {
+    name: "AimCanaryFailed",
+    // When the template is taken back after a failed run, the phase stays, and there is nothing left to do.
+    expr: `max by (namespace, canary) (${canaries("canary_stalled")}) == 1 and on (namespace, canary) ${canaries("canary_phase")}{phase="Failed"}`,
+    for: "1m",
+    severity: "warning",
+    summary: "A new revision of {{ $labels.namespace }}/{{ $labels.canary }} was not promoted.",
+    description:
+      "Requests go to the revision that ran before. aim why canary/NAME shows which check failed; correct the template, or try it again with aim resume canary/NAME.",
+  },
+  {
+    name: "AimCanaryStalled",
+    expr: `max by (namespace, canary, reason) (${canaries("canary_stalled")}) == 1 unless on (namespace, canary) ${canaries("canary_phase")}{phase="Failed"}`,
+    for: "5m",
+    severity: "warning",
+    summary: "The Canary {{ $labels.namespace }}/{{ $labels.canary }} does not go on by itself: {{ $labels.reason }}.",
+    description: "The condition Stalled names the field, the object or the right, and what to do about it.",
+  },
+  {
+    name: "AimCanaryWaits",
+    expr: `max by (namespace, canary, phase) (${canaries("canary_phase")}{phase=~"Waiting|WaitingPromotion"}) == 1`,
+    for: "1h",
+    severity: "warning",
+    summary: "{{ $labels.namespace }}/{{ $labels.canary }} has waited for a hook or an approval for an hour.",
+    description: "aim status canary/NAME names the gate; aim approve canary/NAME opens one that waits for a person.",
+  },
+  {
+    name: "AimCanaryMetricErrors",
+    expr: `max by (namespace, canary, metric) (${canaries("canary_metric_verdict")}{verdict="Error"}) == 1`,
+    for: "10m",
+    severity: "warning",
+    summary: "Metric {{ $labels.metric }} of {{ $labels.namespace }}/{{ $labels.canary }} cannot be measured.",
+    description:
+      "The run holds its weight. The metric service may be down, or the query may give more than one number: aim why canary/NAME has its answer.",
+  },
+  {
+    name: "AimCanarySlow",
+    expr: `time() - max by (namespace, canary) (${canaries("canary_run_started_timestamp_seconds")}) > ${longestRolloutSeconds}`,
+    for: "5m",
+    severity: "warning",
+    summary:
+      "A run of {{ $labels.namespace }}/{{ $labels.canary }} has been under way for {{ $value | humanizeDuration }}.",
+    description: "It may be paused, find no data or wait for a gate. aim status canary/NAME says what it waits for.",
+  },
+  {
+    name: "AimCanaryAlertsFail",
+    expr: `sum(increase(${canaries("canary_alerts_total")}{result="failed"}[1h])) > 0`,
+    severity: "warning",
+    summary: "Alerts or event hooks of Canaries were not accepted.",
+    description:
+      "The Canary has an Event AlertFailed with the cause, and aim get alertproviders -A shows providers that cannot be used.",
   },
   {
     name: "AimNoLeader",

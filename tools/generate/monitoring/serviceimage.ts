@@ -71,6 +71,14 @@ export const rows: readonly Row[] = [
           show("serviceimage_lost_pods", "{{serviceimage}} pods on lost nodes"),
         ],
       },
+      {
+        title: "Old pods behind Services",
+        description:
+          "Pods with another version that a Service led to when an upgrade was complete; empty where none were found.",
+        type: "timeseries",
+        width: 12,
+        queries: [show("serviceimage_old_endpoints", "{{serviceimage}}")],
+      },
     ],
   },
   {
@@ -160,6 +168,33 @@ export const rows: readonly Row[] = [
         type: "timeseries",
         width: 12,
         queries: [show("serviceimage_tier_failures", "{{serviceimage}} {{tier}} {{reason}}")],
+      },
+      {
+        title: "Failed checks, by tier",
+        description: "Rounds of a tier's analysis in which a metric was bad or a hook said no, in this upgrade.",
+        type: "timeseries",
+        width: 12,
+        queries: [perTier("serviceimage_tier_failed_checks")],
+      },
+      {
+        title: "Time since a tier was judged",
+        description: "By its analysis, whatever that found. After the tier is complete it only grows.",
+        type: "timeseries",
+        width: 12,
+        unit: "s",
+        queries: [since("serviceimage_tier_judged_timestamp_seconds", "{{serviceimage}} {{tier}}")],
+      },
+      {
+        title: "Verdicts that are not good, by tier",
+        description: "BadMetric and HookSaidNo count to the threshold; NoData and MetricError hold the tier.",
+        type: "timeseries",
+        width: 12,
+        queries: [
+          {
+            expr: select("serviceimage_tier_verdict").replace("{", '{verdict!="Good", '),
+            legend: "{{serviceimage}} {{tier}} {{verdict}}",
+          },
+        ],
       },
     ],
   },

@@ -3,7 +3,7 @@ import { playStrategy, type Strategy } from "#test/support/canary-strategies.ts"
 import { sendTraffic, shareOf } from "#test/support/clients.ts"
 import { useAddOns } from "#test/support/data-planes.ts"
 import { floor } from "#test/support/floor.ts"
-import { byService, successRate, useCanaries } from "#test/support/real-canary.ts"
+import { byService, patienceMs, successRate, useCanaries } from "#test/support/real-canary.ts"
 
 // Both strategies that need nothing but kube-proxy, judged by what the pods count.
 
@@ -39,6 +39,10 @@ const strategies: Record<string, Strategy> = {
 }
 
 for (const [name, strategy] of Object.entries(strategies))
-  test.concurrent(`by ${name}: a good version is promoted, a bad one is caught, and no request is lost`, ({
-    onTestFinished,
-  }) => playStrategy(strategy, onTestFinished))
+  test.concurrent(
+    `by ${name}: a good version is promoted, a bad one is caught, and no request is lost`,
+    {
+      timeout: patienceMs,
+    },
+    ({ onTestFinished }) => playStrategy(strategy, onTestFinished),
+  )

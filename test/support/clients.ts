@@ -85,7 +85,8 @@ async function explained(result: TrafficResult, host: string | undefined): Promi
   const lines = () =>
     readFileSync(log, "utf8")
       .split("\n")
-      .filter(line => line.includes(host) && / 50[0-9] [A-Z]/.test(line))
+      // Behind the request come status and flags: a status of 0, or a flag, is not an answer of the server behind it.
+      .filter(line => line.includes(host) && /" (?:0 |\d+ [A-Z])/.test(line))
   const logged = await until("Envoy has logged it", async () => lines().length > 0 && lines().slice(-10), {
     withinMs: 5000,
   }).catch(() => [])

@@ -10,6 +10,7 @@ export function SignIn({
   onToken?: ((token: string) => void) | undefined
 }) {
   const [token, setToken] = useState("")
+  const isByToken = answer?.error === "NeedsToken" || answer?.error === "TokenRefused" || answer?.error === "NeedsTls"
   return (
     <main class="sign-in">
       <h1>AutoImageManager</h1>
@@ -18,10 +19,12 @@ export function SignIn({
           {answer.message}
         </p>
       )}
-      <p>
-        The address that <code>aim dashboard</code> prints has a key in it, which is good for one minute and for one
-        use. To get another, start <code>aim dashboard</code> again, and open the address that it prints.
-      </p>
+      {!isByToken && (
+        <p>
+          The address that <code>aim dashboard</code> prints has a key in it, which is good for one minute and for one
+          use. To get another, start <code>aim dashboard</code> again, and open the address that it prints.
+        </p>
+      )}
       {onToken && (
         <form
           onSubmit={event => {
@@ -30,7 +33,7 @@ export function SignIn({
           }}
         >
           <label>
-            <span>Or a bearer token of the cluster. It is kept in memory only.</span>
+            <span>A bearer token of the cluster. It is kept in the server's memory only.</span>
             <input
               type="password"
               autocomplete="off"

@@ -23,11 +23,11 @@ import type { Acted, Page, SessionHeader } from "./wire.ts"
 export type DashboardOptions = {
   /** The folder of the built page. */
   folder: string
-  /** Names by which the server may be addressed, without the port. */
+  /** Names by which browsers may address the server. Without a port, the one that it listens on is meant. */
   hosts: readonly string[]
   port: number
-  /** The address to listen on. */
-  listen: string
+  /** The address to listen on; undefined: all of the machine. */
+  listen: string | undefined
   /** `/aim`, or empty. */
   basePath: string
   tls?: { cert: string; key: string } | undefined
@@ -49,6 +49,7 @@ export type DashboardOptions = {
 
 export type Dashboard = {
   readonly url: string
+  readonly port: number
   /** An address with a key that opens one session. */
   address(): string
   /** How many browsers have a stream open. */
@@ -67,12 +68,13 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
   const feeds = new Feeds({ clock, random, clusterNow: options.clusterNow })
   const streams = new Map<string, Open>()
   const hosts = new Set<string>()
-  const endStreams = (session: Session, message: string) => {
+  const endStreams = (session: Session, message?: string) => {
     for (const open of [...streams.values()]) if (open.session === session) open.stream.end(message)
   }
   const signIn = signInWith(options, sessions, (session, before) => {
     feeds.expel(before)
-    endStreams(session, "The session goes on with other credentials.")
+    endStreams(session)
+    before.client.close()
   })
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -147,6 +149,7 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
       if (!(error instanceof KubeError) || error.status !== 401) return
       feeds.expel(session.viewer)
       sessions.close(session)
+      if (options.viewers.by === "Token") session.viewer.client.close()
       endStreams(session, "The API server no longer accepts your credentials.")
     })
     const deps = { access, feeds, program, operates, whyNot, now: options.clusterNow }
@@ -190,14 +193,13 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
     server.listen(options.port, options.listen, resolve)
   })
   const { port } = server.address() as AddressInfo
-  for (const host of options.hosts) {
-    hosts.add(`${host}:${port}`.toLowerCase())
-    // Behind a proxy, or at the usual port, a browser leaves the port out.
-    if (options.viewers.by === "Token" || port === (tls ? 443 : 80)) hosts.add(host.toLowerCase())
-  }
-  const url = `${tls ? "https" : "http"}://${options.hosts[0]}:${port}${basePath}/`
+  const addressed = options.hosts.map(host => (/:\d+$/.test(host) ? host : `${host}:${port}`))
+  // Behind a proxy, or at the usual port, a browser leaves the port out.
+  const isWithout = options.viewers.by === "Token" || port === (tls ? 443 : 80)
+  for (const host of [...addressed, ...(isWithout ? options.hosts : [])]) hosts.add(host.toLowerCase())
+  const url = `${tls ? "https" : "http"}://${addressed[0]}${basePath}/`
   return {
-    url,
+    ...{ url, port },
     address: () => (options.viewers.by === "Key" ? `${url}#key=${sessions.newKey()}` : url),
     get streams() {
       return streams.size

@@ -30,12 +30,12 @@ export function signInWith(
   onRenewed: (session: Session, before: Viewer) => void,
 ) {
   const { tls, program, operates, whyNot } = options
-  const tokens = new WeakMap<Session, string>()
+  const tokens = new WeakMap<Session, { token: string; user: string }>()
 
   async function open(request: IncomingMessage, body: Record<string, unknown>): Promise<SessionAnswer> {
     const { viewer, user, token } = await identify(request, body)
     const session = sessions.open(viewer)
-    if (token !== undefined) tokens.set(session, token)
+    if (token !== undefined) tokens.set(session, { token, user })
     return {
       session: session.id,
       program,
@@ -72,18 +72,28 @@ export function signInWith(
       })
     const token = typed ?? bearerOf(request)
     if (token === undefined || token === "")
-      throw new Refusal(401, { error: "NoSession", message: "sign in with a token" })
+      throw new Refusal(401, {
+        error: "NeedsToken",
+        message: tls
+          ? "sign in with a token of the cluster"
+          : "the proxy in front of this server sent no token: sign in there",
+      })
     return { ...(await viewers.viewerOf(token)), token }
   }
 
-  /** A proxy sends a fresh token with each request; a session goes on with it. */
+  /** A proxy sends a fresh token with each request; the session of the same user goes on with it. */
   async function renew(session: Session, request: IncomingMessage): Promise<void> {
     const { viewers } = options
-    const token = bearerOf(request)
-    if (viewers.by !== "Token" || token === undefined || token === tokens.get(session)) return
+    const [token, known] = [bearerOf(request), tokens.get(session)]
+    if (viewers.by !== "Token" || token === undefined || !known || token === known.token) return
+    const { viewer, user } = await viewers.viewerOf(token)
+    if (user !== known.user) {
+      viewer.client.close()
+      throw new Refusal(401, { error: "NoSession", message: "this session is another user's: open the page again" })
+    }
     const before = session.viewer
-    session.viewer = (await viewers.viewerOf(token)).viewer
-    tokens.set(session, token)
+    session.viewer = viewer
+    tokens.set(session, { token, user })
     onRenewed(session, before)
   }
 

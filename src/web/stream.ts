@@ -57,10 +57,10 @@ export class Stream {
     }
   }
 
-  /** The last frame, and the end. */
-  end(message: string): void {
+  /** The end. With a message it ends the session in the page as well; without one, the page opens another stream. */
+  end(message?: string): void {
     if (this.#isClosed) return
-    this.#write([{ type: "end", message }])
+    if (message !== undefined) this.#write([{ type: "end", message }])
     this.close()
     this.#response.end()
   }

@@ -69,6 +69,7 @@ export type ErrorAnswer = {
     | "KeyUsed"
     | "KeyExpired"
     | "TokenRefused"
+    | "NeedsToken"
     | "NeedsTls"
     | "ReadOnly"
     | "Forbidden"

@@ -7,9 +7,9 @@ import type { LocalCluster } from "../local-cluster.ts"
 import { pageFolder } from "./page.ts"
 
 export type Served = Pick<DashboardOptions, "viewers" | "clusterNow" | "speed" | "cluster" | "operates"> &
-  Partial<Pick<DashboardOptions, "port">>
+  Partial<Pick<DashboardOptions, "port" | "listen" | "hosts" | "basePath" | "tls">>
 
-/** Starts the server of the dashboard, on loopback. */
+/** Starts the server of the dashboard: on loopback, unless it is that of a cluster. */
 export async function startDashboard(world: World, served: Served): Promise<Dashboard> {
   const { program, version, clock, random, say } = world
   const folder = await pageFolder(say)

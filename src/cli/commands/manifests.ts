@@ -2,9 +2,10 @@ import { parseImageReference } from "#core/image/reference.ts"
 import { type Input, type Run, UsageError } from "../command.ts"
 import { socketPath, usualSocket } from "../manifests/agent.ts"
 import { manifests, type Section, type Wanted } from "../manifests/all.ts"
+import type { DashboardWanted } from "../manifests/dashboard.ts"
 import { parseForeignKind } from "../manifests/rbac.ts"
 import { sources } from "../manifests/sources.ts"
-import { checkNamespace } from "../names.ts"
+import { checkBasePath, checkHost, checkNamespace, isObjectName } from "../names.ts"
 import { toDocuments } from "../render/yaml.ts"
 
 export const run: Run = async (input, world) => {
@@ -26,8 +27,26 @@ function read({ arguments: [section = "all"], options }: Input, version: string)
     foreign: foreign.filter((kind, i) => given.indexOf(`${kind.plural}.${kind.group}`) === i),
     namespace: checkNamespace(options.namespace as string, "--namespace"),
     criSocket: readSocket(options, section),
+    dashboard: readDashboard(options, section),
     image: checkImage((options.image as string | undefined) ?? `autoimagemanager/aim:${version}`),
   }
+}
+
+/** Undefined: another section is wanted, which takes none of its flags. */
+function readDashboard(options: Input["options"], section: string): DashboardWanted | undefined {
+  const { host, basePath, tlsSecret, operate } = options as Record<string, string | undefined>
+  if (section !== "dashboard") {
+    const flags = { "--host": host, "--base-path": basePath, "--tls-secret": tlsSecret, "--operate": operate }
+    for (const [flag, value] of Object.entries(flags))
+      if (value !== undefined)
+        throw new UsageError(`${flag} is for the dashboard, and ${section} has none: write manifests dashboard`)
+    return undefined
+  }
+  if (tlsSecret !== undefined && !isObjectName(tlsSecret))
+    throw new UsageError(
+      `--tls-secret: ${tlsSecret} is not the name of a Secret: write lower-case letters, digits and '-'`,
+    )
+  return { host: checkHost(host), basePath: checkBasePath(basePath ?? ""), operates: operate !== undefined, tlsSecret }
 }
 
 /** As the node has it: the DaemonSet mounts this one file. Undefined: no agents are wanted. */

@@ -1,11 +1,12 @@
 import type { Permission } from "#runtime/controller.ts"
 import { agentManifests, usualSocket } from "./agent.ts"
 import { controllerDeployment, controllerNetworkPolicy, namespaceManifest } from "./controller.ts"
+import { type DashboardWanted, dashboardManifests } from "./dashboard.ts"
 import type { Manifest } from "./names.ts"
 import { policies } from "./policies.ts"
 import { type Declared, type ForeignKind, roles, rolesFor } from "./rbac.ts"
 
-export type Section = "crds" | "rbac" | "policies" | "agent" | "all"
+export type Section = "crds" | "rbac" | "policies" | "agent" | "dashboard" | "all"
 
 export type Wanted = {
   section: Section
@@ -14,13 +15,16 @@ export type Wanted = {
   image: string
   /** The socket of the nodes' container runtime. Without it, `all` has no agents. */
   criSocket?: string | undefined
+  /** Wanted by its own section alone. */
+  dashboard?: DashboardWanted | undefined
 }
 
 /** What the code declares. */
 export type Sources = Declared & { crds: readonly Manifest[]; agent: readonly Permission[] }
 
 /** What `aim manifests` prints, in an order in which it can be applied. */
-export function manifests({ section, foreign, namespace, image, criSocket }: Wanted, sources: Sources): Manifest[] {
+export function manifests(wanted: Wanted, sources: Sources): Manifest[] {
+  const { section, foreign, namespace, image, criSocket } = wanted
   const extra = foreign.flatMap(rolesFor)
   switch (section) {
     case "crds":
@@ -32,6 +36,8 @@ export function manifests({ section, foreign, namespace, image, criSocket }: Wan
       return foreign.length > 0 ? extra : roles(sources, namespace)
     case "agent":
       return agentManifests({ image, criSocket: criSocket ?? usualSocket, permissions: sources.agent })
+    case "dashboard":
+      return dashboardManifests({ ...wanted.dashboard!, namespace, image })
     case "all":
       return [
         namespaceManifest(namespace),

@@ -12,12 +12,13 @@ export const install: readonly Command[] = [
       "all has an agent for every node. It mounts the socket of the node's container runtime, which is",
       "/run/containerd/containerd.sock unless --cri-socket names another; --no-agent leaves the agents out.",
       "With rbac --for, only the roles that let the controllers read a custom kind and, where granted, change it.",
+      "dashboard is a server without rights, for viewers with tokens of their own; it is not part of all.",
     ],
     arguments: [
       {
         name: "SECTION",
-        description: "crds, rbac, policies, agent or all (default: all)",
-        choices: ["crds", "rbac", "policies", "agent", "all"],
+        description: "crds, rbac, policies, agent, dashboard or all (default: all)",
+        choices: ["crds", "rbac", "policies", "agent", "dashboard", "all"],
       },
     ],
     options: [
@@ -31,6 +32,13 @@ export const install: readonly Command[] = [
         flags: "--cri-socket <PATH>",
         description: "the runtime's socket on the nodes, for the agents (default: containerd's)",
       },
+      { flags: "--host <NAME>", description: "for dashboard: the name that browsers use, with its port if unusual" },
+      { flags: "--base-path <PATH>", description: "for dashboard: the path under which a proxy serves it, e.g. /aim" },
+      {
+        flags: "--tls-secret <NAME>",
+        description: "for dashboard: serve TLS with this Secret (kubernetes.io/tls) of its namespace",
+      },
+      { flags: "--operate", description: "for dashboard: let the page change what its viewer may change" },
       { flags: "--no-agent", description: "all without the agents: nothing restarts containers or pulls images" },
       {
         flags: "-n, --namespace <NAMESPACE>",
@@ -42,6 +50,7 @@ export const install: readonly Command[] = [
       { line: "manifests | kubectl apply -f -", says: "install everything" },
       { line: "manifests --no-agent | kubectl apply -f -", says: "without an agent on every node" },
       { line: "manifests agent | kubectl apply -f -", says: "the agents later" },
+      { line: "manifests dashboard --host aim.example.com | kubectl apply -f -", says: "the dashboard, for a team" },
       {
         line: "manifests rbac --for dicoms.services.example.com | kubectl apply -f -",
         says: "let it manage Dicoms too",

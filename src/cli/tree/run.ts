@@ -108,16 +108,32 @@ export const run: readonly Command[] = [
     details: [
       "On loopback, with your kubeconfig: you see what you may list, and nothing can be changed without --operate.",
       "It prints an address that works once and for a minute. docs/dashboard.md explains how it is kept yours.",
+      "With --in-cluster it is a server for many: each viewer's own token is passed on, and it has no rights itself.",
     ],
     connects: true,
     options: [
       { flags: "--port <N>", description: "where it listens (default: any free one)" },
       { flags: "--no-open", description: "print the address, and open no browser" },
       { flags: "--operate", description: "let the page approve, pause, resume, roll back and set images" },
+      { flags: "--in-cluster", description: "run in a pod, for every viewer with a token; listens on port 8080" },
+      { flags: "--host <NAME>", description: "in the cluster: the name that browsers use, with its port if unusual" },
+      { flags: "--base-path <PATH>", description: "in the cluster: the path under which a proxy serves it, e.g. /aim" },
+      {
+        flags: "--tls-cert <FILE>",
+        description: "in the cluster: serve TLS with this certificate; tokens can then be typed",
+        completes: "files",
+      },
+      { flags: "--tls-key <FILE>", description: "in the cluster: the key of the certificate", completes: "files" },
+      {
+        flags: "--certificate-authority <FILE>",
+        description: "in the cluster: the API server's authority (default: as aim manifests dashboard mounts it)",
+        completes: "files",
+      },
     ],
     examples: [
       { line: "dashboard", says: "watch" },
       { line: "dashboard --operate", says: "and change" },
+      { line: "dashboard --in-cluster --host aim.example.com", says: "in a pod; aim manifests dashboard prints one" },
     ],
     load: () => import("../commands/dashboard.ts"),
   },

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
 import { serviceImages } from "#operations/kinds.ts"
 import type { Seen } from "#operations/rollout.ts"
 import { ask, browse, dashboardStory, post, signIn } from "#test/support/dashboard.ts"
 import { until } from "#tools/kube/api.ts"
+import type { Dashboard } from "#web/server.ts"
+import type { Viewer } from "#web/viewer.ts"
 
 // The dashboard's server over real HTTP, as a page and as an attacker speak to it.
 
@@ -215,32 +217,6 @@ describe("rights", () => {
     await dashboard.close()
   })
 
-  test("two users by their tokens: no object across, and identity headers change nothing", async () => {
-    const { local, viewerOf, start } = await dashboardStory()
-    await local.apply(...mayRead("tenant", "default"), source("mine", "default"))
-    const viewers = {
-      by: "Token",
-      viewerOf: async (token: string) => ({ viewer: viewerOf(token), user: token }),
-    } as const
-    const dashboard = await start({ viewers })
-    const { host, origin } = new URL(dashboard.url)
-    const signedIn = async (token: string) => {
-      const headers = {
-        ...{ host, origin, "content-type": "application/json", authorization: `Bearer ${token}` },
-        ...{ "x-remote-user": "admin", "impersonate-user": "admin" },
-      }
-      return JSON.parse((await ask(dashboard, "/api/session", { method: "POST", headers, body: "{}" })).body).session
-    }
-    const mine = await browse(dashboard, await signedIn("tenant-token"), [{ page: "overview" }])
-    const other = await browse(dashboard, await signedIn("other-token"), [{ page: "overview" }])
-    await until("its own", async () => mine.row("alternateimagesources", "default/mine"))
-    await until("nothing", async () => other.feed("list/alternateimagesources")?.head.scope === "None")
-    expect(JSON.stringify(other.frames)).not.toContain("default/mine")
-    const typed = await post(dashboard, "/api/session", { token: "tenant-token" })
-    expect(typed).toMatchObject({ status: 403, body: { error: "NeedsTls" } })
-    await dashboard.close()
-  })
-
   test("a read-only dashboard changes nothing, whatever is asked", async () => {
     const { local, start } = await dashboardStory()
     await local.apply(rollout())
@@ -252,6 +228,77 @@ describe("rights", () => {
     expect(refused).toMatchObject({ status: 403, body: { error: "ReadOnly" } })
     expect((await local.client.get<Seen>(serviceImages, { name: "web" })).spec.paused ?? false).toBe(false)
     await dashboard.close()
+  })
+})
+
+/** As a proxy in front passes it on: a token with each request, and headers that a client made up. */
+const throughProxy = (dashboard: Dashboard, token: string) => {
+  const { host, origin } = new URL(dashboard.url)
+  const headers = {
+    ...{ host, origin, "content-type": "application/json", authorization: `Bearer ${token}` },
+    ...{ "x-remote-user": "admin", "impersonate-user": "admin" },
+  }
+  return async (path: string, body: unknown, session?: string) => {
+    const sent = { ...headers, ...(session !== undefined && { "x-aim-session": session }) }
+    const answer = await ask(dashboard, path, { method: "POST", headers: sent, body: JSON.stringify(body) })
+    return { status: answer.status, body: JSON.parse(answer.body) }
+  }
+}
+
+describe("with a token of each viewer", () => {
+  /** `name.n-token` is the nth token of a user. */
+  async function tokenStory() {
+    const story = await dashboardStory()
+    await story.local.apply(...mayRead("tenant", "default"), source("mine", "default"))
+    const clients: Viewer[] = []
+    const viewerOf = async (token: string) => {
+      const user = token.replace(/(\.\d+)?-token$/, "")
+      const viewer = story.viewerOf(`${user}-token`)
+      clients.push(viewer)
+      return { viewer, user }
+    }
+    const dashboard = await story.start({ viewers: { by: "Token", viewerOf } })
+    onTestFinished(() => dashboard.close())
+    const signedIn = async (token: string) => (await throughProxy(dashboard, token)("/api/session", {})).body.session
+    return { ...story, dashboard, signedIn, clients }
+  }
+
+  test("two users see no object across, and identity headers change nothing", async () => {
+    const { dashboard, signedIn } = await tokenStory()
+    const mine = await browse(dashboard, await signedIn("tenant-token"), [{ page: "overview" }])
+    const other = await browse(dashboard, await signedIn("other-token"), [{ page: "overview" }])
+    await until("its own", async () => mine.row("alternateimagesources", "default/mine"))
+    await until("nothing", async () => other.feed("list/alternateimagesources")?.head.scope === "None")
+    expect(JSON.stringify(other.frames)).not.toContain("default/mine")
+  })
+
+  test("a token is typed over TLS alone, and a request without one is told where to sign in", async () => {
+    const { dashboard } = await tokenStory()
+    const typed = await post(dashboard, "/api/session", { token: "tenant-token" })
+    expect(typed).toMatchObject({ status: 403, body: { error: "NeedsTls" } })
+    const none = await post(dashboard, "/api/session", {})
+    expect(none).toMatchObject({ status: 401, body: { error: "NeedsToken" } })
+    expect(none.body.message).toContain("the proxy in front of this server sent no token")
+  })
+
+  test("a fresh token of the same user goes on with the session; another user's is refused", async () => {
+    const { dashboard, signedIn, clients } = await tokenStory()
+    const session = await signedIn("tenant.1-token")
+    const browser = await browse(dashboard, session, [{ page: "overview" }])
+    await until("its own", async () => browser.row("alternateimagesources", "default/mine"))
+    const why = { kind: "alternateimagesources", namespace: "default", name: "mine" }
+    const stolen = await throughProxy(dashboard, "other-token")("/api/why", why, session)
+    expect(stolen).toMatchObject({ status: 401, body: { error: "NoSession" } })
+    expect(stolen.body.message).toContain("another user's")
+
+    const fresh = await throughProxy(dashboard, "tenant.2-token")("/api/watch", { stream: "old", pages: [] }, session)
+    expect(fresh.status).not.toBe(401)
+    await browser.ended
+    expect(browser.frames.some(({ type }) => type === "end")).toBe(false)
+    const again = await browse(dashboard, session, [{ page: "overview" }])
+    await until("its own again", async () => again.row("alternateimagesources", "default/mine"))
+    expect(clients).toHaveLength(3)
+    await expect(clients[0]!.client.get(serviceImages, { name: "web" })).rejects.toThrow()
   })
 })
 

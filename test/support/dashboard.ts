@@ -123,7 +123,7 @@ export async function signIn(dashboard: Dashboard): Promise<string> {
 }
 
 /** One browser: a stream, and what its frames add up to. */
-export async function browse(dashboard: Dashboard, session: string, pages: Page[]) {
+export async function browse(dashboard: Pick<Dashboard, "url">, session: string, pages: Page[]) {
   const life = new AbortController()
   onTestFinished(() => life.abort())
   const frames: Frame[] = []
@@ -161,7 +161,8 @@ export async function browse(dashboard: Dashboard, session: string, pages: Page[
   }
 
   const stream = await hello.promise
-  const watch = (next: Page[]) => post(dashboard, "/api/watch", { stream, pages: next }, session)
+  const { pathname } = new URL("api/watch", dashboard.url)
+  const watch = (next: Page[]) => post(dashboard, pathname, { stream, pages: next }, session)
   await watch(pages)
   return {
     frames,

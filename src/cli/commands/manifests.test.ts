@@ -48,3 +48,64 @@ describe("the agents", () => {
     for (const [line, message] of Object.entries(refused)) await expect(printed(line), line).rejects.toThrow(message)
   })
 })
+
+describe("the dashboard", () => {
+  const pod = async (line: string) => {
+    const found = (await printed(line)).find(({ kind }) => kind === "Deployment") as Deployment
+    return found.spec.template.spec
+  }
+  test("has no rights, no token, and the name by which it is addressed", async () => {
+    const all = await printed("dashboard --host aim.example.com --base-path /aim")
+    expect(all.map(({ kind }) => kind)).toEqual([
+      ...["Namespace", "ServiceAccount", "NetworkPolicy", "Service", "Deployment"],
+    ])
+    const { automountServiceAccountToken, containers, volumes } = await pod(
+      "dashboard --host aim.example.com --base-path /aim",
+    )
+    expect(automountServiceAccountToken).toBe(false)
+    expect(containers[0]!.args.join(" ")).toBe(
+      "dashboard --in-cluster --host aim.example.com --port 8080 --base-path /aim",
+    )
+    expect(containers[0]!.readinessProbe.httpGet).toMatchObject({
+      ...{ path: "/aim/", scheme: "HTTP", httpHeaders: [{ name: "Host", value: "aim.example.com" }] },
+    })
+    expect(volumes).toEqual([{ name: "authority", configMap: { name: "kube-root-ca.crt" } }])
+  })
+  test("serves TLS with a Secret, and operates where that is asked for", async () => {
+    const { containers, volumes } = await pod("dashboard --host aim.example.com --tls-secret aim-tls --operate")
+    expect(containers[0]!.args.join(" ")).toContain(
+      "--operate --tls-cert /etc/aim/tls/tls.crt --tls-key /etc/aim/tls/tls.key",
+    )
+    expect(containers[0]!.readinessProbe.httpGet.scheme).toBe("HTTPS")
+    expect(volumes).toContainEqual({ name: "tls", secret: { secretName: "aim-tls" } })
+  })
+  test("is no part of all, which takes no flag of its", async () => {
+    const names = (await printed("all")).map(({ metadata }) => (metadata as { name: string }).name)
+    expect(names).not.toContain("aim-dashboard")
+    const refused: Record<string, string> = {
+      dashboard: "the dashboard of a cluster needs the name that browsers use",
+      "dashboard --host a/b": "--host: a/b is not a host",
+      "dashboard --host a:70000": "--host: a:70000 is not a host",
+      "dashboard --host a --base-path aim": "--base-path: aim is not a path: write one such as /aim",
+      "dashboard --host a --tls-secret A_B": "--tls-secret: A_B is not the name of a Secret",
+      "all --host a": "--host is for the dashboard, and all has none: write manifests dashboard",
+      "rbac --operate": "--operate is for the dashboard, and rbac has none",
+    }
+    for (const [line, message] of Object.entries(refused)) await expect(printed(line), line).rejects.toThrow(message)
+  })
+})
+
+type Deployment = {
+  spec: {
+    template: {
+      spec: {
+        automountServiceAccountToken: boolean
+        containers: {
+          args: string[]
+          readinessProbe: { httpGet: { path: string; scheme: string; httpHeaders: { name: string; value: string }[] } }
+        }[]
+        volumes: unknown[]
+      }
+    }
+  }
+}

@@ -12,7 +12,7 @@ import { startProgram } from "#test/support/program.ts"
 
 beforeAll(installKinds)
 
-/** A proxy that has signed somebody in. The test says whom. */
+/** A proxy that has signed a user in, by the token that the test sets. */
 async function tokenProxy() {
   const signedIn = { token: "", port: 0 }
   const server = createServer((incoming, answer) => {

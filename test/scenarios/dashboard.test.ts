@@ -1,5 +1,8 @@
+import { request } from "node:https"
+import { text } from "node:stream/consumers"
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { Json } from "#cluster-sim/index.ts"
+import { createAuthority } from "#lib/certificate.ts"
 import { serviceImages } from "#operations/kinds.ts"
 import type { Seen } from "#operations/rollout.ts"
 import { ask, browse, dashboardStory, post, signIn } from "#test/support/dashboard.ts"
@@ -260,7 +263,7 @@ describe("with a token of each viewer", () => {
     const dashboard = await story.start({ viewers: { by: "Token", viewerOf } })
     onTestFinished(() => dashboard.close())
     const signedIn = async (token: string) => (await throughProxy(dashboard, token)("/api/session", {})).body.session
-    return { ...story, dashboard, signedIn, clients }
+    return { ...story, dashboard, signedIn, signedInBy: viewerOf, clients }
   }
 
   test("two users see no object across, and identity headers change nothing", async () => {
@@ -279,6 +282,27 @@ describe("with a token of each viewer", () => {
     const none = await post(dashboard, "/api/session", {})
     expect(none).toMatchObject({ status: 401, body: { error: "NeedsToken" } })
     expect(none.body.message).toContain("the proxy in front of this server sent no token")
+  })
+
+  test("with TLS a token is typed", async () => {
+    const { start, signedInBy } = await tokenStory()
+    const authority = createAuthority({ name: "test", now: Date.now(), days: 1 })
+    const tls = authority.forServer({ name: "dashboard" }, ["127.0.0.1"])
+    const dashboard = await start({ tls, viewers: { by: "Token", viewerOf: signedInBy } })
+    onTestFinished(() => dashboard.close())
+    const { origin, port } = new URL(dashboard.url)
+    expect(origin).toBe(`https://127.0.0.1:${port}`)
+    const headers = { origin, "content-type": "application/json" }
+    const answer = await new Promise<string>((resolve, reject) => {
+      const sent = request(
+        new URL("api/session", dashboard.url),
+        { method: "POST", headers, ca: authority.cert },
+        response => text(response).then(resolve, reject),
+      )
+      sent.on("error", reject)
+      sent.end(JSON.stringify({ token: "tenant-token" }))
+    })
+    expect(JSON.parse(answer)).toMatchObject({ user: "tenant" })
   })
 
   test("a fresh token of the same user goes on with the session; another user's is refused", async () => {

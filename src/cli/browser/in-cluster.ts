@@ -48,7 +48,7 @@ export async function inClusterDashboard({ options }: Input, world: World): Prom
 }
 
 /** Each viewer has connections of its own: one that asks for much delays no other. */
-export const viewersByToken = (
+const viewersByToken = (
   server: Pick<ServerConfig, "server" | "tls">,
   { clock, random, version }: Pick<World, "clock" | "random" | "version">,
 ): Viewers => ({

@@ -5,7 +5,7 @@ import { type Manifest, partOf } from "./names.ts"
 export const dashboardPort = 8080
 export const mounts = { authority: "/etc/aim/authority", tls: "/etc/aim/tls" } as const
 
-export const dashboardName = "aim-dashboard"
+const dashboardName = "aim-dashboard"
 const labels = { "app.kubernetes.io/name": dashboardName }
 
 export type DashboardWanted = {

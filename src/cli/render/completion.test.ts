@@ -52,7 +52,7 @@ describe("in a real bash", () => {
     expect(offers("aim help w")).toEqual(["wait", "why"])
   })
   test("arguments and options", () => {
-    expect(offers("aim manifests ")).toEqual(["crds", "rbac", "policies", "agent", "all"])
+    expect(offers("aim manifests ")).toEqual(["crds", "rbac", "policies", "agent", "dashboard", "all"])
     expect(offers("aim wait --t")).toEqual(["--timeout"])
     expect(offers("aim get -o ")).toEqual(["wide", "name", "json", "yaml"])
     expect(offers("aim -q controller --log-level w")).toEqual(["warn"])

@@ -28,7 +28,7 @@ const suites: Record<string, string[]> = {
   long: ["unit", "simulation", "long"],
   e2e: ["alone", "e2e"],
 }
-const everything = ["unit", "simulation", "alone", "e2e"]
+const everything = ["unit", "simulation", "alone", "e2e", "browser"]
 
 const { values, positionals } = readArguments()
 if (values.help) {
@@ -107,7 +107,9 @@ async function sideBySide(): Promise<Vitest[]> {
       ended.push(await startVitest([], { ...options, ...part, reporters: [lines] }))
   }
   const [first] = await Promise.all([real, work(), real.then(work)])
-  return [first, ...ended]
+  // Last and by itself: what a page shows within a moment is not judged beside clusters.
+  const browser = await startVitest([], { ...options, project: ["browser"], reporters: [lines] })
+  return [first, ...ended, browser]
 }
 
 if (!watch) {

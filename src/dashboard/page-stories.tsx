@@ -8,6 +8,7 @@ import { row as pull } from "./kinds/pull/stories.tsx"
 import { halted, object, rows as rollouts } from "./kinds/rollout/stories.tsx"
 import { outage, feed as source } from "./kinds/source/stories.tsx"
 import { row as workload } from "./kinds/workload/stories.tsx"
+import { SignIn } from "./SignIn.tsx"
 import { listOf, type Stories, surroundingsOf } from "./stories.tsx"
 
 const lists = Object.groupBy<string, Row>([...rollouts, outage, canary, pull, workload], ({ kind }) => kind)
@@ -31,5 +32,16 @@ export const stories: Stories = {
   overview: () => <Whole />,
   halted: () => <Whole address={{ object, selected: "shop/dicom-136" }} />,
   outage: () => <Whole address={{ object: outage }} />,
+  "sign in by key": () => (
+    <SignIn answer={{ error: "KeyExpired", message: "this address is older than a minute; get another" }} />
+  ),
+  "sign in by token": () => (
+    <SignIn answer={{ error: "NeedsToken", message: "sign in with a token of the cluster" }} onToken={() => {}} />
+  ),
+  "sign in at the proxy": () => (
+    <SignIn
+      answer={{ error: "NeedsToken", message: "the proxy in front of this server sent no token: sign in there" }}
+    />
+  ),
   "unknown kind": () => <Whole address={{ object: { ...object, kind: "nothings" } }} />,
 }

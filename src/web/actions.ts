@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto"
+import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import { approval } from "#operations/approve.ts"
 import { approveRun, pauseRun, resumeRun, rollbackRun, userOf } from "#operations/canary/operate.ts"
 import type { SeenCanary } from "#operations/canary/progress.ts"
 import { setRunImage } from "#operations/canary/set-image.ts"
 import { changeObject, type Decided } from "#operations/change.ts"
 import { fetchAll } from "#operations/fetch.ts"
-import { canaries } from "#operations/kinds.ts"
+import { canaries, serviceImages } from "#operations/kinds.ts"
 import { pause } from "#operations/pause.ts"
 import { Failure, UsageError } from "#operations/refusal.ts"
 import { resume } from "#operations/resume.ts"
@@ -17,53 +18,62 @@ import { tierWord } from "#operations/words.ts"
 import type { Client } from "#runtime/client/client.ts"
 import { KubeError } from "#runtime/client/errors.ts"
 import type { KubeObject, ObjectName } from "#runtime/resource.ts"
+import { foresee } from "./foresee.ts"
 import { pageOf } from "./kinds/all.ts"
 import type { KindPage } from "./kinds/kind.ts"
+import type { LookDeps } from "./look.ts"
 import { shown, shownLines } from "./text.ts"
+import type { Viewer } from "./viewer.ts"
 import type { Acted, ActionRequest, Preview } from "./wire.ts"
 
 /** The field manager of every write of the dashboard. */
 const fieldManager = "aim-dashboard"
 
-type Deps = { client: Client; program: string }
-type Outcome = { lines: string[]; next: string[]; isChange: boolean }
+type Deps = LookDeps & { viewer: Viewer; program: string; now(): number }
+type Outcome = { lines: string[]; next: string[]; isChange: boolean; object?: KubeObject }
+/** A preview without its plan, and the object as the server would store it. */
+type Tried = { preview: Preview; object?: KubeObject | undefined }
 
-/** What the action would do, asked of the server as a dry run. */
-export async function preview(request: ActionRequest, deps: Deps): Promise<Preview> {
+/** What the action would do, asked of the server as a dry run, and what the planner would do after it. */
+export const preview = async (request: ActionRequest, deps: Deps): Promise<Preview> =>
+  withPlan(await tried(request, deps), deps)
+
+async function withPlan({ preview, object }: Tried, deps: Deps): Promise<Preview> {
+  if (!object || !preview.isChange) return preview
+  const [before] = await fetchAll(deps.viewer.client, serviceImages, [object.metadata.name])
+  const [was, after] = [before, object] as unknown as [ServiceImage, ServiceImage]
+  return { ...preview, plan: await foresee(deps.viewer, { before: was, after }, deps) }
+}
+
+async function tried(request: ActionRequest, deps: Deps): Promise<Tried> {
   const command = commandOf(request, deps.program)
   const base = { plan: [], command }
   try {
-    const { lines, next, isChange } = await perform(request, deps, true)
+    const { lines, next, isChange, object } = await perform(request, deps, true)
     const dryRun = { isAccepted: true, message: isChange ? "The server would accept it." : "Nothing would be written." }
-    return { ...base, isPossible: true, lines, next, isChange, dryRun, decision: decisionOf(lines, next) }
+    const decision = decisionOf(lines, next)
+    return { preview: { ...base, isPossible: true, lines, next, isChange, dryRun, decision }, object }
   } catch (error) {
     if (error instanceof KubeError && error.kind !== "NotFound") {
       const lines = shownLines(error.said)
       const dryRun = { isAccepted: false, message: shown(error.said, 2048) }
-      return { ...base, isPossible: false, lines, next: [], isChange: false, dryRun, decision: "" }
+      return { preview: { ...base, isPossible: false, lines, next: [], isChange: false, dryRun, decision: "" } }
     }
     if (!(error instanceof Failure || error instanceof UsageError)) throw error
     const lines = shownLines(error.message)
     const field = fieldOf(request, error)
     const dryRun = { isAccepted: false, message: "It was not sent to the server." }
-    return {
-      ...base,
-      isPossible: false,
-      lines,
-      next: [],
-      isChange: false,
-      dryRun,
-      ...(field && { field }),
-      decision: "",
-    }
+    const refused = { ...base, isPossible: false, lines, next: [], isChange: false, dryRun, decision: "" }
+    return { preview: { ...refused, ...(field && { field }) } }
   }
 }
 
 /** Does what was previewed. A decision that reads differently by now is shown instead, and nothing is written. */
 export async function act(request: ActionRequest & { decision: string }, deps: Deps): Promise<Acted> {
-  const now = await preview(request, deps)
+  const again = await tried(request, deps)
+  const { preview: now } = again
   if (now.decision !== request.decision || !now.isPossible)
-    return { isDone: false, moved: [...now.lines, ...now.next], preview: now }
+    return { isDone: false, moved: [...now.lines, ...now.next], preview: await withPlan(again, deps) }
   const { lines, next } = await perform(request, deps, false)
   return { isDone: true, lines, next, command: now.command }
 }
@@ -100,14 +110,15 @@ function pageFor({ kind, action }: ActionRequest): KindPage {
   return page
 }
 
-async function perform(request: ActionRequest, { client, program }: Deps, dryRun: boolean): Promise<Outcome> {
+async function perform(request: ActionRequest, { viewer, program }: Deps, dryRun: boolean): Promise<Outcome> {
   const page = pageFor(request)
+  const { client } = viewer
   const { name, namespace } = request
   const at = { resource: page.resource, name, ...(page.resource.namespaced && { namespace }) }
   const own = named(client)
   if (page.resource !== canaries) {
     const decided = await changeObject(at, rolloutAction(request, program), { client: own, dryRun })
-    return outcomeOf(decided)
+    return { ...outcomeOf(decided), object: decided.object as KubeObject }
   }
   if (request.action === "set-image") {
     const words = request.settings ?? []

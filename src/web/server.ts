@@ -110,7 +110,7 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
     if (path === "api/stream" && request.method === "GET") return openStream(session, response)
     if (request.method !== "POST") throw notServed()
     const body = await bodyOf(request)
-    const deps = { client: session.viewer.client, program }
+    const deps = { viewer: session.viewer, feeds, clock, now: options.clusterNow, program }
     switch (path) {
       case "api/watch": {
         const open = streams.get(textIn(body, "stream", 64) ?? "")
@@ -119,10 +119,8 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
         open.stream.show(pagesIn(body))
         return json(response, {})
       }
-      case "api/why": {
-        const around = { feeds, clock, now: options.clusterNow, program }
-        return json(response, await why(session.viewer, objectIn(body), around))
-      }
+      case "api/why":
+        return json(response, await why(session.viewer, objectIn(body), deps))
       case "api/preview":
         return json(response, await preview(actionIn(body), deps))
       case "api/act": {

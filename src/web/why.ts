@@ -1,23 +1,19 @@
 import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
-import { builtIn } from "#controllers/served-kind.ts"
 import { explanationOf } from "#explain/plain.ts"
 import type { Survey, Surveyed } from "#explain/serviceimage/survey.ts"
 import { type Why as Answer, whyObject, whyRollout } from "#explain/serviceimage/why.ts"
 import { fetchAll } from "#operations/fetch.ts"
 import { serviceImages } from "#operations/kinds.ts"
 import { Failure } from "#operations/refusal.ts"
-import { type Clock, sleep } from "#runtime/clock.ts"
-import { type KubeObject, keyOf, type Resource } from "#runtime/resource.ts"
-import type { Feeds } from "./feeds.ts"
-import type { FollowedFleet } from "./fleet.ts"
+import { type KubeObject, keyOf } from "#runtime/resource.ts"
 import { pageOf } from "./kinds/all.ts"
-import { serviceImagePage } from "./kinds/serviceimage.ts"
+import { followable, type LookDeps, looked, withFleet } from "./look.ts"
 import { mayFollow } from "./rights.ts"
 import { shown } from "./text.ts"
 import type { Viewer } from "./viewer.ts"
 import type { ObjectId, Why } from "./wire.ts"
 
-type Deps = { feeds: Feeds; clock: Clock; now(): number; program: string }
+type Deps = LookDeps & { now(): number; program: string }
 
 /** `aim why` of a ServiceImage, from its plan. */
 export const rolloutWhy = (surveyed: Surveyed, now: number, program: string): Why => {
@@ -47,10 +43,7 @@ export async function why(viewer: Viewer, at: ObjectId, deps: Deps): Promise<Why
   const [first] = rollouts
   if (!first) throw new Failure(`no ServiceImage is about ${shown(at.kind, 63)} objects that you may see`)
   const { target } = first.spec
-  const resource = builtIn(target) ?? (await viewer.client.discover(target.apiVersion, target.kind))
-  if (!resource) throw new Failure(`the cluster does not serve ${target.kind} in ${target.apiVersion}`)
-  const lacking = await deps.feeds.lacks(viewer, resource)
-  if (lacking) throw new Failure(lacking)
+  const resource = await followable(viewer, target, deps)
   return withFleet(viewer, resource, deps, async fleet => {
     if (page) {
       const surveyed = await looked(fleet, at.name, deps.clock)
@@ -84,36 +77,6 @@ async function rolloutsFor(viewer: Viewer, which: { name: string } | { kind: str
   const found = all.filter(({ metadata }) => metadata.name === which.name)
   if (found.length === 0) await fetchAll(viewer.client, serviceImages, [which.name]) // refuses, with the name that was meant
   return found
-}
-
-/** Joins what is followed for the question alone; a page that shows the rollout has it open anyway. */
-async function withFleet<T>(
-  viewer: Viewer,
-  resource: Resource,
-  { feeds }: Deps,
-  ask: (fleet: FollowedFleet) => Promise<T>,
-): Promise<T> {
-  const [list, fleet] = [feeds.list(serviceImagePage, undefined), feeds.fleet(resource)]
-  list.join(viewer)
-  const followed = fleet.join(viewer)
-  try {
-    return await ask(followed)
-  } finally {
-    fleet.leave(viewer)
-    list.leave(viewer)
-  }
-}
-
-const patienceMs = 10_000
-
-async function looked(fleet: FollowedFleet, name: string, clock: Clock): Promise<Surveyed> {
-  for (const until = clock.monotonic() + patienceMs; ; ) {
-    const surveyed = fleet.look(name)
-    if (surveyed?.fleet) return surveyed
-    if (clock.monotonic() > until)
-      throw new Failure(`the objects of si/${name} are not listed yet: try again in a moment`)
-    await sleep(clock, 100)
-  }
 }
 
 type Said = Pick<Answer, "sentences" | "since" | "serviceImage" | "tier" | "lastDecision"> & { reason: string }

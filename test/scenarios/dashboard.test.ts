@@ -152,6 +152,52 @@ describe("a rollout", () => {
     expect(managers).toContain("aim-dashboard")
   })
 
+  test("a new image is previewed by the planner: what would start, which objects, in which order, how long", async () => {
+    const { local, dashboard, start, viewerOf } = await dashboardStory()
+    const early = deployment("early")
+    early.metadata.labels = { "upgrade-tier": "early" }
+    const tiers = [
+      { upgradeTier: "early", priority: 1, settleSeconds: 30 },
+      { upgradeTier: "", settleSeconds: 1 },
+    ]
+    await local.apply(early, deployment("one"), deployment("two"), { ...rollout(), spec: { ...rollout().spec, tiers } })
+    const seen = () => local.client.get<Seen>(serviceImages, { name: "web" })
+    await until("complete", async () => (await seen()).status?.state === "Complete")
+    const session = await signIn(dashboard)
+    const page = { page: "details", kind: "serviceimages", namespace: "", name: "web" } as const
+    const browser = await browse(dashboard, session, [page])
+    const cells = () => browser.feed("details/serviceimages//web")?.cells
+    await until("the map", async () => cells()?.names.length === 3)
+    const before = structuredClone(cells())
+    const of = { kind: "serviceimages", namespace: "", name: "web" }
+    const set = { ...of, action: "set-image", settings: ["shop/web:2"] }
+    const { plan } = (await post(dashboard, "/api/preview", set, session)).body
+    const text = plan.join("\n")
+    expect(text).toContain("would start operation g2: shop/web:2")
+    expect(text).toContain("default/early  tier early  shop/web:1 → shop/web:2")
+    expect(text).toMatch(/priority 1: tier early: 1 to stamp[\s\S]*priority 0: the default tier: 2 to stamp/)
+    expect(text).toMatch(/takes: at least 31s \(.*31s of settling\)/)
+    // A plan of what is not written leaves the picture of what is.
+    expect((await seen()).spec.defaultImage).toBe("shop/web:1")
+    expect(cells()).toEqual(before)
+
+    const back = (await post(dashboard, "/api/preview", { ...of, action: "rollback" }, session)).body.plan.join("\n")
+    expect(back).toMatch(/operation g1 RollingBack[\s\S]*priority 0: the default tier: 2 to stamp[\s\S]*priority 1/)
+
+    // The plan needs the objects; the action does not.
+    const [role, binding] = mayReadAll("tenant") as [Json, Json]
+    const rules = [
+      { apiGroups: ["autoimagemanager.io"], resources: ["*"], verbs: ["get", "list", "watch", "patch"] },
+      { apiGroups: ["apps"], resources: ["deployments"], verbs: ["patch"] },
+    ]
+    await local.apply({ ...role, rules }, binding)
+    const other = await start({ viewers: { by: "Key", viewer: viewerOf("tenant-token"), user: "tenant" } })
+    const blind = (await post(other, "/api/preview", set, await signIn(other))).body
+    expect(blind).toMatchObject({ isPossible: true })
+    expect(blind.plan).toEqual([expect.stringContaining("The plan is not known: single objects are not shown")])
+    await other.close()
+  })
+
   test("a bad image is refused at the field, in the words of the command line", async () => {
     const { local, dashboard } = await dashboardStory()
     await local.apply(rollout())

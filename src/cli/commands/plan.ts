@@ -1,12 +1,11 @@
 import { Readable } from "node:stream"
-import type { Operation, Reason, ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
-import { isInProgress, recordedOperation } from "#core/fleet/operation.ts"
+import type { ServiceImage } from "#api/v1alpha1/serviceimage/index.ts"
 import type { Inventory } from "#explain/inventory.ts"
-import { type Outlook, outlookOf, type Warning, warningsOf } from "#explain/serviceimage/outlook.ts"
+import { planned } from "#explain/serviceimage/planned.ts"
 import { readRollouts, targetsIn } from "#explain/serviceimage/reading.ts"
-import { type Survey, type Surveyed, survey } from "#explain/serviceimage/survey.ts"
+import { type Surveyed, survey } from "#explain/serviceimage/survey.ts"
 import { closest } from "#lib/closest.ts"
-import { formatInstant, type Instant } from "#lib/instant.ts"
+import { formatInstant } from "#lib/instant.ts"
 import type { KubeObject } from "#runtime/resource.ts"
 import { Failure, type Run } from "../command.ts"
 import { readText } from "../input.ts"
@@ -19,24 +18,6 @@ import { toYaml } from "../render/yaml.ts"
 import { planWorkload, workloadsToPlan } from "../workloads/plan.ts"
 import { admit, readManifests, targetOf } from "../would-be.ts"
 import { noneYet } from "./get.ts"
-
-/** What one rollout does next, from the controllers' own planner. */
-export type Planned = {
-  name: string
-  reason: Reason
-  message: string
-  progress: string
-  operation: Pick<Operation, "id" | "phase" | "images"> & { isNew: boolean; isPinnedLater: boolean }
-  /** The operation in progress that a new one would overtake. */
-  overtakes?: string
-  /** What is stamped next, in this order; `more` of them are not listed. */
-  next: { object: string; tier: string; from: string; to: string; reason: Reason; pods: number }[]
-  more: number
-  outlook: Outlook
-  warnings: Warning[]
-  /** When time alone changes this plan. */
-  lookAgainAt?: Instant
-}
 
 const shownMost = 5
 
@@ -77,7 +58,10 @@ export const run: Run = async (input, given) => {
     world.say(`Pods could not be read (${surveyed.podsMissing}), so each object counts as one pod.`)
   const chosen = choose(surveyed.rollouts, names.length > 0 ? names : [...befores.keys()])
   const plans = chosen.map(rollout =>
-    planned(rollout, surveyed, format ? Number.POSITIVE_INFINITY : shownMost, befores),
+    planned(rollout, surveyed, {
+      most: format ? Number.POSITIVE_INFINITY : shownMost,
+      before: befores.get(rollout.serviceImage.metadata.name),
+    }),
   )
   const impossible = chosen
     .filter(({ serviceImage: { metadata } }) => befores.has(metadata.name))
@@ -115,40 +99,4 @@ function choose(rollouts: readonly Surveyed[], names: readonly string[]): Survey
     throw new Failure(`there is no ServiceImage ${missing}${meant ? `; did you mean si/${meant}?` : ""}`)
   }
   return rollouts.filter(({ serviceImage }) => names.length === 0 || names.includes(serviceImage.metadata.name))
-}
-
-function planned(
-  rollout: Surveyed,
-  whole: Survey,
-  most: number,
-  befores: ReadonlyMap<string, ServiceImage | undefined>,
-): Planned {
-  const { serviceImage, plan, snapshot, fleet } = rollout
-  const { name } = serviceImage.metadata
-  const { reason, message } = plan.status.conditions.find(({ type }) => type === "Complete")!
-  const before = befores.get(name)
-  const { id, phase, images } = plan.status.operation ?? snapshot.operation
-  const isNew = recordedOperation(serviceImage) === undefined
-  const overtaken = isNew && before && isInProgress(before) ? before.status?.operation?.id : undefined
-  return {
-    name,
-    reason,
-    message,
-    progress: plan.status.progress,
-    // Only the controller asks registries.
-    operation: { id, phase, images, isNew, isPinnedLater: isNew && serviceImage.spec.resolveDigest === "AtStart" },
-    ...(overtaken && { overtakes: overtaken }),
-    next: plan.stamps.slice(0, most).map(({ key, member, to, reason, pods }) => ({
-      object: key,
-      tier: fleet?.standing(key)?.tier ?? "",
-      from: member.image,
-      to,
-      reason,
-      pods,
-    })),
-    more: Math.max(0, plan.stamps.length - most),
-    outlook: outlookOf(rollout),
-    warnings: warningsOf(rollout, whole),
-    ...(plan.lookAgainAt !== undefined && { lookAgainAt: plan.lookAgainAt }),
-  }
 }

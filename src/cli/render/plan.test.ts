@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { Planned } from "../commands/plan.ts"
+import type { Planned } from "#explain/serviceimage/planned.ts"
 import { planText } from "./plan.ts"
 
 const tier = (name: string, more: object) => ({ name, image: "a:2", objects: 3, pods: 6, underWay: 0, ...more })
